@@ -1,4 +1,4 @@
-"""How fast the console looks through records: a filter that finds nothing pays for all of them."""
+"""How fast the console scans records with a filter that matches none of them."""
 
 import json
 from functools import partial
@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kafscale.admin.messages.browse import FILTERED_BYTES_MAX, SECONDS_MAX
-from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.filter import Sieve
-from kafscale.admin.messages.query import Filter, Reading
-from kafscale.admin.messages.renderer import Lens
-from kafscale.admin.messages.scan import Scanned, Stretch, scan
+from kafscale.admin.messages.codecs import SchemaCodecs
+from kafscale.admin.messages.filter import RecordFilter
+from kafscale.admin.messages.query import DisplayFormat, FilterSpec
+from kafscale.admin.messages.renderer import PayloadRenderer
+from kafscale.admin.messages.scan import ScanRange, ScanResult, scan
 from kafscale.records import BatchView, Codec, Record, build
 
 pytestmark = pytest.mark.bench
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.bench
 BATCH_COUNT = 16
 RECORD_COUNT = 250
 BYTES_PER_SECOND_MIN = FILTERED_BYTES_MAX / SECONDS_MAX
-"""So that a page ends because it has looked at enough, not because its time is over."""
+"""A page should end by its byte limit, not by its time limit."""
 
 FILTERS = {
-    "text": Filter(text="needle"),
-    "text beyond ASCII": Filter(text="nädel"),
-    "key": Filter(key="needle"),
-    "field that is nowhere": Filter(json_path="needle"),
-    "field that is another": Filter(json_path="number", json_equals="-1"),
+    "text": FilterSpec(text="needle"),
+    "text beyond ASCII": FilterSpec(text="nädel"),
+    "key": FilterSpec(key="needle"),
+    "field that is nowhere": FilterSpec(json_path="needle"),
+    "field that is another": FilterSpec(json_path="number", json_equals="-1"),
 }
 
 
@@ -45,21 +45,21 @@ def batch(number: int, codec: Codec) -> BatchView:
     return BatchView(build(records, codec=codec))
 
 
-def look(batches: list[BatchView], sieve: Sieve) -> Scanned:
-    return scan(batches, sieve, Stretch(0, 0, 10**9, 50, newest=True))
+def scan_all(batches: list[BatchView], record_filter: RecordFilter) -> ScanResult:
+    return scan(batches, record_filter, ScanRange(0, 0, 10**9, 50, newest=True))
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4, Codec.ZSTD], ids=lambda each: each.name)
 def test_scanning_speed(bench: Any, codec: Codec) -> None:
     batches = [batch(number, codec) for number in range(BATCH_COUNT)]
     size_bytes = sum(len(batch(number, Codec.NONE)) for number in range(BATCH_COUNT))
-    lens = Lens(Reading(), Codecs())
-    for name, wanted in FILTERS.items():
-        sieve = Sieve(wanted, lens, lens)
-        assert look(batches, sieve).matches == []
+    renderer = PayloadRenderer(DisplayFormat(), SchemaCodecs())
+    for name, spec in FILTERS.items():
+        record_filter = RecordFilter(spec, renderer, renderer)
+        assert scan_all(batches, record_filter).matches == []
         seconds = bench.measure(
-            f"look for a {name} in {codec.name}",
-            partial(look, batches, sieve),
+            f"scan for a {name} in {codec.name}",
+            partial(scan_all, batches, record_filter),
             size_bytes=size_bytes,
         )
         assert size_bytes / seconds >= BYTES_PER_SECOND_MIN

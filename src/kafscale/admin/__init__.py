@@ -1,5 +1,5 @@
-"""What is asked of a running cluster, and done to it: for commands, the console and assistants.
+"""Operations on a running cluster, used by the CLI, the console and the MCP server.
 
-The law: answers are plain data, named as JSON names them, so that every face of Kafscale tells the
-same things in the same words. Nothing here prints, and nothing here knows who asks.
+Results are typed structs whose JSON names are those that all three print. Nothing here prints, and
+nothing depends on the caller.
 """

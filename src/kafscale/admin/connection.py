@@ -1,7 +1,7 @@
-"""The ways to a running cluster, as the settings name them: brokers, control plane, bucket, etcd.
+"""Connections to a running cluster, as the settings name it: brokers, control plane, bucket.
 
-The law: nothing is kept open that nobody uses. Whoever asks opens a way, uses it within a time
-limit, and closes it: a cluster that comes back is found again without anybody's help.
+Nothing stays open between calls: a caller opens a connection, uses it within a time limit, and
+closes it. A cluster that was down is therefore found again on the next call.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from kafscale.admin.cluster.control_client import Cluster
+from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.client.client import Client
 from kafscale.client.security import Security
 from kafscale.config import Config
@@ -21,14 +21,14 @@ from kafscale.storage.objects.local.store import LocalObjectStore
 from kafscale.storage.objects.store import ObjectStore
 
 
-class Reach:
-    """What is needed to ask a cluster anything."""
+class ClusterConnections:
+    """Opens connections to the parts of one cluster."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self._security = Security.of(config.client)
-        self.bootstrap = tuple(map(parse, config.client.bootstrap_servers))
-        self.control = tuple(
+        self.bootstrap_addresses = tuple(map(parse, config.client.bootstrap_servers))
+        self.control_addresses = tuple(
             parse(each, CONTROL_PORT_DEFAULT) for each in config.client.control_servers
         )
         self.control_tls = config.client.tls if config.client.control_tls else None
@@ -38,43 +38,43 @@ class Reach:
         return self.config.s3.namespace
 
     @property
-    def place(self) -> str:
-        """Where records are, in words for people."""
+    def store_description(self) -> str:
+        """The location of the records, such as `s3://bucket/namespace`."""
         return factory.describe_objects(self.config)
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[Client]:
-        """Kafka's protocol."""
-        async with Client(self.bootstrap, self._security) as client:
+        """A Kafka client."""
+        async with Client(self.bootstrap_addresses, self._security) as client:
             yield client
 
     @asynccontextmanager
-    async def cluster(self) -> AsyncIterator[Cluster]:
-        """The control plane."""
-        async with Cluster(self.control, self.control_tls) as found:
-            yield found
+    async def control_plane(self) -> AsyncIterator[ClusterControlClient]:
+        """A client of the control plane."""
+        async with ClusterControlClient(self.control_addresses, self.control_tls) as control:
+            yield control
 
     @asynccontextmanager
     async def objects(self) -> AsyncIterator[ObjectStore]:
-        """The bucket, or the directory of an embedded Kafscale, to be looked at."""
+        """The bucket, or the directory of an embedded broker, for reading."""
         s3 = self.config.s3
         if s3.use_memory:
-            raise ConfigError("the records are in the memory of the broker, where only it can look")
+            raise ConfigError("records are in the memory of the broker, and cannot be read here")
         if not s3.bucket:
             if not await asyncio.to_thread(self._directory.is_dir):
                 raise ConfigError(
                     f"there are no records at {self._directory}; set KAFSCALE_S3_BUCKET, or"
                     " KAFSCALE_DATA_DIR to the directory of the broker on this machine"
                 )
-            # The broker has the directory; whoever looks only shares it.
+            # The broker has the directory open, so it is opened as shared here.
             local = LocalObjectStore(self._directory, shared=True)
             try:
                 yield local
             finally:
                 await local.close()
             return
-        chosen = factory.bucket(self.config)
-        async with factory.open_bucket(chosen, retries_max=s3.retries_max) as store:
+        bucket = factory.bucket(self.config)
+        async with factory.open_bucket(bucket, retries_max=s3.retries_max) as store:
             yield store
 
     @property

@@ -1,7 +1,7 @@
-"""What is known of the jobs of the data pipeline: the records that they left, and what those say.
+"""The runs of pipeline jobs, read from the records that jobs leave in the bucket.
 
-The judgements are pure: whether a run that says it goes on still does, how fresh a result is, what
-the newest cost report says, and which runs metrics tell of.
+The evaluation is pure: whether a run that is recorded as running is still alive, how fresh the
+results are, the newest cost report, and the runs that metrics export.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,25 +10,25 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.connection import Reach
+from kafscale.admin.connection import ClusterConnections
 from kafscale.observability.metrics.jobs import LastRun
 from kafscale.storage.job_runs import JobRun, JobRuns, Outcome, TopicRun
 
 RUNS_MAX: Final = 50
-"""How many runs of each job are looked at."""
-SILENT_MS_MAX: Final = 24 * 3_600_000
-"""How long a run that says it goes on may tell nothing before it is taken for dead."""
+"""How many runs of each job are read."""
+STALE_MS_MAX: Final = 24 * 3_600_000
+"""A running job whose record was not updated for this long is considered dead."""
 REPORT: Final = "report"
-EVERY_TOPIC: Final = "*"
-"""What metrics call the topic of a run that tells of none."""
+ALL_TOPICS: Final = "*"
+"""The topic label of runs without topics."""
 
 Runs = Mapping[str, Sequence[JobRun]]
-"""By job, the newest first."""
+"""By job, newest first."""
 
 
 @dataclass(frozen=True)
-class CostOfTopic:
-    """What a topic costs, as a report reckons."""
+class TopicCost:
+    """The cost of a topic in a cost report."""
 
     topic: str
     stored_bytes: int
@@ -38,55 +38,57 @@ class CostOfTopic:
 
 @dataclass(frozen=True)
 class CostReport:
-    """What everything costs."""
+    """The cost of all topics."""
 
     made_at_ms: int
     dollars_per_day: float
-    topics: list[CostOfTopic]
+    topics: list[TopicCost]
 
 
-async def recent_runs(reach: Reach, now_ms: int) -> dict[str, list[JobRun]]:
-    """The newest runs of every job that has left a record."""
-    async with reach.objects() as store:
-        records = JobRuns(store, reach.namespace)
+async def recent_runs(connections: ClusterConnections, now_ms: int) -> dict[str, list[JobRun]]:
+    """The newest runs of each job that has left a record."""
+    async with connections.objects() as store:
+        records = JobRuns(store, connections.namespace)
         return {
-            job: [judged(run, now_ms) for run in await records.newest(job, limit=RUNS_MAX)]
+            job: [
+                with_final_outcome(run, now_ms) for run in await records.newest(job, limit=RUNS_MAX)
+            ]
             for job in await records.jobs()
         }
 
 
-def judged(run: JobRun, now_ms: int) -> JobRun:
-    """A run as it is: one that was killed could not say so."""
-    last_heard_ms = max(run.updated_at_ms, run.started_at_ms)
-    if run.outcome is not Outcome.RUNNING or now_ms - last_heard_ms < SILENT_MS_MAX:
+def with_final_outcome(run: JobRun, now_ms: int) -> JobRun:
+    """Mark a stale running job as failed: a killed job cannot update its record."""
+    last_update_ms = max(run.updated_at_ms, run.started_at_ms)
+    if run.outcome is not Outcome.RUNNING or now_ms - last_update_ms < STALE_MS_MAX:
         return run
     return msgspec.structs.replace(
         run,
         outcome=Outcome.FAILED,
-        ended_at_ms=last_heard_ms,
-        error="it has told nothing for a day, so it was killed; run it again",
+        ended_at_ms=last_update_ms,
+        error="no progress for a day; the job was probably killed; run it again",
     )
 
 
 def success_rate(runs: Sequence[JobRun]) -> float:
-    """The share of the runs that have ended which ended well; 1 where none has."""
+    """The share of ended runs that succeeded; 1 if no run has ended."""
     ended = [run for run in runs if run.outcome is not Outcome.RUNNING]
     return sum(run.outcome is Outcome.SUCCEEDED for run in ended) / len(ended) if ended else 1.0
 
 
 def newest_record_ms(runs: Sequence[JobRun]) -> int | None:
-    """The time of the newest record that any of the runs has handled."""
+    """The newest record timestamp that any of the runs has processed."""
     return max((run.newest_timestamp_ms for run in runs if run.newest_timestamp_ms), default=None)
 
 
 def cost_report(runs: Runs) -> CostReport | None:
-    """What the newest report says that went well."""
-    good = (run for run in runs.get(REPORT, ()) if run.outcome is Outcome.SUCCEEDED)
-    run = next(good, None)
+    """The newest successful cost report."""
+    succeeded = (run for run in runs.get(REPORT, ()) if run.outcome is Outcome.SUCCEEDED)
+    run = next(succeeded, None)
     if run is None:
         return None
     topics = [
-        CostOfTopic(name, topic.size_bytes or 0, topic.records_in, _dollars(topic))
+        TopicCost(name, topic.size_bytes or 0, topic.records_in, _dollars(topic))
         for name, topic in run.by_topic.items()
     ]
     totals = (value for key, value in run.details.items() if key.endswith(".s3DollarsPerDay"))
@@ -95,7 +97,7 @@ def cost_report(runs: Runs) -> CostReport | None:
 
 
 def last_runs(runs: Runs) -> Iterator[LastRun]:
-    """How every job last went for each topic."""
+    """The last run of each job for each topic."""
     for job, newest_first in runs.items():
         ended = [run for run in newest_first if run.ended_at_ms is not None]
         newest_ms: dict[str, int] = {}
@@ -103,11 +105,11 @@ def last_runs(runs: Runs) -> Iterator[LastRun]:
             for name, topic in _topics(run):
                 if topic.newest_timestamp_ms:
                     newest_ms[name] = max(newest_ms.get(name, 0), topic.newest_timestamp_ms)
-        told: set[str] = set()
+        seen: set[str] = set()
         for run in ended:
             for name, topic in _topics(run):
-                if name not in told:
-                    told.add(name)
+                if name not in seen:
+                    seen.add(name)
                     yield _last_run(job, run, name, topic, newest_ms.get(name))
 
 
@@ -115,9 +117,9 @@ def _topics(run: JobRun) -> Iterator[tuple[str, TopicRun]]:
     if run.by_topic:
         yield from run.by_topic.items()
         return
-    # It failed before it could tell, or tells no figures of topics.
+    # The run failed early, or its job does not count by topic.
     whole = TopicRun(run.records_in, run.records_out, run.size_bytes, run.newest_timestamp_ms)
-    for name in run.topics or (EVERY_TOPIC,):
+    for name in run.topics or (ALL_TOPICS,):
         yield name, whole
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ OutputOption = Annotated[
 
 def print_data(data: object, output: Output) -> None:
     """Print `data` for programs."""
+    data = msgspec.to_builtins(data)
     if output is Output.JSON:
         typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
     else:

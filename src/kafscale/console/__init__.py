@@ -1,1 +1,1 @@
-"""The console: a web page that shows a cluster and looks after it, and the API behind it."""
+"""The console: web pages to view and manage a cluster, and their API."""

@@ -1,7 +1,7 @@
-"""The console as an ASGI application: the API behind its door, the pages, metrics and health.
+"""The console as an ASGI application: API, web pages, metrics and health check.
 
-The law: every answer, whoever makes it, carries the guarding headers; every request of the API gets
-past the door before anything else happens, and ends within a time limit.
+Invariants: every response has the security headers. Every API request passes the access check
+before anything else happens, and ends within a time limit.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ from starlette.routing import Mount
 from starlette.routing import Route as HttpRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kafscale.console.api.route import Call, Route
-from kafscale.console.api.routes import PREFIX, TABLE
-from kafscale.console.context import Room
+from kafscale.console.api.route import ApiRequest, Route
+from kafscale.console.api.routes import ALL_ROUTES, PREFIX
+from kafscale.console.context import ApiContext
 from kafscale.console.http import csrf_and_access, request_body, responses
-from kafscale.console.http.auth import Door
+from kafscale.console.http.auth import Authenticator
 from kafscale.console.http.metrics import metrics
-from kafscale.console.http.security_headers import NEVER_KEPT, guarding
-from kafscale.console.http.sessions import SignedIn
-from kafscale.console.http.static_files import DIRECTORY, pages
+from kafscale.console.http.security_headers import NO_STORE, security_headers
+from kafscale.console.http.sessions import LoginSession
+from kafscale.console.http.static_files import DIRECTORY, static_app
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
 
 SECONDS_MAX: Final = 30.0
 SLOW_SECONDS_MAX: Final = 660.0
-"""For what a cluster may take its time for, such as a drain."""
+"""For operations such as a drain."""
 STREAM: Final = "stream"
 SLOW: Final = "slow"
 
@@ -46,35 +46,47 @@ _HOST: Final = re.compile(r"[0-9A-Za-z.:\[\]%_-]{1,255}")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def application(
-    room: Room, door: Door, stopping: asyncio.Event, *, static: Path = DIRECTORY
+def create_app(
+    context: ApiContext,
+    authenticator: Authenticator,
+    stopping: asyncio.Event,
+    *,
+    static: Path = DIRECTORY,
 ) -> ASGIApp:
-    """All that is served; who listens to events is let go as soon as it is `stopping`."""
-    return _Guarded(
+    """Build the application; event streams end when `stopping` is set."""
+    return _SecurityMiddleware(
         Starlette(
             routes=[
-                HttpRoute("/healthz", _is_alive),
-                HttpRoute("/metrics", partial(metrics, room.runs)),
-                HttpRoute(f"{PREFIX}/session", _caught(_timely(door.session)), methods=_METHODS),
+                HttpRoute("/healthz", _healthz),
+                HttpRoute("/metrics", partial(metrics, context.job_runs)),
+                HttpRoute(
+                    f"{PREFIX}/session",
+                    _with_error_responses(_with_timeout(authenticator.session)),
+                    methods=_METHODS,
+                ),
                 *(
                     HttpRoute(
                         PREFIX + each.path,
-                        _endpoint(each, room, door, stopping),
+                        _endpoint(each, context, authenticator, stopping),
                         methods=[each.method],
                     )
-                    for each in TABLE
+                    for each in ALL_ROUTES
                 ),
-                HttpRoute("/api{rest:path}", _caught(_unknown(door)), methods=_METHODS),
-                Mount("/", pages(static)),
+                HttpRoute(
+                    "/api{rest:path}",
+                    _with_error_responses(_not_found(authenticator)),
+                    methods=_METHODS,
+                ),
+                Mount("/", static_app(static)),
             ],
-            exception_handlers={HTTPException: _plain},
+            exception_handlers={HTTPException: _http_error},
         ),
-        guarding(over_tls=door.is_over_tls),
+        security_headers(over_tls=authenticator.is_over_tls),
     )
 
 
-class _Guarded:
-    """Refuses what no browser sends, and adds the headers that browsers guard us by."""
+class _SecurityMiddleware:
+    """Rejects requests with an invalid Host header, and adds security headers."""
 
     def __init__(self, app: ASGIApp, headers: dict[str, str]) -> None:
         self._app = app
@@ -84,107 +96,111 @@ class _Guarded:
         if scope["type"] != "http":
             return
 
-        async def send_guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
         app = self._app
         if not _HOST.fullmatch(Headers(scope=scope).get("host", "")):
-            app = responses.problem(400, "invalid-request", "The header Host names no host.")
-        await app(scope, receive, send_guarded)
+            app = responses.problem(400, "invalid-request", "Invalid Host header.")
+        await app(scope, receive, send_with_headers)
 
 
-def _endpoint(route: Route, room: Room, door: Door, stopping: asyncio.Event) -> Endpoint:
+def _endpoint(
+    route: Route, context: ApiContext, authenticator: Authenticator, stopping: asyncio.Event
+) -> Endpoint:
     seconds_max = SLOW_SECONDS_MAX if SLOW in route.tags else SECONDS_MAX
 
-    async def answer(request: Request) -> Response:
-        found = door.judge(request)
-        if not isinstance(found, SignedIn):
-            return responses.refusal(found or csrf_and_access.SIGNED_OUT)
+    async def handle(request: Request) -> Response:
+        session = authenticator.check_access(request)
+        if not isinstance(session, LoginSession):
+            return responses.rejection(session or csrf_and_access.SIGNED_OUT)
         if request.method == "HEAD" and STREAM in route.tags:
-            return responses.view(None)  # There is no end of it that could be waited for.
+            return responses.success(None)  # The stream has no end.
         async with asyncio.timeout(seconds_max):
-            told = await route.handle(room, await _call(route, request))
+            result = await route.handle(context, await _api_request(route, request))
         if route.method != "GET":
-            log.info("changed", by=found.username, method=route.method, path=request.url.path)
+            log.info(
+                "console change", by=session.username, method=route.method, path=request.url.path
+            )
         if STREAM in route.tags:
-            return _streamed(told, lambda: door.goes_on(found), stopping)
-        return responses.view(told if route.gives is not None else None)
+            return _event_stream(result, lambda: authenticator.is_valid(session), stopping)
+        return responses.success(result if route.response is not None else None)
 
-    return _caught(answer)
+    return _with_error_responses(handle)
 
 
-async def _call(route: Route, request: Request) -> Call:
-    return Call(
+async def _api_request(route: Route, request: Request) -> ApiRequest:
+    return ApiRequest(
         path=request.path_params,
         query=None
         if route.query is None
-        else request_body.query(request.query_params, route.query),
-        body=None if route.takes is None else await request_body.body(request, route.takes),
+        else request_body.parse_query(request.query_params, route.query),
+        body=None if route.body is None else await request_body.read_body(request, route.body),
     )
 
 
-def _streamed(
-    events: AsyncGenerator[bytes, None], goes_on: Callable[[], bool], stopping: asyncio.Event
+def _event_stream(
+    events: AsyncGenerator[bytes, None], is_valid: Callable[[], bool], stopping: asyncio.Event
 ) -> Response:
-    """Events as they come, as long as the session goes on and the console runs."""
+    """Stream events while the session is valid and the console runs."""
 
-    async def while_wanted() -> AsyncIterator[bytes]:
+    async def stream() -> AsyncIterator[bytes]:
         async with aclosing(events):
             stopped = asyncio.ensure_future(stopping.wait())
-            newest = asyncio.ensure_future(anext(events, None))
+            next_event = asyncio.ensure_future(anext(events, None))
             try:
                 while True:
-                    await asyncio.wait({newest, stopped}, return_when=asyncio.FIRST_COMPLETED)
-                    event = newest.result() if newest.done() else None
-                    if event is None or not goes_on():
+                    await asyncio.wait({next_event, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                    event = next_event.result() if next_event.done() else None
+                    if event is None or not is_valid():
                         break
                     yield event
-                    newest = asyncio.ensure_future(anext(events, None))
+                    next_event = asyncio.ensure_future(anext(events, None))
             finally:
-                for waiting in (stopped, newest):
-                    waiting.cancel()
-                await asyncio.gather(stopped, newest, return_exceptions=True)
+                for task in (stopped, next_event):
+                    task.cancel()
+                await asyncio.gather(stopped, next_event, return_exceptions=True)
 
-    headers = {"Cache-Control": NEVER_KEPT, "X-Accel-Buffering": "no"}
-    return StreamingResponse(while_wanted(), headers=headers, media_type="text/event-stream")
+    headers = {"Cache-Control": NO_STORE, "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream(), headers=headers, media_type="text/event-stream")
 
 
-def _caught(endpoint: Endpoint) -> Endpoint:
-    """An endpoint whose errors are answers."""
+def _with_error_responses(endpoint: Endpoint) -> Endpoint:
+    """Turn exceptions of an endpoint into responses."""
 
-    async def answer(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         try:
             return await endpoint(request)
-        except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked is told.
-            return responses.failure(error, request.url.path)
+        except Exception as error:  # noqa: BLE001 - every error becomes a response.
+            return responses.error_response(error, request.url.path)
 
-    return answer
+    return handle
 
 
-def _timely(endpoint: Endpoint) -> Endpoint:
-    async def answer(request: Request) -> Response:
+def _with_timeout(endpoint: Endpoint) -> Endpoint:
+    async def handle(request: Request) -> Response:
         async with asyncio.timeout(SECONDS_MAX):
             return await endpoint(request)
 
-    return answer
+    return handle
 
 
-def _unknown(door: Door) -> Endpoint:
-    async def answer(request: Request) -> Response:
-        found = door.judge(request)
-        if not isinstance(found, SignedIn):
-            return responses.refusal(found or csrf_and_access.SIGNED_OUT)
-        return responses.problem(404, "not-found", "The API has nothing of this name and method.")
+def _not_found(authenticator: Authenticator) -> Endpoint:
+    async def handle(request: Request) -> Response:
+        session = authenticator.check_access(request)
+        if not isinstance(session, LoginSession):
+            return responses.rejection(session or csrf_and_access.SIGNED_OUT)
+        return responses.problem(404, "not-found", "The API has no such path or method.")
 
-    return answer
-
-
-async def _is_alive(_: Request) -> Response:
-    return PlainTextResponse("ok\n", headers={"Cache-Control": NEVER_KEPT})
+    return handle
 
 
-async def _plain(_: Request, error: Exception) -> Response:
+async def _healthz(_: Request) -> Response:
+    return PlainTextResponse("ok\n", headers={"Cache-Control": NO_STORE})
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return responses.problem(error.status_code, "refused", f"{error.detail}.")

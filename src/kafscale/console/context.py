@@ -1,23 +1,23 @@
-"""What handlers of the API work with: the ways to the cluster, and what is watched of it."""
+"""The dependencies of API handlers."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from kafscale.admin.connection import Reach
+from kafscale.admin.connection import ClusterConnections
 from kafscale.config import Config
-from kafscale.console.monitor.job_runs import RecentRuns
-from kafscale.console.monitor.poller import Watch
+from kafscale.console.monitor.job_runs import JobRunCache
+from kafscale.console.monitor.poller import ClusterMonitor
 
 
 @dataclass(frozen=True)
-class Room:
-    """Made once, when the console starts."""
+class ApiContext:
+    """Created once, when the console starts."""
 
     config: Config
-    reach: Reach
-    watch: Watch
+    connections: ClusterConnections
+    monitor: ClusterMonitor
 
     @cached_property
-    def runs(self) -> RecentRuns:
-        """Of the jobs of the pipeline."""
-        return RecentRuns(self.reach)
+    def job_runs(self) -> JobRunCache:
+        """The runs of pipeline jobs."""
+        return JobRunCache(self.connections)

@@ -1,7 +1,7 @@
-"""The console as a process: serves until it is told to stop.
+"""Runs the console as a process, until SIGTERM or SIGINT.
 
-What is opened first is closed last. Whoever listens to events is let go when the console stops, so
-that it does not wait for them.
+Resources are closed in reverse order. Event streams are ended on shutdown, so that it does not wait
+for them.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from kafscale.admin.connection import Reach
+from kafscale.admin.connection import ClusterConnections
 from kafscale.config import Config
 from kafscale.config.sections.ui import Ui
-from kafscale.console.app import application
-from kafscale.console.context import Room
-from kafscale.console.http.auth import Door
-from kafscale.console.http.request_timeout import ImpatientProtocol
-from kafscale.console.monitor.poller import Watch
+from kafscale.console.app import create_app
+from kafscale.console.context import ApiContext
+from kafscale.console.http.auth import Authenticator
+from kafscale.console.http.request_timeout import RequestTimeoutProtocol
+from kafscale.console.monitor.poller import ClusterMonitor
 from kafscale.errors import ConfigError
 from kafscale.net.tls_files import show
 from kafscale.observability.logging import get_logger
@@ -37,37 +37,37 @@ BACKLOG: Final = 128
 
 
 async def run(config: Config, announce: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `announce` is told where."""
-    settings, reach = config.ui, Reach(config)
-    context = _context(settings)
-    watch = Watch(reach, look_seconds=settings.look_interval_ms / 1000)
-    door = Door.of(settings)
-    with _listening(settings.host, settings.port) as bound:
+    """Serve until SIGTERM or SIGINT; `announce` is called with the address."""
+    settings, connections = config.ui, ClusterConnections(config)
+    ssl_context = _ssl_context(settings)
+    monitor = ClusterMonitor(connections, poll_seconds=settings.look_interval_ms / 1000)
+    authenticator = Authenticator.of(settings)
+    with _listen(settings.host, settings.port) as bound:
         stopping = asyncio.Event()
-        app = application(Room(config, reach, watch), door, stopping)
-        server = _Server(_configured(app, context, settings.trusted_proxies), stopping)
+        app = create_app(ApiContext(config, connections, monitor), authenticator, stopping)
+        server = _Server(_uvicorn_config(app, ssl_context, settings.trusted_proxies), stopping)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
-        watching = asyncio.create_task(watch.run())
-        watching.add_done_callback(lambda _: server.stop())
-        if not door.is_configured:
+        polling = asyncio.create_task(monitor.run())
+        polling.add_done_callback(lambda _: server.stop())
+        if not authenticator.is_configured:
             log.warning(
-                "nobody can sign in: KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD are not set"
+                "login is disabled: KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD are not set"
             )
         announce(f"console listening on {_url(bound, settings)}")
         try:
             await server.serve([bound])
         finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
-    if not watching.cancelled() and (error := watching.exception()):
+            polling.cancel()
+            await asyncio.gather(polling, return_exceptions=True)
+    if not polling.cancelled() and (error := polling.exception()):
         raise error
     log.info("console stopped")
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to us."""
+    """A uvicorn server without its own signal handlers."""
 
     def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
         super().__init__(config)
@@ -82,18 +82,18 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _configured(
-    app: ASGIApp, context: ssl.SSLContext | None, proxies: Sequence[str]
+def _uvicorn_config(
+    app: ASGIApp, ssl_context: ssl.SSLContext | None, proxies: Sequence[str]
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=ImpatientProtocol,
+        http=RequestTimeoutProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
         log_level="warning",
         access_log=False,
-        # Anybody else could name an address that failed logins count for.
+        # Other clients could forge the address that failed logins are counted for.
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
         server_header=False,
@@ -101,12 +101,12 @@ def _configured(
         h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
-        ssl_context_factory=None if context is None else lambda *_: context,
+        ssl_context_factory=None if ssl_context is None else lambda *_: ssl_context,
     )
 
 
 @contextmanager
-def _listening(host: str, port: int) -> Generator[socket.socket, None, None]:
+def _listen(host: str, port: int) -> Generator[socket.socket, None, None]:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.create_server(address[:2], family=family, backlog=BACKLOG)
@@ -120,13 +120,13 @@ def _listening(host: str, port: int) -> Generator[socket.socket, None, None]:
         yield bound
 
 
-def _context(settings: Ui) -> ssl.SSLContext | None:
+def _ssl_context(settings: Ui) -> ssl.SSLContext | None:
     if not settings.cert_file:
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    show(context, "ui", settings.cert_file, settings.key_file)
-    return context
+    ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
+    show(ssl_context, "ui", settings.cert_file, settings.key_file)
+    return ssl_context
 
 
 def _url(bound: socket.socket, settings: Ui) -> str:

@@ -1,1 +1,1 @@
-"""The MCP server: lets assistants ask about a cluster and, where that is allowed, change it."""
+"""The MCP server: tools with which an assistant reads a cluster, and changes it if allowed."""

@@ -1,18 +1,20 @@
-"""What an assistant can ask about consumer groups: who reads, and how far behind they are."""
+"""Tools about consumer groups: members, offsets and lag."""
+
+import msgspec
 
 from kafscale.admin.cluster import lag
-from kafscale.admin.cluster.snapshot import cluster_look
-from kafscale.admin.connection import Reach
+from kafscale.admin.cluster.snapshot import take_snapshot
+from kafscale.admin.connection import ClusterConnections
 from kafscale.admin.groups import groups
-from kafscale.admin.topics.describe import total
+from kafscale.admin.topics.describe import sum_known
 from kafscale.mcp.tool import ITEMS_MAX, Data, Tool, bounded
 
 
 class GroupTools:
     """The tools, each a method."""
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, connections: ClusterConnections) -> None:
+        self._connections = connections
 
     def all(self) -> tuple[Tool, ...]:
         return (
@@ -23,28 +25,31 @@ class GroupTools:
 
     async def list_groups(self, search: str = "", limit: int = ITEMS_MAX) -> Data:
         """Consumer groups whose names contain a text, with their states and types."""
-        async with self._reach.client() as client:
-            found = await groups.list_all(client)
-        chosen = [each for each in found if search.lower() in each["group"].lower()]
+        async with self._connections.client() as client:
+            listed = await groups.list_all(client)
+        chosen = [
+            msgspec.to_builtins(each) for each in listed if search.lower() in each.group.lower()
+        ]
         return bounded("groups", chosen, limit)
 
     async def describe_group(self, group: str) -> Data:
-        """One group: its members, what they are assigned, committed offsets and lag."""
-        async with self._reach.client() as client:
-            (found,) = await groups.describe(client, [group])
-        offsets = bounded("offsets", found["offsets"])
+        """One group: its members, their assignments, committed offsets and lag."""
+        async with self._connections.client() as client:
+            (described,) = await groups.describe(client, [group])
+        detail = msgspec.to_builtins(described)
+        offsets = bounded("offsets", detail["offsets"])
         return {
-            **found,
-            "lag": total(row["lag"] for row in found["offsets"]),
-            "members": found["members"][:ITEMS_MAX],
-            "memberCount": len(found["members"]),
+            **detail,
+            "lag": sum_known(row.lag for row in described.offsets),
+            "members": detail["members"][:ITEMS_MAX],
+            "memberCount": len(described.members),
             "offsets": offsets["offsets"],
             "offsetsLeftOut": offsets["leftOut"],
         }
 
     async def consumer_lag(self, group: str = "", limit: int = 50) -> Data:
-        """Which groups lag behind in which topics, the largest first; of one group, or of all."""
-        lags = lag.of_look(await cluster_look(self._reach))
+        """The lag of one group or of all groups by topic, largest first."""
+        lags = lag.from_snapshot(await take_snapshot(self._connections))
         chosen = {name: topics for name, topics in lags.items() if group in {"", name}}
         rows = [
             {"group": each.group, "topic": each.topic, "lag": each.lag}

@@ -1,7 +1,7 @@
-"""How a tool is declared, and what all tools keep: bounded answers, and errors as sentences.
+"""Declares tools, and what all of them share: bounded results and error messages.
 
-The law: a tool that only looks says so, one that destroys says so as well, and none answers more
-than an assistant can read: what was left out is said.
+Tools are annotated as read-only or destructive. No result is longer than an assistant can read; it
+says how much was left out.
 """
 
 import asyncio
@@ -22,56 +22,59 @@ Data = dict[str, Any]
 
 SECONDS_MAX: Final = 60
 ITEMS_MAX: Final = 200
-"""How many things a list has, unless fewer are asked for."""
+"""The maximum length of a list, unless the caller requests fewer."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One thing that an assistant can ask for; its docstring says what for."""
+    """A tool; the docstring of its function is its description."""
 
     call: Callable[..., Awaitable[Data]]
     title: str
-    changes: bool = False
-    destroys: bool = False
+    is_write: bool = False
+    is_destructive: bool = False
 
     @property
     def name(self) -> str:
         return str(getattr(self.call, "__name__"))  # noqa: B009 - callables need not have one.
 
     def add_to(self, server: MCPServer) -> None:
-        """Offer it."""
+        """Register the tool with a server."""
         annotations = ToolAnnotations(
             title=self.title,
-            read_only_hint=not self.changes,
-            destructive_hint=self.destroys,
-            idempotent_hint=not self.changes,
+            read_only_hint=not self.is_write,
+            destructive_hint=self.is_destructive,
+            idempotent_hint=not self.is_write,
             open_world_hint=False,
         )
         server.add_tool(
-            guarded(self.call), name=self.name, title=self.title, annotations=annotations
+            with_error_handling(self.call),
+            name=self.name,
+            title=self.title,
+            annotations=annotations,
         )
 
 
-def guarded(call: Callable[..., Awaitable[Data]]) -> Callable[..., Awaitable[Data]]:
-    """The same, within a time limit, and with errors of ours as words for an assistant."""
+def with_error_handling(call: Callable[..., Awaitable[Data]]) -> Callable[..., Awaitable[Data]]:
+    """Add a time limit, and turn errors into tool errors."""
 
     @functools.wraps(call)
-    async def called(*arguments: Any, **named: Any) -> Data:
+    async def wrapper(*arguments: Any, **named: Any) -> Data:
         try:
             async with asyncio.timeout(SECONDS_MAX):
                 return await call(*arguments, **named)
         except TimeoutError:
-            raise ToolError(f"the cluster did not answer within {SECONDS_MAX} seconds") from None
+            raise ToolError(f"the cluster did not respond within {SECONDS_MAX} seconds") from None
         except AnsweredError as error:
             raise ToolError(error.sentence) from None
         except KafscaleError as error:
             raise ToolError(str(error)) from None
 
-    return called
+    return wrapper
 
 
 def bounded(name: str, items: Sequence[Any], limit: int = ITEMS_MAX) -> Data:
-    """A list as far as it may go, and how much there is.
+    """A list up to its limit, and how much there is in total.
 
     >>> bounded("topics", ["a", "b", "c"], limit=2)
     {'topics': ['a', 'b'], 'total': 3, 'leftOut': 1}
@@ -80,14 +83,14 @@ def bounded(name: str, items: Sequence[Any], limit: int = ITEMS_MAX) -> Data:
     return {name: shown, "total": len(items), "leftOut": len(items) - len(shown)}
 
 
-def told(struct: msgspec.Struct, *, without: Sequence[str] = ()) -> Data:
-    """A struct as plain data, with its fields named as JSON names them."""
-    fields = [name for name in struct.__struct_fields__ if name not in without]
-    return {_camel(name): msgspec.to_builtins(getattr(struct, name)) for name in fields}
+def to_json(struct: msgspec.Struct, fields: Sequence[str] | None = None) -> Data:
+    """The fields of a struct as JSON values, with names in camel case."""
+    names = struct.__struct_fields__ if fields is None else fields
+    return {_camel(name): msgspec.to_builtins(getattr(struct, name)) for name in names}
 
 
 def _camel(name: str) -> str:
-    """A name as JSON has it.
+    """A name in camel case.
 
     >>> _camel("store_health")
     'storeHealth'

@@ -1,7 +1,9 @@
-"""What an assistant can ask about topics: how they are, how they are set up, what is kept."""
+"""Tools about topics: size, partitions, configuration and segments."""
 
-from kafscale.admin.cluster.snapshot import cluster_look
-from kafscale.admin.connection import Reach
+import msgspec
+
+from kafscale.admin.cluster.snapshot import take_snapshot
+from kafscale.admin.connection import ClusterConnections
 from kafscale.admin.topics import configs, describe, segments, usage, wal_tail
 from kafscale.mcp.tool import ITEMS_MAX, Data, Tool, bounded
 
@@ -9,8 +11,8 @@ from kafscale.mcp.tool import ITEMS_MAX, Data, Tool, bounded
 class TopicTools:
     """The tools, each a method."""
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, connections: ClusterConnections) -> None:
+        self._connections = connections
 
     def all(self) -> tuple[Tool, ...]:
         return (
@@ -22,8 +24,8 @@ class TopicTools:
 
     async def list_topics(self, search: str = "", limit: int = ITEMS_MAX) -> Data:
         """Topics whose names contain a text, with their partitions, records and sizes."""
-        look = await cluster_look(self._reach)
-        found = [
+        snapshot = await take_snapshot(self._connections)
+        topics = [
             {
                 "name": each.name,
                 "partitionCount": each.partition_count,
@@ -32,33 +34,37 @@ class TopicTools:
                 "sizeBytes": each.size_bytes,
                 "internal": each.internal,
             }
-            for name, each in sorted(usage.topic_figures(look).items())
+            for name, each in sorted(usage.topic_usage(snapshot).items())
             if search.lower() in name.lower()
         ]
-        return bounded("topics", found, limit) | {"problem": look.listing_problem or look.problem}
+        return bounded("topics", topics, limit) | {
+            "problem": snapshot.listing_problem or snapshot.problem
+        }
 
     async def describe_topic(self, topic: str) -> Data:
         """One topic and its partitions: leaders, offsets, what is in segments and in the WAL."""
-        found = await describe.look(self._reach, topic)
-        return found | bounded("partitions", found["partitions"])
+        description = msgspec.to_builtins(await describe.describe_topic(self._connections, topic))
+        return {**description, **bounded("partitions", description["partitions"])}
 
     async def topic_configs(self, topic: str, only_changed: bool = False) -> Data:
-        """The configuration of a topic, with defaults and what each setting means."""
-        async with self._reach.client() as client:
-            found = await configs.describe(client, topic)
-        chosen = [each for each in found if each["isSet"] or not only_changed]
+        """The configuration of a topic, with defaults and documentation."""
+        async with self._connections.client() as client:
+            described = await configs.describe(client, topic)
+        chosen = [
+            msgspec.to_builtins(each) for each in described if each.is_set or not only_changed
+        ]
         return {"topic": topic, **bounded("configs", chosen)}
 
     async def segment_inventory(self, topic: str, partition: int = 0, limit: int = 50) -> Data:
-        """Segments of a partition in the object store, the newest first, and its WAL tail."""
-        found = await describe.look(self._reach, topic)
-        chosen = describe.find_partition(found, partition)
-        namespace = self._reach.namespace
-        async with self._reach.objects() as store:
+        """Segments of a partition in the object store, newest first, and its WAL tail."""
+        description = await describe.describe_topic(self._connections, topic)
+        chosen = description.find_partition(partition)
+        namespace = self._connections.namespace
+        async with self._connections.objects() as store:
             tail = await wal_tail.wal_tail(
-                store, namespace, bytes.fromhex(found["topicId"]), chosen
+                store, namespace, bytes.fromhex(description.topic_id), chosen
             )
-            listed = await segments.inventory(
+            inventory = await segments.list_segments(
                 store, namespace, topic, partition, first=0, count=max(1, min(limit, ITEMS_MAX))
             )
-        return {"topic": topic, **listed, "wal": tail}
+        return {"topic": topic, **msgspec.to_builtins(inventory), "wal": msgspec.to_builtins(tail)}

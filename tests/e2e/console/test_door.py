@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from kafscale.console.api.routes import TABLE
+from kafscale.console.api.routes import ALL_ROUTES
 from services.broker import BrokerProcess
 from services.certificates import make_certificates
 from services.console import PASSWORD, USERNAME, ConsoleProcess
@@ -41,8 +41,8 @@ def test_a_stranger_is_told_only_that_they_may_sign_in(console):
 
 
 def test_nothing_of_the_api_is_for_strangers(console):
-    assert len(TABLE) > 30
-    for route in TABLE:
+    assert len(ALL_ROUTES) > 30
+    for route in ALL_ROUTES:
         path = route.path.replace(":path", "").replace("{name}", "x").replace("{id}", "1")
         answer = console.stranger().ask(route.method, path, {})
         assert (answer.status, answer.json["error"]) == (401, "signed-out"), route

@@ -88,7 +88,7 @@ def test_some_partitions_are_reset_and_what_lies_outside_is_said(visitor, read_t
     asked = {"to": {"kind": "offset", "number": 99}, "topics": {read_topic: [1]}, "execute": True}
     (row,) = visitor.post(f"{path_of(group)}/reset", asked)["rows"]
     assert (row["partition"], row["after"], row["endOffset"]) == (1, 6, 6)
-    assert row["note"] == "99 lies behind the end"
+    assert row["note"] == "99 is after the end"
     assert committed(visitor, group)[read_topic, 0] == 10
 
 

@@ -212,7 +212,7 @@ def test_a_value_is_shown_as_is_asked(visitor, broker, topic, form, text):
         produce(topic, "[1]é")
     (message,) = browse(visitor, topic, value={"format": form})["messages"]
     assert message["value"]["text"] == text
-    problem = "it is no JSON" if form == "json" else None
+    problem = "not valid JSON" if form == "json" else None
     assert message["value"]["problem"] == problem
 
 

@@ -30,7 +30,7 @@ def broker(tmp_path):
 def visitor(tmp_path, broker):
     with ConsoleProcess(tmp_path / "console", broker) as console:
         yield console.visitor()
-        assert "look failed" not in console.logged()
+        assert "cluster poll failed" not in console.logged()
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_cluster_that_is_gone_is_down_and_found_again(visitor, broker, kafscal
         seen=lambda: visitor.get("/overview"),
     )
     told = visitor.get("/overview")
-    assert "No broker answers" in told["health"]["reasons"][0]["sentence"]
+    assert "No broker responds" in told["health"]["reasons"][0]["sentence"]
     assert [each["state"] for each in told["brokers"]] == ["unreachable"]
     assert told["totals"]["topicCount"] == 1
     assert told["totals"]["leaderlessCount"] == 2

@@ -125,7 +125,7 @@ def test_a_topic_is_deleted_only_if_its_name_was_typed(visitor, topic):
     visitor.post("/topics", {"name": topic})
     answer, message = problem(visitor, "DELETE", f"/topics/{topic}", {"confirm": topic[:-1]})
     assert answer == (400, "invalid-request")
-    assert "type its name" in message
+    assert "repeat its name" in message
     assert visitor.get(f"/topics/{topic}")["topic"]["name"] == topic
 
 

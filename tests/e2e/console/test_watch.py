@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import pytest
 
-from kafscale.admin.cluster.snapshot import cluster_look
-from kafscale.admin.connection import Reach
+from kafscale.admin.cluster.snapshot import take_snapshot
+from kafscale.admin.connection import ClusterConnections
 from kafscale.config import load
-from kafscale.console.monitor.poller import ATTENTION_SECONDS, LIST_SECONDS, Watch
+from kafscale.console.monitor.poller import ATTENTION_SECONDS, LIST_SECONDS, ClusterMonitor
 from services.certificates import make_certificates
 from services.exposition import sample
 from services.process import free_port
@@ -16,7 +16,7 @@ from services.shell import Shell
 
 pytestmark = pytest.mark.timeout(120)
 
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 WAIT_SECONDS_MAX = 40.0
 
 
@@ -25,12 +25,14 @@ def broker(start_broker):
     return start_broker(broker_id="1")
 
 
-def reach(broker, **settings):
+def connections(broker, **settings):
     named = {
         "bootstrap_servers": broker.address,
         "control_servers": f"127.0.0.1:{broker.metrics_port}",
     } | settings
-    return Reach(load({f"KAFSCALE_{name.upper()}": text for name, text in named.items()}))
+    return ClusterConnections(
+        load({f"KAFSCALE_{name.upper()}": text for name, text in named.items()})
+    )
 
 
 def listings(broker):
@@ -54,23 +56,23 @@ async def wait_until(condition):
             await asyncio.sleep(0.02)
 
 
-async def looks(watch, count):
-    """Wait for so many looks, as nobody who would be there to see them."""
-    seen = set()
-    while len(seen) <= count:
-        seen.add(watch.as_of_ms)
+async def wait_for_polls(monitor, count):
+    """Wait for `count` polls without counting as a reader."""
+    snapshot = set()
+    while len(snapshot) <= count:
+        snapshot.add(monitor.as_of_ms)
         await asyncio.sleep(0.01)
 
 
 class Running:
     """A watch that looks inside the block."""
 
-    def __init__(self, watch):
-        self._watch = watch
+    def __init__(self, monitor):
+        self._monitor = monitor
 
     async def __aenter__(self):
-        self._task = asyncio.create_task(self._watch.run())
-        return self._watch
+        self._task = asyncio.create_task(self._monitor.run())
+        return self._monitor
 
     async def __aexit__(self, *_):
         self._task.cancel()
@@ -82,19 +84,21 @@ def test_a_console_that_nobody_looks_at_is_no_client(broker):
     timer = Timer()
 
     async def run():
-        async with Running(Watch(reach(broker), look_seconds=LOOK_SECONDS, timer=timer)) as watch:
-            await looks(watch, 2)
+        async with Running(
+            ClusterMonitor(connections(broker), poll_seconds=POLL_SECONDS, timer=timer)
+        ) as monitor:
+            await wait_for_polls(monitor, 2)
             first = await asyncio.to_thread(listings, broker)
             timer.now += ATTENTION_SECONDS + LIST_SECONDS
-            await looks(watch, 5)
+            await wait_for_polls(monitor, 5)
             assert await asyncio.to_thread(listings, broker) == first, "it was left alone"
 
-            assert watch.overview is not None  # Somebody looks.
-            await looks(watch, 3)
+            assert monitor.overview is not None  # Somebody looks.
+            await wait_for_polls(monitor, 3)
             second = await asyncio.to_thread(listings, broker)
             assert second == first + 1, "once, and not with every look"
             timer.now += LIST_SECONDS
-            await looks(watch, 3)
+            await wait_for_polls(monitor, 3)
             assert await asyncio.to_thread(listings, broker) == second + 1
 
     asyncio.run(run())
@@ -104,42 +108,44 @@ def test_a_topic_that_is_created_is_seen_though_nobody_asked(broker):
     kafscale = Shell(broker.address)
 
     async def run():
-        async with Running(Watch(reach(broker), look_seconds=LOOK_SECONDS)) as watch:
-            await looks(watch, 2)
+        async with Running(
+            ClusterMonitor(connections(broker), poll_seconds=POLL_SECONDS)
+        ) as monitor:
+            await wait_for_polls(monitor, 2)
             await asyncio.to_thread(kafscale, "topic", "create", "orders", "-p", "2")
-            await wait_until(lambda: "orders" in watch.topics)
-            await wait_until(lambda: watch.topics["orders"].leaderless_count == 0)
+            await wait_until(lambda: "orders" in monitor.topics)
+            await wait_until(lambda: monitor.topics["orders"].leaderless_count == 0)
             await asyncio.to_thread(kafscale, "topic", "delete", "orders", "--yes")
-            await wait_until(lambda: "orders" not in watch.topics)
+            await wait_until(lambda: "orders" not in monitor.topics)
 
     asyncio.run(run())
 
 
 def test_many_who_want_a_look_at_once_share_it(broker):
     async def run():
-        watch = Watch(reach(broker))
-        await asyncio.gather(*(watch.look() for _ in range(20)))
-        assert watch.overview is not None
+        monitor = ClusterMonitor(connections(broker))
+        await asyncio.gather(*(monitor.refresh() for _ in range(20)))
+        assert monitor.overview is not None
 
     asyncio.run(run())
     assert listings(broker) <= 2
 
 
 def test_a_cluster_is_looked_at_once_by_whoever_wants_no_history(broker):
-    seen = asyncio.run(cluster_look(reach(broker)))
-    assert [each.state for each in seen.brokers] == ["ready"]
-    assert seen.brokers[0].figures is not None
-    assert (seen.problem, seen.listing_problem) == (None, None)
+    snapshot = asyncio.run(take_snapshot(connections(broker)))
+    assert [each.state for each in snapshot.brokers] == ["ready"]
+    assert snapshot.brokers[0].metrics is not None
+    assert (snapshot.problem, snapshot.listing_problem) == (None, None)
 
 
 def test_a_cluster_that_is_not_there_is_a_look_as_well(broker):
     nowhere = f"127.0.0.1:{free_port()}"
-    seen = asyncio.run(
-        cluster_look(reach(broker, bootstrap_servers=nowhere, control_servers=nowhere))
+    snapshot = asyncio.run(
+        take_snapshot(connections(broker, bootstrap_servers=nowhere, control_servers=nowhere))
     )
-    assert seen.brokers == ()
-    assert nowhere in (seen.problem or "")
-    assert nowhere in (seen.listing_problem or "")
+    assert snapshot.brokers == ()
+    assert nowhere in (snapshot.problem or "")
+    assert nowhere in (snapshot.listing_problem or "")
 
 
 def test_an_encrypted_control_plane_is_looked_at_and_metrics_are_found(start_broker, tmp_path):
@@ -161,8 +167,8 @@ def test_an_encrypted_control_plane_is_looked_at_and_metrics_are_found(start_bro
     }
     for metrics_port, is_measured in ((broker.metrics_port, True), (free_port(), False)):
         named = settings | {"broker_metrics_port": str(metrics_port)}
-        seen = asyncio.run(cluster_look(reach(broker, **named)))
-        (one,) = seen.brokers
+        snapshot = asyncio.run(take_snapshot(connections(broker, **named)))
+        (one,) = snapshot.brokers
         assert one.state == "ready"
-        assert (one.figures is not None) == is_measured
-        assert one.figures_problem is None
+        assert (one.metrics is not None) == is_measured
+        assert one.metrics_problem is None

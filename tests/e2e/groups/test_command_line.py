@@ -289,11 +289,11 @@ def test_offsets_are_reset_after_a_look_at_what_would_change(kafscale, topic, gr
     assert positions(kafscale, group) == before
     first = ("--topic", f"{topic}:0")
     assert reset("--to-offset", "4", topics=first) == [(0, 10, 4, None)]
-    assert reset("--to-offset", "40", topics=first) == [(0, 4, 10, "40 lies behind the end")]
+    assert reset("--to-offset", "40", topics=first) == [(0, 4, 10, "40 is after the end")]
     assert reset("--shift-by", "-3", topics=first) == [(0, 10, 7, None)]
-    assert reset("--shift-by", "-30", topics=first) == [(0, 7, 0, "-23 lies before the start")]
+    assert reset("--shift-by", "-30", topics=first) == [(0, 7, 0, "-23 is before the start")]
     assert reset("--to-datetime", "2023-11-14T22:13:26Z", topics=first) == [(0, 0, 6, None)]
-    assert reset("--by-duration", "PT1H", topics=first) == [(0, 6, 10, "no record is that young")]
+    assert reset("--by-duration", "PT1H", topics=first) == [(0, 6, 10, "no record is that new")]
     assert reset("--to-latest", topics=("--all-topics",))[0] == (0, 10, 10, None)
     assert reset("--to-current")[0] == (0, 10, 10, None)
     assert reset("--by-duration", "876000h", topics=first) == [(0, 10, 0, None)]

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from kafscale.admin.etcd.backups.store import CREATED_BYTES_MAX, Snapshots
+from kafscale.admin.etcd.backups.store import SINGLE_PUT_BYTES_MAX, SnapshotStore
 from kafscale.metadata.cluster.restore_marker import (
     RestoreInfo,
     complete_restore,
@@ -40,7 +40,7 @@ def bucket(tmp_path_factory):
 @pytest.fixture
 def snapshots(bucket):
     store = S3ObjectStore(bucket)
-    yield Snapshots(store, f"etcd-snapshots/{uuid4()}", clock)
+    yield SnapshotStore(store, f"etcd-snapshots/{uuid4()}", clock)
     asyncio.run(store.close())
 
 
@@ -91,7 +91,7 @@ async def leading(settings):
 
 
 def test_a_large_one_goes_up_in_parts_and_comes_back_whole(snapshots, tmp_path):
-    content = whole(b"0123456789abcdef" * (CREATED_BYTES_MAX // 16 + 1000))
+    content = whole(b"0123456789abcdef" * (SINGLE_PUT_BYTES_MAX // 16 + 1000))
     path = tmp_path / "fetched.db"
 
     async def body():

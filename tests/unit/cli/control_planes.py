@@ -2,7 +2,7 @@
 
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from kafscale.admin.cluster.control_client import Cluster
+from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.control_plane.errors import NotControllerError
 from kafscale.control_plane.interface import Drained
 from kafscale.control_plane.messages import (
@@ -119,7 +119,10 @@ async def control_planes(make=BookBroker, **book):
 
 @asynccontextmanager
 async def cluster_of(**book):
-    async with control_planes(**book) as (brokers, found), Cluster([found["address"]]) as cluster:
+    async with (
+        control_planes(**book) as (brokers, found),
+        ClusterControlClient([found["address"]]) as cluster,
+    ):
         cluster.staff = brokers
         cluster.book = found
         yield cluster

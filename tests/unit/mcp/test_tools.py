@@ -1,4 +1,4 @@
-"""Tools are documented, bounded and honest about what they do."""
+"""The declarations of MCP tools."""
 
 import asyncio
 import re
@@ -7,29 +7,29 @@ from pathlib import Path
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
-from kafscale.admin.connection import Reach
+from kafscale.admin.connection import ClusterConnections
 from kafscale.client.errors import AnsweredError
 from kafscale.config import Config
 from kafscale.errors import KafscaleError
 from kafscale.mcp.server import tools
-from kafscale.mcp.tool import ITEMS_MAX, bounded, guarded
+from kafscale.mcp.tool import ITEMS_MAX, bounded, with_error_handling
 from kafscale.protocol.error_codes import ErrorCode
 
 PAGE = Path(__file__).parents[3] / "docs" / "mcp.md"
-TOOLS = tools(Reach(Config()), allow_writes=True)
+TOOLS = tools(ClusterConnections(Config()), allow_writes=True)
 
 
-def test_the_page_tells_of_every_tool():
-    told = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)
-    assert told == [tool.name for tool in TOOLS]
+def test_all_tools_are_documented():
+    documented = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)
+    assert documented == [tool.name for tool in TOOLS]
 
 
-def test_those_that_change_something_come_only_where_that_is_allowed():
-    looking = tools(Reach(Config()), allow_writes=False)
-    assert looking == tuple(looking)
-    assert not any(tool.changes for tool in looking)
-    assert all(tool.changes for tool in TOOLS[len(looking) :])
-    assert {tool.name for tool in TOOLS if tool.destroys} == {
+def test_writing_tools_need_permission():
+    read_only = tools(ClusterConnections(Config()), allow_writes=False)
+    assert read_only == tuple(read_only)
+    assert not any(tool.is_write for tool in read_only)
+    assert all(tool.is_write for tool in TOOLS[len(read_only) :])
+    assert {tool.name for tool in TOOLS if tool.is_destructive} == {
         "delete_topic",
         "delete_group",
         "reset_offsets",
@@ -37,12 +37,12 @@ def test_those_that_change_something_come_only_where_that_is_allowed():
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_every_tool_says_what_it_is_for(tool):
+def test_every_tool_has_title_and_description(tool):
     assert tool.title
     assert tool.call.__doc__
 
 
-def test_a_list_is_cut_and_says_so():
+def test_lists_are_bounded():
     assert bounded("items", range(ITEMS_MAX + 5)) == {
         "items": list(range(ITEMS_MAX)),
         "total": ITEMS_MAX + 5,
@@ -52,15 +52,15 @@ def test_a_list_is_cut_and_says_so():
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "message"),
     [
         (KafscaleError("start a broker"), "start a broker"),
         (AnsweredError("topic a", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), "topic a"),
     ],
 )
-def test_errors_of_ours_become_words_for_an_assistant(error, words):
+def test_errors_become_tool_errors(error, message):
     async def fail():
         raise error
 
-    with pytest.raises(ToolError, match=words):
-        asyncio.run(guarded(fail)())
+    with pytest.raises(ToolError, match=message):
+        asyncio.run(with_error_handling(fail)())

@@ -1,4 +1,4 @@
-// Written from src/kafscale/console/contract by `make generate`; changes belong there.
+// Generated from src/kafscale/console/schema by `make generate`. Do not edit.
 
 export interface Acl {
   principal: string;
@@ -11,7 +11,7 @@ export interface Acl {
 }
 
 export interface Acls {
-  /** Whether the brokers ask for permission at all. */
+  /** True if brokers enforce ACLs. */
   isEnabled: boolean;
   items: Acl[];
   problem: string | null;
@@ -40,7 +40,7 @@ export interface Users {
 export interface NewUser {
   name: string;
   password: string;
-  /** None named: all that brokers know. */
+  /** Empty: all that brokers support. */
   mechanisms?: string[];
 }
 
@@ -49,7 +49,7 @@ export interface NewPassword {
 }
 
 export interface Quota {
-  /** Such as `user` or `client-id` to a name; null stands for the default of all others. */
+  /** Types such as `user` or `client-id`, each with a name; null is the default entity. */
   entity: Record<string, string | null>;
   values: Record<string, number>;
 }
@@ -61,45 +61,45 @@ export interface Quotas {
 
 export interface SetQuota {
   entity: Record<string, string | null>;
-  /** Null takes one back. */
+  /** Null removes a limit. */
   values: Record<string, number | null>;
 }
 
-/** What forms offer. */
+/** The options of forms. */
 export interface AccessWords {
-  /** By type of resource. */
+  /** By resource type. */
   operations: Record<string, string[]>;
   patternTypes: string[];
   mechanisms: string[];
   quotaKeys: string[];
 }
 
-/** One value of something that is watched over time. */
+/** A value at a time. */
 export interface Point {
   atMs: number;
   value: number;
 }
 
-/** A line of a chart. */
+/** A time series of a chart. */
 export interface Series {
   name: string;
   points: Point[];
 }
 
-/** Why something was not done: what every answer that is not a success carries. */
+/** The body of every response that is not a success. */
 export interface Problem {
-  /** A word for programs, such as `not-found`. */
+  /** An error code for programs, such as `not-found`. */
   error: string;
-  /** A sentence for people, which says what to do next. */
+  /** A sentence for people that says what to do next. */
   message: string;
 }
 
 export type HealthState = "healthy" | "degraded" | "down" | "unknown";
 
-/** A broker that is `gone` was there lately and is not any more, without having been drained. */
+/** A broker that is `gone` was live recently, and left without being drained. */
 export type BrokerState = "ready" | "not ready" | "draining" | "unreachable" | "gone";
 
-/** One thing that is not as it should be. */
+/** One problem. */
 export interface Reason {
   severity: "warning" | "critical";
   /** Such as `broker 2`, `S3`, `etcd` or `topic orders`. */
@@ -133,7 +133,7 @@ export interface Broker {
   seenAtMs: number;
 }
 
-/** A partition that a broker serves. */
+/** A partition that a broker owns. */
 export interface BrokerPartition {
   topic: string;
   partition: number;
@@ -149,7 +149,7 @@ export interface BrokerPartition {
 
 export interface BrokerDetail {
   broker: Broker;
-  /** At most 1,000 of them, by topic and number. */
+  /** At most 1,000, by topic and partition. */
   partitions: BrokerPartition[];
   partitionTotal: number;
   throughput: Series[];
@@ -169,19 +169,19 @@ export interface Totals {
   fetchRequestsPerSecond: number | null;
 }
 
-/** Where the records are, and how that does. */
+/** The object store and its health. */
 export interface Store {
   /** Such as `s3://bucket/namespace`, or a directory. */
   place: string;
-  /** `healthy`, `degraded` or `unavailable`: the worst that a broker sees. */
+  /** `healthy`, `degraded` or `unavailable`: the worst that a broker reports. */
   state: string | null;
   errorRate: number | null;
-  /** Of the last minutes, by operation. */
+  /** In the last minutes, by operation. */
   p99Seconds: Record<string, number>;
   operationsPerSecond: number | null;
 }
 
-/** Where the metadata are, and how that does. */
+/** The metadata store and its health. */
 export interface Metadata {
   kind: "etcd" | "embedded";
   state: "healthy" | "degraded" | "unavailable" | "unknown";
@@ -191,7 +191,7 @@ export interface Metadata {
   problem: string | null;
 }
 
-/** What the object store costs a day at list prices, in US dollars, if it goes on like this. */
+/** The cost of the object store per day at list prices, in US dollars, at the current rate. */
 export interface Cost {
   storagePerDay: number;
   requestsPerDay: number | null;
@@ -216,7 +216,7 @@ export interface Overview {
   totals: Totals;
   /** `produce` and `fetch`, in bytes per second. */
   throughput: Series[];
-  /** `lag`: over all groups, in records. */
+  /** `lag`: the sum over all groups, in records. */
   lag: Series[];
   /** The largest, at most 10. */
   topLags: GroupLag[];
@@ -241,7 +241,7 @@ export interface Drained {
   pending: PartitionName[];
 }
 
-/** What is to become segments: everything of a broker, or of a topic, or some partitions. */
+/** What to write as segments: a whole topic, or some of its partitions. */
 export interface Flush {
   topic?: string | null;
   partitions?: number[];
@@ -269,7 +269,7 @@ export interface EtcdMember {
   role: string | null;
   version: string | null;
   databaseBytes: number | null;
-  /** What of its database is in use; the rest is given back by a defragmentation. */
+  /** The used part of the database; defragmentation frees the rest. */
   usedBytes: number | null;
   revision: number | null;
   alarms: string[];
@@ -288,10 +288,10 @@ export interface Snapshot {
 }
 
 export interface EtcdState {
-  /** False on the embedded default, which keeps its metadata in a file. */
+  /** False for the embedded store, which keeps its metadata in a file. */
   isConfigured: boolean;
   members: EtcdMember[];
-  /** The newest first. */
+  /** Newest first. */
   snapshots: Snapshot[];
   /** The bucket and the prefix of the snapshots. */
   snapshotsAt: string | null;
@@ -299,7 +299,7 @@ export interface EtcdState {
 }
 
 export interface TakeSnapshot {
-  /** Then keep only so many, the newest; 0 keeps all. */
+  /** How many snapshots to keep, the newest; 0 keeps all. */
   retain?: number;
 }
 
@@ -310,7 +310,7 @@ export interface Group {
   protocolType: string;
   memberCount: number | null;
   topics: string[];
-  /** Over all partitions that it has committed something of. */
+  /** Over all partitions with a committed offset. */
   lag: number | null;
 }
 
@@ -360,19 +360,19 @@ export interface GroupDetail {
   lag: number | null;
   members: Member[];
   offsets: GroupOffset[];
-  /** One line a topic, as far back as the console remembers. */
+  /** One series per topic, as far back as the console remembers. */
   lagHistory: Series[];
 }
 
 export interface ResetTo {
   kind: "earliest" | "latest" | "offset" | "shift" | "time" | "current";
-  /** The offset, how many to shift by, or milliseconds since 1970. */
+  /** The offset, the shift in records, or milliseconds since 1970. */
   number?: number;
 }
 
 export interface Reset {
   to: ResetTo;
-  /** Topics with some of their partitions, none meaning all; null: all that it committed. */
+  /** Topics with their partitions, none meaning all; null: all that the group has committed. */
   topics?: Record<string, number[]> | null;
   execute?: boolean;
 }
@@ -400,63 +400,63 @@ export type Format = "auto" | "text" | "json" | "hex" | "base64" | "avro" | "pro
 
 export type SchemaKind = "avro" | "protobuf";
 
-/** How bytes are read: a text, or the framing of a schema registry where there is one. */
+/** The schema of payloads: inline, or from the schema registry. */
 export interface Schema {
   kind: SchemaKind;
-  /** An Avro schema in JSON, or a .proto file; empty: ask the registry that the settings name. */
+  /** An Avro schema in JSON, or a .proto file; empty: use the schema registry of the settings. */
   text?: string;
-  /** Which message of a .proto file. */
+  /** The message of a .proto file. */
   message?: string;
 }
 
-/** How keys, or values, are shown. */
+/** How keys or values are shown. */
 export interface Reading {
   format?: Format;
   schema?: Schema | null;
 }
 
-/** Where to begin: `newest` ends at the end and goes back; all others go on from there. */
+/** Where to begin: `newest` reads backwards from the end; all others read forwards. */
 export interface Start {
   kind?: "newest" | "earliest" | "offset" | "time";
   offset?: number;
   timeMs?: number;
 }
 
-/** What is wanted of what is read; all that are given have to hold. */
+/** Conditions on records; all that are given must hold. */
 export interface Filter {
   /** Exactly this key, as text. */
   key?: string;
-  /** Contained in the key, the value or a header, as shown; case does not matter. */
+  /** Contained in the key, the value or a header, as shown; case is ignored. */
   text?: string;
-  /** A field of a value that is JSON, such as `customer.address.city`. */
+  /** A field of a JSON value, such as `customer.address.city`. */
   jsonPath?: string;
-  /** What that field is to be; empty: that it is there. */
+  /** The value of that field; empty: the field exists. */
   jsonEquals?: string;
   /** A header with this name. */
   header?: string;
 }
 
 export interface Browse {
-  /** None named: all. */
+  /** Empty: all. */
   partitions?: number[];
   start?: Start;
-  /** How many to show, at most 500. */
+  /** How many records to return, at most 500. */
   limit?: number;
-  /** By partition, where to go on: the `next` of the answer before. */
+  /** By partition, where to continue: the `next` of the previous response. */
   cursor?: Record<string, number>;
   filter?: Filter;
   key?: Reading;
   value?: Reading;
 }
 
-/** Bytes made readable. */
+/** A payload as text. */
 export interface Payload {
   format: "text" | "json" | "hex" | "base64" | "avro" | "protobuf";
   text: string;
   sizeBytes: number;
   isTruncated: boolean;
   schemaId: number | null;
-  /** Why it could not be read as was asked. */
+  /** Why it could not be decoded as requested. */
   problem: string | null;
 }
 
@@ -480,9 +480,9 @@ export interface Browsed {
   messages: Message[];
   scannedRecords: number;
   scannedBytes: number;
-  /** Whether everything that was asked for has been looked at. */
+  /** True if all requested records were scanned. */
   isComplete: boolean;
-  /** The cursor to go on with. */
+  /** The cursor of the next page. */
   next: Record<string, number>;
   problems: string[];
 }
@@ -498,7 +498,7 @@ export interface NewPayload {
   schema?: Schema | null;
 }
 
-/** A record to write; no value is a tombstone. */
+/** A record to write; without a value it is a tombstone. */
 export interface Produce {
   partition?: number | null;
   key?: NewPayload | null;
@@ -531,9 +531,9 @@ export interface Job {
   job: string;
   last: Run;
   successRate: number;
-  /** How old the newest record is that it has handled. */
+  /** The age of the newest record that the job has processed. */
   freshnessMs: number | null;
-  /** The newest first, at most 50. */
+  /** Newest first, at most 50. */
   runs: Run[];
 }
 
@@ -557,12 +557,12 @@ export interface Pipeline {
   problem: string | null;
 }
 
-/** What a page has to know before anything else. */
+/** What a page needs to know first. */
 export interface Session {
-  /** Whether a user name and a password are set: without both, nobody gets in. */
+  /** True if a user name and a password are set; without them, no login is possible. */
   isConfigured: boolean;
   username: string | null;
-  /** Goes along, as the header `X-CSRF-Token`, with every request that changes something. */
+  /** Sent as the header `X-CSRF-Token` with every request that changes something. */
   csrfToken: string | null;
   expiresAtMs: number | null;
   version: string;
@@ -613,7 +613,7 @@ export interface Partition {
   state: string;
   movingTo: number | null;
   startOffset: number | null;
-  /** Below it everything is in segments; from there to the high watermark it is in the WAL. */
+  /** Records below it are in segments; from here to the high watermark they are in the WAL. */
   rolledOffset: number | null;
   highWatermark: number | null;
   endOffset: number | null;
@@ -631,7 +631,7 @@ export interface Config {
   name: string;
   value: string | null;
   default: string | null;
-  /** Whether it was set for this topic, rather than being the default. */
+  /** True if it is set for this topic. */
   isSet: boolean;
   readOnly: boolean;
   sensitive: boolean;
@@ -641,7 +641,7 @@ export interface Config {
 
 export interface Segment {
   baseOffset: number;
-  /** Unknown for the last one until its footer was read. */
+  /** Null for the newest segment if its footer could not be read. */
   lastOffset: number | null;
   sizeBytes: number;
   createdAtMs: number;
@@ -649,7 +649,7 @@ export interface Segment {
   hasIndex: boolean;
 }
 
-/** What of a partition is in WAL objects only. */
+/** The part of a partition that is only in WAL objects. */
 export interface WalTail {
   fromOffset: number;
   toOffset: number;
@@ -664,7 +664,7 @@ export interface SegmentPage {
   sizeBytes: number;
   page: number;
   size: number;
-  /** The newest first. */
+  /** Newest first. */
   items: Segment[];
   wal: WalTail | null;
 }
@@ -699,6 +699,6 @@ export interface Grow {
 }
 
 export interface DeleteTopic {
-  /** The name of the topic once more, as a person has typed it. */
+  /** The name of the topic, entered again. */
   confirm: string;
 }

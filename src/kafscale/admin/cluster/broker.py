@@ -1,9 +1,10 @@
-"""One broker at one moment: how it says it does, what it serves, and what it measures.
+"""The status of one broker: what the cluster knows about it, its own response, and its metrics.
 
-The law: a broker that hangs costs `LOOK_SECONDS_MAX`, and is told of as one that does not answer.
+Invariant: a broker that hangs costs `POLL_SECONDS_MAX` and is reported as unreachable.
 
-Metrics are served where the control plane is. Where that is encrypted, it has a port of its own;
-metrics are then looked for on the same host at the port that the settings name for all brokers.
+Metrics are served on the port of the control plane. If the control plane uses TLS, it has a port of
+its own; metrics are then expected on the same host, on the port that the settings name for all
+brokers.
 """
 
 import asyncio
@@ -12,16 +13,14 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.cluster.exposition_reading import Exposition
-from kafscale.admin.cluster.figures import Figures, figures
-from kafscale.admin.cluster.metrics import ScrapeError, scrape
+from kafscale.admin.cluster.metrics import BrokerMetrics, Exposition, ScrapeError, parse, scrape
 from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address
 
-LOOK_SECONDS_MAX: Final = 2.0
+POLL_SECONDS_MAX: Final = 2.0
 
 READY: Final = "ready"
 NOT_READY: Final = "not ready"
@@ -29,8 +28,8 @@ DRAINING: Final = "draining"
 UNREACHABLE: Final = "unreachable"
 
 
-class PartitionLook(msgspec.Struct, frozen=True, gc=False):
-    """A partition, as the broker tells that serves it."""
+class ServedPartition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A partition, as reported by the broker that owns it."""
 
     topic: str
     partition: int
@@ -50,8 +49,8 @@ class PartitionLook(msgspec.Struct, frozen=True, gc=False):
         return self.state != "opening"
 
 
-class BrokerLook(msgspec.Struct, frozen=True):
-    """A broker: what the cluster knows of it, and what it says itself."""
+class BrokerStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A broker: what the cluster knows about it, and what it reports itself."""
 
     id: int
     address: str | None
@@ -60,137 +59,129 @@ class BrokerLook(msgspec.Struct, frozen=True):
     version: str
     epoch: int
     is_controller: bool
-    state: str
-    is_draining: bool
-    """Whether it is about to leave; one that is, and does not answer any more, has left."""
-    problems: dict[str, str]
-    store_health: str | None
-    uptime_ms: int | None
+    is_draining: bool = msgspec.field(name="draining")
+    """True if it is about to leave; a draining broker that stops responding has left."""
     partition_count: int
     shard_count: int
     moving_count: int
-    partitions: tuple[PartitionLook, ...] = ()
-    figures: Figures | None = None
-    figures_problem: str | None = None
+    state: str
+    problems: dict[str, str]
+    store_health: str | None
+    uptime_ms: int | None
+    partitions: tuple[ServedPartition, ...] = ()
+    metrics: BrokerMetrics | None = None
+    metrics_problem: str | None = None
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What a broker has answered, and at which addresses."""
+class BrokerResponse(msgspec.Struct, frozen=True):
+    """What a broker has responded, and at which addresses."""
 
     broker_id: int
     address: Address
     status: BrokerStatusResponse
-    figures: Figures | None
-    figures_problem: str | None
-    measured_at: Address | None
+    metrics: BrokerMetrics | None
+    metrics_problem: str | None
+    metrics_address: Address | None
 
 
-async def ask(
+async def query(
     address: Address,
     tls: ClientTls | None,
     *,
     metrics_port: int,
-    measured_at: Mapping[int, Address],
-) -> Answer | KafscaleError:
-    """How the broker at an address does, or why it does not say.
+    metrics_addresses: Mapping[int, Address],
+) -> BrokerResponse | KafscaleError:
+    """Query the status and the metrics of the broker at an address; return errors.
 
-    `metrics_port` is where metrics are if the control plane is encrypted; `measured_at`, where they
-    were found before.
+    `metrics_port` is where metrics are expected if the control plane uses TLS. `metrics_addresses`
+    has the addresses at which the metrics of brokers were found before.
     """
-    status = await _status(address, tls)
+    status = await _query_status(address, tls)
     if isinstance(status, KafscaleError):
         return status
     broker_id = int(status.broker_id)
-    # Behind one address there may be several brokers, so that it is the last to be tried.
-    places = list(dict.fromkeys((*_registered(status), address)))
+    # Several brokers may share one address (a load balancer), so it is tried last.
+    candidates = list(dict.fromkeys((*_registered_addresses(status), address)))
     if tls is not None:
-        places = [Address(each.host, metrics_port) for each in places]
-    before = [measured_at[broker_id]] if broker_id in measured_at else []
+        candidates = [Address(each.host, metrics_port) for each in candidates]
+    known = [metrics_addresses[broker_id]] if broker_id in metrics_addresses else []
     problem = None
-    for place in dict.fromkeys((*before, *places)):
+    for candidate in dict.fromkeys((*known, *candidates)):
         try:
-            measured = figures(Exposition(await scrape(place, LOOK_SECONDS_MAX)))
+            metrics = parse(Exposition(await scrape(candidate, POLL_SECONDS_MAX)))
         except ScrapeError as error:
             problem = str(error)
             continue
-        way = place if tls is None else address
-        return Answer(broker_id, way, status, measured, None, place)
-    # Of a port that was guessed, silence is no trouble.
-    return Answer(broker_id, address, status, None, problem if tls is None else None, None)
+        control_address = candidate if tls is None else address
+        return BrokerResponse(broker_id, control_address, status, metrics, None, candidate)
+    # With TLS the port was only assumed, so missing metrics are not reported as a problem.
+    return BrokerResponse(broker_id, address, status, None, problem if tls is None else None, None)
 
 
-def told(
+def build(
     broker_id: int,
-    known: BrokerSummary | None,
-    answer: Answer | KafscaleError,
+    summary: BrokerSummary | None,
+    response: BrokerResponse | KafscaleError,
     controller: int | None,
-) -> BrokerLook:
-    """One broker, of what others know of it and what it has answered."""
-    known = known or BrokerSummary(broker_id=str(broker_id))
-    seen = BrokerLook(
+) -> BrokerStatus:
+    """Combine what other brokers know about a broker with its own response."""
+    if isinstance(response, KafscaleError):
+        return build_status(broker_id, summary, response, controller)
+    return msgspec.structs.replace(
+        build_status(broker_id, summary, response.status, controller),
+        partitions=served_partitions(response.status),
+        metrics=response.metrics,
+        metrics_problem=response.metrics_problem,
+    )
+
+
+def build_status(
+    broker_id: int,
+    summary: BrokerSummary | None,
+    response: BrokerStatusResponse | KafscaleError,
+    controller: int | None,
+) -> BrokerStatus:
+    """The status of a broker without its partitions and metrics."""
+    summary = summary or BrokerSummary(broker_id=str(broker_id))
+    status = BrokerStatus(
         id=broker_id,
-        address=_address(known.host, known.port),
-        control=_address(known.control_host or known.host, known.control_port),
-        rack=known.rack or None,
-        version=known.version,
-        epoch=known.epoch,
+        address=_format_address(summary.host, summary.port),
+        control=_format_address(summary.control_host or summary.host, summary.control_port),
+        rack=summary.rack or None,
+        version=summary.version,
+        epoch=summary.epoch,
         is_controller=broker_id == controller,
+        is_draining=summary.draining,
+        partition_count=summary.partition_count,
+        shard_count=summary.shard_count,
+        moving_count=summary.moving_count,
         state=UNREACHABLE,
-        is_draining=known.draining,
         problems={},
         store_health=None,
         uptime_ms=None,
-        partition_count=known.partition_count,
-        shard_count=known.shard_count,
-        moving_count=known.moving_count,
     )
-    if isinstance(answer, KafscaleError):
-        return msgspec.structs.replace(seen, problems={"control plane": str(answer)})
-    status = answer.status
-    is_draining = status.draining or known.draining
+    if isinstance(response, KafscaleError):
+        return msgspec.structs.replace(status, problems={"control plane": str(response)})
+    is_draining = response.draining or summary.draining
     return msgspec.structs.replace(
-        seen,
-        version=status.version,
-        epoch=status.epoch,
-        state=(DRAINING if is_draining else READY) if status.ready else NOT_READY,
+        status,
+        version=response.version,
+        epoch=response.epoch,
         is_draining=is_draining,
-        problems=dict(status.problems),
-        store_health=status.store_health or None,
-        uptime_ms=status.uptime_ms,
-        partitions=_partitions(broker_id, status),
-        figures=answer.figures,
-        figures_problem=answer.figures_problem,
+        state=(DRAINING if is_draining else READY) if response.ready else NOT_READY,
+        problems=dict(response.problems),
+        store_health=response.store_health or None,
+        uptime_ms=response.uptime_ms,
     )
 
 
-def control_address(known: BrokerSummary) -> Address | None:
-    """Where a broker says that its control plane is."""
-    host = known.control_host or known.host
-    return Address(host, known.control_port) if host and known.control_port else None
-
-
-async def _status(address: Address, tls: ClientTls | None) -> BrokerStatusResponse | KafscaleError:
-    try:
-        async with asyncio.timeout(LOOK_SECONDS_MAX), ControlClient(str(address), tls) as client:
-            return await client.status(with_partitions=True)
-    except TimeoutError:
-        return KafscaleError(f"it does not answer within {LOOK_SECONDS_MAX:g} s at {address}")
-    except KafscaleError as error:
-        return error
-
-
-def _registered(status: BrokerStatusResponse) -> list[Address]:
-    """Where the broker that has answered says that its control plane is."""
-    mine = (each for each in status.brokers if each.broker_id == status.broker_id)
-    return [address for each in mine if (address := control_address(each)) is not None]
-
-
-def _partitions(broker_id: int, status: BrokerStatusResponse) -> tuple[PartitionLook, ...]:
+def served_partitions(response: BrokerStatusResponse) -> tuple[ServedPartition, ...]:
+    """The partitions of a broker, in the order of its response."""
     return tuple(
-        PartitionLook(
+        ServedPartition(
             topic=each.topic,
             partition=each.partition,
-            broker=broker_id,
+            broker=int(response.broker_id),
             state=each.state,
             moving_to=int(each.moving_to) if each.moving_to else None,
             leader_epoch=each.leader_epoch,
@@ -200,9 +191,33 @@ def _partitions(broker_id: int, status: BrokerStatusResponse) -> tuple[Partition
             end_offset=each.log_end_offset,
             size_bytes=each.size_bytes,
         )
-        for each in status.partitions
+        for each in response.partitions
     )
 
 
-def _address(host: str, port: int) -> str | None:
+def control_address(summary: BrokerSummary) -> Address | None:
+    """The address of the control plane that a broker has registered."""
+    host = summary.control_host or summary.host
+    return Address(host, summary.control_port) if host and summary.control_port else None
+
+
+async def _query_status(
+    address: Address, tls: ClientTls | None
+) -> BrokerStatusResponse | KafscaleError:
+    try:
+        async with asyncio.timeout(POLL_SECONDS_MAX), ControlClient(str(address), tls) as client:
+            return await client.status(with_partitions=True)
+    except TimeoutError:
+        return KafscaleError(f"no response from {address} within {POLL_SECONDS_MAX:g} s")
+    except KafscaleError as error:
+        return error
+
+
+def _registered_addresses(status: BrokerStatusResponse) -> list[Address]:
+    """Where the responding broker has registered its control plane."""
+    own = (each for each in status.brokers if each.broker_id == status.broker_id)
+    return [address for each in own if (address := control_address(each)) is not None]
+
+
+def _format_address(host: str, port: int) -> str | None:
     return str(Address(host, port)) if host and port else None

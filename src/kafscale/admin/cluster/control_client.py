@@ -1,7 +1,7 @@
-"""All brokers of a cluster on the control plane, found through one that answers.
+"""Control plane clients for all brokers of a cluster, found through the first that responds.
 
-The law: a broker is asked at the address at which it has registered, but the one that answered
-first at the address where it did: from outside, others may not be in reach, and that is told.
+Each broker is called at the address that it has registered, except the first: it is called at the
+address that worked. From outside the cluster other brokers may be unreachable; this is reported.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Self
 
-from kafscale.client.errors import UnreachableError as NobodyAnswersError
+from kafscale.client.errors import UnreachableError as ClusterUnreachableError
 from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import UnreachableError
@@ -18,47 +18,49 @@ from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address
 
 
-class Cluster:
-    """The brokers of a cluster, as one of them knows them."""
+class ClusterControlClient:
+    """The brokers of a cluster, as known by the first that responded."""
 
     def __init__(self, addresses: Sequence[Address], tls: ClientTls | None = None) -> None:
-        """`tls` is what brokers are asked with, where the control plane is encrypted."""
+        """`tls` is used if the control plane is encrypted."""
         self._addresses = addresses
         self._tls = tls
         self._stack = AsyncExitStack()
         self._clients: dict[str, ControlClient] = {}
-        self._first: BrokerStatusResponse | None = None
+        self._first_status: BrokerStatusResponse | None = None
 
     async def __aenter__(self) -> Self:
         problems = []
         for address in self._addresses:
             client = await self._stack.enter_async_context(ControlClient(str(address), self._tls))
             try:
-                self._first = await client.status(with_partitions=False)
+                self._first_status = await client.status(with_partitions=False)
             except UnreachableError as error:
                 problems.append(str(error))
             else:
-                self._clients[self._first.broker_id] = client
+                self._clients[self._first_status.broker_id] = client
                 return self
         await self._stack.aclose()
-        raise NobodyAnswersError("\n".join([*problems, "start a broker with: kafscale broker"]))
+        raise ClusterUnreachableError(
+            "\n".join([*problems, "start a broker with: kafscale broker"])
+        )
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
     @property
-    def first(self) -> BrokerStatusResponse:
-        """How the broker does that has answered first; it knows the others."""
-        assert self._first is not None, "not connected"
-        return self._first
+    def first_status(self) -> BrokerStatusResponse:
+        """The status of the broker that responded first; it lists the others."""
+        assert self._first_status is not None, "not connected"
+        return self._first_status
 
     @property
     def brokers(self) -> dict[str, BrokerSummary]:
-        """All brokers that are alive, by their ids."""
-        return {broker.broker_id: broker for broker in self.first.brokers}
+        """All live brokers by their ids."""
+        return {broker.broker_id: broker for broker in self.first_status.brokers}
 
     async def client(self, broker_id: str) -> ControlClient:
-        """A client of one broker."""
+        """The client of one broker."""
         if broker_id in self._clients:
             return self._clients[broker_id]
         broker = self.brokers.get(broker_id)
@@ -66,27 +68,27 @@ class Cluster:
             known = ", ".join(self.brokers) or "none"
             raise KafscaleError(f"there is no broker {broker_id}; the brokers are: {known}")
         if not broker.control_port:
-            raise KafscaleError(f"broker {broker_id} has not said where its control plane is")
+            raise KafscaleError(f"broker {broker_id} has registered no control plane address")
         address = str(Address(broker.control_host or broker.host, broker.control_port))
         client = await self._stack.enter_async_context(ControlClient(address, self._tls))
         self._clients[broker_id] = client
         return client
 
     async def controller(self) -> ControlClient:
-        """A client of the controller."""
-        if not self.first.controller_id:
+        """The client of the controller."""
+        if not self.first_status.controller_id:
             raise KafscaleError("the cluster has no controller at the moment; try again")
-        return await self.client(self.first.controller_id)
+        return await self.client(self.first_status.controller_id)
 
     async def statuses(
         self, *, with_partitions: bool
     ) -> dict[str, BrokerStatusResponse | KafscaleError]:
-        """How every broker does, asked all at once, or why it does not say."""
-        broker_ids = sorted({self.first.broker_id, *self.brokers}, key=int)
-        answers = await asyncio.gather(
+        """Query all brokers concurrently; brokers that fail have their error as value."""
+        broker_ids = sorted({self.first_status.broker_id, *self.brokers}, key=int)
+        responses = await asyncio.gather(
             *(self._status(broker_id, with_partitions) for broker_id in broker_ids)
         )
-        return dict(zip(broker_ids, answers, strict=True))
+        return dict(zip(broker_ids, responses, strict=True))
 
     async def _status(
         self, broker_id: str, with_partitions: bool

@@ -1,7 +1,7 @@
-"""What the object store costs a day, of what is measured: bytes that are kept, and requests. Pure.
+"""The cost of the object store per day, from stored bytes and request rates. Pure.
 
-The law: prices are list prices, and stand in `observability.prices` alone. Requests of brokers are
-reckoned, and those of nobody else: what Spark reads is on its own bill.
+Prices are list prices, defined only in `observability.prices`. Only requests of brokers are
+counted; requests of Spark jobs are not.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ CURRENCY: Final = "USD"
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """In dollars a day, if it goes on like this."""
+    """Dollars per day at the current rate."""
 
     storage_per_day: float
     requests_per_day: float | None
-    """None before it is known how many there are."""
+    """None until the request rate is known."""
     total_per_day: float | None
     currency: str
     basis: str
@@ -39,12 +39,13 @@ def cost(
     is_charged: bool,
     prices: Prices | None = None,
 ) -> Cost:
-    """What a day costs; `per_second` has the requests, by the names that metrics have for them.
+    """Compute the cost per day.
 
-    `is_charged` says whether there is a bucket at all, rather than a directory.
+    `per_second` has request rates by the operation names of the metrics. `is_charged` is False if
+    records are in a directory instead of a bucket.
 
-    >>> told = cost(700 * GB, {"put": 25_000 / DAY_S, "delete": 9.0}, is_charged=True)
-    >>> round(told.storage_per_day, 4), round(told.requests_per_day, 4)
+    >>> result = cost(700 * GB, {"put": 25_000 / DAY_S, "delete": 9.0}, is_charged=True)
+    >>> round(result.storage_per_day, 4), round(result.requests_per_day, 4)
     (0.5367, 0.125)
     """
     prices = prices or Prices()
@@ -65,11 +66,11 @@ def cost(
 
 def _basis(prices: Prices, *, is_charged: bool) -> str:
     measured = (
-        "What the topics keep now and what the brokers have asked of the object store in the last"
+        "The bytes that topics store now and the object store requests of brokers in the last"
         " minutes, at list prices of us-east-1:"
         f" ${prices.storage_gb_month:g} a GB and month, ${prices.put_thousand:g} a thousand PUTs,"
         f" ${prices.get_thousand:g} a thousand GETs."
     )
     if is_charged:
         return measured
-    return f"{measured} The records are on a local disk, which costs nothing of this."
+    return f"{measured} Records are on a local disk, which is not charged."

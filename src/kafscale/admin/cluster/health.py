@@ -1,13 +1,13 @@
-"""How a cluster does, and why: a judgement of a look. Pure.
+"""The health of a cluster, with reasons, evaluated from a snapshot. Pure.
 
 | state | when |
 |---|---|
-| `down` | no broker answers, or none of them serves clients |
-| `degraded` | something is not as it should be; the reasons say what |
-| `healthy` | nothing is |
+| `down` | no broker responds, or none of them serves clients |
+| `degraded` | something is wrong; the reasons say what |
+| `healthy` | nothing is wrong |
 
-The law: every state but `healthy` has a reason, a sentence that a person can act upon; and reasons
-are few: what many topics have in common is told once.
+Every state but `healthy` has a reason, which is a sentence that an operator can act on. There are
+few reasons: a problem of many topics is reported once.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,29 +15,29 @@ from typing import Final, Literal
 
 import msgspec
 
-from kafscale.admin.cluster.broker import DRAINING, NOT_READY, UNREACHABLE, BrokerLook
+from kafscale.admin.cluster.broker import DRAINING, NOT_READY, UNREACHABLE, BrokerStatus
 from kafscale.admin.cluster.metadata_health import (
     DEGRADED,
     HEALTHY,
     UNAVAILABLE,
     UNKNOWN,
-    MetadataLook,
+    MetadataHealth,
 )
-from kafscale.admin.cluster.snapshot import ClusterLook
-from kafscale.admin.topics.usage import TopicFigures
+from kafscale.admin.cluster.snapshot import ClusterSnapshot
+from kafscale.admin.topics.usage import TopicUsage
 from kafscale.text.formatting import counted
 
 Severity = Literal["warning", "critical"]
 State = Literal["healthy", "degraded", "down"]
 
-TOPICS_TOLD_MAX: Final = 5
-BROKERS_TOLD_MAX: Final = 20
+TOPICS_LISTED_MAX: Final = 5
+BROKERS_LISTED_MAX: Final = 20
 
 _STORE_ORDER: Final = (HEALTHY, DEGRADED, UNAVAILABLE)
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """One thing that is not as it should be."""
+    """One problem."""
 
     severity: Severity
     subject: str
@@ -49,107 +49,109 @@ class Health(msgspec.Struct, frozen=True):
     reasons: tuple[Reason, ...]
 
 
-def health(
-    look: ClusterLook,
-    topics: Mapping[str, TopicFigures],
-    metadata: MetadataLook,
+def evaluate(
+    snapshot: ClusterSnapshot,
+    topics: Mapping[str, TopicUsage],
+    metadata: MetadataHealth,
     gone: Collection[int] = (),
 ) -> Health:
-    """What is to be said of a cluster; `gone` are brokers that were there lately."""
-    if look.problem is not None and not look.brokers:
-        sentence = f"No broker answers: {look.problem}"
+    """Evaluate a cluster; `gone` are brokers that left recently without being drained."""
+    if snapshot.problem is not None and not snapshot.brokers:
+        sentence = f"No broker responds: {snapshot.problem}"
         return Health("down", (Reason("critical", "cluster", sentence),))
     reasons = [
-        *_of_brokers(look, gone),
-        *_of_store(look),
-        *_of_metadata(metadata),
-        *_of_topics(topics.values()),
-        *_of_listing(look),
+        *_broker_reasons(snapshot, gone),
+        *_store_reasons(snapshot),
+        *_metadata_reasons(metadata),
+        *_topic_reasons(topics.values()),
+        *_listing_reasons(snapshot),
     ]
     reasons.sort(key=lambda each: each.severity != "critical")
-    serves = any(each.state not in {UNREACHABLE, NOT_READY} for each in look.brokers)
-    if not serves:
+    is_serving = any(each.state not in {UNREACHABLE, NOT_READY} for each in snapshot.brokers)
+    if not is_serving:
         return Health("down", tuple(reasons))
     return Health("degraded" if reasons else "healthy", tuple(reasons))
 
 
-def store_state(brokers: Iterable[BrokerLook]) -> str | None:
-    """The worst that a broker sees of the object store; None where nobody says."""
+def store_state(brokers: Iterable[BrokerStatus]) -> str | None:
+    """The worst state of the object store that a broker reports; None if no broker does."""
     states = {each.store_health for each in brokers}
     return next((state for state in reversed(_STORE_ORDER) if state in states), None)
 
 
-def _of_brokers(look: ClusterLook, gone: Collection[int]) -> Iterator[Reason]:
-    if look.controller is None:
-        yield Reason("critical", "cluster", "No broker is controller: nothing is assigned anew.")
-    for broker_id in sorted(gone)[:BROKERS_TOLD_MAX]:
+def _broker_reasons(snapshot: ClusterSnapshot, gone: Collection[int]) -> Iterator[Reason]:
+    if snapshot.controller is None:
+        yield Reason(
+            "critical", "cluster", "There is no controller: partitions are not reassigned."
+        )
+    for broker_id in sorted(gone)[:BROKERS_LISTED_MAX]:
         yield Reason(
             "critical",
             f"broker {broker_id}",
-            "It is gone, and was not drained before: it was killed, or has lost the network."
-            " Others take over what it served.",
+            "It is gone without having been drained: it was killed or has lost the network."
+            " Other brokers take over its partitions.",
         )
-    troubled = [reason for each in look.brokers if (reason := _of_broker(each))]
-    yield from troubled[:BROKERS_TOLD_MAX]
+    reasons = [reason for each in snapshot.brokers if (reason := _broker_reason(each))]
+    yield from reasons[:BROKERS_LISTED_MAX]
 
 
-def _of_broker(broker: BrokerLook) -> Reason | None:
+def _broker_reason(broker: BrokerStatus) -> Reason | None:
     subject = f"broker {broker.id}"
     if broker.state == UNREACHABLE:
-        return Reason("critical", subject, f"It does not answer. {_told(broker)}")
+        return Reason("critical", subject, f"It does not respond. {_format_problems(broker)}")
     if broker.state == NOT_READY:
-        return Reason("critical", subject, f"It does not serve clients. {_told(broker)}")
+        return Reason("critical", subject, f"It does not serve clients. {_format_problems(broker)}")
     if broker.state == DRAINING:
-        return Reason("warning", subject, "It is being drained: what it serves moves to others.")
-    if broker.figures is None and broker.figures_problem:
-        return Reason("warning", subject, f"Its metrics are missing: {broker.figures_problem}")
+        return Reason(
+            "warning", subject, "It is being drained: its partitions move to other brokers."
+        )
+    if broker.metrics is None and broker.metrics_problem:
+        return Reason("warning", subject, f"Its metrics cannot be read: {broker.metrics_problem}")
     return None
 
 
-def _of_store(look: ClusterLook) -> Iterator[Reason]:
-    state = store_state(look.brokers)
+def _store_reasons(snapshot: ClusterSnapshot) -> Iterator[Reason]:
+    state = store_state(snapshot.brokers)
     if state == UNAVAILABLE:
         yield Reason(
-            "critical",
-            "S3",
-            "The object store does not answer: nothing is acknowledged until it does.",
+            "critical", "S3", "The object store is unavailable: brokers acknowledge no writes."
         )
     elif state == DEGRADED:
-        yield Reason("warning", "S3", "The object store is slow, or fails some requests.")
+        yield Reason("warning", "S3", "The object store is slow or fails some requests.")
 
 
-def _of_metadata(metadata: MetadataLook) -> Iterator[Reason]:
+def _metadata_reasons(metadata: MetadataHealth) -> Iterator[Reason]:
     if metadata.state in {HEALTHY, UNKNOWN}:
         return
     severity: Severity = "critical" if metadata.state == UNAVAILABLE else "warning"
     ready = f"{metadata.ready_count} of {counted(metadata.member_count, 'member')} ready"
-    sentence = metadata.problem or "Changes do not arrive."
+    sentence = metadata.problem or "Metadata changes do not arrive."
     yield Reason(severity, metadata.kind, f"{ready}. {sentence}")
 
 
-def _of_topics(topics: Iterable[TopicFigures]) -> Iterator[Reason]:
+def _topic_reasons(topics: Iterable[TopicUsage]) -> Iterator[Reason]:
     leaderless = [each for each in topics if each.leaderless_count]
-    for each in leaderless[:TOPICS_TOLD_MAX]:
+    for each in leaderless[:TOPICS_LISTED_MAX]:
         yield Reason(
             "critical",
             f"topic {each.name}",
             f"{each.leaderless_count} of {counted(each.partition_count, 'partition')}"
-            " cannot be read or written: no broker serves them at the moment.",
+            " have no leader: they cannot be read or written.",
         )
-    if more := leaderless[TOPICS_TOLD_MAX:]:
+    if more := leaderless[TOPICS_LISTED_MAX:]:
         yield Reason(
             "critical",
             "topics",
-            f"The same holds for partitions of {counted(len(more), 'further topic')}.",
+            f"Partitions of {counted(len(more), 'further topic')} have no leader either.",
         )
 
 
-def _of_listing(look: ClusterLook) -> Iterator[Reason]:
-    if look.listing_problem is not None:
+def _listing_reasons(snapshot: ClusterSnapshot) -> Iterator[Reason]:
+    if snapshot.listing_problem is not None:
         yield Reason(
-            "warning", "Kafka", f"Topics or groups cannot be listed: {look.listing_problem}"
+            "warning", "Kafka", f"Cannot list topics or groups: {snapshot.listing_problem}"
         )
 
 
-def _told(broker: BrokerLook) -> str:
+def _format_problems(broker: BrokerStatus) -> str:
     return " ".join(f"{name}: {why}." for name, why in sorted(broker.problems.items()))

@@ -1,45 +1,48 @@
-"""How far groups lag behind, of what the brokers of a look tell. Pure."""
+"""Consumer lag by group and topic, from the metrics in a snapshot. Pure."""
 
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from kafscale.admin.cluster.figures import Lag
-from kafscale.admin.cluster.snapshot import ClusterLook
+from kafscale.admin.cluster.metrics import PartitionLag
+from kafscale.admin.cluster.snapshot import ClusterSnapshot
 
 ByTopic = dict[str, int]
 
 
 class GroupLag(msgspec.Struct, frozen=True):
-    """How many records of a topic a group has yet to read."""
+    """The lag of a group in one topic, in records."""
 
     group: str
     topic: str
     lag: int
 
 
-def of_look(look: ClusterLook) -> dict[str, ByTopic]:
-    """The lags of all groups, topic by topic."""
-    return by_group(lag for broker in look.brokers if broker.figures for lag in broker.figures.lags)
+def from_snapshot(snapshot: ClusterSnapshot) -> dict[str, ByTopic]:
+    """The lag of all groups by topic."""
+    return by_group(
+        lag for broker in snapshot.brokers if broker.metrics for lag in broker.metrics.lags
+    )
 
 
-def by_group(lags: Iterable[Lag]) -> dict[str, ByTopic]:
-    """The same, of lags in partitions.
+def by_group(lags: Iterable[PartitionLag]) -> dict[str, ByTopic]:
+    """Sum the lag of partitions by group and topic.
 
-    A group that moves from one broker to another may be told of by both, and counts once.
+    A group that moves between coordinators may be reported by both; each partition counts once.
 
-    >>> by_group([Lag("g", "a", 0, 5), Lag("g", "a", 1, 2), Lag("g", "a", 0, 4)])
+    >>> lags = [PartitionLag("g", "a", *each) for each in ((0, 5), (1, 2), (0, 4))]
+    >>> by_group(lags)
     {'g': {'a': 7}}
     """
-    single: dict[tuple[str, str, int], int] = {}
+    by_partition: dict[tuple[str, str, int], int] = {}
     for each in lags:
         key = each.group, each.topic, each.partition
-        single[key] = max(single.get(key, 0), each.lag)
-    found: dict[str, ByTopic] = {}
-    for (group, topic, _), lag in single.items():
-        topics = found.setdefault(group, {})
+        by_partition[key] = max(by_partition.get(key, 0), each.lag)
+    lags_by_group: dict[str, ByTopic] = {}
+    for (group, topic, _), lag in by_partition.items():
+        topics = lags_by_group.setdefault(group, {})
         topics[topic] = topics.get(topic, 0) + lag
-    return found
+    return lags_by_group
 
 
 def total(lags: Mapping[str, ByTopic]) -> int:
@@ -47,15 +50,15 @@ def total(lags: Mapping[str, ByTopic]) -> int:
 
 
 def largest(lags: Mapping[str, ByTopic], count: int) -> list[GroupLag]:
-    """The largest lags, the largest first; who lags behind nothing is not among them.
+    """The largest lags in descending order, without zeros.
 
     >>> [each.topic for each in largest({"g": {"a": 7, "b": 9, "c": 0}}, 10)]
     ['b', 'a']
     """
-    every = (
+    rows = (
         GroupLag(group, topic, lag)
         for group, topics in lags.items()
         for topic, lag in topics.items()
         if lag > 0
     )
-    return sorted(every, key=lambda each: (-each.lag, each.group, each.topic))[:count]
+    return sorted(rows, key=lambda each: (-each.lag, each.group, each.topic))[:count]

@@ -1,7 +1,7 @@
-"""The topics and groups of a cluster, as Kafka's protocol names them: what lists show.
+"""Lists the topics and groups of a cluster over Kafka's protocol.
 
-The law: no broker is waited for longer than `LOOK_SECONDS_MAX`, and how many groups are described
-has a bound. What a broker that hangs would have told of groups is missing then, and is said to be.
+Invariants: each broker has `POLL_SECONDS_MAX` to respond, and the number of described groups is
+bounded. If a broker does not respond, its groups are missing and the listing says so.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.cluster.broker import LOOK_SECONDS_MAX
+from kafscale.admin.cluster.broker import POLL_SECONDS_MAX
 from kafscale.client.client import Client
 from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError, check
@@ -26,11 +26,11 @@ from kafscale.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, Lis
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
 
 GROUPS_DESCRIBED_MAX: Final = 500
-"""Of one broker; how many members others have is not known."""
+"""Per broker; the member count of further groups is unknown."""
 GROUPS_MAX: Final = 10_000
 
 
-class ListedTopic(msgspec.Struct, frozen=True, gc=False):
+class TopicSummary(msgspec.Struct, frozen=True, gc=False):
     name: str
     topic_id: str
     internal: bool
@@ -38,44 +38,44 @@ class ListedTopic(msgspec.Struct, frozen=True, gc=False):
     leaderless_count: int
 
 
-class GroupLook(msgspec.Struct, frozen=True, gc=False):
+class GroupSummary(msgspec.Struct, frozen=True, gc=False):
     group: str
     type: str
     state: str
     protocol_type: str
     member_count: int | None
-    """None where it was not asked for, or there is no answer."""
+    """None if it was not requested or the broker did not return it."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """All topics and groups at one moment."""
+    """All topics and groups at one time."""
 
-    asked: Address
-    """The broker that has told of the topics."""
+    source: Address
+    """The broker that returned the topics."""
     addresses: tuple[Address, ...]
-    """Where clients are told to find the brokers."""
-    topics: dict[str, ListedTopic]
-    groups: dict[str, GroupLook]
+    """The advertised addresses of the brokers."""
+    topics: dict[str, TopicSummary]
+    groups: dict[str, GroupSummary]
     problems: tuple[str, ...]
-    """Why some groups may be missing."""
+    """Why groups may be missing."""
 
 
-async def list_everything(client: Client, addresses: Sequence[Address]) -> Listing:
-    """All topics and groups, asked at the first of these addresses that answers."""
-    asked, response = await _metadata(client, addresses)
-    brokers = [Address(each.host, each.port) for each in response.brokers]
-    answers = await asyncio.gather(*(_groups(client, each) for each in brokers))
-    groups: dict[str, GroupLook] = {}
+async def list_topics_and_groups(client: Client, addresses: Sequence[Address]) -> Listing:
+    """List all topics and groups, starting at the first address that responds."""
+    source, metadata = await _metadata(client, addresses)
+    brokers = [Address(each.host, each.port) for each in metadata.brokers]
+    responses = await asyncio.gather(*(_groups(client, each) for each in brokers))
+    groups: dict[str, GroupSummary] = {}
     problems = []
-    for answer in answers:
-        if isinstance(answer, KafscaleError):
-            problems.append(str(answer))
+    for response in responses:
+        if isinstance(response, KafscaleError):
+            problems.append(str(response))
         else:
-            groups |= {each.group: each for each in answer}
+            groups |= {each.group: each for each in response}
     return Listing(
-        asked=asked,
+        source=source,
         addresses=tuple(brokers),
-        topics=_topics(response),
+        topics=_topics(metadata),
         groups=dict(sorted(groups.items())[:GROUPS_MAX]),
         problems=tuple(problems),
     )
@@ -87,24 +87,24 @@ async def _metadata(
     problems: dict[str, None] = {}
     for address in addresses:
         try:
-            async with asyncio.timeout(LOOK_SECONDS_MAX):
+            async with asyncio.timeout(POLL_SECONDS_MAX):
                 connection = await client.connect(address)
                 response = await connection.ask(
                     METADATA, MetadataRequest(topics=None, allow_auto_topic_creation=False)
                 )
         except TimeoutError:
-            problems[f"{address} does not answer within {LOOK_SECONDS_MAX:g} s"] = None
+            problems[f"no response from {address} within {POLL_SECONDS_MAX:g} s"] = None
         except UnreachableError as error:
             problems[str(error)] = None
         else:
             check(f"the broker at {address}", response.error_code)
             return address, response
-    raise UnreachableError("\n".join(problems) or "no broker is named to be asked")
+    raise UnreachableError("\n".join(problems) or "no bootstrap address is set")
 
 
-def _topics(response: MetadataResponse) -> dict[str, ListedTopic]:
+def _topics(response: MetadataResponse) -> dict[str, TopicSummary]:
     listed = (
-        ListedTopic(
+        TopicSummary(
             name=topic.name or "",
             topic_id=topic.topic_id.hex(),
             internal=topic.is_internal,
@@ -116,19 +116,19 @@ def _topics(response: MetadataResponse) -> dict[str, ListedTopic]:
     return {each.name: each for each in sorted(listed, key=lambda each: each.name)}
 
 
-async def _groups(client: Client, address: Address) -> list[GroupLook] | KafscaleError:
+async def _groups(client: Client, address: Address) -> list[GroupSummary] | KafscaleError:
     try:
-        async with asyncio.timeout(LOOK_SECONDS_MAX):
+        async with asyncio.timeout(POLL_SECONDS_MAX):
             connection = await client.connect(address)
             response = await connection.ask(LIST_GROUPS, ListGroupsRequest())
             check(f"the broker at {address}", response.error_code)
             counts = await _member_counts(connection, response.groups)
     except TimeoutError:
-        return KafscaleError(f"{address} does not tell its groups within {LOOK_SECONDS_MAX:g} s")
+        return KafscaleError(f"{address} did not list its groups within {POLL_SECONDS_MAX:g} s")
     except KafscaleError as error:
         return error
     return [
-        GroupLook(
+        GroupSummary(
             group=each.group_id,
             type=_type(each),
             state=each.group_state,
@@ -140,16 +140,18 @@ async def _groups(client: Client, address: Address) -> list[GroupLook] | Kafscal
 
 
 async def _member_counts(connection: Connection, listed: Sequence[ListedGroup]) -> dict[str, int]:
-    """How many members the groups have that this broker looks after."""
+    """The member counts of the groups that this broker coordinates."""
     chosen = listed[:GROUPS_DESCRIBED_MAX]
     counts: dict[str, int] = {}
     if classic := _ids(each for each in chosen if _type(each) != Kind.CONSUMER.value):
         described = await connection.ask(DESCRIBE_GROUPS, DescribeGroupsRequest(group_ids=classic))
         counts |= {g.group_id: len(g.members) for g in described.groups if not g.error_code}
-    if modern := _ids(each for each in chosen if _type(each) == Kind.CONSUMER.value):
-        request = ConsumerGroupDescribeRequest(group_ids=modern)
-        answered = await connection.ask(CONSUMER_GROUP_DESCRIBE, request)
-        counts |= {g.group_id: len(g.members) for g in answered.groups if not g.error_code}
+    if consumer := _ids(each for each in chosen if _type(each) == Kind.CONSUMER.value):
+        request = ConsumerGroupDescribeRequest(group_ids=consumer)
+        described_consumer = await connection.ask(CONSUMER_GROUP_DESCRIBE, request)
+        counts |= {
+            g.group_id: len(g.members) for g in described_consumer.groups if not g.error_code
+        }
     return counts
 
 

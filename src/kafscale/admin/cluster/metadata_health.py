@@ -1,20 +1,22 @@
-"""How the store of the metadata does: etcd by its members, or the file of a broker by itself.
+"""The health of the metadata store: etcd by its members, or the embedded store of a broker.
 
-The law: etcd is asked by whoever is told where it is. Where a cluster has one and the settings here
-do not name it, nothing is claimed about it.
+etcd is checked only if the settings name its endpoints. If a cluster uses etcd and the settings
+here do not name it, its state is unknown.
 """
 
 import asyncio
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
-from kafscale.admin.cluster.snapshot import ClusterLook
+from kafscale.admin.cluster.snapshot import ClusterSnapshot
 from kafscale.admin.etcd import members as etcd_members
+from kafscale.admin.etcd.members import MemberInfo
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 
-LOOK_SECONDS_MAX: Final = 5.0
+CHECK_SECONDS_MAX: Final = 5.0
 
 ETCD: Final = "etcd"
 EMBEDDED: Final = "embedded"
@@ -25,11 +27,11 @@ UNAVAILABLE: Final = "unavailable"
 UNKNOWN: Final = "unknown"
 
 _METADATA_PROBLEM: Final = "metadata"
-"""Under which brokers tell that their metadata do not arrive."""
+"""The key under which brokers report that metadata changes do not arrive."""
 _SERVING: Final = frozenset({"leader", "follower"})
 
 
-class MetadataLook(msgspec.Struct, frozen=True):
+class MetadataHealth(msgspec.Struct, frozen=True):
     kind: str
     state: str
     member_count: int
@@ -38,75 +40,74 @@ class MetadataLook(msgspec.Struct, frozen=True):
     problem: str | None
 
 
-def unasked(settings: Etcd) -> MetadataLook | None:
-    """What is known of etcd before it was asked; None where the settings name none."""
+def unchecked(settings: Etcd) -> MetadataHealth | None:
+    """The health of etcd before the first check; None if the settings name no endpoints."""
     if not settings.endpoints:
         return None
-    return MetadataLook(ETCD, UNKNOWN, len(settings.endpoints), 0, None, None)
+    return MetadataHealth(ETCD, UNKNOWN, len(settings.endpoints), 0, None, None)
 
 
-async def etcd_look(settings: Etcd) -> MetadataLook | None:
-    """How the members of etcd do; None where the settings name none."""
+async def check_etcd(settings: Etcd) -> MetadataHealth | None:
+    """Check the members of etcd; None if the settings name no endpoints."""
     if not settings.endpoints:
         return None
     try:
-        async with asyncio.timeout(LOOK_SECONDS_MAX):
-            return of_members((await etcd_members.status(settings))["members"])
+        async with asyncio.timeout(CHECK_SECONDS_MAX):
+            return from_members((await etcd_members.status(settings)).members)
     except TimeoutError:
-        problem = f"no member answers within {LOOK_SECONDS_MAX:g} s"
+        problem = f"no response from etcd within {CHECK_SECONDS_MAX:g} s"
     except KafscaleError as error:
         problem = str(error)
-    return MetadataLook(ETCD, UNAVAILABLE, len(settings.endpoints), 0, None, problem)
+    return MetadataHealth(ETCD, UNAVAILABLE, len(settings.endpoints), 0, None, problem)
 
 
-def metadata_look(members: MetadataLook | None, look: ClusterLook) -> MetadataLook:
-    """How the metadata do, of what etcd says, if it was asked, and of what the brokers say."""
+def evaluate(members: MetadataHealth | None, snapshot: ClusterSnapshot) -> MetadataHealth:
+    """The health of the metadata, from etcd's members if checked, else from what brokers report."""
     if members is not None:
         return members
     problem = next(
         (
             each.problems[_METADATA_PROBLEM]
-            for each in look.brokers
+            for each in snapshot.brokers
             if _METADATA_PROBLEM in each.problems
         ),
         None,
     )
-    if len(look.brokers) > 1:
-        hint = "set etcd.endpoints (KAFSCALE_ETCD_ENDPOINTS) here to have it looked at"
-        return MetadataLook(ETCD, DEGRADED if problem else UNKNOWN, 0, 0, None, problem or hint)
-    if not look.brokers:
-        return MetadataLook(EMBEDDED, UNKNOWN, 0, 0, None, None)
+    if len(snapshot.brokers) > 1:
+        hint = "set etcd.endpoints (KAFSCALE_ETCD_ENDPOINTS) here to have etcd checked"
+        return MetadataHealth(ETCD, DEGRADED if problem else UNKNOWN, 0, 0, None, problem or hint)
+    if not snapshot.brokers:
+        return MetadataHealth(EMBEDDED, UNKNOWN, 0, 0, None, None)
     state = UNAVAILABLE if problem else HEALTHY
-    return MetadataLook(EMBEDDED, state, 1, 0 if problem else 1, None, problem)
+    return MetadataHealth(EMBEDDED, state, 1, 0 if problem else 1, None, problem)
 
 
-def of_members(members: list[dict[str, Any]]) -> MetadataLook:
-    """What the members of etcd come to together.
+def from_members(members: Sequence[MemberInfo]) -> MetadataHealth:
+    """The health of etcd as a whole.
 
-    >>> leader = {"name": "a", "role": "leader", "databaseBytes": 7, "problems": [], "alarms": []}
-    >>> silent = {"name": "b", "role": "unknown", "databaseBytes": None, "problems": ["it sleeps"],
-    ...           "alarms": []}
-    >>> found = of_members([leader, silent, silent])
-    >>> found.state, found.ready_count, found.database_bytes, found.problem
-    ('unavailable', 1, 7, 'b: it sleeps')
+    >>> leader = MemberInfo(name="a", endpoint="a:2379", role="leader", database_bytes=7)
+    >>> silent = MemberInfo(name="b", endpoint="b:2379", problems=["no response"])
+    >>> health = from_members([leader, silent, silent])
+    >>> health.state, health.ready_count, health.database_bytes, health.problem
+    ('unavailable', 1, 7, 'b: no response')
     """
-    ready = [each for each in members if each["role"] in _SERVING and not each["problems"]]
-    voting = [each for each in members if each["role"] != "learner"]
+    ready = [each for each in members if each.role in _SERVING and not each.problems]
+    voting = [each for each in members if each.role != "learner"]
     problems = dict.fromkeys(
-        f"{each['name'] or each['endpoint']}: {problem}"
+        f"{each.name or each.endpoint}: {problem}"
         for each in members
-        for problem in (*each["problems"], *(f"alarm {alarm}" for alarm in each["alarms"]))
+        for problem in (*each.problems, *(f"alarm {alarm}" for alarm in each.alarms))
     )
     state = HEALTHY
     if len(ready) * 2 <= len(voting):
         state = UNAVAILABLE
     elif problems:
         state = DEGRADED
-    return MetadataLook(
+    return MetadataHealth(
         kind=ETCD,
         state=state,
         member_count=len(members),
         ready_count=len(ready),
-        database_bytes=max((each["databaseBytes"] or 0 for each in members), default=0) or None,
+        database_bytes=max((each.database_bytes or 0 for each in members), default=0) or None,
         problem="\n".join(problems) or None,
     )

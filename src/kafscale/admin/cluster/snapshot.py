@@ -1,17 +1,21 @@
-"""A look at a whole cluster: its brokers, its partitions, its topics and groups, as plain data.
+"""A snapshot of a whole cluster: its brokers, partitions, topics and groups.
 
-    look = await cluster_look(reach)          # once
-    lookout = Lookout(reach)                  # again and again
-    look = await lookout.look()
+    snapshot = await take_snapshot(connections)       # once
+    poller = ClusterPoller(connections)               # repeatedly
+    snapshot = await poller.poll(with_listing=False)
 
-The laws: all brokers are asked at once, and one that hangs costs `broker_look.LOOK_SECONDS_MAX` and
-no more. A cluster that does not answer at all is a look as well, with the reason in it: nothing is
-raised, and the next look finds it again. What was found on the way (where brokers are, which topics
-there are) is remembered only to be found faster, and to be told while it cannot be asked for.
+Invariants:
 
-Topics and groups are asked for over Kafka's protocol, which costs more than all the rest, and keeps
-a cluster awake that nobody uses: `Lookout` asks for them when it is told to, or when brokers serve
-other topics than before. All else comes from the control plane and from metrics.
+* All brokers are queried concurrently; one that hangs costs `broker.POLL_SECONDS_MAX` at most.
+* Polling raises no errors. A cluster that does not respond yields a snapshot that says why, and the
+  next poll tries again.
+* Addresses and lists are kept between polls only to find brokers faster and to have something to
+  show while they cannot be read.
+
+Topics and groups are listed over Kafka's protocol. That costs more than everything else and counts
+as client activity, which keeps an idle cluster from scaling to zero. `ClusterPoller` lists them
+only on request, or if brokers serve other topics than before. Everything else comes from the
+control plane and from metrics.
 """
 
 import asyncio
@@ -22,9 +26,9 @@ import msgspec
 
 from kafscale.admin.cluster import broker as cluster_broker
 from kafscale.admin.cluster import listing
-from kafscale.admin.cluster.broker import Answer, BrokerLook, PartitionLook
-from kafscale.admin.cluster.listing import GroupLook, ListedTopic, Listing
-from kafscale.admin.connection import Reach
+from kafscale.admin.cluster.broker import BrokerResponse, BrokerStatus, ServedPartition
+from kafscale.admin.cluster.listing import GroupSummary, Listing, TopicSummary
+from kafscale.admin.connection import ClusterConnections
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address
@@ -32,137 +36,141 @@ from kafscale.text.formatting import clock
 
 BROKERS_MAX = 1_000
 BOOTSTRAP_MAX = 3
-"""How many addresses are tried before a look goes on without topics and groups."""
+"""How many known addresses are tried before the poller goes on without topics and groups."""
+
+Responses = dict[Address, BrokerResponse | KafscaleError]
 
 
-class ClusterLook(msgspec.Struct, frozen=True):
-    """A cluster at one moment."""
+class ClusterSnapshot(msgspec.Struct, frozen=True):
+    """A cluster at one time."""
 
     at_ms: int
     cluster_id: str
     controller: int | None
-    brokers: tuple[BrokerLook, ...]
-    """By their ids; those that are alive, or were lately."""
-    topics: dict[str, ListedTopic]
-    groups: dict[str, GroupLook]
+    brokers: tuple[BrokerStatus, ...]
+    """By id; brokers that are registered."""
+    topics: dict[str, TopicSummary]
+    groups: dict[str, GroupSummary]
     problem: str | None
-    """Why the control plane of no broker answers, if that is so."""
+    """Why no broker responded on the control plane; None if one did."""
     listing_problem: str | None
-    """Why topics or groups are not known, or not all of them, or not as they are now."""
+    """Why topics or groups are missing, incomplete or outdated."""
 
-    def partitions(self) -> Iterable[PartitionLook]:
-        """Every partition that some broker owns."""
+    def partitions(self) -> Iterable[ServedPartition]:
+        """All partitions that a broker owns."""
         for broker in self.brokers:
             yield from broker.partitions
 
 
-async def cluster_look(reach: Reach) -> ClusterLook:
-    """A cluster as it is now."""
-    return await Lookout(reach).look(with_listing=True)
+async def take_snapshot(connections: ClusterConnections) -> ClusterSnapshot:
+    """Take one snapshot of a cluster, with its topics and groups."""
+    return await ClusterPoller(connections).poll(with_listing=True)
 
 
-class Lookout:
-    """Looks at one cluster, and remembers where it is found."""
+class ClusterPoller:
+    """Polls one cluster and remembers the addresses of its brokers."""
 
-    def __init__(self, reach: Reach, now_ms: Callable[[], int] = clock) -> None:
-        self._reach = reach
+    def __init__(self, connections: ClusterConnections, now_ms: Callable[[], int] = clock) -> None:
+        self._connections = connections
         self._now_ms = now_ms
-        self._metrics_port = reach.config.broker.metrics_port
-        self._ways: dict[int, Address] = {}
-        self._measured_at: dict[int, Address] = {}
+        self._metrics_port = connections.config.broker.metrics_port
+        self._control_addresses: dict[int, Address] = {}
+        self._metrics_addresses: dict[int, Address] = {}
         self._cluster_id = ""
         self._listing: Listing | None = None
         self._listing_problem: str | None = None
-        self._served: Counter[str] = Counter()
-        """How many partitions of each topic were served when brokers were asked last."""
+        self._served_counts: Counter[str] = Counter()
+        """The number of served partitions of each topic at the last poll."""
 
-    async def look(self, *, with_listing: bool) -> ClusterLook:
-        """The cluster now; topics and groups as they were last, unless they are to be listed."""
+    async def poll(self, *, with_listing: bool) -> ClusterSnapshot:
+        """Take a snapshot; without a new listing, topics and groups are those of the last one."""
         if with_listing:
-            answers, _ = await asyncio.gather(self._ask_brokers(), self._list())
+            responses, _ = await asyncio.gather(self._query_brokers(), self._list())
         else:
-            answers = await self._ask_brokers()
-        brokers, controller = self._brokers(answers)
-        served = Counter(each.topic for broker in brokers for each in broker.partitions)
-        if not with_listing and served != self._served:
+            responses = await self._query_brokers()
+        brokers, controller = self._build_brokers(responses)
+        served_counts = Counter(each.topic for broker in brokers for each in broker.partitions)
+        if not with_listing and served_counts != self._served_counts:
             await self._list()
-        self._served = served
-        listed = self._listing
-        return ClusterLook(
+        self._served_counts = served_counts
+        last = self._listing
+        return ClusterSnapshot(
             at_ms=self._now_ms(),
             cluster_id=self._cluster_id,
             controller=controller,
             brokers=brokers,
-            topics=listed.topics if listed else {},
-            groups=listed.groups if listed else {},
-            problem=None if _answered(answers) else _why(answers),
+            topics=last.topics if last else {},
+            groups=last.groups if last else {},
+            problem=None if _successful(responses) else _failure_reason(responses),
             listing_problem=self._listing_problem,
         )
 
     # --- brokers ------------------------------------------------------------------------------
 
-    async def _ask_brokers(self) -> dict[Address, Answer | KafscaleError]:
-        """What brokers answer: those that are known, or else those that the settings name."""
-        answers = await self._ask(self._ways.values())
-        if not _answered(answers):
-            answers |= await self._ask(each for each in self._reach.control if each not in answers)
-        answered = {each.broker_id for each in _answered(answers)}
+    async def _query_brokers(self) -> Responses:
+        """Query the known brokers or else those of the settings, then all brokers they list."""
+        responses = await self._query(self._control_addresses.values())
+        if not _successful(responses):
+            configured = self._connections.control_addresses
+            responses |= await self._query(each for each in configured if each not in responses)
+        responded = {each.broker_id for each in _successful(responses)}
         others = (
-            cluster_broker.control_address(known)
-            for broker_id, known in _summaries(_answered(answers)).items()
-            if broker_id not in answered
+            cluster_broker.control_address(summary)
+            for broker_id, summary in _summaries(_successful(responses)).items()
+            if broker_id not in responded
         )
-        return answers | await self._ask(
-            each for each in others if each is not None and each not in answers
+        return responses | await self._query(
+            each for each in others if each is not None and each not in responses
         )
 
-    async def _ask(self, addresses: Iterable[Address]) -> dict[Address, Answer | KafscaleError]:
+    async def _query(self, addresses: Iterable[Address]) -> Responses:
         chosen = list(dict.fromkeys(addresses))[:BROKERS_MAX]
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(
-                cluster_broker.ask(
-                    each,
-                    self._reach.control_tls,
+                cluster_broker.query(
+                    address,
+                    self._connections.control_tls,
                     metrics_port=self._metrics_port,
-                    measured_at=self._measured_at,
+                    metrics_addresses=self._metrics_addresses,
                 )
-                for each in chosen
+                for address in chosen
             )
         )
-        return dict(zip(chosen, answers, strict=True))
+        return dict(zip(chosen, responses, strict=True))
 
-    def _brokers(
-        self, answers: dict[Address, Answer | KafscaleError]
-    ) -> tuple[tuple[BrokerLook, ...], int | None]:
-        """All brokers of what was answered, and who is controller; ways to them are remembered."""
-        answered = _answered(answers)
-        if not answered:
+    def _build_brokers(self, responses: Responses) -> tuple[tuple[BrokerStatus, ...], int | None]:
+        """All brokers and the controller's id; keeps the addresses that worked."""
+        successful = _successful(responses)
+        if not successful:
             return (), None
-        by_id = {each.broker_id: each for each in answered}
-        best = _best(answered)
-        controller = int(best.controller_id) if best.controller_id else None
-        known = _summaries(answered)
-        self._cluster_id = best.cluster_id
-        self._ways = {broker_id: each.address for broker_id, each in by_id.items()}
-        self._measured_at = {
-            each.broker_id: each.measured_at for each in answered if each.measured_at is not None
+        by_id = {each.broker_id: each for each in successful}
+        authority = _most_authoritative(successful)
+        controller = int(authority.controller_id) if authority.controller_id else None
+        summaries = _summaries(successful)
+        self._cluster_id = authority.cluster_id
+        self._control_addresses = {broker_id: each.address for broker_id, each in by_id.items()}
+        self._metrics_addresses = {
+            each.broker_id: each.metrics_address
+            for each in successful
+            if each.metrics_address is not None
         }
-        found = []
-        for broker_id in sorted({*known, *by_id})[:BROKERS_MAX]:
-            summary = known.get(broker_id)
-            answer = by_id.get(broker_id) or _refusal(summary, answers)
-            found.append(cluster_broker.told(broker_id, summary, answer, controller))
-        return tuple(found), controller
+        brokers = []
+        for broker_id in sorted({*summaries, *by_id})[:BROKERS_MAX]:
+            summary = summaries.get(broker_id)
+            response = by_id.get(broker_id) or _error_of(summary, responses)
+            brokers.append(cluster_broker.build(broker_id, summary, response, controller))
+        return tuple(brokers), controller
 
     # --- topics and groups --------------------------------------------------------------------
 
     async def _list(self) -> None:
-        before = self._listing
-        known = (before.asked, *before.addresses) if before else ()
-        addresses = list(dict.fromkeys((*known[:BOOTSTRAP_MAX], *self._reach.bootstrap)))
+        last = self._listing
+        known = (last.source, *last.addresses) if last else ()
+        bootstrap = self._connections.bootstrap_addresses
+        addresses = list(dict.fromkeys((*known[:BOOTSTRAP_MAX], *bootstrap)))
         try:
-            async with self._reach.client() as client:
-                self._listing = await listing.list_everything(
+            async with self._connections.client() as client:
+                self._listing = await listing.list_topics_and_groups(
                     client, addresses[: 2 * BOOTSTRAP_MAX]
                 )
             self._listing_problem = "\n".join(self._listing.problems) or None
@@ -170,34 +178,32 @@ class Lookout:
             self._listing_problem = str(error)
 
 
-def _answered(answers: dict[Address, Answer | KafscaleError]) -> list[Answer]:
-    return [each for each in answers.values() if isinstance(each, Answer)]
+def _successful(responses: Responses) -> list[BrokerResponse]:
+    return [each for each in responses.values() if isinstance(each, BrokerResponse)]
 
 
-def _best(answered: list[Answer]) -> BrokerStatusResponse:
-    """The one to believe where brokers differ: the controller, or else any that knows of one."""
+def _most_authoritative(responses: list[BrokerResponse]) -> BrokerStatusResponse:
+    """The response to trust if brokers differ: the controller's, else one that knows it."""
     return max(
-        (each.status for each in answered),
+        (each.status for each in responses),
         key=lambda status: (status.is_controller, bool(status.controller_id), len(status.brokers)),
     )
 
 
-def _summaries(answered: list[Answer]) -> dict[int, BrokerSummary]:
-    if not answered:
+def _summaries(responses: list[BrokerResponse]) -> dict[int, BrokerSummary]:
+    if not responses:
         return {}
-    return {int(each.broker_id): each for each in _best(answered).brokers}
+    return {int(each.broker_id): each for each in _most_authoritative(responses).brokers}
 
 
-def _refusal(
-    summary: BrokerSummary | None, answers: dict[Address, Answer | KafscaleError]
-) -> KafscaleError:
+def _error_of(summary: BrokerSummary | None, responses: Responses) -> KafscaleError:
     address = cluster_broker.control_address(summary) if summary else None
-    found = answers.get(address) if address else None
-    if isinstance(found, KafscaleError):
-        return found
-    return KafscaleError("it has not said where its control plane is")
+    response = responses.get(address) if address else None
+    if isinstance(response, KafscaleError):
+        return response
+    return KafscaleError("the broker has registered no control plane address")
 
 
-def _why(answers: dict[Address, Answer | KafscaleError]) -> str:
-    reasons = dict.fromkeys(str(each) for each in answers.values())
-    return "\n".join(reasons) or "no broker is named to be asked (KAFSCALE_CONTROL_SERVERS)"
+def _failure_reason(responses: Responses) -> str:
+    reasons = dict.fromkeys(str(each) for each in responses.values())
+    return "\n".join(reasons) or "no control plane address is set (KAFSCALE_CONTROL_SERVERS)"

@@ -1,8 +1,9 @@
-"""What `kafscale etcd` asks of members, one by one: data for tables and JSON."""
+"""Status and defragmentation of the members of etcd."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+
+import msgspec
 
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
@@ -15,134 +16,146 @@ from kafscale.metadata.store.etcd.maintenance import (
 )
 
 Progress = Callable[[int, int], None]
+Statuses = dict[str, MemberStatus | KafscaleError]
+"""By endpoint; a member that did not respond has its error."""
 
 
-async def status(settings: Etcd) -> dict[str, Any]:
-    """All members: those that were asked, and those that others only know of."""
+class MemberInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A member of etcd; what is unknown is None."""
+
+    name: str
+    endpoint: str
+    id: str | None = None
+    role: str = "unknown"
+    version: str | None = None
+    database_bytes: int | None = None
+    used_bytes: int | None = None
+    revision: int | None = None
+    alarms: list[str] = []
+    problems: list[str] = []
+
+
+class EtcdStatus(msgspec.Struct, frozen=True):
+    leader: str | None
+    members: list[MemberInfo]
+
+
+class DefragmentedMember(msgspec.Struct, frozen=True, rename="camel"):
+    endpoint: str
+    before_bytes: int
+    after_bytes: int
+
+
+async def status(settings: Etcd) -> EtcdStatus:
+    """The status of all members: those of the settings, and others that these know."""
     async with AsyncExitStack() as stack:
-        clients = await _connected(settings, stack)
-        told = await _told(clients)
-        known, alarms = await _agreed(clients, told)
-    members = [_asked(endpoint, answer, known, alarms) for endpoint, answer in told.items()]
-    asked = {each.member_id for each in told.values() if isinstance(each, MemberStatus)}
-    members += [_unasked(each, alarms) for each in known.values() if each.id not in asked]
-    leader = next((each for each in members if each["role"] == "leader"), None)
-    return {"leader": leader and leader["name"], "members": members}
+        clients = await _connect(settings, stack)
+        by_endpoint = await _statuses(clients)
+        known, alarms = await _members_and_alarms(clients, by_endpoint)
+    members = [
+        _queried_member(endpoint, response, known, alarms)
+        for endpoint, response in by_endpoint.items()
+    ]
+    queried = {each.member_id for each in by_endpoint.values() if isinstance(each, MemberStatus)}
+    members += [_other_member(each, alarms) for each in known.values() if each.id not in queried]
+    leader = next((each for each in members if each.role == "leader"), None)
+    return EtcdStatus(leader=leader.name if leader else None, members=members)
 
 
-async def defragment(settings: Etcd, progress: Progress) -> list[dict[str, Any]]:
-    """Defragment all members, one at a time and the leader last; what that has freed.
+async def defragment(settings: Etcd, progress: Progress) -> list[DefragmentedMember]:
+    """Defragment all members, one at a time and the leader last.
 
-    It ends at the first that fails, because the others are needed the more for it.
+    It stops at the first failure, because the quorum then depends on the other members.
     """
     async with AsyncExitStack() as stack:
-        clients = await _connected(settings, stack)
-        told = await _told(clients)
-        for endpoint, answer in told.items():
-            if not isinstance(answer, MemberStatus):
+        clients = await _connect(settings, stack)
+        by_endpoint = await _statuses(clients)
+        for endpoint, response in by_endpoint.items():
+            if not isinstance(response, MemberStatus):
                 raise KafscaleError(
-                    f"{answer}; nothing was done, because a member is out of reach while it is"
+                    f"{response}; nothing was done, because a member is unavailable while it is"
                     f" defragmented: repair {endpoint} first, or leave it out of etcd.endpoints"
                 )
-        before = {key: each for key, each in told.items() if isinstance(each, MemberStatus)}
+        before = {key: each for key, each in by_endpoint.items() if isinstance(each, MemberStatus)}
         order = sorted(before, key=lambda endpoint: before[endpoint].is_leader)
-        freed = []
+        results = []
         for index, endpoint in enumerate(order):
             progress(index, len(order))
             await clients[endpoint].defragment()
             after = await clients[endpoint].status()
-            freed.append(
-                {
-                    "endpoint": endpoint,
-                    "beforeBytes": before[endpoint].database_bytes,
-                    "afterBytes": after.database_bytes,
-                }
+            results.append(
+                DefragmentedMember(endpoint, before[endpoint].database_bytes, after.database_bytes)
             )
         progress(len(order), len(order))
-        return freed
+        return results
 
 
-async def _connected(settings: Etcd, stack: AsyncExitStack) -> dict[str, Maintenance]:
+async def _connect(settings: Etcd, stack: AsyncExitStack) -> dict[str, Maintenance]:
     return {
         endpoint: await stack.enter_async_context(Maintenance(endpoint, settings))
         for endpoint in settings.endpoints
     }
 
 
-async def _told(clients: dict[str, Maintenance]) -> dict[str, MemberStatus | KafscaleError]:
-    told = await statuses(clients)
-    if not any(isinstance(answer, MemberStatus) for answer in told.values()):
-        raise KafscaleError("\n".join(str(answer) for answer in told.values()))
-    return told
+async def _statuses(clients: dict[str, Maintenance]) -> Statuses:
+    by_endpoint = await statuses(clients)
+    if not any(isinstance(response, MemberStatus) for response in by_endpoint.values()):
+        raise KafscaleError("\n".join(str(response) for response in by_endpoint.values()))
+    return by_endpoint
 
 
-async def _agreed(
-    clients: dict[str, Maintenance], told: dict[str, MemberStatus | KafscaleError]
+async def _members_and_alarms(
+    clients: dict[str, Maintenance], by_endpoint: Statuses
 ) -> tuple[dict[int, EtcdMember], Sequence[Alarm]]:
-    """What most members agree on; nothing, where there is no majority."""
-    for endpoint, answer in told.items():
-        if isinstance(answer, MemberStatus) and answer.has_quorum_view:
+    """The members and alarms that the quorum agrees on; empty if there is no quorum."""
+    for endpoint, response in by_endpoint.items():
+        if isinstance(response, MemberStatus) and response.has_quorum_view:
             members = await clients[endpoint].members()
             return {each.id: each for each in members}, await clients[endpoint].alarms()
     return {}, ()
 
 
-def _asked(
+def _queried_member(
     endpoint: str,
-    answer: MemberStatus | KafscaleError,
+    response: MemberStatus | KafscaleError,
     known: dict[int, EtcdMember],
     alarms: Sequence[Alarm],
-) -> dict[str, Any]:
-    if not isinstance(answer, MemberStatus):
-        return _row("", endpoint, role="unreachable", problems=[str(answer)])
-    found = known.get(answer.member_id)
-    problems = list(answer.errors)
-    if not answer.leader_id:
-        problems.append("it knows no leader")
-    return _row(
-        found.name if found else "",
-        endpoint,
-        id=f"{answer.member_id:x}",
-        role=_role(answer),
-        version=answer.version,
-        databaseBytes=answer.database_bytes,
-        usedBytes=answer.database_used_bytes,
-        revision=answer.revision,
-        alarms=_alarms(answer.member_id, alarms),
+) -> MemberInfo:
+    if not isinstance(response, MemberStatus):
+        return MemberInfo(name="", endpoint=endpoint, role="unreachable", problems=[str(response)])
+    member = known.get(response.member_id)
+    problems = list(response.errors)
+    if not response.leader_id:
+        problems.append("it has no leader")
+    return MemberInfo(
+        name=member.name if member else "",
+        endpoint=endpoint,
+        id=f"{response.member_id:x}",
+        role=_role(response),
+        version=response.version,
+        database_bytes=response.database_bytes,
+        used_bytes=response.database_used_bytes,
+        revision=response.revision,
+        alarms=_alarms(response.member_id, alarms),
         problems=problems,
     )
 
 
-def _unasked(member: EtcdMember, alarms: Sequence[Alarm]) -> dict[str, Any]:
-    return _row(
-        member.name,
-        ",".join(member.client_urls),
+def _other_member(member: EtcdMember, alarms: Sequence[Alarm]) -> MemberInfo:
+    return MemberInfo(
+        name=member.name,
+        endpoint=",".join(member.client_urls),
         id=f"{member.id:x}",
         role="unstarted" if not member.name else "unknown",
         alarms=_alarms(member.id, alarms),
-        problems=["it did not answer, or is not among etcd.endpoints"],
+        problems=["it did not respond, or is not in etcd.endpoints"],
     )
 
 
-def _row(name: str, endpoint: str, **more: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "endpoint": endpoint,
-        "id": None,
-        "role": "unknown",
-        "version": None,
-        "databaseBytes": None,
-        "usedBytes": None,
-        "revision": None,
-        "alarms": [],
-        "problems": [],
-    } | more
-
-
-def _role(status: MemberStatus) -> str:
-    if status.is_learner:
+def _role(response: MemberStatus) -> str:
+    if response.is_learner:
         return "learner"
-    return "leader" if status.is_leader else "follower"
+    return "leader" if response.is_leader else "follower"
 
 
 def _alarms(member_id: int, alarms: Sequence[Alarm]) -> list[str]:

@@ -1,10 +1,13 @@
-"""What a coordinator tells about a group and its members, as plain data, of either protocol.
+"""Describes a group and its members, of either protocol.
 
-A group is asked for in the new protocol first, as Kafka's tools do (KIP-848): the coordinator says
-at once if it knows none of this name, and then it is a classic one, or none at all.
+As in Kafka's tools, the request for the new protocol (KIP-848) is sent first. If the coordinator
+knows no such group, it is a classic group or does not exist.
 """
 
-from typing import Any
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
@@ -19,33 +22,56 @@ from kafscale.protocol.messages.consumer_group_describe import (
 )
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 
-Data = dict[str, Any]
-
 DEAD = "Dead"
 HINT = "see which there are with: kafscale group list"
 
 
-async def description(coordinator: Coordinator) -> Data:
-    """The group with its members; an error says that there is none."""
-    described = await _consumer_group(coordinator) or await _classic_group(coordinator)
-    return {
-        "group": coordinator.group_id,
-        **described,
-        "coordinator": {"id": coordinator.node_id, "address": str(coordinator.address)},
-    }
+class GroupMember(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A member; `epoch`, `topic_regex` and `target` exist only in the new protocol."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    epoch: int | UnsetType = UNSET
+    topics: list[str]
+    topic_regex: str | UnsetType | None = UNSET
+    assignment: dict[str, list[int]]
+    target: dict[str, list[int]] | UnsetType = UNSET
 
 
-def assigned_to(members: list[Data]) -> dict[tuple[str, int], Data]:
-    """Which member reads which partition."""
+class GroupCoordinator(msgspec.Struct, frozen=True):
+    id: int
+    address: str
+
+
+class GroupDescription(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    group: str
+    type: str
+    state: str
+    protocol_type: str
+    assignor: str
+    epoch: int | None
+    members: list[GroupMember]
+    coordinator: GroupCoordinator
+
+
+async def describe_group(coordinator: Coordinator) -> GroupDescription:
+    """Describe a group with its members; raises an error if it does not exist."""
+    return await _consumer_group(coordinator) or await _classic_group(coordinator)
+
+
+def partition_assignments(members: Iterable[GroupMember]) -> dict[tuple[str, int], GroupMember]:
+    """The member that each partition is assigned to."""
     return {
         (topic, partition): member
         for member in members
-        for topic, partitions in member["assignment"].items()
+        for topic, partitions in member.assignment.items()
         for partition in partitions
     }
 
 
-async def _consumer_group(coordinator: Coordinator) -> Data | None:
+async def _consumer_group(coordinator: Coordinator) -> GroupDescription | None:
     if not await coordinator.serves(CONSUMER_GROUP_DESCRIBE):
         return None
     request = ConsumerGroupDescribeRequest(group_ids=[coordinator.group_id])
@@ -56,27 +82,32 @@ async def _consumer_group(coordinator: Coordinator) -> Data | None:
     if group.error_code in {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION}:
         return None
     check(f"group {coordinator.group_id}", group.error_code, group.error_message)
-    return {
-        "type": Kind.CONSUMER.value,
-        "state": group.group_state,
-        "protocolType": PROTOCOL_TYPE,
-        "assignor": group.assignor_name,
-        "epoch": group.group_epoch,
-        "members": [
-            {
-                **_identity(member),
-                "epoch": member.member_epoch,
-                "topics": list(member.subscribed_topic_names),
-                "topicRegex": member.subscribed_topic_regex or None,
-                "assignment": _by_topic(member.assignment),
-                "target": _by_topic(member.target_assignment),
-            }
+    return GroupDescription(
+        group=coordinator.group_id,
+        type=Kind.CONSUMER.value,
+        state=group.group_state,
+        protocol_type=PROTOCOL_TYPE,
+        assignor=group.assignor_name,
+        epoch=group.group_epoch,
+        members=[
+            GroupMember(
+                member_id=member.member_id,
+                instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                host=_host(member),
+                epoch=member.member_epoch,
+                topics=list(member.subscribed_topic_names),
+                topic_regex=member.subscribed_topic_regex or None,
+                assignment=_by_topic(member.assignment),
+                target=_by_topic(member.target_assignment),
+            )
             for member in group.members
         ],
-    }
+        coordinator=_coordinator(coordinator),
+    )
 
 
-async def _classic_group(coordinator: Coordinator) -> Data:
+async def _classic_group(coordinator: Coordinator) -> GroupDescription:
     request = DescribeGroupsRequest(group_ids=[coordinator.group_id])
     response = await coordinator.ask(
         DESCRIBE_GROUPS, request, lambda each: each.groups[0].error_code
@@ -84,37 +115,24 @@ async def _classic_group(coordinator: Coordinator) -> Data:
     (group,) = response.groups
     check(f"group {coordinator.group_id}", group.error_code, hint=_hint(group.error_code))
     if group.group_state == DEAD and not group.members:
-        # Before v6, this is how it is said that there is no such group.
+        # Before v6, a group that does not exist is described as dead.
         raise AnsweredError(
             f"group {coordinator.group_id}", ErrorCode.GROUP_ID_NOT_FOUND, hint=HINT
         )
-    return {
-        "type": Kind.CLASSIC.value,
-        "state": group.group_state,
-        "protocolType": group.protocol_type,
-        "assignor": group.protocol_name,
-        "epoch": None,
-        "members": [
-            {**_identity(member), **_reading(member, group.protocol_type)}
-            for member in group.members
-        ],
-    }
+    return GroupDescription(
+        group=coordinator.group_id,
+        type=Kind.CLASSIC.value,
+        state=group.group_state,
+        protocol_type=group.protocol_type,
+        assignor=group.protocol_name,
+        epoch=None,
+        members=[_classic_member(member, group.protocol_type) for member in group.members],
+        coordinator=_coordinator(coordinator),
+    )
 
 
-def _identity(
-    member: consumer_group_describe.DescribedMember | describe_groups.DescribedMember,
-) -> Data:
-    return {
-        "memberId": member.member_id,
-        "instanceId": member.group_instance_id,
-        "clientId": member.client_id,
-        # Java writes addresses with a slash where a name could stand.
-        "host": member.client_host.removeprefix("/"),
-    }
-
-
-def _reading(member: describe_groups.DescribedMember, protocol_type: str) -> Data:
-    """What a classic member reads, where it says so in the way of consumers."""
+def _classic_member(member: describe_groups.DescribedMember, protocol_type: str) -> GroupMember:
+    """A classic member; its topics are known only if it uses the consumer protocol."""
     topics: tuple[str, ...] = ()
     assignment: dict[str, tuple[int, ...]] = {}
     if protocol_type == PROTOCOL_TYPE:
@@ -122,11 +140,24 @@ def _reading(member: describe_groups.DescribedMember, protocol_type: str) -> Dat
             topics = decode_subscription(member.metadata).topics if member.metadata else ()
             assignment = decode_assignment(member.assignment)
         except ProtocolError:
-            pass  # Only its own kind can read it; that it is a member is known all the same.
-    return {
-        "topics": list(topics),
-        "assignment": {topic: sorted(each) for topic, each in sorted(assignment.items())},
-    }
+            pass  # A format that only its own client can decode.
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        host=_host(member),
+        topics=list(topics),
+        assignment={topic: sorted(each) for topic, each in sorted(assignment.items())},
+    )
+
+
+def _host(member: consumer_group_describe.DescribedMember | describe_groups.DescribedMember) -> str:
+    # Java formats addresses as `host/address`, here with an empty host.
+    return member.client_host.removeprefix("/")
+
+
+def _coordinator(coordinator: Coordinator) -> GroupCoordinator:
+    return GroupCoordinator(coordinator.node_id, str(coordinator.address))
 
 
 def _by_topic(assignment: consumer_group_describe.Assignment) -> dict[str, list[int]]:

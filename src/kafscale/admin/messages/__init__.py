@@ -1,11 +1,11 @@
-"""Records, found and written by people: what the console and agents have to look into topics.
+"""Browses and writes records of a topic, for the console and the MCP server.
 
-    question     what may be asked
-    browse       answers it, page after page; `strands` are the ways through partitions, `scan` and
-                 `sieve` look at batches and records
-    lens         bytes made readable; `codecs` are the schemas for that, `json_path` finds fields
-    produce      writes a record; `text_bytes` makes bytes of what was typed
+    query         a query and its validation
+    browse        runs a query and returns pages; `cursor` reads partitions, `scan` and `filter`
+                  select records
+    renderer      payloads as text; `codecs` has the schemas, `json_path` finds fields
+    produce       writes a record; `input_parser` encodes what a user entered
 
-The law: nothing that is asked costs more than its bounds: records shown, bytes looked at, time.
-What was not looked at is said, with where to go on.
+Every query is bounded in records, bytes and time. A result says what was not read, and where to
+continue.
 """

@@ -1,10 +1,10 @@
-"""Pages of a topic's records: the newest first, or from a start on, of all partitions together.
+"""Pages of a topic's records: the newest first, or from a start, of all partitions together.
 
-Partitions are read side by side and merged by time, each in the order of its offsets. The laws: a
-page has a limit of records, of characters, of bytes that were looked at and of time, and says where
-to go on, so that pages one after the other show every record once. Where a key is looked for, the
-partition comes first to which Kafka's producers send it; but all are looked at, for a producer may
-have chosen otherwise.
+Partitions are read concurrently and merged by timestamp; each stays in the order of its offsets. A
+page is limited in records, characters, scanned bytes and time, and says where to continue, so that
+consecutive pages show every record once. If the query has a key, the partition that Kafka's default
+partitioner assigns to it is read first. The others are read as well, as a producer may have used
+another partitioner.
 """
 
 import asyncio
@@ -13,12 +13,22 @@ from dataclasses import dataclass, field
 from threading import BoundedSemaphore
 from typing import Final, NamedTuple
 
-from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.cursor import Backward, Forward, Share, Strand
-from kafscale.admin.messages.filter import Sieve
-from kafscale.admin.messages.query import Question
-from kafscale.admin.messages.renderer import CHARACTERS_MAX, CHARACTERS_MAX_ALONE, Lens, Payload
-from kafscale.admin.messages.scan import Match, Scanned, Stretch, scan
+from kafscale.admin.messages.codecs import SchemaCodecs
+from kafscale.admin.messages.cursor import (
+    BackwardCursor,
+    FetchBudget,
+    ForwardCursor,
+    PartitionCursor,
+)
+from kafscale.admin.messages.filter import RecordFilter
+from kafscale.admin.messages.query import BrowseQuery
+from kafscale.admin.messages.renderer import (
+    CHARACTERS_MAX,
+    CHARACTERS_MAX_ALONE,
+    PayloadRenderer,
+    RenderedPayload,
+)
+from kafscale.admin.messages.scan import Match, ScanRange, ScanResult, scan
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.client.partition import Partition
@@ -30,48 +40,48 @@ from kafscale.records import BatchView, TimestampType
 
 SCANNED_BYTES_MAX: Final = 64 * 1024 * 1024
 FILTERED_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Where a filter leaves out most of it, and little is kept."""
+"""With a filter, most of it is skipped and little is kept."""
 
 SECONDS_MAX: Final = 10.0
 GRACE_SECONDS: Final = 5.0
-"""What a step that has begun may take longer."""
+"""How much longer a step that has begun may take."""
 
 PAGE_CHARACTERS_MAX: Final = 4 * 1024 * 1024
 HEADERS_MAX: Final = 100
 PROBLEMS_MAX: Final = 20
 BROWSES_MAX: Final = 8
-"""How many pages a process makes at a time: each may hold as many bytes as it may look at."""
+"""Concurrent queries per process; each may hold as many bytes as it may scan."""
 
 _FETCHES_MAX: Final = 8
 _SCANS_MAX: Final = 2
-_turns: Final = BoundedSemaphore(BROWSES_MAX)
+_slots: Final = BoundedSemaphore(BROWSES_MAX)
 
 
-class Place(NamedTuple):
-    """A partition, what its log holds, and where a cursor or a time says to begin."""
+class PartitionRange(NamedTuple):
+    """The log of a partition, and the offset at which a cursor or a time begins."""
 
     partition: int
     start: int
     end: int
-    begin: int | None
-    """-1: behind all."""
+    first: int | None
+    """-1: after the end."""
 
 
-class ShownHeader(NamedTuple):
+class RenderedHeader(NamedTuple):
     key: str
-    value: Payload | None
+    value: RenderedPayload | None
 
 
-class ShownRecord(NamedTuple):
-    """A record, made readable."""
+class RenderedRecord(NamedTuple):
+    """A record as text."""
 
     partition: int
     offset: int
     timestamp_ms: int
     timestamp_type: TimestampType
-    key: Payload | None
-    value: Payload | None
-    headers: list[ShownHeader]
+    key: RenderedPayload | None
+    value: RenderedPayload | None
+    headers: list[RenderedHeader]
     size_bytes: int
 
     @property
@@ -83,45 +93,45 @@ class ShownRecord(NamedTuple):
 
 @dataclass
 class Page:
-    """What was found, what it took, and where to go on."""
+    """The records, the cost of the scan, and where to continue."""
 
-    records: list[ShownRecord] = field(default_factory=list)
+    records: list[RenderedRecord] = field(default_factory=list)
     scanned_records: int = 0
     scanned_bytes: int = 0
     is_complete: bool = False
     cursor: dict[int, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
-    def note(self, problem: str) -> None:
+    def add_problem(self, problem: str) -> None:
         if len(self.problems) < PROBLEMS_MAX and problem not in self.problems:
             self.problems.append(problem)
 
 
-async def browse(client: Client, topic: str, question: Question, codecs: Codecs) -> Page:
-    """The next page of the answer to a question."""
-    question.check()
-    if not _turns.acquire(blocking=False):
-        raise OverloadedError(f"{BROWSES_MAX} pages are being looked for: try again in a moment")
+async def browse(client: Client, topic: str, query: BrowseQuery, codecs: SchemaCodecs) -> Page:
+    """The next page of a query."""
+    query.check()
+    if not _slots.acquire(blocking=False):
+        raise OverloadedError(f"{BROWSES_MAX} queries are running already: try again in a moment")
     try:
-        return await _Browsing(client, topic, question, codecs).page()
+        return await _Browser(client, topic, query, codecs).page()
     finally:
-        _turns.release()
+        _slots.release()
 
 
-class _Browsing:
-    """One page in the making."""
+class _Browser:
+    """Builds one page."""
 
-    def __init__(self, client: Client, name: str, question: Question, codecs: Codecs) -> None:
-        alone = question.limit == 1
-        characters_max = CHARACTERS_MAX_ALONE if alone else CHARACTERS_MAX
+    def __init__(self, client: Client, name: str, query: BrowseQuery, codecs: SchemaCodecs) -> None:
+        is_single = query.limit == 1
+        characters_max = CHARACTERS_MAX_ALONE if is_single else CHARACTERS_MAX
         self._client = client
         self._name = name
-        self._question = question
-        self._keys = Lens(question.key, codecs, characters_max)
-        self._values = Lens(question.value, codecs.apart(), characters_max)
-        self._plain = Lens(Question().key, Codecs(), characters_max)
-        self._sieve = Sieve(question.filter, self._keys, self._values)
-        self._bytes_max = SCANNED_BYTES_MAX if self._sieve.keeps_all else FILTERED_BYTES_MAX
+        self._query = query
+        self._keys = PayloadRenderer(query.key, codecs, characters_max)
+        self._values = PayloadRenderer(query.value, codecs.for_other_payloads(), characters_max)
+        self._headers = PayloadRenderer(BrowseQuery().key, SchemaCodecs(), characters_max)
+        self._filter = RecordFilter(query.filter, self._keys, self._values)
+        self._bytes_max = SCANNED_BYTES_MAX if self._filter.matches_all else FILTERED_BYTES_MAX
         self._page = Page()
         self._characters = 0
         self._deadline = asyncio.get_running_loop().time() + SECONDS_MAX
@@ -134,190 +144,193 @@ class _Browsing:
         topic = await self._client.topic(self._name)
         await asyncio.to_thread(self._keys.prepare)
         await asyncio.to_thread(self._values.prepare)
-        strands = await self._strands(topic)
-        first = [each for each in strands if each.partition == self._home(topic)]
-        rest = [each for each in strands if each not in first]
+        cursors = await self._cursors(topic)
+        first = [each for each in cursors if each.partition == self._key_partition(topic)]
+        rest = [each for each in cursors if each not in first]
         for group in (first, rest):
-            await self._gather(group)
+            await self._merge(group)
         page = self._page
         page.is_complete = not self._failed and all(
-            strand.is_at_end and not strand.found for strand in strands
+            cursor.is_at_end and not cursor.matches for cursor in cursors
         )
-        page.cursor |= {strand.partition: strand.cursor for strand in strands}
+        page.cursor |= {cursor.partition: cursor.resume_offset for cursor in cursors}
         return page
 
-    async def _gather(self, strands: Sequence[Strand]) -> None:
-        """Take the next record of all, again and again, for which each has to have one."""
+    async def _merge(self, cursors: Sequence[PartitionCursor]) -> None:
+        """Take the next record of all cursors; each needs a match before they can be compared."""
         while not self._is_full:
             waiting = [
                 each
-                for each in strands
-                if not (each.found or each.is_at_end or each.partition in self._failed)
+                for each in cursors
+                if not (each.matches or each.is_at_end or each.partition in self._failed)
             ]
-            if waiting and not self._is_spent:
+            if waiting and not self._is_over_budget:
                 await self._step_all(waiting)
                 continue
-            ready = [each for each in strands if each.found]
+            ready = [each for each in cursors if each.matches]
             if not ready:
                 return
-            strand = self._next(ready)
-            shown = await asyncio.to_thread(self._show, strand.found.popleft())
-            self._page.records.append(shown)
-            self._characters += shown.character_count
+            cursor = self._next(ready)
+            rendered = await asyncio.to_thread(self._render, cursor.matches.popleft())
+            self._page.records.append(rendered)
+            self._characters += rendered.character_count
 
     @property
     def _is_full(self) -> bool:
         return (
-            len(self._page.records) >= self._question.limit
-            or self._characters >= PAGE_CHARACTERS_MAX
+            len(self._page.records) >= self._query.limit or self._characters >= PAGE_CHARACTERS_MAX
         )
 
     @property
-    def _is_spent(self) -> bool:
+    def _is_over_budget(self) -> bool:
         return (
             self._page.scanned_bytes >= self._bytes_max
             or asyncio.get_running_loop().time() >= self._deadline
         )
 
-    def _next(self, ready: Sequence[Strand]) -> Strand:
-        if self._question.goes_back:
-            return max(ready, key=lambda each: each.found[0].record.timestamp_ms)
-        return min(ready, key=lambda each: each.found[0].record.timestamp_ms)
+    def _next(self, ready: Sequence[PartitionCursor]) -> PartitionCursor:
+        if self._query.is_backward:
+            return max(ready, key=lambda each: each.matches[0].record.timestamp_ms)
+        return min(ready, key=lambda each: each.matches[0].record.timestamp_ms)
 
     # --- where the partitions are to be read -------------------------------------------------
 
-    async def _strands(self, topic: TopicMetadata) -> list[Strand]:
+    async def _cursors(self, topic: TopicMetadata) -> list[PartitionCursor]:
         leaders = leaders_of(topic)
-        unknown = [each for each in self._question.partitions if each not in leaders]
+        unknown = [each for each in self._query.partitions if each not in leaders]
         if unknown:
             raise UnknownTopicError(
                 f"topic {topic.name} has no partition {unknown[0]}, only 0 to {max(leaders)}"
             )
-        chosen = sorted(set(self._question.partitions or leaders))
-        led = [index for index in chosen if leaders[index] != NO_LEADER]
-        for index in set(chosen) - set(led):
+        chosen = sorted(set(self._query.partitions or leaders))
+        with_leader = [index for index in chosen if leaders[index] != NO_LEADER]
+        for index in set(chosen) - set(with_leader):
             self._failed.add(index)
-            self._page.note(f"partition {index} has no leader at the moment: try again")
-            if index in self._question.cursor:
-                self._page.cursor[index] = self._question.cursor[index]
-        starts, ends, begins = await asyncio.gather(
-            self._client.offsets(topic, dict.fromkeys(led, EARLIEST_TIME)),
-            self._client.offsets(topic, dict.fromkeys(led, LATEST_TIME)),
-            self._begins(topic, led),
+            self._page.add_problem(f"partition {index} has no leader at the moment: try again")
+            if index in self._query.cursor:
+                self._page.cursor[index] = self._query.cursor[index]
+        starts, ends, starts_at = await asyncio.gather(
+            self._client.offsets(topic, dict.fromkeys(with_leader, EARLIEST_TIME)),
+            self._client.offsets(topic, dict.fromkeys(with_leader, LATEST_TIME)),
+            self._start_offsets(topic, with_leader),
         )
-        share = Share.among(max(1, len(led)))
+        budget = FetchBudget.split(max(1, len(with_leader)))
         return [
-            self._strand(
+            self._cursor(
                 Partition(self._client, topic, each),
-                share,
-                Place(each, starts[each], ends[each], begins.get(each)),
+                budget,
+                PartitionRange(each, starts[each], ends[each], starts_at.get(each)),
             )
-            for each in led
+            for each in with_leader
         ]
 
-    async def _begins(self, topic: TopicMetadata, indexes: Sequence[int]) -> Mapping[int, int]:
-        """Where a cursor or a time says to begin; -1 where no record is that young."""
-        question = self._question
-        begins = {each: question.cursor[each] for each in indexes if each in question.cursor}
-        if question.start != "time":
-            return begins
-        timed = [each for each in indexes if each not in begins]
-        return begins | await self._client.offsets(topic, dict.fromkeys(timed, question.time_ms))
+    async def _start_offsets(
+        self, topic: TopicMetadata, indexes: Sequence[int]
+    ) -> Mapping[int, int]:
+        """Where a cursor or a time begins; -1 if no record is that new."""
+        query = self._query
+        starts_at = {each: query.cursor[each] for each in indexes if each in query.cursor}
+        if query.start != "time":
+            return starts_at
+        timed = [each for each in indexes if each not in starts_at]
+        return starts_at | await self._client.offsets(topic, dict.fromkeys(timed, query.time_ms))
 
-    def _strand(self, source: Partition, share: Share, place: Place) -> Strand:
-        question = self._question
-        index, start, end, begin = place
-        if question.goes_back:
-            offset = end if begin is None else min(begin, end)
-            return Backward(
+    def _cursor(
+        self, source: Partition, budget: FetchBudget, bounds: PartitionRange
+    ) -> PartitionCursor:
+        query = self._query
+        index, start, end, first = bounds
+        if query.is_backward:
+            offset = end if first is None else min(first, end)
+            return BackwardCursor(
                 index,
                 source,
                 offset,
                 start=start,
-                keep=question.limit,
-                look=self._look,
-                share=share,
+                limit=query.limit,
+                scan=self._scan,
+                budget=budget,
             )
-        if begin is None:
-            begin = question.offset if question.start == "offset" else start
-        offset = end if begin < 0 else max(begin, start)
-        return Forward(
-            index, source, offset, end=end, keep=question.limit, look=self._look, share=share
+        if first is None:
+            first = query.offset if query.start == "offset" else start
+        offset = end if first < 0 else max(first, start)
+        return ForwardCursor(
+            index, source, offset, end=end, limit=query.limit, scan=self._scan, budget=budget
         )
 
-    def _home(self, topic: TopicMetadata) -> int:
-        """The partition where a key is most likely to be; -1 if none is looked for."""
-        key = self._question.filter.key
+    def _key_partition(self, topic: TopicMetadata) -> int:
+        """The partition of the key by the default partitioner; -1 without a key."""
+        key = self._query.filter.key
         return partition_of(key.encode(), len(topic.partitions)) if key else -1
 
     # --- the work -----------------------------------------------------------------------------
 
-    async def _step_all(self, strands: Sequence[Strand]) -> None:
-        """A step of each; whatever goes wrong with one, the others end before it is raised."""
-        outcomes = await asyncio.gather(*map(self._step, strands), return_exceptions=True)
+    async def _step_all(self, cursors: Sequence[PartitionCursor]) -> None:
+        """Step all cursors; errors are raised after all steps have ended."""
+        outcomes = await asyncio.gather(*map(self._step, cursors), return_exceptions=True)
         for outcome in outcomes:
             if outcome is not None:
                 raise outcome
 
-    async def _step(self, strand: Strand) -> None:
+    async def _step(self, cursor: PartitionCursor) -> None:
         async with self._fetches:
-            if self._is_spent:
+            if self._is_over_budget:
                 return
             try:
                 async with asyncio.timeout_at(self._deadline + GRACE_SECONDS):
-                    await strand.step()
+                    await cursor.step()
             except TimeoutError:
-                self._fail(strand, "did not answer in time: try again")
+                self._fail(cursor, "did not respond in time: try again")
             except RecordsError as error:
-                self._fail(strand, f"cannot be read at offset {strand.cursor}: {error}")
+                self._fail(cursor, f"cannot be read at offset {cursor.resume_offset}: {error}")
             except AnsweredError as error:
                 if error.answer != ErrorCode.OFFSET_OUT_OF_RANGE:
                     raise
-                await self._follow_start(strand)
+                await self._advance_start(cursor)
 
-    async def _follow_start(self, strand: Strand) -> None:
-        """Records were deleted meanwhile: go on with those that are left, but not for ever."""
-        if strand.partition in self._moved:
-            self._fail(strand, "loses records while it is read: try again")
+    async def _advance_start(self, cursor: PartitionCursor) -> None:
+        """Records were deleted meanwhile: continue at the new start, but only once."""
+        if cursor.partition in self._moved:
+            self._fail(cursor, "loses records to retention while it is read: try again")
             return
-        self._moved.add(strand.partition)
+        self._moved.add(cursor.partition)
         topic = await self._client.topic(self._name)
-        starts = await self._client.offsets(topic, {strand.partition: EARLIEST_TIME})
-        strand.move_start(starts[strand.partition])
+        starts = await self._client.offsets(topic, {cursor.partition: EARLIEST_TIME})
+        cursor.advance_start(starts[cursor.partition])
 
-    def _fail(self, strand: Strand, problem: str) -> None:
-        self._failed.add(strand.partition)
-        self._page.note(f"partition {strand.partition} {problem}")
+    def _fail(self, cursor: PartitionCursor, problem: str) -> None:
+        self._failed.add(cursor.partition)
+        self._page.add_problem(f"partition {cursor.partition} {problem}")
 
-    async def _look(self, batches: Sequence[BatchView], stretch: Stretch) -> Scanned:
+    async def _scan(self, batches: Sequence[BatchView], stretch: ScanRange) -> ScanResult:
         async with self._scans:
-            scanned = await asyncio.to_thread(scan, batches, self._sieve, stretch)
+            scanned = await asyncio.to_thread(scan, batches, self._filter, stretch)
         self._page.scanned_records += scanned.record_count
         self._page.scanned_bytes += scanned.size_bytes
         for problem in scanned.problems:
-            self._page.note(problem)
+            self._page.add_problem(problem)
         return scanned
 
-    def _show(self, match: Match) -> ShownRecord:
+    def _render(self, match: Match) -> RenderedRecord:
         partition, record, timestamp_type = match
         headers = record.headers[:HEADERS_MAX]
         if len(headers) < len(record.headers):
-            self._page.note(
+            self._page.add_problem(
                 f"the record at partition {partition}, offset {record.offset} has"
                 f" {len(record.headers)} headers, of which {HEADERS_MAX} are shown"
             )
         payloads = (record.key, record.value, *(header.value for header in record.headers))
         size_bytes = sum(len(each) for each in payloads if each is not None)
-        return ShownRecord(
+        return RenderedRecord(
             partition,
             record.offset,
             record.timestamp_ms,
             timestamp_type,
-            None if record.key is None else self._keys.show(record.key),
-            None if record.value is None else self._values.show(record.value),
+            None if record.key is None else self._keys.render(record.key),
+            None if record.value is None else self._values.render(record.value),
             [
-                ShownHeader(
-                    header.key, None if header.value is None else self._plain.show(header.value)
+                RenderedHeader(
+                    header.key, None if header.value is None else self._headers.render(header.value)
                 )
                 for header in headers
             ],

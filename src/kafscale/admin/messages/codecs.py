@@ -1,8 +1,9 @@
-"""Schemas made ready to read and write with: those that were typed, and those of a registry.
+"""Codecs for payloads with schemas: given inline with a query, or from a schema registry.
 
-The laws: a schema that was typed and is none is the fault of who typed it; one that a registry
-gives is the record's, and told beside it. A registry that does not answer is asked once a question,
-so that a page of five hundred records does not wait five hundred times. It is asked from threads.
+Invariants: an invalid inline schema is an error of the request. An invalid registered schema is a
+problem of the record, and is shown beside it. A registry that does not respond is called once per
+query, so that a page of 500 records does not wait 500 times. All methods may block; call them from
+threads.
 """
 
 from collections.abc import Callable
@@ -37,58 +38,58 @@ from kafscale.serde.registry.protobuf_compiler import compile_source
 
 PAYLOAD_BYTES_MAX: Final = 4 * 1024 * 1024
 UNKNOWN_IDS_MAX: Final = 16
-"""Bytes that only look as if they named a schema name many."""
+"""Payloads that only happen to start like framed ones contain many random ids."""
 
 _REGISTRIES_MAX: Final = 4
-_READY_MAX: Final = 1000
+_CODECS_MAX: Final = 1000
 _ATTEMPTS_MAX: Final = 2
 _TIMEOUT_SECONDS: Final = 3.0
 
-Kind = Literal["avro", "protobuf", "json"]
+SchemaKind = Literal["avro", "protobuf", "json"]
 
 
 class Codec(NamedTuple):
-    """Bytes to what JSON can say, and back."""
+    """Decodes bytes to a JSON value, and encodes it."""
 
-    kind: Kind
+    kind: SchemaKind
     read: Callable[[bytes], Any]
     write: Callable[[Any, str], bytes]
-    """The name is that of a message, where the kind has several."""
+    """The name is that of the message, for schemas with several."""
 
 
 class Decoded(NamedTuple):
-    kind: Kind
+    kind: SchemaKind
     schema_id: int | None
     value: Any
 
 
-class Codecs:
-    """What one question needs of schemas."""
+class SchemaCodecs:
+    """The codecs of one query."""
 
-    def __init__(self, known: "RegistryCodecs | None" = None) -> None:
-        self._known = known
-        self._useless: dict[int, InvalidRecordError] = {}
-        self._silence: str | None = None
+    def __init__(self, registry: "RegistryCodecs | None" = None) -> None:
+        self._registry = registry
+        self._unusable: dict[int, InvalidRecordError] = {}
+        self._unavailable_reason: str | None = None
 
     @property
     def has_registry(self) -> bool:
-        return self._known is not None
+        return self._registry is not None
 
-    def apart(self) -> "Codecs":
-        """The same for bytes of another kind: what those only seem to name is no matter here."""
-        return Codecs(self._known)
+    def for_other_payloads(self) -> "SchemaCodecs":
+        """Codecs with the same registry, and a separate count of unknown ids."""
+        return SchemaCodecs(self._registry)
 
-    def framed(self, payload: bytes) -> Decoded:
-        """What bytes say that name their schema."""
+    def decode_framed(self, payload: bytes) -> Decoded:
+        """Decode a payload that names its schema."""
         _check_size(payload)
         schema_id, rest = wire_format.split(payload)
-        codec = self._registered(schema_id)
+        codec = self._registry_codec(schema_id)
         return Decoded(codec.kind, schema_id, codec.read(rest))
 
-    def bare(self, schema: SchemaText, payload: bytes) -> Decoded:
-        """What bytes say in a schema that was typed; a frame before them does no harm."""
+    def decode_bare(self, schema: SchemaText, payload: bytes) -> Decoded:
+        """Decode a payload with an inline schema; a frame before it is allowed."""
         _check_size(payload)
-        codec = typed(schema)
+        codec = inline_codec(schema)
         try:
             return Decoded(codec.kind, None, codec.read(payload))
         except InvalidRecordError:
@@ -99,82 +100,84 @@ class Codecs:
                 _, rest = wire_format.split_indexes(rest)
             return Decoded(codec.kind, schema_id, codec.read(rest))
 
-    def encoded(self, schema: SchemaText, subject: str, value: Any) -> bytes:
-        """A value in the schema that was typed, or framed in the newest of a subject."""
+    def encode(self, schema: SchemaText, subject: str, value: Any) -> bytes:
+        """Encode a value with an inline schema, or framed with the latest of a subject."""
         if schema.text:
-            return typed(schema).write(value, schema.message)
-        if self._known is None:
+            return inline_codec(schema).write(value, schema.message)
+        if self._registry is None:
             raise InvalidRequestError(_NO_REGISTRY)
         try:
-            schema_id, codec = self._known.latest(subject)
+            schema_id, codec = self._registry.latest(subject)
         except ConfigError as error:
-            raise InvalidRequestError(f"{error}: give the schema instead") from error
+            raise InvalidRequestError(f"{error}; give a schema instead") from error
         if codec.kind != schema.kind:
             raise InvalidRequestError(
-                f"the subject {subject} is of {codec.kind}, not {schema.kind}"
+                f"subject {subject} has a schema of type {codec.kind}, not {schema.kind}"
             )
         return wire_format.join(schema_id, codec.write(value, schema.message))
 
-    def _registered(self, schema_id: int) -> Codec:
-        if self._known is None:
+    def _registry_codec(self, schema_id: int) -> Codec:
+        if self._registry is None:
             raise InvalidRecordError(_NO_REGISTRY)
-        if self._silence is not None:
-            raise StoreUnavailableError(self._silence)
-        useless = self._useless.get(schema_id)
-        if useless is not None:
-            raise type(useless)(*useless.args)
-        if len(self._useless) >= UNKNOWN_IDS_MAX and not self._known.has(schema_id):
-            raise UnknownSchemaError(f"schema {schema_id} is not asked for: too many are unknown")
+        if self._unavailable_reason is not None:
+            raise StoreUnavailableError(self._unavailable_reason)
+        unusable = self._unusable.get(schema_id)
+        if unusable is not None:
+            raise type(unusable)(*unusable.args)
+        if len(self._unusable) >= UNKNOWN_IDS_MAX and not self._registry.has(schema_id):
+            raise UnknownSchemaError(
+                f"schema {schema_id} was not looked up: too many unknown schema ids"
+            )
         try:
-            return self._known.get(schema_id)
+            return self._registry.get(schema_id)
         except StoreUnavailableError as error:
-            self._silence = str(error)
+            self._unavailable_reason = str(error)
             raise
         except UnknownSchemaError as error:
-            self._useless[schema_id] = error
+            self._unusable[schema_id] = error
             raise
         except KafscaleError as error:
-            useless = InvalidRecordError(f"schema {schema_id}: {error}")
-            self._useless[schema_id] = useless
-            raise useless from error
+            unusable = InvalidRecordError(f"schema {schema_id}: {error}")
+            self._unusable[schema_id] = unusable
+            raise unusable from error
 
 
-def configured(config: Config) -> Codecs:
-    """What is known of schemas, for one question: those of the registry that the settings name."""
+def from_config(config: Config) -> SchemaCodecs:
+    """The codecs for one query, with the registry of the settings."""
     url = config.ui.schema_registry_url
-    return Codecs(registry_at(url) if url else None)
+    return SchemaCodecs(registry_codecs(url) if url else None)
 
 
 class RegistryCodecs:
-    """The schemas of a registry that were used already: all questions share them."""
+    """Cached codecs of a registry, shared by all queries."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._ready: dict[int, Codec] = {}
+        self._codecs: dict[int, Codec] = {}
 
     def has(self, schema_id: int) -> bool:
-        return schema_id in self._ready
+        return schema_id in self._codecs
 
     def get(self, schema_id: int) -> Codec:
-        codec = self._ready.get(schema_id)
+        codec = self._codecs.get(schema_id)
         if codec is None:
-            codec = self._remembered(schema_id, self._registry.schema(schema_id))
+            codec = self._add(schema_id, self._registry.schema(schema_id))
         return codec
 
     def latest(self, subject: str) -> tuple[int, Codec]:
         schema_id, schema = self._registry.latest_with_id(subject)
-        return schema_id, self._ready.get(schema_id) or self._remembered(schema_id, schema)
+        return schema_id, self._codecs.get(schema_id) or self._add(schema_id, schema)
 
-    def _remembered(self, schema_id: int, schema: RegisteredSchema) -> Codec:
-        codec = _of_registry(schema)
-        if len(self._ready) < _READY_MAX:
-            self._ready[schema_id] = codec
+    def _add(self, schema_id: int, schema: RegisteredSchema) -> Codec:
+        codec = _registered_codec(schema)
+        if len(self._codecs) < _CODECS_MAX:
+            self._codecs[schema_id] = codec
         return codec
 
 
 @lru_cache(_REGISTRIES_MAX)
-def registry_at(url: str) -> RegistryCodecs:
-    """What is known of the registry there; somebody waits, so it has little time to answer."""
+def registry_codecs(url: str) -> RegistryCodecs:
+    """The codecs of a registry; with short timeouts, as a user is waiting."""
     access = RegistryAccess(url=url)
     return RegistryCodecs(
         Registry(access, attempts_max=_ATTEMPTS_MAX, timeout_seconds=_TIMEOUT_SECONDS)
@@ -182,13 +185,13 @@ def registry_at(url: str) -> RegistryCodecs:
 
 
 @lru_cache(32)
-def typed(schema: SchemaText) -> Codec:
-    """The codec of a schema that somebody typed."""
+def inline_codec(schema: SchemaText) -> Codec:
+    """The codec of an inline schema."""
     if not schema.text:
         raise InvalidRequestError(_NO_REGISTRY)
     try:
         if schema.kind == "avro":
-            return _of_avro(avro_schema.parse(schema.text))
+            return _avro_codec(avro_schema.parse(schema.text))
         files = ProtobufFiles.of_set(compile_source(schema.text))
         message = MessageJson(files.message(schema.message))
     except (ConfigError, InvalidRecordError) as error:
@@ -196,19 +199,19 @@ def typed(schema: SchemaText) -> Codec:
     return Codec("protobuf", message.read, lambda value, _: message.write(value))
 
 
-def _of_registry(schema: RegisteredSchema) -> Codec:
+def _registered_codec(schema: RegisteredSchema) -> Codec:
     match schema.kind:
         case "AVRO":
             text, references = registry_references.avro_texts(schema)
-            return _of_avro(avro_schema.parse(text, references))
+            return _avro_codec(avro_schema.parse(text, references))
         case "PROTOBUF":
-            return _of_protobuf(ProtobufFiles.of_set(registry_references.protobuf_set(schema)))
+            return _protobuf_codec(ProtobufFiles.of_set(registry_references.protobuf_set(schema)))
         case "JSON":
             return Codec("json", _read_json, lambda value, _: msgspec.json.encode(value))
-    raise InvalidRecordError(f"it is of kind {schema.kind}, which nobody here reads")
+    raise InvalidRecordError(f"unsupported schema type {schema.kind}")
 
 
-def _of_avro(schema: AvroSchema) -> Codec:
+def _avro_codec(schema: AvroSchema) -> Codec:
     return Codec(
         "avro",
         lambda payload: reader.read(schema, payload),
@@ -216,7 +219,7 @@ def _of_avro(schema: AvroSchema) -> Codec:
     )
 
 
-def _of_protobuf(files: ProtobufFiles) -> Codec:
+def _protobuf_codec(files: ProtobufFiles) -> Codec:
     def read(payload: bytes) -> Any:
         indexes, rest = wire_format.split_indexes(payload)
         return MessageJson(files.message_at(indexes)).read(rest)
@@ -232,12 +235,12 @@ def _read_json(payload: bytes) -> Any:
     try:
         return msgspec.json.decode(payload)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
-        raise InvalidRecordError(f"it is no JSON: {error}") from error
+        raise InvalidRecordError(f"not valid JSON: {error}") from error
 
 
 def _check_size(payload: bytes) -> None:
     if len(payload) > PAYLOAD_BYTES_MAX:
-        raise InvalidRecordError(f"{len(payload)} bytes are too many to be read with a schema")
+        raise InvalidRecordError(f"{len(payload)} bytes are too many to decode with a schema")
 
 
 _NO_REGISTRY: Final = (

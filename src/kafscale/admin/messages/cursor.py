@@ -1,9 +1,9 @@
-"""The two ways through a partition: on from an offset, and back from one.
+"""Cursors that read one partition, forwards or backwards from an offset.
 
-Kafka's protocol reads forwards only, so that the way back goes in windows: a few offsets before the
-place, read up to it, then more. The laws: what is in `found` is in the order of the way; `cursor`
-is where to go on so that nothing is missed and nothing seen twice, if all that was taken from
-`found` was shown; and each step ends, whatever the sizes of records are.
+Kafka's protocol reads forwards only, so the backward cursor fetches windows: a few offsets before
+its position, then more. Invariants: `matches` is in the order of reading. `resume_offset` is where
+to continue such that no record is missed or repeated, provided that everything taken from `matches`
+was shown. Each step ends, whatever the sizes of records are.
 """
 
 import asyncio
@@ -11,66 +11,66 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from kafscale.admin.messages.scan import Match, Scanned, Stretch
+from kafscale.admin.messages.scan import Match, ScanRange, ScanResult
 from kafscale.client.partition import FETCH_BYTES_MAX
 from kafscale.records import BatchView
 
-Look = Callable[[Sequence[BatchView], Stretch], Awaitable[Scanned]]
-"""Scans batches somewhere else, and counts what that costs."""
+ScanBatches = Callable[[Sequence[BatchView], ScanRange], Awaitable[ScanResult]]
+"""Scans batches in a thread and accounts for the cost."""
 
 FIRST_BYTES: Final = 256 * 1024
 FIRST_BYTES_MIN: Final = 16 * 1024
-FIRST_BYTES_OF_ALL: Final = 32 * 1024 * 1024
+FIRST_BYTES_TOTAL: Final = 32 * 1024 * 1024
 FIRST_SPAN: Final = 32
 FIRST_SPAN_MIN: Final = 4
-FIRST_SPAN_OF_ALL: Final = 2048
+FIRST_SPAN_TOTAL: Final = 2048
 SPAN_MAX: Final = 1_000_000
 WINDOW_BYTES_MAX: Final = 16 * 1024 * 1024
-_GROWTH: Final = 4
-_SHRINKAGE: Final = 8
+_GROWTH_FACTOR: Final = 4
+_SHRINK_FACTOR: Final = 8
 
 
-class Share(NamedTuple):
-    """How much a strand takes at first; the more there are, the less each."""
+class FetchBudget(NamedTuple):
+    """The size of the first fetch of a cursor; smaller if there are many cursors."""
 
     span: int = FIRST_SPAN
     size_bytes: int = FIRST_BYTES
 
     @classmethod
-    def among(cls, count: int) -> "Share":
-        """What each of so many takes.
+    def split(cls, count: int) -> "FetchBudget":
+        """The budget of each of `count` cursors.
 
-        >>> Share.among(1), Share.among(1000)
-        (Share(span=32, size_bytes=262144), Share(span=4, size_bytes=33554))
+        >>> FetchBudget.split(1), FetchBudget.split(1000)
+        (FetchBudget(span=32, size_bytes=262144), FetchBudget(span=4, size_bytes=33554))
         """
         return cls(
-            max(FIRST_SPAN_MIN, min(FIRST_SPAN, FIRST_SPAN_OF_ALL // count)),
-            max(FIRST_BYTES_MIN, min(FIRST_BYTES, FIRST_BYTES_OF_ALL // count)),
+            max(FIRST_SPAN_MIN, min(FIRST_SPAN, FIRST_SPAN_TOTAL // count)),
+            max(FIRST_BYTES_MIN, min(FIRST_BYTES, FIRST_BYTES_TOTAL // count)),
         )
 
 
 class Source(Protocol):
-    """What is needed of a partition."""
+    """The part of `client.partition.Partition` that is used here."""
 
     async def fetch(self, offset: int, *, bytes_max: int) -> list[BatchView]: ...
 
 
-class Strand(Protocol):
-    """A way through a partition."""
+class PartitionCursor(Protocol):
+    """Reads one partition in one direction."""
 
     partition: int
-    found: deque[Match]
+    matches: deque[Match]
 
     @property
     def is_at_end(self) -> bool: ...
     @property
-    def cursor(self) -> int: ...
+    def resume_offset(self) -> int: ...
     async def step(self) -> None: ...
-    def move_start(self, start: int) -> None: ...
+    def advance_start(self, start: int) -> None: ...
 
 
-class Forward:
-    """From an offset to the end."""
+class ForwardCursor:
+    """Reads from an offset to the end."""
 
     def __init__(
         self,
@@ -79,49 +79,49 @@ class Forward:
         offset: int,
         *,
         end: int,
-        keep: int,
-        look: Look,
-        share: Share,
+        limit: int,
+        scan: ScanBatches,
+        budget: FetchBudget,
     ) -> None:
         self.partition = partition
-        self.found: deque[Match] = deque()
+        self.matches: deque[Match] = deque()
         self._source = source
         self._position = min(offset, end)
         self._end = end
-        self._keep = keep
-        self._look = look
-        self._bytes_max = share.size_bytes
+        self._limit = limit
+        self._scan = scan
+        self._bytes_max = budget.size_bytes
 
     @property
     def is_at_end(self) -> bool:
         return self._position >= self._end
 
     @property
-    def cursor(self) -> int:
-        return self.found[0].record.offset if self.found else self._position
+    def resume_offset(self) -> int:
+        return self.matches[0].record.offset if self.matches else self._position
 
     async def step(self) -> None:
         batches = await self._source.fetch(self._position, bytes_max=self._bytes_max)
         batches = [batch for batch in batches if batch.base_offset < self._end]
         if not batches:
-            self._position = self._end  # What is left has no records: compaction took them.
+            self._position = self._end  # Compaction has removed the remaining records.
             return
-        stretch = Stretch(self.partition, self._position, self._end, self._keep, newest=False)
-        scanned = await self._look(batches, stretch)
-        self.found.extend(scanned.matches)
-        if scanned.is_cut:
-            self._position = scanned.matches[-1].record.offset + 1
+        scan_range = ScanRange(self.partition, self._position, self._end, self._limit, newest=False)
+        result = await self._scan(batches, scan_range)
+        self.matches.extend(result.matches)
+        if result.is_truncated:
+            self._position = result.matches[-1].record.offset + 1
         else:
             self._position = min(batches[-1].next_offset, self._end)
-        self._bytes_max = min(self._bytes_max * _GROWTH, FETCH_BYTES_MAX)
+        self._bytes_max = min(self._bytes_max * _GROWTH_FACTOR, FETCH_BYTES_MAX)
 
-    def move_start(self, start: int) -> None:
-        """The log begins later now."""
+    def advance_start(self, start: int) -> None:
+        """The log start offset has advanced."""
         self._position = min(max(self._position, start), self._end)
 
 
-class Backward:
-    """From an offset, which is not part of it, to the start."""
+class BackwardCursor:
+    """Reads from an offset (exclusive) back to the start."""
 
     def __init__(
         self,
@@ -130,48 +130,48 @@ class Backward:
         offset: int,
         *,
         start: int,
-        keep: int,
-        look: Look,
-        share: Share,
+        limit: int,
+        scan: ScanBatches,
+        budget: FetchBudget,
     ) -> None:
         self.partition = partition
-        self.found: deque[Match] = deque()
+        self.matches: deque[Match] = deque()
         self._source = source
         self._position = max(offset, start)
         self._start = start
-        self._keep = keep
-        self._look = look
-        self._span = share.span
-        self._bytes_max = share.size_bytes
+        self._limit = limit
+        self._scan = scan
+        self._span = budget.span
+        self._bytes_max = budget.size_bytes
 
     @property
     def is_at_end(self) -> bool:
         return self._position <= self._start
 
     @property
-    def cursor(self) -> int:
-        return self.found[0].record.offset + 1 if self.found else self._position
+    def resume_offset(self) -> int:
+        return self.matches[0].record.offset + 1 if self.matches else self._position
 
     async def step(self) -> None:
         low = max(self._start, self._position - self._span)
-        batches = await self._window(low)
+        batches = await self._fetch_window(low)
         if batches is None:
-            # Records were small so far, and are not any more.
-            self._span = max(1, self._span // _SHRINKAGE)
+            # Records became larger; retry with a smaller window.
+            self._span = max(1, self._span // _SHRINK_FACTOR)
             return
         if batches:
-            # The rest of the first batch is there already.
+            # The first batch was fetched as a whole, so scan all of it.
             low = max(self._start, min(low, batches[0].base_offset))
-        stretch = Stretch(self.partition, low, self._position, self._keep, newest=True)
-        scanned = await self._look(batches, stretch)
-        self.found.extend(reversed(scanned.matches))
-        self._position = scanned.matches[0].record.offset if scanned.is_cut else low
-        if sum(map(len, batches)) < FETCH_BYTES_MAX // _GROWTH:
-            self._span = min(self._span * _GROWTH, SPAN_MAX)
-            self._bytes_max = min(self._bytes_max * _GROWTH, FETCH_BYTES_MAX)
+        scan_range = ScanRange(self.partition, low, self._position, self._limit, newest=True)
+        result = await self._scan(batches, scan_range)
+        self.matches.extend(reversed(result.matches))
+        self._position = result.matches[0].record.offset if result.is_truncated else low
+        if sum(map(len, batches)) < FETCH_BYTES_MAX // _GROWTH_FACTOR:
+            self._span = min(self._span * _GROWTH_FACTOR, SPAN_MAX)
+            self._bytes_max = min(self._bytes_max * _GROWTH_FACTOR, FETCH_BYTES_MAX)
 
-    async def _window(self, low: int) -> list[BatchView] | None:
-        """The batches from an offset on up to here; None if they are too much to take at once."""
+    async def _fetch_window(self, low: int) -> list[BatchView] | None:
+        """The batches from an offset up to the position; None if they are too large."""
         batches: list[BatchView] = []
         offset, size_bytes = low, 0
         while offset < self._position:
@@ -187,7 +187,7 @@ class Backward:
             await asyncio.sleep(0)
         return batches
 
-    def move_start(self, start: int) -> None:
-        """The log begins later now."""
+    def advance_start(self, start: int) -> None:
+        """The log start offset has advanced."""
         self._start = max(self._start, start)
         self._position = max(self._position, self._start)

@@ -1,6 +1,6 @@
-"""Bytes of what somebody typed: the counterpart of `lens`.
+"""Encodes payloads that a user entered; the counterpart of `renderer`.
 
-The law: what is not what it is said to be is refused with a reason, and nothing is written.
+Input that is not in the stated format is rejected with a reason, before anything is written.
 """
 
 import base64
@@ -9,47 +9,47 @@ from typing import Literal
 
 import msgspec
 
-from kafscale.admin.messages.codecs import Codecs
+from kafscale.admin.messages.codecs import SchemaCodecs
 from kafscale.admin.messages.query import SchemaText, schema_for
 from kafscale.errors import InvalidRecordError, InvalidRequestError
 
-TypedFormat = Literal["text", "json", "hex", "base64", "avro", "protobuf"]
+InputFormat = Literal["text", "json", "hex", "base64", "avro", "protobuf"]
 
 
-class Typed(msgspec.Struct, frozen=True, kw_only=True):
-    """A key or a value as it was typed."""
+class PayloadInput(msgspec.Struct, frozen=True, kw_only=True):
+    """A key or a value as entered."""
 
     text: str
-    format: TypedFormat = "text"
+    format: InputFormat = "text"
     schema: SchemaText | None = None
 
 
-def bytes_of(typed: Typed, codecs: Codecs, subject: str) -> bytes:
-    """The bytes that are meant; a registry may know the schema, under the name of a subject."""
-    schema = schema_for(typed.format, typed.schema)
+def encode_input(payload: PayloadInput, codecs: SchemaCodecs, subject: str) -> bytes:
+    """The bytes of a payload; without a schema, the registry's latest of the subject is used."""
+    schema = schema_for(payload.format, payload.schema)
     if schema is None:
-        return _plain_bytes(typed)
+        return _plain_bytes(payload)
     try:
-        value = msgspec.json.decode(typed.text)
+        value = msgspec.json.decode(payload.text)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise InvalidRequestError(
-            f"a value of {typed.format} is written as JSON, and this is none: {error}"
+            f"a payload in {payload.format} must be given as JSON: {error}"
         ) from None
     try:
-        return codecs.encoded(schema, subject, value)
+        return codecs.encode(schema, subject, value)
     except InvalidRecordError as error:
         raise InvalidRequestError(str(error)) from error
 
 
-def _plain_bytes(typed: Typed) -> bytes:
+def _plain_bytes(payload: PayloadInput) -> bytes:
     try:
-        match typed.format:
+        match payload.format:
             case "json":
-                msgspec.json.decode(typed.text, type=msgspec.Raw)
+                msgspec.json.decode(payload.text, type=msgspec.Raw)
             case "hex":
-                return bytes.fromhex(typed.text)
+                return bytes.fromhex(payload.text)
             case "base64":
-                return base64.b64decode("".join(typed.text.split()), validate=True)
-        return typed.text.encode()
+                return base64.b64decode("".join(payload.text.split()), validate=True)
+        return payload.text.encode()
     except (msgspec.MsgspecError, RecursionError, binascii.Error, ValueError) as error:
-        raise InvalidRequestError(f"the text is not {typed.format}: {error}") from None
+        raise InvalidRequestError(f"invalid {payload.format}: {error}") from None

@@ -1,7 +1,7 @@
-"""Fields of JSON by their paths, such as `customer.address.city` or `items[0].sku`.
+"""Paths to fields of JSON, such as `customer.address.city` or `items[0].sku`. Pure.
 
-A name with dots or brackets in it is written in quotes: `["a.b"].c`. A number that stands where
-there is a list is an index of it, with brackets or without. Pure.
+A name that contains dots or brackets is quoted: `["a.b"].c`. A number indexes a list, with brackets
+or without.
 """
 
 import re
@@ -12,13 +12,13 @@ import msgspec
 from kafscale.errors import InvalidRequestError
 
 MISSING: Final = object()
-"""What is found where nothing is: null is something."""
+"""The result for a field that does not exist; null is a value."""
 
 _STEP: Final = re.compile(r"""\[(\d{1,9})\]|\["((?:[^"\\]|\\.)*)"\]|\.?([^.\[\]]+)""")
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """The steps of a path.
+    """Parse a path into its steps.
 
     >>> parse("items[0].sku"), parse('$.["a.b"].c')
     (('items', '0', 'sku'), ('a.b', 'c'))
@@ -32,18 +32,18 @@ def parse(text: str) -> tuple[str, ...]:
         match = _STEP.match(rest, position)
         if match is None:
             raise InvalidRequestError(
-                f"{text!r} is no path of JSON, such as customer.address.city or items[0].sku"
+                f"{text!r} is not a JSON path, such as customer.address.city or items[0].sku"
             )
         index, quoted, name = match.groups()
         steps.append(index or name or re.sub(r"\\(.)", r"\1", quoted or ""))
         position = match.end()
     if not steps:
-        raise InvalidRequestError("a path of JSON needs a name")
+        raise InvalidRequestError("a JSON path needs a name")
     return tuple(steps)
 
 
 def find(value: Any, steps: tuple[str, ...]) -> Any:
-    """What is there, or `MISSING`."""
+    """The value at a path, or `MISSING`."""
     for step in steps:
         if isinstance(value, dict):
             value = value.get(step, MISSING)
@@ -56,7 +56,7 @@ def find(value: Any, steps: tuple[str, ...]) -> Any:
 
 
 def equals(value: Any, text: str) -> bool:
-    """Whether a field is what somebody typed: a text as it is, all else as JSON.
+    """Compare a field with a text: strings directly, everything else as JSON.
 
     >>> equals("12", "12"), equals(12, "12"), equals(12.0, "12"), equals(None, "null")
     (True, True, True, True)
@@ -65,20 +65,20 @@ def equals(value: Any, text: str) -> bool:
     """
     if isinstance(value, str) and value == text:
         return True
-    typed = _typed(text)
-    return bool(typed == value) and isinstance(typed, bool) == isinstance(value, bool)
+    literal = _parse_literal(text)
+    return bool(literal == value) and isinstance(literal, bool) == isinstance(value, bool)
 
 
 def is_plain_text(text: str) -> bool:
-    """Whether only a text can be equal to what somebody typed.
+    """True if only a string can equal the text.
 
     >>> is_plain_text("Rome"), is_plain_text("12"), is_plain_text("null")
     (True, False, False)
     """
-    return bool(text) and _typed(text) is MISSING
+    return bool(text) and _parse_literal(text) is MISSING
 
 
-def _typed(text: str) -> Any:
+def _parse_literal(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):

@@ -1,4 +1,4 @@
-"""What may be asked of the records of a topic, and what is refused before anybody is asked."""
+"""A query for the records of a topic, and its validation."""
 
 from typing import Final, Literal
 
@@ -15,39 +15,39 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 class SchemaText(msgspec.Struct, frozen=True, kw_only=True):
-    """How bytes are read; without a text, a registry knows."""
+    """The schema of payloads; without a text, it is looked up in the registry."""
 
     kind: Literal["avro", "protobuf"]
     text: str = ""
     message: str = ""
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """How keys, or values, are shown."""
+class DisplayFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """How keys or values are shown."""
 
     format: Format = "auto"
     schema: SchemaText | None = None
 
     @property
-    def wanted(self) -> SchemaText | None:
-        """The schema that the format needs; None for those that need none."""
+    def required_schema(self) -> SchemaText | None:
+        """The schema that the format needs; None if it needs none."""
         return schema_for(self.format, self.schema)
 
 
-def schema_for(form: str, schema: SchemaText | None) -> SchemaText | None:
-    if form not in {"avro", "protobuf"}:
+def schema_for(format_name: str, schema: SchemaText | None) -> SchemaText | None:
+    if format_name not in {"avro", "protobuf"}:
         return None
     if schema is None:
-        return SchemaText(kind="avro" if form == "avro" else "protobuf")
-    if schema.kind != form:
-        raise InvalidRequestError(f"a schema of {schema.kind} cannot be used for {form}")
+        return SchemaText(kind="avro" if format_name == "avro" else "protobuf")
+    if schema.kind != format_name:
+        raise InvalidRequestError(f"a schema of {schema.kind} cannot be used for {format_name}")
     if len(schema.text) > SCHEMA_CHARACTERS_MAX:
-        raise InvalidRequestError(f"a schema may have {SCHEMA_CHARACTERS_MAX} characters")
+        raise InvalidRequestError(f"a schema can have at most {SCHEMA_CHARACTERS_MAX} characters")
     return schema
 
 
-class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted of what is read; what is empty wants nothing, the others have to hold all."""
+class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Conditions on records; empty fields are ignored, all others must hold."""
 
     key: str = ""
     text: str = ""
@@ -57,36 +57,36 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        return self == Filter()
+        return self == FilterSpec()
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """Which records of a topic: `newest` goes back from the end, all others go on from a start."""
+class BrowseQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which records of a topic to show; `newest` reads backwards from the end."""
 
     partitions: tuple[int, ...] = ()
-    """None: all."""
+    """Empty: all."""
 
     start: StartKind = "newest"
     offset: int = 0
     time_ms: int = 0
     limit: int = 50
     cursor: dict[int, int] = {}
-    """By partition, where to go on: back from here, or on from here."""
+    """By partition, the offset to continue at, in the direction of the query."""
 
-    filter: Filter = Filter()
-    key: Reading = Reading()
-    value: Reading = Reading()
+    filter: FilterSpec = FilterSpec()
+    key: DisplayFormat = DisplayFormat()
+    value: DisplayFormat = DisplayFormat()
 
     @property
-    def goes_back(self) -> bool:
+    def is_backward(self) -> bool:
         return self.start == "newest"
 
     def check(self) -> None:
-        """Raise if it makes no sense."""
+        """Raise `InvalidRequestError` if the query is invalid."""
         if not 1 <= self.limit <= LIMIT_MAX:
             raise InvalidRequestError(f"a page has 1 to {LIMIT_MAX} records, not {self.limit}")
         for number in (self.offset, self.time_ms, *self.cursor.values(), *self.cursor):
             if not 0 <= number <= _INT64_MAX:
-                raise InvalidRequestError(f"{number} is no offset, time or partition")
+                raise InvalidRequestError(f"{number} is not an offset, time or partition")
         if self.filter.json_equals and not self.filter.json_path:
-            raise InvalidRequestError("say which field of the value is to be equal: a JSON path")
+            raise InvalidRequestError("json_equals needs a JSON path that names the field")

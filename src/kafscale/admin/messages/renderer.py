@@ -1,9 +1,9 @@
-"""Bytes made readable, as somebody asked for it, or as they seem to be meant.
+"""Renders payloads as text, in a requested format or a detected one.
 
-`auto` shows what a registry's schema says, if bytes name one; else JSON, if they are an object or a
-list; else text, if they are UTF-8 without control characters; else hex. The laws: every payload is
-shown somehow, with the reason where it is not as was asked; and what is shown is cut to a number of
-characters, so that a page has a size. Made for threads: it may ask a registry.
+`auto` uses the registry's schema if the bytes are framed; else JSON if they are an object or a
+list; else text if they are UTF-8 without control characters; else hex. Every payload is rendered
+somehow, with a problem if it is not in the requested format, and is truncated to a number of
+characters. Rendering may block on a registry; call it from threads.
 """
 
 import base64
@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from kafscale.admin.messages.codecs import Codecs, Decoded, typed
-from kafscale.admin.messages.query import Reading
+from kafscale.admin.messages.codecs import Decoded, SchemaCodecs, inline_codec
+from kafscale.admin.messages.query import DisplayFormat
 from kafscale.errors import InvalidRecordError, StoreUnavailableError
 from kafscale.serde.registry import wire_format
 from kafscale.serde.registry.client import UnknownSchemaError
@@ -23,21 +23,21 @@ CHARACTERS_MAX_ALONE: Final = 1024 * 1024
 """For a page of one record."""
 
 PROBLEM_CHARACTERS_MAX: Final = 500
-"""Reasons come from libraries too, and some of those repeat the whole value."""
+"""Some libraries repeat the whole value in their messages."""
 
 _INDENTED_BYTES_MAX: Final = 64 * 1024
-"""Beyond that, JSON is shown as it came: a hundred levels make long lines of nothing."""
+"""Larger JSON is not indented: deep nesting would make it much longer."""
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NOT_JSON: Final = (msgspec.MsgspecError, RecursionError, UnicodeError)
 
-Shown = Literal["text", "json", "hex", "base64", "avro", "protobuf"]
+RenderedFormat = Literal["text", "json", "hex", "base64", "avro", "protobuf"]
 
 
-class Payload(NamedTuple):
-    """Bytes as they are shown."""
+class RenderedPayload(NamedTuple):
+    """A payload as text."""
 
-    format: Shown
+    format: RenderedFormat
     text: str
     size_bytes: int
     is_truncated: bool
@@ -45,49 +45,49 @@ class Payload(NamedTuple):
     problem: str | None = None
 
 
-class Lens:
-    """How keys are shown, or values."""
+class PayloadRenderer:
+    """Renders keys, or values."""
 
     __slots__ = ("_characters_max", "_codecs", "_format", "_schema")
 
     def __init__(
-        self, reading: Reading, codecs: Codecs, characters_max: int = CHARACTERS_MAX
+        self, display: DisplayFormat, codecs: SchemaCodecs, characters_max: int = CHARACTERS_MAX
     ) -> None:
-        self._format = reading.format
-        self._schema = reading.wanted
+        self._format = display.format
+        self._schema = display.required_schema
         self._codecs = codecs
         self._characters_max = characters_max
 
     @property
-    def shows_own_text(self) -> bool:
-        """Whether all text that is shown stands in the bytes as it is."""
+    def is_verbatim(self) -> bool:
+        """True if all rendered text occurs literally in the bytes."""
         return self._format in {"text", "json"} or (
             self._format == "auto" and not self._codecs.has_registry
         )
 
     def prepare(self) -> None:
-        """Raise if the schema that was typed is none; it may have to be compiled."""
+        """Compile the inline schema; raise an error if it is invalid."""
         if self._schema is not None and (self._schema.text or not self._codecs.has_registry):
-            typed(self._schema)
+            inline_codec(self._schema)
 
-    def show(self, payload: bytes) -> Payload:
+    def render(self, payload: bytes) -> RenderedPayload:
         try:
-            decoded = self._decoded(payload)
+            decoded = self._decode(payload)
         except (InvalidRecordError, StoreUnavailableError) as error:
             return self._plain(payload, problem=str(error)[:PROBLEM_CHARACTERS_MAX])
         if decoded is not None:
             return self._json(decoded, len(payload))
-        return self._as_asked(payload)
+        return self._render_as_requested(payload)
 
-    def value(self, payload: bytes) -> Any:
-        """What the bytes are as JSON; raises an `InvalidRecordError` if they are none."""
+    def parse_json(self, payload: bytes) -> Any:
+        """The JSON value of a payload; raises `InvalidRecordError` if it is not JSON."""
         try:
-            decoded = self._decoded(payload)
+            decoded = self._decode(payload)
             return msgspec.json.decode(payload) if decoded is None else decoded.value
         except _NOT_JSON as error:
-            raise InvalidRecordError(f"it is no JSON: {error}") from error
+            raise InvalidRecordError(f"not valid JSON: {error}") from error
 
-    def _as_asked(self, payload: bytes) -> Payload:
+    def _render_as_requested(self, payload: bytes) -> RenderedPayload:
         match self._format:
             case "text":
                 return self._text(payload)
@@ -96,39 +96,41 @@ class Lens:
             case "base64":
                 return self._base64(payload)
             case "json":
-                problem = None if _is_json(payload) else "it is no JSON"
+                problem = None if _is_json(payload) else "not valid JSON"
                 return self._plain(payload, problem=problem, any_json=True)
         return self._plain(payload)
 
-    def _decoded(self, payload: bytes) -> Decoded | None:
-        """What a schema says; None where there is no need of one."""
+    def _decode(self, payload: bytes) -> Decoded | None:
+        """Decode with a schema; None if no schema is needed."""
         if self._schema is not None:
             if self._schema.text:
-                return self._codecs.bare(self._schema, payload)
-            decoded = self._codecs.framed(payload)
+                return self._codecs.decode_bare(self._schema, payload)
+            decoded = self._codecs.decode_framed(payload)
             if decoded.kind != self._schema.kind:
                 raise InvalidRecordError(
-                    f"schema {decoded.schema_id} is of {decoded.kind}, not {self._schema.kind}"
+                    f"schema {decoded.schema_id} has type {decoded.kind}, not {self._schema.kind}"
                 )
             return decoded
-        looks_framed = (
+        is_framed = (
             payload[:1] == bytes([wire_format.MAGIC]) and len(payload) > wire_format.HEADER_BYTES
         )
-        if self._format == "auto" and self._codecs.has_registry and looks_framed:
+        if self._format == "auto" and self._codecs.has_registry and is_framed:
             try:
-                return self._codecs.framed(payload)
+                return self._codecs.decode_framed(payload)
             except UnknownSchemaError:
-                return None  # It only looked as if it named a schema.
+                return None  # The bytes only look like a frame.
         return None
 
-    def _json(self, decoded: Decoded, size_bytes: int) -> Payload:
+    def _json(self, decoded: Decoded, size_bytes: int) -> RenderedPayload:
         text = msgspec.json.format(msgspec.json.encode(decoded.value), indent=2).decode()
         cut = text[: self._characters_max]
-        return Payload(decoded.kind, cut, size_bytes, len(cut) < len(text), decoded.schema_id)
+        return RenderedPayload(
+            decoded.kind, cut, size_bytes, len(cut) < len(text), decoded.schema_id
+        )
 
     def _plain(
         self, payload: bytes, *, problem: str | None = None, any_json: bool = False
-    ) -> Payload:
+    ) -> RenderedPayload:
         looks_like_json = any_json or payload.lstrip()[:1] in {b"{", b"["}
         if looks_like_json and _is_json(payload):
             shown = self._text(_indented(payload))._replace(format="json", size_bytes=len(payload))
@@ -138,27 +140,27 @@ class Lens:
             shown = self._hex(payload)
         return shown._replace(problem=problem)
 
-    def _text(self, payload: bytes) -> Payload:
-        # A character takes four bytes at most, so that no more need be looked at.
+    def _text(self, payload: bytes) -> RenderedPayload:
+        # A character takes at most four bytes, so the rest need not be decoded.
         text = payload[: 4 * self._characters_max].decode(errors="replace")
         cut = text[: self._characters_max]
         is_truncated = len(cut) < len(text) or len(payload) > 4 * self._characters_max
-        problem = None if _is_utf8(payload) else "it is not UTF-8"
-        return Payload("text", cut, len(payload), is_truncated, problem=problem)
+        problem = None if _is_utf8(payload) else "not valid UTF-8"
+        return RenderedPayload("text", cut, len(payload), is_truncated, problem=problem)
 
-    def _hex(self, payload: bytes) -> Payload:
+    def _hex(self, payload: bytes) -> RenderedPayload:
         part = payload[: self._characters_max // 2]
-        return Payload("hex", part.hex(), len(payload), len(part) < len(payload))
+        return RenderedPayload("hex", part.hex(), len(payload), len(part) < len(payload))
 
-    def _base64(self, payload: bytes) -> Payload:
+    def _base64(self, payload: bytes) -> RenderedPayload:
         part = payload[: self._characters_max // 4 * 3]
         text = base64.b64encode(part).decode()
-        return Payload("base64", text, len(payload), len(part) < len(payload))
+        return RenderedPayload("base64", text, len(payload), len(part) < len(payload))
 
 
 def _is_json(payload: bytes) -> bool:
     try:
-        msgspec.json.decode(payload, type=msgspec.Raw)  # Checked, but nothing made of it.
+        msgspec.json.decode(payload, type=msgspec.Raw)  # Validated without building objects.
     except _NOT_JSON:
         return False
     return _is_utf8(payload)

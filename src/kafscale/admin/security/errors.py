@@ -1,4 +1,4 @@
-"""What brokers answer to those who change who may do what: errors with the way out of them."""
+"""Errors of ACL and user requests, with hints for what to do."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ from kafscale.protocol.error_codes import ErrorCode
 
 _HINTS: Final = {
     ErrorCode.SECURITY_DISABLED: "set authorization.enabled (KAFSCALE_AUTHORIZATION_ENABLED=true)"
-    " for the brokers, with somebody in authorization.superUsers who may make the first rules",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "it takes one of authorization.superUsers, or somebody"
-    " whom a rule allows to alter the cluster; log in as one with --command-config or"
+    " for the brokers, and name a user in authorization.superUsers who can add the first ACLs",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "only users in authorization.superUsers, or"
+    " with an ACL for Alter on the cluster, can do this; log in as one with --command-config or"
     " KAFSCALE_CLIENT_USERNAME",
 }
 
 
 def check_access(subject: str, code: int, message: str | None = None) -> None:
-    """Raise unless an answer about `subject` is a success."""
+    """Raise an error unless the response about `subject` is a success."""
     check(subject, code, message, hint=_HINTS.get(ErrorCode.of(code), ""))

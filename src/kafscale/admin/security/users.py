@@ -1,12 +1,13 @@
-"""What `kafscale user` asks of a cluster, as plain data: the form in which programs get it.
+"""List, create and delete SCRAM users, and change their passwords.
 
-The law: passwords do not leave this machine; what is sent is made of them, salted (KIP-554).
+Passwords do not leave this machine: only salted credentials are sent (KIP-554).
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+
+import msgspec
 
 from kafscale.admin.security.errors import check_access
 from kafscale.client.client import Client
@@ -27,34 +28,42 @@ from kafscale.protocol.messages.describe_user_scram_credentials import (
 )
 from kafscale.security.sasl import scram
 
-Data = dict[str, Any]
+
+class CredentialInfo(msgspec.Struct, frozen=True):
+    mechanism: str
+    iterations: int
+
+
+class UserInfo(msgspec.Struct, frozen=True):
+    user: str
+    credentials: list[CredentialInfo]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Password:
-    """A new password, and how it is made hard to find out."""
+    """A new password and the parameters of its salted hash."""
 
     text: str = field(repr=False)
     iterations: int
     random: Random
 
-    def salted(self, user: str, mechanism: ScramMechanism) -> CredentialToSet:
-        """What brokers are sent."""
+    def salted_credential(self, user: str, mechanism: ScramMechanism) -> CredentialToSet:
+        """The credential that is sent to brokers."""
         salt = scram.new_salt(self.random)
         salted = scram.salt_password(self.text, mechanism, salt, self.iterations)
         return CredentialToSet(user, mechanism, self.iterations, salt, salted)
 
 
-async def list_all(client: Client) -> list[Data]:
-    """Every user who can log in by SCRAM, and how."""
+async def list_all(client: Client) -> list[UserInfo]:
+    """All users with SCRAM credentials, by name."""
     users = await _describe(client, None)
     for user in users:
         check_access(f"user {user.name}", user.error_code, user.error_message)
-    return [_data(user) for user in sorted(users, key=lambda user: user.name)]
+    return [_user_info(user) for user in sorted(users, key=lambda user: user.name)]
 
 
 async def mechanisms_of(client: Client, name: str) -> list[ScramMechanism]:
-    """How a user can log in; by no mechanism, if there is no such user."""
+    """The mechanisms of a user; empty if there is no such user."""
     (user,) = await _describe(client, [UserToDescribe(name)])
     if user.error_code == ErrorCode.RESOURCE_NOT_FOUND:
         return []
@@ -65,10 +74,10 @@ async def mechanisms_of(client: Client, name: str) -> list[ScramMechanism]:
 async def create(
     client: Client, name: str, password: Password, mechanisms: Sequence[ScramMechanism]
 ) -> None:
-    """Let somebody log in who could not."""
+    """Create a user; raise an error if it exists."""
     if await mechanisms_of(client, name):
         raise KafscaleError(
-            f"user {name} exists; to give them another password: kafscale user password {name}"
+            f"user {name} already exists; change the password with: kafscale user password {name}"
         )
     await _set(client, name, password, mechanisms)
 
@@ -76,7 +85,7 @@ async def create(
 async def change_password(
     client: Client, name: str, password: Password, mechanisms: Sequence[ScramMechanism]
 ) -> list[ScramMechanism]:
-    """Give somebody another password, for all mechanisms they have if none is named: for which."""
+    """Change the password for these mechanisms, or for all that the user has; return them."""
     known = await mechanisms_of(client, name)
     if not known:
         raise KafscaleError(f"there is no user {name}; create one: kafscale user create {name}")
@@ -88,7 +97,7 @@ async def change_password(
 async def delete(
     client: Client, names: Iterable[str], mechanisms: Sequence[ScramMechanism], *, missing_ok: bool
 ) -> tuple[list[str], list[str]]:
-    """Let users not log in any more: who could, and what is wrong with the others."""
+    """Delete credentials of users; return the deleted names and the problems of the others."""
     deleted, problems = [], []
     for name in dict.fromkeys(names):
         known = await mechanisms_of(client, name)
@@ -107,8 +116,8 @@ async def delete(
 async def _set(
     client: Client, name: str, password: Password, mechanisms: Sequence[ScramMechanism]
 ) -> None:
-    for mechanism in mechanisms:  # In one request, Kafka takes a user once only.
-        change = password.salted(name, mechanism)
+    for mechanism in mechanisms:  # Kafka allows a user only once per request.
+        change = password.salted_credential(name, mechanism)
         await _alter(client, AlterUserScramCredentialsRequest(upsertions=[change]))
 
 
@@ -125,11 +134,11 @@ async def _alter(client: Client, request: AlterUserScramCredentialsRequest) -> N
         check_access(f"user {user.name}", user.error_code, user.error_message)
 
 
-def _data(user: DescribedUser) -> Data:
-    return {
-        "user": user.name,
-        "credentials": [
-            {"mechanism": ScramMechanism(each.mechanism).label, "iterations": each.iterations}
+def _user_info(user: DescribedUser) -> UserInfo:
+    return UserInfo(
+        user=user.name,
+        credentials=[
+            CredentialInfo(ScramMechanism(each.mechanism).label, each.iterations)
             for each in sorted(user.credentials, key=lambda each: each.mechanism)
         ],
-    }
+    )

@@ -1,10 +1,10 @@
-"""The configs of a topic, with their defaults and what they mean: as a person wants to change them.
+"""The configs of a topic, with defaults and documentation.
 
-The law: a default is what the topic would obey if it set nothing, be it Kafka's or the brokers';
-the value of what is sensitive is told by nobody.
+A default is the value that would apply if the topic set nothing, whether it comes from Kafka or
+from the brokers. Values of sensitive configs are never returned.
 """
 
-from typing import Any
+import msgspec
 
 from kafscale.client.client import Client
 from kafscale.client.errors import check
@@ -16,13 +16,22 @@ from kafscale.protocol.messages.describe_configs import (
     ResourceToDescribe,
 )
 
-Data = dict[str, Any]
-
 TOPIC_RESOURCE = 2
 
 
-async def describe(client: Client, name: str) -> list[Data]:
-    """Every config that a topic may have, by name."""
+class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    value: str | None
+    default: str | None
+    is_set: bool
+    read_only: bool
+    sensitive: bool
+    type: str
+    documentation: str | None
+
+
+async def describe(client: Client, name: str) -> list[TopicConfig]:
+    """All configs that a topic can have, by name."""
     connection = await client.any_broker()
     request = DescribeConfigsRequest(
         resources=[ResourceToDescribe(TOPIC_RESOURCE, name, None)],
@@ -32,29 +41,28 @@ async def describe(client: Client, name: str) -> list[Data]:
     response = await connection.ask(DESCRIBE_CONFIGS, request)
     (resource,) = response.resources
     check(f"topic {name}", resource.error_code, resource.error_message)
-    return sorted(map(_config, resource.configs), key=lambda config: str(config["name"]))
+    return sorted(map(_topic_config, resource.configs), key=lambda config: config.name)
 
 
-def _config(config: DescribedConfig) -> Data:
-    inherited = (
-        each.value for each in config.synonyms if each.source != ConfigSource.TOPIC
-    )  # Those that win come first.
-    return {
-        "name": config.name,
-        "value": None if config.is_sensitive else config.value,
-        "default": None if config.is_sensitive else next(inherited, None),
-        "isSet": config.source == ConfigSource.TOPIC,
-        "readOnly": config.read_only,
-        "sensitive": config.is_sensitive,
-        "type": _type_in_words(config.type),
-        "documentation": config.documentation or None,
-    }
+def _topic_config(config: DescribedConfig) -> TopicConfig:
+    # Synonyms are in order of precedence.
+    inherited = (each.value for each in config.synonyms if each.source != ConfigSource.TOPIC)
+    return TopicConfig(
+        name=config.name,
+        value=None if config.is_sensitive else config.value,
+        default=None if config.is_sensitive else next(inherited, None),
+        is_set=config.source == ConfigSource.TOPIC,
+        read_only=config.read_only,
+        sensitive=config.is_sensitive,
+        type=_type_name(config.type),
+        documentation=config.documentation or None,
+    )
 
 
-def _type_in_words(number: int) -> str:
-    """A type as forms name it.
+def _type_name(number: int) -> str:
+    """The name of a config type.
 
-    >>> _type_in_words(5), _type_in_words(77)
+    >>> _type_name(5), _type_name(77)
     ('long', 'unknown')
     """
     known = number in set(ConfigType)

@@ -1,15 +1,17 @@
-"""Who reads a topic: the groups that have committed something of it or are given some of it.
+"""The consumer groups of a topic: those with committed offsets in it or members that read it.
 
-The law: groups are asked so many at a time and so many at most; one that is gone meanwhile, or
-whose coordinator says no, is left out rather than failing the rest.
+Groups are queried with bounded concurrency, and their number is bounded. A group that was deleted
+meanwhile, or whose coordinator returns an error, is left out.
 """
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from kafscale.admin.groups.describe import assigned_to, description
-from kafscale.admin.topics.describe import total
+import msgspec
+
+from kafscale.admin.groups.describe import GroupMember, describe_group, partition_assignments
+from kafscale.admin.topics.describe import sum_known
 from kafscale.aio.gather import gather_or_cancel
 from kafscale.client.client import LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.coordinator import Coordinator
@@ -18,59 +20,71 @@ from kafscale.client.group_offsets import Committed, committed
 from kafscale.groups.model import TopicPartition
 from kafscale.protocol.messages.metadata import TopicMetadata
 
-Data = dict[str, Any]
-
 GROUPS_MAX: Final = 500
-AT_ONCE_MAX: Final = 8
+CONCURRENCY_MAX: Final = 8
 
 
-async def topic_consumers(client: Client, name: str, groups: Sequence[str]) -> list[Data]:
-    """Those of the groups that read a topic, with how far each lags behind in its partitions."""
+class TopicConsumer(msgspec.Struct, frozen=True, rename="camel"):
+    """A group that reads a topic."""
+
+    group: str
+    state: str
+    member_count: int
+    lag: int | None
+    lag_by_partition: dict[str, int | None]
+
+
+async def topic_consumers(client: Client, name: str, groups: Sequence[str]) -> list[TopicConsumer]:
+    """The groups among `groups` that read a topic, with their lag by partition."""
     topic = await client.topic(name)
     leaders = leaders_of(topic)
-    led = [index for index, leader_id in leaders.items() if leader_id != NO_LEADER]
-    ends = await client.offsets(topic, dict.fromkeys(led, LATEST_TIME)) if led else {}
-    turns = asyncio.Semaphore(AT_ONCE_MAX)
+    with_leader = [index for index, leader_id in leaders.items() if leader_id != NO_LEADER]
+    ends: dict[int, int] = {}
+    if with_leader:
+        ends = await client.offsets(topic, dict.fromkeys(with_leader, LATEST_TIME))
+    slots = asyncio.Semaphore(CONCURRENCY_MAX)
 
-    async def one(group: str) -> Data | None:
-        async with turns:
-            return await _consumer(client, group, topic, ends)
+    async def query(group: str) -> TopicConsumer | None:
+        async with slots:
+            return await _topic_consumer(client, group, topic, ends)
 
-    found = await gather_or_cancel(one(group) for group in sorted(groups)[:GROUPS_MAX])
-    return [each for each in found if each is not None]
+    consumers = await gather_or_cancel(query(group) for group in sorted(groups)[:GROUPS_MAX])
+    return [each for each in consumers if each is not None]
 
 
-async def _consumer(
+async def _topic_consumer(
     client: Client, group: str, topic: TopicMetadata, ends: dict[int, int]
-) -> Data | None:
+) -> TopicConsumer | None:
     name = topic.name or ""
-    places = [(name, partition.index) for partition in topic.partitions]
+    partitions = [(name, partition.index) for partition in topic.partitions]
     try:
         async with Coordinator(client, group) as coordinator:
-            described, found = await asyncio.gather(
-                description(coordinator), committed(coordinator, places)
+            description, offsets = await asyncio.gather(
+                describe_group(coordinator), committed(coordinator, partitions)
             )
     except AnsweredError:
         return None
-    read = {place for place in assigned_to(described["members"]) if place[0] == name}
-    if not found and not read:
+    assigned = {each for each in partition_assignments(description.members) if each[0] == name}
+    if not offsets and not assigned:
         return None
-    lags = {str(index): _lag((name, index), found, ends) for _, index in sorted({*found, *read})}
-    return {
-        "group": group,
-        "state": described["state"],
-        "memberCount": sum(_reads(member, name) for member in described["members"]),
-        "lag": total(lags.values()),
-        "lagByPartition": lags,
+    lags = {
+        str(index): _lag((name, index), offsets, ends) for _, index in sorted({*offsets, *assigned})
     }
+    return TopicConsumer(
+        group=group,
+        state=description.state,
+        member_count=sum(_reads(member, name) for member in description.members),
+        lag=sum_known(lags.values()),
+        lag_by_partition=lags,
+    )
 
 
-def _reads(member: Data, topic: str) -> bool:
-    return topic in member["topics"] or topic in member["assignment"]
+def _reads(member: GroupMember, topic: str) -> bool:
+    return topic in member.topics or topic in member.assignment
 
 
 def _lag(
-    place: TopicPartition, found: dict[TopicPartition, Committed], ends: dict[int, int]
+    topic_partition: TopicPartition, offsets: dict[TopicPartition, Committed], ends: dict[int, int]
 ) -> int | None:
-    position, end = found.get(place), ends.get(place[1])
+    position, end = offsets.get(topic_partition), ends.get(topic_partition[1])
     return None if position is None or end is None else max(0, end - position.offset)

@@ -1,16 +1,17 @@
-"""One topic as its owners see it: who serves each partition, and how far it is durable and rolled.
+"""One topic as its owners report it: the broker and the offsets of each partition.
 
-The law: the owners themselves are asked, over the control plane, within a time limit; of those that
-do not answer, Kafka's protocol tells at least where partitions begin and end, and the rest is None
-rather than a guess.
+Owners are queried over the control plane, within a time limit. For partitions whose owner does not
+respond, Kafka's protocol supplies the start and end offsets; other fields are None.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from kafscale.admin.cluster.control_client import Cluster
-from kafscale.admin.connection import Reach
+import msgspec
+
+from kafscale.admin.cluster.control_client import ClusterControlClient
+from kafscale.admin.connection import ClusterConnections
 from kafscale.aio.gather import gather_or_cancel
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError
@@ -20,67 +21,93 @@ from kafscale.errors import KafscaleError, UnknownTopicError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import PartitionMetadata, TopicMetadata
 
-Data = dict[str, Any]
-
 OWNER_SECONDS_MAX: Final = 3.0
-"""How long an owner may take to tell of its partitions."""
+"""How long an owner may take to return the status of its partitions."""
 
 LEADERLESS: Final = "leaderless"
-SILENT: Final = "unknown"
+UNKNOWN: Final = "unknown"
 
 
-async def look(reach: Reach, name: str, *, is_new: bool = False) -> Data:
-    """A topic with its partitions; an error says that there is none of this name.
+class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A partition; fields that only its owner knows are None if that did not respond."""
 
-    One that was just created need not be known to every broker yet: it is asked for until it is.
+    partition: int
+    leader: int | None
+    leader_epoch: int
+    state: str
+    moving_to: int | None = None
+    start_offset: int | None
+    rolled_offset: int | None = None
+    high_watermark: int | None
+    end_offset: int | None = None
+    record_count: int | None
+    size_bytes: int | None = None
+
+
+class TopicDescription(msgspec.Struct, frozen=True, rename="camel"):
+    name: str | None
+    topic_id: str
+    internal: bool
+    partition_count: int
+    leaderless_count: int
+    record_count: int | None
+    size_bytes: int | None
+    partitions: list[PartitionDescription]
+
+    def find_partition(self, index: int) -> PartitionDescription:
+        """The partition with an index; raises `UnknownTopicError` if there is none."""
+        for partition in self.partitions:
+            if partition.partition == index:
+                return partition
+        raise UnknownTopicError(
+            f"topic {self.name} has no partition {index}, only 0 to {len(self.partitions) - 1}"
+        )
+
+
+async def describe_topic(
+    connections: ClusterConnections, name: str, *, is_new: bool = False
+) -> TopicDescription:
+    """Describe a topic and its partitions; raises an error if it does not exist.
+
+    A topic that was just created (`is_new`) may not be known to every broker yet; the request is
+    retried until it is.
     """
-    async with reach.client() as client:
-        topic = await (_known_soon(client, name) if is_new else client.topic(name))
-        statuses = await _statuses(reach, topic)
-        silent = [
+    async with connections.client() as client:
+        topic = await (_wait_until_known(client, name) if is_new else client.topic(name))
+        statuses = await _statuses(connections, topic)
+        without_status = [
             index
             for index, leader_id in leaders_of(topic).items()
             if leader_id != NO_LEADER and index not in statuses
         ]
-        bounds = await _bounds(client, topic, silent)
+        offsets = await _start_and_end_offsets(client, topic, without_status)
     partitions = [
-        _partition(partition, statuses.get(partition.index), bounds.get(partition.index))
+        _partition(partition, statuses.get(partition.index), offsets.get(partition.index))
         for partition in sorted(topic.partitions, key=lambda each: each.index)
     ]
-    return {
-        "name": topic.name,
-        "topicId": topic.topic_id.hex(),
-        "internal": topic.is_internal,
-        "partitionCount": len(partitions),
-        "leaderlessCount": sum(each["leader"] is None for each in partitions),
-        "recordCount": total(each["recordCount"] for each in partitions),
-        "sizeBytes": total(each["sizeBytes"] for each in partitions),
-        "partitions": partitions,
-    }
-
-
-def find_partition(topic: Data, index: int) -> Data:
-    """A partition of a topic that was looked at."""
-    partitions: list[Data] = topic["partitions"]
-    for partition in partitions:
-        if partition["partition"] == index:
-            return partition
-    raise UnknownTopicError(
-        f"topic {topic['name']} has no partition {index}, only 0 to {len(partitions) - 1}"
+    return TopicDescription(
+        name=topic.name,
+        topic_id=topic.topic_id.hex(),
+        internal=topic.is_internal,
+        partition_count=len(partitions),
+        leaderless_count=sum(each.leader is None for each in partitions),
+        record_count=sum_known(each.record_count for each in partitions),
+        size_bytes=sum_known(each.size_bytes for each in partitions),
+        partitions=partitions,
     )
 
 
-def total(values: Iterable[int | None]) -> int | None:
-    """The sum of what is known; None if nothing is.
+def sum_known(values: Iterable[int | None]) -> int | None:
+    """The sum of the values that are not None; None if there are none.
 
-    >>> total([1, None, 2]), total([None]), total([])
+    >>> sum_known([1, None, 2]), sum_known([None]), sum_known([])
     (3, None, None)
     """
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
-async def _known_soon(client: Client, name: str) -> TopicMetadata:
+async def _wait_until_known(client: Client, name: str) -> TopicMetadata:
     def is_unknown(error: KafscaleError) -> bool:
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return isinstance(error, AnsweredError) and error.answer is unknown
@@ -88,39 +115,43 @@ async def _known_soon(client: Client, name: str) -> TopicMetadata:
     return await retried(lambda: client.topic(name), is_unknown)
 
 
-async def _statuses(reach: Reach, topic: TopicMetadata) -> dict[int, PartitionStatus]:
-    """What the leaders that answer tell of their partitions."""
+async def _statuses(
+    connections: ClusterConnections, topic: TopicMetadata
+) -> dict[int, PartitionStatus]:
+    """The status of each partition whose leader responds."""
     leaders = leaders_of(topic)
     leader_ids = sorted({each for each in leaders.values() if each != NO_LEADER})
     try:
-        async with asyncio.timeout(2 * OWNER_SECONDS_MAX), reach.cluster() as cluster:
-            answers = await gather_or_cancel(
-                _owned(cluster, leader_id, topic.name or "") for leader_id in leader_ids
+        async with asyncio.timeout(2 * OWNER_SECONDS_MAX), connections.control_plane() as control:
+            by_leader = await gather_or_cancel(
+                _owned_partitions(control, leader_id, topic.name or "") for leader_id in leader_ids
             )
     except (KafscaleError, TimeoutError):
         return {}
     return {
         owned.partition: owned
-        for leader_id, answer in zip(leader_ids, answers, strict=True)
-        for owned in answer
+        for leader_id, partitions in zip(leader_ids, by_leader, strict=True)
+        for owned in partitions
         if leaders.get(owned.partition) == leader_id
     }
 
 
-async def _owned(cluster: Cluster, broker_id: int, topic: str) -> list[PartitionStatus]:
+async def _owned_partitions(
+    control: ClusterControlClient, broker_id: int, topic: str
+) -> list[PartitionStatus]:
     try:
         async with asyncio.timeout(OWNER_SECONDS_MAX):
-            client = await cluster.client(str(broker_id))
-            answer = await client.status()
+            client = await control.client(str(broker_id))
+            response = await client.status()
     except (KafscaleError, TimeoutError):
         return []
-    return [owned for owned in answer.partitions if owned.topic == topic]
+    return [owned for owned in response.partitions if owned.topic == topic]
 
 
-async def _bounds(
+async def _start_and_end_offsets(
     client: Client, topic: TopicMetadata, indexes: list[int]
 ) -> Mapping[int, tuple[int, int]]:
-    """Where partitions begin and end, as Kafka's protocol tells it; nothing if it does not."""
+    """The start and end offsets of partitions from ListOffsets; empty if that fails."""
     if not indexes:
         return {}
     try:
@@ -134,33 +165,30 @@ async def _bounds(
 
 
 def _partition(
-    known: PartitionMetadata, status: PartitionStatus | None, bounds: tuple[int, int] | None
-) -> Data:
-    has_leader = known.leader_id != NO_LEADER
-    about: Data = {
-        "partition": known.index,
-        "leader": known.leader_id if has_leader else None,
-        "leaderEpoch": known.leader_epoch,
-    }
+    metadata: PartitionMetadata, status: PartitionStatus | None, offsets: tuple[int, int] | None
+) -> PartitionDescription:
+    leader = metadata.leader_id if metadata.leader_id != NO_LEADER else None
     if status is not None:
-        return about | {
-            "state": status.state,
-            "movingTo": int(status.moving_to) if status.moving_to else None,
-            "startOffset": status.log_start_offset,
-            "rolledOffset": status.rolled_offset,
-            "highWatermark": status.high_watermark,
-            "endOffset": status.log_end_offset,
-            "recordCount": status.high_watermark - status.log_start_offset,
-            "sizeBytes": status.size_bytes,
-        }
-    start, end = bounds or (None, None)
-    return about | {
-        "state": SILENT if has_leader else LEADERLESS,
-        "movingTo": None,
-        "startOffset": start,
-        "rolledOffset": None,
-        "highWatermark": end,
-        "endOffset": None,
-        "recordCount": None if start is None or end is None else end - start,
-        "sizeBytes": None,
-    }
+        return PartitionDescription(
+            partition=metadata.index,
+            leader=leader,
+            leader_epoch=metadata.leader_epoch,
+            state=status.state,
+            moving_to=int(status.moving_to) if status.moving_to else None,
+            start_offset=status.log_start_offset,
+            rolled_offset=status.rolled_offset,
+            high_watermark=status.high_watermark,
+            end_offset=status.log_end_offset,
+            record_count=status.high_watermark - status.log_start_offset,
+            size_bytes=status.size_bytes,
+        )
+    start, end = offsets or (None, None)
+    return PartitionDescription(
+        partition=metadata.index,
+        leader=leader,
+        leader_epoch=metadata.leader_epoch,
+        state=LEADERLESS if leader is None else UNKNOWN,
+        start_offset=start,
+        high_watermark=end,
+        record_count=None if start is None or end is None else end - start,
+    )

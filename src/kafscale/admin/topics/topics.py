@@ -1,8 +1,10 @@
-"""What `kafscale topic` asks of a cluster, as plain data: the form in which programs get it."""
+"""Create, list, describe, alter and delete topics."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from kafscale.client import topics as client_topics
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
@@ -34,12 +36,42 @@ from kafscale.protocol.messages.incremental_alter_configs import (
 )
 from kafscale.protocol.messages.metadata import TopicMetadata
 
-Data = dict[str, Any]
-
 TIMEOUT_MS: Final = 30_000
 TOPIC_RESOURCE: Final = 2
 TOPIC_SOURCE: Final = 1
 _SET, _DELETE = 0, 1
+
+
+class CreatedTopic(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    partition_count: int
+
+
+class ListedTopic(msgspec.Struct, frozen=True, rename="camel"):
+    name: str | None
+    topic_id: str
+    partition_count: int
+    internal: bool
+
+
+class PartitionOffsets(msgspec.Struct, frozen=True, rename="camel"):
+    """A partition; what no broker returned is None."""
+
+    partition: int
+    leader: int | None
+    leader_epoch: int
+    start_offset: int | None
+    end_offset: int | None
+    size_bytes: int | None
+
+
+class DescribedTopic(msgspec.Struct, frozen=True, rename="camel"):
+    name: str | None
+    topic_id: str
+    internal: bool
+    configs: dict[str, str | None]
+    """Configs that are set for this topic."""
+    partitions: list[PartitionOffsets]
 
 
 async def create(
@@ -49,58 +81,60 @@ async def create(
     configs: dict[str, str],
     *,
     exists_ok: bool,
-) -> Data | None:
-    """Create a topic: what it became, or None where it exists and that is fine."""
+) -> CreatedTopic | None:
+    """Create a topic; None if it exists already and `exists_ok` is set."""
     count = await client_topics.create(client, name, partition_count, configs, exists_ok=exists_ok)
-    return None if count is None else {"name": name, "partitionCount": count}
+    return None if count is None else CreatedTopic(name, count)
 
 
-async def list_all(client: Client) -> list[Data]:
-    """Every topic, by name."""
+async def list_all(client: Client) -> list[ListedTopic]:
+    """All topics by name."""
     response = await client.metadata(None)
     return sorted(
         (
-            {
-                "name": topic.name,
-                "topicId": topic.topic_id.hex(),
-                "partitionCount": len(topic.partitions),
-                "internal": topic.is_internal,
-            }
+            ListedTopic(
+                name=topic.name,
+                topic_id=topic.topic_id.hex(),
+                partition_count=len(topic.partitions),
+                internal=topic.is_internal,
+            )
             for topic in response.topics
         ),
-        key=lambda topic: str(topic["name"]),
+        key=lambda topic: str(topic.name),
     )
 
 
-async def describe(client: Client, names: Sequence[str]) -> list[Data]:
-    """Everything that the cluster tells about these topics; about all of them, without names."""
+async def describe(client: Client, names: Sequence[str]) -> list[DescribedTopic]:
+    """Describe these topics; all of them if no names are given."""
     response = await client.metadata(list(names) or None)
     for topic in response.topics:
         check(f"topic {topic.name}", topic.error_code)
     topics = sorted(response.topics, key=lambda topic: topic.name or "")
     if not topics:
         return []
-    sizes, configs, *offsets = await asyncio.gather(
-        _sizes(client, topics), _configs(client, topics), *(_offsets(client, t) for t in topics)
+    sizes, configs, offsets = await asyncio.gather(
+        _sizes(client, topics),
+        _configs(client, topics),
+        asyncio.gather(*(_offsets(client, topic) for topic in topics)),
     )
     return [
-        {
-            "name": topic.name,
-            "topicId": topic.topic_id.hex(),
-            "internal": topic.is_internal,
-            "configs": configs.get(topic.name, {}),
-            "partitions": [
-                {
-                    "partition": partition.index,
-                    "leader": partition.leader_id if partition.leader_id >= 0 else None,
-                    "leaderEpoch": partition.leader_epoch,
-                    "startOffset": starts.get(partition.index),
-                    "endOffset": ends.get(partition.index),
-                    "sizeBytes": sizes.get((topic.name, partition.index)),
-                }
+        DescribedTopic(
+            name=topic.name,
+            topic_id=topic.topic_id.hex(),
+            internal=topic.is_internal,
+            configs=configs.get(topic.name or "", {}),
+            partitions=[
+                PartitionOffsets(
+                    partition=partition.index,
+                    leader=partition.leader_id if partition.leader_id >= 0 else None,
+                    leader_epoch=partition.leader_epoch,
+                    start_offset=starts.get(partition.index),
+                    end_offset=ends.get(partition.index),
+                    size_bytes=sizes.get((topic.name or "", partition.index)),
+                )
                 for partition in sorted(topic.partitions, key=lambda each: each.index)
             ],
-        }
+        )
         for topic, (starts, ends) in zip(topics, offsets, strict=True)
     ]
 
@@ -108,7 +142,7 @@ async def describe(client: Client, names: Sequence[str]) -> list[Data]:
 async def delete(
     client: Client, names: Sequence[str], *, missing_ok: bool
 ) -> tuple[list[str], list[str]]:
-    """Delete topics: the names of those that were there, and what is wrong with the others."""
+    """Delete topics; return the deleted names and the problems of the others."""
     deleted, problems = [], []
     for topic in await _delete(client, list(dict.fromkeys(names))):
         if missing_ok and topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -122,7 +156,7 @@ async def delete(
 
 
 async def delete_one(client: Client, name: str) -> None:
-    """Delete a topic, which has to be there."""
+    """Delete a topic; raise an error if it does not exist."""
     (topic,) = await _delete(client, [name])
     check(f"topic {name}", topic.error_code, topic.error_message)
 
@@ -130,7 +164,7 @@ async def delete_one(client: Client, name: str) -> None:
 async def alter_configs(
     client: Client, name: str, configs: dict[str, str], deleted: Sequence[str]
 ) -> None:
-    """Set some configs of a topic, and take others back to their defaults."""
+    """Set some configs of a topic, and reset others to their defaults."""
     changes = [ConfigToAlter(key, _SET, value) for key, value in configs.items()]
     changes += [ConfigToAlter(key, _DELETE, None) for key in deleted]
     resource = ResourceToAlter(TOPIC_RESOURCE, name, changes)
@@ -141,16 +175,16 @@ async def alter_configs(
     check(f"topic {name}", altered.error_code, altered.error_message)
 
 
-async def grow(client: Client, name: str, partition_count: int) -> None:
-    """Give a topic more partitions."""
+async def create_partitions(client: Client, name: str, partition_count: int) -> None:
+    """Increase the number of partitions of a topic."""
     request = CreatePartitionsRequest(
         topics=[TopicToGrow(name, partition_count, None)], timeout_ms=TIMEOUT_MS
     )
     response = await client.ask_controller(
         CREATE_PARTITIONS, request, wait_seconds=TIMEOUT_MS / 1000
     )
-    (grown,) = response.topics
-    check(f"topic {name}", grown.error_code, grown.error_message)
+    (result,) = response.topics
+    check(f"topic {name}", result.error_code, result.error_message)
 
 
 async def _delete(client: Client, names: list[str]) -> list[DeletedTopic]:
@@ -162,17 +196,19 @@ async def _delete(client: Client, names: list[str]) -> list[DeletedTopic]:
 
 
 async def _offsets(client: Client, topic: TopicMetadata) -> tuple[dict[int, int], dict[int, int]]:
-    """Where each partition begins and ends; those without a leader are left out."""
-    led = [index for index, leader_id in leaders_of(topic).items() if leader_id >= 0]
+    """The start and end offsets of the partitions that have a leader."""
+    with_leader = [index for index, leader_id in leaders_of(topic).items() if leader_id >= 0]
     starts, ends = await asyncio.gather(
-        client.offsets(topic, dict.fromkeys(led, EARLIEST_TIME)),
-        client.offsets(topic, dict.fromkeys(led, LATEST_TIME)),
+        client.offsets(topic, dict.fromkeys(with_leader, EARLIEST_TIME)),
+        client.offsets(topic, dict.fromkeys(with_leader, LATEST_TIME)),
     )
     return starts, ends
 
 
-async def _configs(client: Client, topics: Sequence[TopicMetadata]) -> dict[str, dict[str, Any]]:
-    """What is set for the topics themselves, where the brokers tell."""
+async def _configs(
+    client: Client, topics: Sequence[TopicMetadata]
+) -> dict[str, dict[str, str | None]]:
+    """The configs set for each topic; empty if the brokers do not support DescribeConfigs."""
     connection = await client.any_broker()
     if not connection.serves(DESCRIBE_CONFIGS):
         return {}
@@ -189,8 +225,8 @@ async def _configs(client: Client, topics: Sequence[TopicMetadata]) -> dict[str,
 
 
 async def _sizes(client: Client, topics: Sequence[TopicMetadata]) -> dict[tuple[str, int], int]:
-    """What partitions take of the store, where the brokers tell."""
-    asked = [
+    """The size of partitions, from brokers that support DescribeLogDirs."""
+    requested = [
         TopicToMeasure(topic.name or "", [each.index for each in topic.partitions])
         for topic in topics
     ]
@@ -199,7 +235,7 @@ async def _sizes(client: Client, topics: Sequence[TopicMetadata]) -> dict[tuple[
         connection = await client.broker(node_id)
         if not connection.serves(DESCRIBE_LOG_DIRS):
             continue
-        response = await connection.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(topics=asked))
+        response = await connection.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(topics=requested))
         for directory in response.log_dirs:
             for topic in directory.topics:
                 for each in topic.partitions:

@@ -1,13 +1,13 @@
-"""What a look tells of topics: how much they keep, and how much of them is served. Pure."""
+"""The size, record count and availability of topics, computed from a snapshot. Pure."""
 
 import msgspec
 
-from kafscale.admin.cluster.figures import Place
-from kafscale.admin.cluster.snapshot import ClusterLook
+from kafscale.admin.cluster.metrics import TopicPartition
+from kafscale.admin.cluster.snapshot import ClusterSnapshot
 
 
-class TopicFigures(msgspec.Struct, frozen=True, gc=False):
-    """A topic at one moment."""
+class TopicUsage(msgspec.Struct, frozen=True, gc=False):
+    """A topic at one time."""
 
     name: str
     topic_id: str
@@ -15,12 +15,12 @@ class TopicFigures(msgspec.Struct, frozen=True, gc=False):
     partition_count: int
     leaderless_count: int
     record_count: int | None
-    """None where not every partition is served, so that nobody knows."""
+    """None unless all partitions are served."""
     size_bytes: int | None
 
 
 class _Sum:
-    """What is added up over the partitions of a topic."""
+    """Sums over the partitions of a topic."""
 
     __slots__ = ("owned", "records", "served", "size_bytes")
 
@@ -28,54 +28,56 @@ class _Sum:
         self.owned = self.served = self.records = self.size_bytes = 0
 
 
-def topic_figures(look: ClusterLook) -> dict[str, TopicFigures]:
-    """All topics, by name.
+def topic_usage(snapshot: ClusterSnapshot) -> dict[str, TopicUsage]:
+    """All topics by name.
 
-    A broker whose status says nothing of partitions (it does not answer) counts as one that leads
-    none of them: nobody can read or write there.
+    If a broker does not respond, its partitions count as leaderless: they cannot be read or
+    written.
     """
-    stored = _stored(look)
+    stored = _stored(snapshot)
     sums: dict[str, _Sum] = {}
-    for each in look.partitions():
-        found = sums.get(each.topic)
-        if found is None:
-            found = sums[each.topic] = _Sum()
-        found.owned += 1
+    for each in snapshot.partitions():
+        total = sums.get(each.topic)
+        if total is None:
+            total = sums[each.topic] = _Sum()
+        total.owned += 1
         if each.is_served:
-            found.served += 1
-            found.records += each.high_watermark - each.start_offset
+            total.served += 1
+            total.records += each.high_watermark - each.start_offset
             size_bytes = stored.get((each.topic, each.partition), 0)
-            found.size_bytes += max(each.size_bytes, size_bytes)
-    nothing = _Sum()
-    told = {}
-    for name, listed in look.topics.items():
-        found = sums.get(name, nothing)
-        # A topic that has just been grown is listed with fewer partitions than there are.
-        count = max(listed.partition_count, found.owned)
-        leaderless = listed.leaderless_count if listed.internal else count - found.served
+            total.size_bytes += max(each.size_bytes, size_bytes)
+    empty = _Sum()
+    topics = {}
+    for name, listed in snapshot.topics.items():
+        total = sums.get(name, empty)
+        # Metadata may still list fewer partitions than there are after CreatePartitions.
+        count = max(listed.partition_count, total.owned)
+        leaderless = listed.leaderless_count if listed.internal else count - total.served
         is_known = not leaderless and not listed.internal
-        told[name] = TopicFigures(
+        topics[name] = TopicUsage(
             name=name,
             topic_id=listed.topic_id,
             internal=listed.internal,
             partition_count=count,
             leaderless_count=leaderless,
-            record_count=found.records if is_known else None,
-            size_bytes=found.size_bytes if is_known else None,
+            record_count=total.records if is_known else None,
+            size_bytes=total.size_bytes if is_known else None,
         )
-    return told
+    return topics
 
 
-def stored_bytes(look: ClusterLook) -> int:
-    """What all topics keep, those included that are not told one by one."""
-    in_segments = sum(each.size_bytes for each in look.partitions())
-    told = sum(sum(each.figures.stored_bytes.values()) for each in look.brokers if each.figures)
-    return max(in_segments, told)
+def stored_bytes(snapshot: ClusterSnapshot) -> int:
+    """The bytes of all topics, including those that metrics report only in total."""
+    in_segments = sum(each.size_bytes for each in snapshot.partitions())
+    in_metrics = sum(
+        sum(each.metrics.stored_bytes.values()) for each in snapshot.brokers if each.metrics
+    )
+    return max(in_segments, in_metrics)
 
 
-def _stored(look: ClusterLook) -> dict[Place, int]:
-    found: dict[Place, int] = {}
-    for broker in look.brokers:
-        if broker.figures is not None:
-            found |= broker.figures.stored_bytes
-    return found
+def _stored(snapshot: ClusterSnapshot) -> dict[TopicPartition, int]:
+    stored: dict[TopicPartition, int] = {}
+    for broker in snapshot.brokers:
+        if broker.metrics is not None:
+            stored |= broker.metrics.stored_bytes
+    return stored

@@ -1,60 +1,64 @@
-"""What of a partition is in WAL objects only: the records from its last segment to the end.
+"""The part of a partition that is only in WAL objects: from its last segment to the end.
 
-The laws: how many records there are is what the owner has said; which objects hold them is looked
-up in the bucket only where there are few enough of them, and left unknown otherwise. A range counts
-if it is of this very topic: one that was deleted may have had the same name.
+The number of records is computed from the offsets that the owner reported. The WAL objects are read
+only if there are few of them; otherwise their number and size stay unknown. A range counts only if
+it has the id of this topic: a deleted topic may have had the same name.
 """
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
+import msgspec
+
+from kafscale.admin.topics.describe import PartitionDescription
 from kafscale.aio.gather import gather_or_cancel
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.wal.streams import read_ranges
 
-Data = dict[str, Any]
-
 OBJECTS_MAX: Final = 200
-"""In a namespace with more WAL objects, they are not looked into."""
+"""In a namespace with more WAL objects than this, they are not read."""
 
 READS_MAX: Final = 16
-LOOK_SECONDS_MAX: Final = 5.0
+READ_SECONDS_MAX: Final = 5.0
+
+
+class WalTail(msgspec.Struct, frozen=True, rename="camel"):
+    from_offset: int
+    to_offset: int
+    record_count: int
+    object_count: int | None = None
+    """None if the WAL objects were not read."""
+    size_bytes: int | None = None
 
 
 async def wal_tail(
-    store: ObjectStore, namespace: str, topic_id: bytes, partition: Data
-) -> Data | None:
-    """The tail of a partition that was looked at; None if its owner did not tell of it."""
-    start, end = partition["rolledOffset"], partition["highWatermark"]
-    if start is None or end is None:
+    store: ObjectStore, namespace: str, topic_id: bytes, partition: PartitionDescription
+) -> WalTail | None:
+    """The WAL tail of a partition; None if its owner did not report its offsets."""
+    rolled, end = partition.rolled_offset, partition.high_watermark
+    if rolled is None or end is None:
         return None
-    start = max(start, partition["startOffset"])
-    told: Data = {
-        "fromOffset": start,
-        "toOffset": end,
-        "recordCount": max(end - start, 0),
-        "objectCount": None,
-        "sizeBytes": None,
-    }
+    assert partition.start_offset is not None
+    start = max(rolled, partition.start_offset)
     if end <= start:
-        return told | {"toOffset": start, "objectCount": 0, "sizeBytes": 0}
+        return WalTail(start, start, 0, object_count=0, size_bytes=0)
+    tail = WalTail(start, end, end - start)
     try:
-        async with asyncio.timeout(LOOK_SECONDS_MAX):
-            place = topic_id, partition["partition"]
-            lengths = await _lengths(store, namespace, place, start, end)
+        async with asyncio.timeout(READ_SECONDS_MAX):
+            lengths = await _lengths(store, namespace, (topic_id, partition.partition), start, end)
     except (OperatingError, TimeoutError):
-        return told
+        return tail
     if lengths is None:
-        return told
-    return told | {"objectCount": len(lengths), "sizeBytes": sum(lengths)}
+        return tail
+    return msgspec.structs.replace(tail, object_count=len(lengths), size_bytes=sum(lengths))
 
 
 async def _lengths(
-    store: ObjectStore, namespace: str, place: tuple[bytes, int], start: int, end: int
+    store: ObjectStore, namespace: str, topic_partition: tuple[bytes, int], start: int, end: int
 ) -> list[int] | None:
-    """What each object that holds some of the tail has of it; None if there are too many."""
+    """The size of the tail in each WAL object that has a part of it; None if there are too many."""
     items: list[ObjectInfo] = []
     async for chunk in store.list(object_keys.wal_root(namespace)):
         items += (item for item in chunk if item.size_bytes > wal_object.EMPTY_BYTES)
@@ -62,18 +66,18 @@ async def _lengths(
             return None
     reads = asyncio.Semaphore(READS_MAX)
 
-    async def held(item: ObjectInfo) -> int:
+    async def tail_length(item: ObjectInfo) -> int:
         async with reads:
             try:
                 ranges = await read_ranges(store, item)
             except (DamagedObjectError, ObjectNotFoundError):
-                return 0  # It was trimmed meanwhile, or nobody can read it.
+                return 0  # It was trimmed meanwhile, or it is damaged.
         return sum(
             each.length
             for each in ranges
-            if (each.topic_id, each.partition) == place
+            if (each.topic_id, each.partition) == topic_partition
             and each.last_offset >= start
             and each.base_offset < end
         )
 
-    return [length for length in await gather_or_cancel(map(held, items)) if length]
+    return [length for length in await gather_or_cancel(map(tail_length, items)) if length]

@@ -43,14 +43,14 @@ def mcp(
         raise ConfigError(
             f"{error.name} is missing: install the extra with pip install 'kafscale[mcp]'"
         ) from None
-    from kafscale.admin.connection import Reach
+    from kafscale.admin.connection import ClusterConnections
     from kafscale.observability import logging
 
     loaded = effective(config)
     # Standard output belongs to the protocol, and logs go to standard error.
     logging.configure("warn", loaded.logging.format, stream=sys.stderr)
     writes = loaded.mcp.allow_writes if allow_writes is None else allow_writes
-    made = server(Reach(loaded), allow_writes=writes)
+    made = server(ClusterConnections(loaded), allow_writes=writes)
     if http:
         asyncio.run(serve(made, loaded.mcp, lambda line: typer.echo(line, err=True)))
     else:

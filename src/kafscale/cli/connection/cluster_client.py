@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from kafscale.admin.cluster.control_client import Cluster
+from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.cli.connection.control_plane import chosen, encryption
 
 Result = TypeVar("Result")
 
 
-def run(control: str, task: Callable[[Cluster], Awaitable[Result]]) -> Result:
+def run(control: str, task: Callable[[ClusterControlClient], Awaitable[Result]]) -> Result:
     """What a task gets done with a cluster."""
 
     async def connected() -> Result:
-        async with Cluster(addresses, encryption()) as cluster:
+        async with ClusterControlClient(addresses, encryption()) as cluster:
             return await task(cluster)
 
     addresses = chosen(control)

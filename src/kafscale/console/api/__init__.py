@@ -1,1 +1,1 @@
-"""The console's API: one module a noun, each a table of routes over the admin room."""
+"""The handlers of the console's API, one module per resource."""

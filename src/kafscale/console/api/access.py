@@ -1,7 +1,7 @@
-"""Who may do what, who may log in and how much each may use, over `admin.acls`, `users`, `quotas`.
+"""ACLs, users and quotas.
 
-Lists are bounded; where brokers do not tell, the reason stands beside an empty list, so that a page
-has something to show. Passwords are salted here and are in no answer.
+Lists are bounded. If brokers refuse to list something, the response has the reason beside an empty
+list, so that the page can show it. Passwords are salted here and are in no response.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from kafscale.admin.security import acls, quotas, users
-from kafscale.admin.security.acl_words import called, supported
+from kafscale.admin.security.acls import display_name, is_supported
 from kafscale.client.client import Client
 from kafscale.client.errors import AnsweredError
-from kafscale.console.api.route import Call, Route
-from kafscale.console.context import Room
+from kafscale.console.api.route import ApiRequest, Route
+from kafscale.console.context import ApiContext
 from kafscale.console.schema.access import (
     AccessWords,
     Acl,
@@ -54,17 +54,19 @@ _RESOURCES: Final = (
 )
 _PATTERNS: Final = (PatternType.LITERAL, PatternType.PREFIXED)
 _ENTITIES: Final = frozenset({"user", "client-id", "ip"})
-_UNTOLD: Final = frozenset({ErrorCode.SECURITY_DISABLED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
-"""Answers that are no failure of a page, but something for it to show."""
+_SHOWN_ERRORS: Final = frozenset(
+    {ErrorCode.SECURITY_DISABLED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+)
+"""Errors that a page shows instead of failing."""
 
 Item = TypeVar("Item")
-Word = TypeVar("Word", ResourceType, Operation, PatternType, Permission)
+AclEnum = TypeVar("AclEnum", ResourceType, Operation, PatternType, Permission)
 
 
-async def words(_: Room, __: Call) -> AccessWords:
+async def words(_: ApiContext, __: ApiRequest) -> AccessWords:
     return AccessWords(
         operations={
-            kind.name: [each.name for each in Operation if each > 1 and supported(kind, each)]
+            kind.name: [each.name for each in Operation if each > 1 and is_supported(kind, each)]
             for kind in _RESOURCES
         },
         pattern_types=[each.name for each in _PATTERNS],
@@ -73,132 +75,134 @@ async def words(_: Room, __: Call) -> AccessWords:
     )
 
 
-async def list_acls(room: Room, _: Call) -> Acls:
-    async with room.reach.client() as client:
+async def list_acls(context: ApiContext, _: ApiRequest) -> Acls:
+    async with context.connections.client() as client:
         try:
-            found = await acls.find(client, [AclFilter()])
+            matching = await acls.find(client, [AclFilter()])
         except AnsweredError as error:
             is_enabled = error.answer is not ErrorCode.SECURITY_DISABLED
-            return Acls(is_enabled=is_enabled, items=[], problem=_told(error))
-    items, problem = _bounded([_acl(each) for each in found])
+            return Acls(is_enabled=is_enabled, items=[], problem=_shown_problem(error))
+    items, problem = _bounded([_acl(each) for each in matching])
     return Acls(is_enabled=True, items=items, problem=problem)
 
 
-async def add_acl(room: Room, call: Call) -> Acl:
-    rule = _rule(call.body)
-    async with room.reach.client() as client:
-        await acls.add(client, [rule])
-    return _acl(rule)
+async def add_acl(context: ApiContext, request: ApiRequest) -> Acl:
+    acl = _acl_to_change(request.body)
+    async with context.connections.client() as client:
+        await acls.add(client, [acl])
+    return _acl(acl)
 
 
-async def remove_acl(room: Room, call: Call) -> None:
-    async with room.reach.client() as client:
-        await acls.remove(client, [_rule(call.body)])
+async def remove_acl(context: ApiContext, request: ApiRequest) -> None:
+    async with context.connections.client() as client:
+        await acls.remove(client, [_acl_to_change(request.body)])
 
 
-async def list_users(room: Room, _: Call) -> Users:
-    async with room.reach.client() as client:
+async def list_users(context: ApiContext, _: ApiRequest) -> Users:
+    async with context.connections.client() as client:
         try:
-            found = await users.list_all(client)
+            listed = await users.list_all(client)
         except AnsweredError as error:
-            return Users(items=[], problem=_told(error))
+            return Users(items=[], problem=_shown_problem(error))
     shown = [
-        User(name=each["user"], mechanisms=[way["mechanism"] for way in each["credentials"]])
-        for each in found
+        User(name=each.user, mechanisms=[credential.mechanism for credential in each.credentials])
+        for each in listed
     ]
     items, problem = _bounded(shown)
     return Users(items=items, problem=problem)
 
 
-async def create_user(room: Room, call: Call) -> User:
-    asked: NewUser = call.body
-    if not asked.name:
+async def create_user(context: ApiContext, request: ApiRequest) -> User:
+    body: NewUser = request.body
+    if not body.name:
         raise InvalidRequestError("a user needs a name")
-    mechanisms = _mechanisms(asked.mechanisms) or list(ScramMechanism)
-    async with room.reach.client() as client:
-        if await users.mechanisms_of(client, asked.name):
+    mechanisms = _mechanisms(body.mechanisms) or list(ScramMechanism)
+    async with context.connections.client() as client:
+        if await users.mechanisms_of(client, body.name):
             raise DuplicateResourceError(
-                f"user {asked.name} exists; give them another password, or choose another name"
+                f"user {body.name} already exists; change the password, or choose another name"
             )
-        await users.create(client, asked.name, _password(asked.password), mechanisms)
-    return _user(asked.name, mechanisms)
+        await users.create(client, body.name, _password(body.password), mechanisms)
+    return _user(body.name, mechanisms)
 
 
-async def change_password(room: Room, call: Call) -> User:
-    name, asked = call.path["name"], call.body
-    async with room.reach.client() as client:
-        await _known(client, name)
-        changed = await users.change_password(client, name, _password(asked.password), ())
+async def change_password(context: ApiContext, request: ApiRequest) -> User:
+    name, body = request.path["name"], request.body
+    async with context.connections.client() as client:
+        await _check_exists(client, name)
+        changed = await users.change_password(client, name, _password(body.password), ())
     return _user(name, changed)
 
 
-async def delete_user(room: Room, call: Call) -> None:
-    name = call.path["name"]
-    async with room.reach.client() as client:
-        await _known(client, name)
+async def delete_user(context: ApiContext, request: ApiRequest) -> None:
+    name = request.path["name"]
+    async with context.connections.client() as client:
+        await _check_exists(client, name)
         await users.delete(client, [name], (), missing_ok=True)
 
 
-async def list_quotas(room: Room, _: Call) -> Quotas:
-    async with room.reach.client() as client:
+async def list_quotas(context: ApiContext, _: ApiRequest) -> Quotas:
+    async with context.connections.client() as client:
         try:
-            found = await quotas.describe(client, {})
+            described = await quotas.describe(client, {})
         except AnsweredError as error:
-            return Quotas(items=[], problem=_told(error))
-    items, problem = _bounded(
-        [Quota(entity=each["entity"], values=each["limits"]) for each in found]
-    )
+            return Quotas(items=[], problem=_shown_problem(error))
+    items, problem = _bounded([Quota(entity=each.entity, values=each.limits) for each in described])
     return Quotas(items=items, problem=problem)
 
 
-async def set_quota(room: Room, call: Call) -> Quotas:
-    asked: SetQuota = call.body
-    _check_entity(asked.entity)
-    if not asked.values:
-        raise InvalidRequestError("say what is limited, and to how much")
-    for key, value in asked.values.items():
+async def set_quota(context: ApiContext, request: ApiRequest) -> Quotas:
+    body: SetQuota = request.body
+    _check_entity(body.entity)
+    if not body.values:
+        raise InvalidRequestError("values is empty: name at least one quota")
+    for key, value in body.values.items():
         if key not in QUOTA_TYPES:
-            raise InvalidRequestError(f"{key} is no quota; there are {', '.join(QUOTA_TYPES)}")
+            raise InvalidRequestError(
+                f"{key} is not a quota; the quotas are {', '.join(QUOTA_TYPES)}"
+            )
         if value is not None:
             QUOTA_TYPES[key].check(value)
-    async with room.reach.client() as client:
-        await quotas.alter(client, asked.entity, asked.values)
-    return await list_quotas(room, call)
+    async with context.connections.client() as client:
+        await quotas.alter(client, body.entity, body.values)
+    return await list_quotas(context, request)
 
 
-def _acl(rule: model.Acl) -> Acl:
-    return msgspec.convert(acls.data(rule), Acl)
+def _acl(acl: model.Acl) -> Acl:
+    return msgspec.convert(acls.acl_info(acl), Acl, from_attributes=True)
 
 
-def _rule(asked: NewAcl) -> model.Acl:
-    """The rule that is meant; what can mean nothing is refused."""
-    kind = _word(ResourceType, asked.resource_type, lambda each: each in _RESOURCES)
-    operation = _word(Operation, asked.operation, lambda each: each > Operation.ANY)
-    if not supported(kind, operation):
-        raise InvalidRequestError(f"{called(operation)} cannot be done to a {called(kind)}")
-    principal_type, _, name = asked.principal.partition(":")
+def _acl_to_change(body: NewAcl) -> model.Acl:
+    """Parse an ACL; combinations that mean nothing are rejected."""
+    kind = _parse_enum(ResourceType, body.resource_type, lambda each: each in _RESOURCES)
+    operation = _parse_enum(Operation, body.operation, lambda each: each > Operation.ANY)
+    if not is_supported(kind, operation):
+        raise InvalidRequestError(
+            f"{display_name(operation)} is not an operation on {display_name(kind)}"
+        )
+    principal_type, _, name = body.principal.partition(":")
     if principal_type not in {"User", "Group"} or not name:
-        raise InvalidRequestError(f"{asked.principal!r} is not a principal, such as User:alice")
-    if not asked.resource_name or not asked.host:
-        raise InvalidRequestError("say what the rule is about, and from which host: * is any")
+        raise InvalidRequestError(f"{body.principal!r} is not a principal, such as User:alice")
+    if not body.resource_name or not body.host:
+        raise InvalidRequestError("an ACL needs a resource name and a host; * is any host")
     is_cluster = kind is ResourceType.CLUSTER
     return model.Acl(
         kind,
         PatternType.LITERAL
         if is_cluster
-        else _word(PatternType, asked.pattern_type, lambda each: each in _PATTERNS),
-        CLUSTER_NAME if is_cluster else asked.resource_name,
-        asked.principal,
-        asked.host,
+        else _parse_enum(PatternType, body.pattern_type, lambda each: each in _PATTERNS),
+        CLUSTER_NAME if is_cluster else body.resource_name,
+        body.principal,
+        body.host,
         operation,
-        _word(Permission, asked.permission, lambda each: each > Permission.ANY),
+        _parse_enum(Permission, body.permission, lambda each: each > Permission.ANY),
     )
 
 
-def _word(kind: type[Word], text: str, may_be: Callable[[Word], bool]) -> Word:
-    known = {each.name: each for each in kind if may_be(each)}
+def _parse_enum(kind: type[AclEnum], text: str, is_allowed: Callable[[AclEnum], bool]) -> AclEnum:
+    known = {each.name: each for each in kind if is_allowed(each)}
     if text.upper() not in known:
-        raise InvalidRequestError(f"{text!r} is unknown here; there are {', '.join(known)}")
+        raise InvalidRequestError(f"{text!r} is unknown; the values are {', '.join(known)}")
     return known[text.upper()]
 
 
@@ -206,7 +210,7 @@ def _mechanisms(labels: Sequence[str]) -> list[ScramMechanism]:
     known = {each.label: each for each in ScramMechanism}
     unknown = [label for label in labels if label not in known]
     if unknown:
-        raise InvalidRequestError(f"{unknown[0]!r} is unknown here; there are {', '.join(known)}")
+        raise InvalidRequestError(f"{unknown[0]!r} is unknown; the values are {', '.join(known)}")
     return sorted({known[label] for label in labels})
 
 
@@ -216,7 +220,7 @@ def _password(text: str) -> users.Password:
     return users.Password(text=text, iterations=ITERATIONS_DEFAULT, random=SystemRandom())
 
 
-async def _known(client: Client, name: str) -> None:
+async def _check_exists(client: Client, name: str) -> None:
     if not await users.mechanisms_of(client, name):
         raise ResourceNotFoundError(f"there is no user {name}")
 
@@ -227,33 +231,33 @@ def _user(name: str, mechanisms: Sequence[ScramMechanism]) -> User:
 
 def _check_entity(entity: dict[str, str | None]) -> None:
     if not entity or not entity.keys() <= _ENTITIES:
-        raise InvalidRequestError("say who is meant: a user, a client-id, both, or an ip")
+        raise InvalidRequestError("an entity is a user, a client-id, both, or an ip")
     if "ip" in entity and len(entity) > 1:
-        raise InvalidRequestError("an ip goes with no user and no client-id")
+        raise InvalidRequestError("an ip cannot be combined with a user or client-id")
 
 
 def _bounded(items: list[Item]) -> tuple[list[Item], str | None]:
     if len(items) <= ITEMS_MAX:
         return items, None
-    return items[:ITEMS_MAX], f"only {ITEMS_MAX:,} of {len(items):,} are shown here"
+    return items[:ITEMS_MAX], f"only {ITEMS_MAX:,} of {len(items):,} are shown"
 
 
-def _told(error: AnsweredError) -> str:
-    """Why there is nothing to show, if that is no failure."""
-    if error.answer not in _UNTOLD:
+def _shown_problem(error: AnsweredError) -> str:
+    """The message of an error that the page shows; raises all others."""
+    if error.answer not in _SHOWN_ERRORS:
         raise error
     return str(error)
 
 
 ROUTES: Final = (
-    Route("GET", "/access/words", words, gives=AccessWords),
-    Route("GET", "/acls", list_acls, gives=Acls),
-    Route("POST", "/acls", add_acl, takes=NewAcl, gives=Acl),
-    Route("DELETE", "/acls", remove_acl, takes=NewAcl),
-    Route("GET", "/users", list_users, gives=Users),
-    Route("POST", "/users", create_user, takes=NewUser, gives=User),
-    Route("PUT", "/users/{name:path}", change_password, takes=NewPassword, gives=User),
+    Route("GET", "/access/words", words, response=AccessWords),
+    Route("GET", "/acls", list_acls, response=Acls),
+    Route("POST", "/acls", add_acl, body=NewAcl, response=Acl),
+    Route("DELETE", "/acls", remove_acl, body=NewAcl),
+    Route("GET", "/users", list_users, response=Users),
+    Route("POST", "/users", create_user, body=NewUser, response=User),
+    Route("PUT", "/users/{name:path}", change_password, body=NewPassword, response=User),
     Route("DELETE", "/users/{name:path}", delete_user),
-    Route("GET", "/quotas", list_quotas, gives=Quotas),
-    Route("PUT", "/quotas", set_quota, takes=SetQuota, gives=Quotas),
+    Route("GET", "/quotas", list_quotas, response=Quotas),
+    Route("PUT", "/quotas", set_quota, body=SetQuota, response=Quotas),
 )

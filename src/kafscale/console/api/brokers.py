@@ -1,15 +1,17 @@
-"""Brokers: looked at, drained and flushed, and partitions spread over them anew.
+"""Brokers: list, describe, drain and flush; rebalance of partitions.
 
-The law: what is shown is what was seen last, and who is changed is asked directly; after every
-change the watch looks again.
+Brokers are shown as of the last poll; changes are sent to the brokers directly, and the cluster is
+polled after every change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kafscale.admin.cluster import brokers
-from kafscale.console.api.route import Call, Route
-from kafscale.console.context import Room
+import msgspec
+
+from kafscale.admin.cluster import operations
+from kafscale.console.api.route import ApiRequest, Route
+from kafscale.console.context import ApiContext
 from kafscale.console.schema.cluster import (
     Broker,
     BrokerDetail,
@@ -28,79 +30,72 @@ REBALANCE_SECONDS_MAX: Final = 300.0
 SLOW: Final = ("slow",)
 
 
-async def list_brokers(room: Room, _: Call) -> list[Broker]:
-    if room.watch.overview is None:
-        await room.watch.look()
-    told = room.watch.overview
-    return told.brokers if told else []
+async def list_brokers(context: ApiContext, _: ApiRequest) -> list[Broker]:
+    if context.monitor.overview is None:
+        await context.monitor.refresh()
+    overview = context.monitor.overview
+    return overview.brokers if overview else []
 
 
-async def describe(room: Room, call: Call) -> BrokerDetail:
-    if room.watch.overview is None:
-        await room.watch.look()
-    return room.watch.broker(_id(call))
+async def describe(context: ApiContext, request: ApiRequest) -> BrokerDetail:
+    if context.monitor.overview is None:
+        await context.monitor.refresh()
+    return context.monitor.broker(_id(request))
 
 
-async def drain(room: Room, call: Call) -> Drained:
-    asked: Drain = call.body
-    if not 1 <= asked.deadline_seconds <= DRAIN_SECONDS_MAX:
-        raise InvalidRequestError(f"a drain is given 1 to {DRAIN_SECONDS_MAX} seconds")
-    broker_id = _id(call)
-    async with room.reach.cluster() as cluster:
-        _check_known(broker_id, cluster.brokers)
-        told = await brokers.drain(
-            cluster,
+async def drain(context: ApiContext, request: ApiRequest) -> Drained:
+    body: Drain = request.body
+    if not 1 <= body.deadline_seconds <= DRAIN_SECONDS_MAX:
+        raise InvalidRequestError(f"deadlineSeconds is between 1 and {DRAIN_SECONDS_MAX}")
+    broker_id = _id(request)
+    async with context.connections.control_plane() as control:
+        _check_known(broker_id, control.brokers)
+        result = await operations.drain(
+            control,
             str(broker_id),
-            reason=asked.reason,
-            deadline_seconds=asked.deadline_seconds,
-            progress=_unwatched,
+            reason=body.reason,
+            deadline_seconds=body.deadline_seconds,
+            progress=_ignore_progress,
         )
-    await room.watch.look()
+    await context.monitor.refresh()
     return Drained(
-        broker=told["broker"],
-        drained=[PartitionName(**each) for each in told["drained"]],
-        pending=[PartitionName(**each) for each in told["pending"]],
+        broker=result.broker,
+        drained=_partition_names(result.drained),
+        pending=_partition_names(result.pending),
     )
 
 
-async def flush(room: Room, call: Call) -> Flushed:
-    """Have segments made of everything that a broker serves."""
-    broker_id = _id(call)
-    async with room.reach.cluster() as cluster:
-        _check_known(broker_id, cluster.brokers)
-        client = await cluster.client(str(broker_id))
+async def flush(context: ApiContext, request: ApiRequest) -> Flushed:
+    """Write segments of all partitions of a broker."""
+    broker_id = _id(request)
+    async with context.connections.control_plane() as control:
+        _check_known(broker_id, control.brokers)
+        client = await control.client(str(broker_id))
         flushed: list[Partition] = await client.flush(None)
-    await room.watch.look()
+    await context.monitor.refresh()
     return Flushed(
         partitions=[PartitionName(topic=each.topic, partition=each.number) for each in flushed]
     )
 
 
-async def rebalance(room: Room, _: Call) -> Rebalanced:
-    """Have partitions spread evenly; ends when nothing moves any more, or time is up."""
-    async with room.reach.cluster() as cluster:
-        moves = await brokers.rebalance(
-            cluster, seconds_max=REBALANCE_SECONDS_MAX, progress=_unwatched
+async def rebalance(context: ApiContext, _: ApiRequest) -> Rebalanced:
+    """Rebalance partitions; ends when nothing moves any more, or after a time limit."""
+    async with context.connections.control_plane() as control:
+        moves = await operations.rebalance(
+            control, seconds_max=REBALANCE_SECONDS_MAX, progress=_ignore_progress
         )
-    await room.watch.look()
-    return Rebalanced(
-        moves=[
-            Move(
-                topic=each["topic"],
-                partition=each["partition"],
-                source=each["from"],
-                target=each["to"],
-                done=each["done"],
-            )
-            for each in moves
-        ]
-    )
+    await context.monitor.refresh()
+    return Rebalanced(moves=msgspec.convert(moves, list[Move], from_attributes=True))
 
 
-def _id(call: Call) -> int:
-    text = call.path["id"]
+def _partition_names(partitions: Sequence[operations.PartitionName]) -> list[PartitionName]:
+    return [PartitionName(topic=each.topic, partition=each.partition) for each in partitions]
+
+
+def _id(request: ApiRequest) -> int:
+    text = request.path["id"]
     if not (text.isascii() and text.isdigit() and len(text) <= 10):
-        raise InvalidRequestError(f"{text[:20]!r} is not the id of a broker, which is a number")
+        raise InvalidRequestError(f"{text[:20]!r} is not a broker id, which is a number")
     return int(text)
 
 
@@ -110,14 +105,14 @@ def _check_known(broker_id: int, known: Mapping[str, object]) -> None:
         raise ResourceNotFoundError(f"there is no broker {broker_id}; the brokers are: {alive}")
 
 
-def _unwatched(done: int, total: int) -> None:
-    """The pages see progress by themselves: they look on while it lasts."""
+def _ignore_progress(done: int, total: int) -> None:
+    """Pages show progress from the overview events."""
 
 
 ROUTES = (
-    Route("GET", "/brokers", list_brokers, gives=list[Broker]),
-    Route("GET", "/brokers/{id}", describe, gives=BrokerDetail),
-    Route("POST", "/brokers/{id}/drain", drain, takes=Drain, gives=Drained, tags=SLOW),
-    Route("POST", "/brokers/{id}/flush", flush, gives=Flushed, tags=SLOW),
-    Route("POST", "/rebalance", rebalance, gives=Rebalanced, tags=SLOW),
+    Route("GET", "/brokers", list_brokers, response=list[Broker]),
+    Route("GET", "/brokers/{id}", describe, response=BrokerDetail),
+    Route("POST", "/brokers/{id}/drain", drain, body=Drain, response=Drained, tags=SLOW),
+    Route("POST", "/brokers/{id}/flush", flush, response=Flushed, tags=SLOW),
+    Route("POST", "/rebalance", rebalance, response=Rebalanced, tags=SLOW),
 )

@@ -1,17 +1,21 @@
-"""The members of etcd, and the snapshots of it, over `admin.etcd` and `admin.snapshots`.
+"""The members of etcd, and its snapshots.
 
-What is out of reach is told beside what is not: a page about trouble has to show something.
+What cannot be read is reported beside the rest, so that the page can always show something.
 """
 
 import asyncio
-from typing import Any, Final
+from typing import Final
+
+from msgspec import UNSET
 
 from kafscale.admin.etcd import members as etcd_members
 from kafscale.admin.etcd.backups import listing
-from kafscale.admin.etcd.backups.location import PREFIX, Place
+from kafscale.admin.etcd.backups.listing import SnapshotInfo
+from kafscale.admin.etcd.backups.location import PREFIX, SnapshotLocation
+from kafscale.admin.etcd.members import MemberInfo
 from kafscale.config import Config
-from kafscale.console.api.route import Call, Route
-from kafscale.console.context import Room
+from kafscale.console.api.route import ApiRequest, Route
+from kafscale.console.context import ApiContext
 from kafscale.console.schema.etcd import EtcdMember, EtcdState, Snapshot, TakeSnapshot
 from kafscale.errors import (
     ConfigError,
@@ -25,35 +29,37 @@ SECONDS_MAX: Final = 10.0
 SNAPSHOTS_MAX: Final = 500
 
 
-async def show(room: Room, _: Call) -> EtcdState:
-    config = room.config
+async def show(context: ApiContext, _: ApiRequest) -> EtcdState:
+    config = context.config
     if not config.etcd.endpoints:
         return EtcdState(
             is_configured=False, members=[], snapshots=[], snapshots_at=None, problem=None
         )
-    (members, problem), (snapshots, other) = await asyncio.gather(
+    (members, problem), (snapshots, snapshot_problem) = await asyncio.gather(
         _members(config), _snapshots(config)
     )
     return EtcdState(
         is_configured=True,
         members=members,
         snapshots=snapshots,
-        snapshots_at=_place(config),
-        problem=problem or other,
+        snapshots_at=_snapshots_url(config),
+        problem=problem or snapshot_problem,
     )
 
 
-async def take(room: Room, call: Call) -> Snapshot:
-    asked: TakeSnapshot = call.body
-    if asked.retain < 0:
+async def take(context: ApiContext, request: ApiRequest) -> Snapshot:
+    body: TakeSnapshot = request.body
+    if body.retain < 0:
         raise InvalidRequestError("retain is how many snapshots to keep; 0 keeps all")
-    if not room.config.etcd.endpoints:
-        raise ConfigError("there is no etcd: the metadata of this broker are in a file beside it")
+    if not context.config.etcd.endpoints:
+        raise ConfigError("there is no etcd: this broker keeps its metadata in a file")
     try:
-        taken = await listing.take(room.config, Place(), asked.retain, lambda *_: None)
+        taken = await listing.take_snapshot(
+            context.config, SnapshotLocation(), body.retain, lambda *_: None
+        )
     except ObjectExistsError:
         raise DuplicateResourceError(
-            "a snapshot was taken in this very second, of the same revision; it is in the list"
+            "a snapshot of the same revision was already taken in this second; see the list"
         ) from None
     return _snapshot(taken)
 
@@ -61,12 +67,12 @@ async def take(room: Room, call: Call) -> Snapshot:
 async def _members(config: Config) -> tuple[list[EtcdMember], str | None]:
     try:
         async with asyncio.timeout(SECONDS_MAX):
-            found = await etcd_members.status(config.etcd)
+            status = await etcd_members.status(config.etcd)
     except TimeoutError:
-        return [], f"etcd did not answer within {SECONDS_MAX:.0f} seconds"
+        return [], f"etcd did not respond within {SECONDS_MAX:.0f} seconds"
     except KafscaleError as error:
         return [], str(error)
-    return [_member(each) for each in found["members"]], None
+    return [_member(each) for each in status.members], None
 
 
 async def _snapshots(config: Config) -> tuple[list[Snapshot], str | None]:
@@ -74,47 +80,50 @@ async def _snapshots(config: Config) -> tuple[list[Snapshot], str | None]:
         return [], None
     try:
         async with asyncio.timeout(SECONDS_MAX):
-            found = await listing.listed(config, Place(), verify=False, progress=lambda *_: None)
+            snapshots = await listing.list_snapshots(
+                config, SnapshotLocation(), verify=False, progress=lambda *_: None
+            )
     except TimeoutError:
         return [], f"the snapshots could not be listed within {SECONDS_MAX:.0f} seconds"
     except KafscaleError as error:
         return [], str(error)
-    return [_snapshot(each) for each in found[: -SNAPSHOTS_MAX - 1 : -1]], None
+    return [_snapshot(each) for each in snapshots[: -SNAPSHOTS_MAX - 1 : -1]], None
 
 
-def _place(config: Config) -> str | None:
+def _snapshots_url(config: Config) -> str | None:
     s3 = config.s3
     return f"s3://{s3.bucket}/{PREFIX}/{s3.namespace}" if s3.bucket else None
 
 
-def _member(told: dict[str, Any]) -> EtcdMember:
+def _member(member: MemberInfo) -> EtcdMember:
     return EtcdMember(
-        name=told["name"],
-        endpoint=told["endpoint"],
-        role=told["role"],
-        version=told["version"],
-        database_bytes=told["databaseBytes"],
-        used_bytes=told["usedBytes"],
-        revision=told["revision"],
-        alarms=told["alarms"],
-        problem="; ".join(told["problems"]) or None,
+        name=member.name,
+        endpoint=member.endpoint,
+        role=member.role,
+        version=member.version,
+        database_bytes=member.database_bytes,
+        used_bytes=member.used_bytes,
+        revision=member.revision,
+        alarms=member.alarms,
+        problem="; ".join(member.problems) or None,
     )
 
 
-def _snapshot(told: dict[str, Any]) -> Snapshot:
+def _snapshot(info: SnapshotInfo) -> Snapshot:
+    assert info.verified is not UNSET
     return Snapshot(
-        key=told["key"],
-        taken_at=told["takenAt"],
-        age_seconds=told["ageSeconds"],
-        size_bytes=told["sizeBytes"],
-        revision=told["revision"],
-        etcd_version=told.get("etcdVersion"),
-        verified=told["verified"],
-        problem=told.get("problem"),
+        key=info.key,
+        taken_at=info.taken_at,
+        age_seconds=info.age_seconds,
+        size_bytes=info.size_bytes,
+        revision=info.revision,
+        etcd_version=None if info.etcd_version is UNSET else info.etcd_version,
+        verified=info.verified,
+        problem=None if info.problem is UNSET else info.problem,
     )
 
 
 ROUTES: Final = (
-    Route("GET", "/etcd", show, gives=EtcdState),
-    Route("POST", "/etcd/snapshots", take, takes=TakeSnapshot, gives=Snapshot, tags=("slow",)),
+    Route("GET", "/etcd", show, response=EtcdState),
+    Route("POST", "/etcd/snapshots", take, body=TakeSnapshot, response=Snapshot, tags=("slow",)),
 )

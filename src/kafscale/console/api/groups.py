@@ -1,7 +1,7 @@
-"""Consumer groups: found, looked at, moved and deleted.
+"""Consumer groups: list, describe, reset and delete.
 
-The law: a list is told from the last look of the watch, one group by its coordinator. A reset is
-only a plan unless it is to be executed.
+Lists come from the last poll of the monitor; one group is described by its coordinator. A reset is
+only planned unless `execute` is set.
 """
 
 from typing import Final
@@ -9,13 +9,12 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.groups import groups
+from kafscale.admin.groups.reset import ResetTarget, TargetKind
 from kafscale.admin.groups.reset import reset as reset_group
-from kafscale.admin.groups.reset_aim import Aim, Kind
-from kafscale.admin.topics.describe import total
-from kafscale.console.api.confirming import confirm
-from kafscale.console.api.pagination import cut
-from kafscale.console.api.route import Call, Route
-from kafscale.console.context import Room
+from kafscale.admin.topics.describe import sum_known
+from kafscale.console.api.pagination import page_items
+from kafscale.console.api.route import ApiRequest, Route, check_confirmation
+from kafscale.console.context import ApiContext
 from kafscale.console.schema.groups import (
     DeleteGroup,
     GroupDetail,
@@ -23,77 +22,77 @@ from kafscale.console.schema.groups import (
     GroupQuery,
     Reset,
     ResetPlan,
+    ResetRow,
     ResetTo,
 )
 from kafscale.errors import InvalidRequestError
 
-_COUNTED: Final = frozenset({Kind.OFFSET, Kind.TIME})
-"""What a number that is not negative says."""
+_NON_NEGATIVE: Final = frozenset({TargetKind.OFFSET, TargetKind.TIME})
+"""Targets whose number cannot be negative."""
 
 
-async def list_groups(room: Room, call: Call) -> GroupPage:
-    query: GroupQuery = call.query
-    wanted, state = query.search.lower(), query.state.lower()
-    found = [
+async def list_groups(context: ApiContext, request: ApiRequest) -> GroupPage:
+    query: GroupQuery = request.query
+    search, state = query.search.lower(), query.state.lower()
+    matching = [
         group
-        for name, group in sorted(room.watch.groups.items())
-        if wanted in name.lower() and state in {"", group.state.lower()}
+        for name, group in sorted(context.monitor.groups.items())
+        if search in name.lower() and state in {"", group.state.lower()}
     ]
     return GroupPage(
-        as_of_ms=room.watch.as_of_ms,
-        total=len(found),
+        as_of_ms=context.monitor.as_of_ms,
+        total=len(matching),
         page=query.page,
         size=query.size,
-        items=cut(found, query.page, query.size),
+        items=page_items(matching, query.page, query.size),
     )
 
 
-async def describe(room: Room, call: Call) -> GroupDetail:
-    name = call.path["name"]
-    async with room.reach.client() as client:
-        (found,) = await groups.describe(client, [name])
+async def describe(context: ApiContext, request: ApiRequest) -> GroupDetail:
+    name = request.path["name"]
+    async with context.connections.client() as client:
+        (group,) = await groups.describe(client, [name])
+    lag = sum_known(row.lag for row in group.offsets)
     return msgspec.convert(
-        found
-        | {
-            "lag": total(row["lag"] for row in found["offsets"]),
-            "lagHistory": room.watch.lag_history(name),
-        },
+        msgspec.to_builtins(group) | {"lag": lag, "lagHistory": context.monitor.lag_history(name)},
         GroupDetail,
     )
 
 
-async def reset(room: Room, call: Call) -> ResetPlan:
-    asked: Reset = call.body
-    if asked.topics is not None and not asked.topics:
-        raise InvalidRequestError("no topic is to be reset; name some, or leave them out for all")
-    aim = _aim(asked.to)
-    async with room.reach.client() as client:
+async def reset(context: ApiContext, request: ApiRequest) -> ResetPlan:
+    body: Reset = request.body
+    if body.topics is not None and not body.topics:
+        raise InvalidRequestError("topics is empty: name the topics to reset, or omit it for all")
+    target = _target(body.to)
+    async with context.connections.client() as client:
         rows = await reset_group(
-            client, call.path["name"], asked.topics, aim, execute=asked.execute
+            client, request.path["name"], body.topics, target, execute=body.execute
         )
-    if asked.execute:
-        await room.watch.look()
-    return msgspec.convert({"executed": asked.execute, "rows": rows}, ResetPlan)
+    if body.execute:
+        await context.monitor.refresh()
+    return ResetPlan(
+        executed=body.execute, rows=msgspec.convert(rows, list[ResetRow], from_attributes=True)
+    )
 
 
-async def delete(room: Room, call: Call) -> None:
-    name, asked = call.path["name"], call.body
-    confirm(f"group {name}", name, asked.confirm)
-    async with room.reach.client() as client:
+async def delete(context: ApiContext, request: ApiRequest) -> None:
+    name, body = request.path["name"], request.body
+    check_confirmation(f"group {name}", name, body.confirm)
+    async with context.connections.client() as client:
         await groups.delete_one(client, name)
-    await room.watch.look()
+    await context.monitor.refresh()
 
 
-def _aim(to: ResetTo) -> Aim:
-    kind = Kind(to.kind)
-    if kind in _COUNTED and to.number < 0:
-        raise InvalidRequestError(f"{kind} {to.number} is before the beginning; say 0 or more")
-    return Aim(kind, to.number)
+def _target(to: ResetTo) -> ResetTarget:
+    kind = TargetKind(to.kind)
+    if kind in _NON_NEGATIVE and to.number < 0:
+        raise InvalidRequestError(f"{kind} {to.number} is negative")
+    return ResetTarget(kind, to.number)
 
 
 ROUTES: Final = (
-    Route("GET", "/groups", list_groups, query=GroupQuery, gives=GroupPage),
-    Route("GET", "/groups/{name:path}", describe, gives=GroupDetail),
-    Route("POST", "/groups/{name:path}/reset", reset, takes=Reset, gives=ResetPlan),
-    Route("DELETE", "/groups/{name:path}", delete, takes=DeleteGroup),
+    Route("GET", "/groups", list_groups, query=GroupQuery, response=GroupPage),
+    Route("GET", "/groups/{name:path}", describe, response=GroupDetail),
+    Route("POST", "/groups/{name:path}/reset", reset, body=Reset, response=ResetPlan),
+    Route("DELETE", "/groups/{name:path}", delete, body=DeleteGroup),
 )

@@ -1,25 +1,27 @@
-"""Records: looked for and written. What that means, `admin.messages` knows."""
+"""Browse and produce records."""
 
 import time
 
 from kafscale.admin.messages import browse as browsing
 from kafscale.admin.messages import produce as producing
-from kafscale.admin.messages.codecs import configured
-from kafscale.admin.messages.input_parser import Typed
-from kafscale.admin.messages.query import Filter, Question, Reading, SchemaText
-from kafscale.admin.messages.renderer import Payload as ShownPayload
-from kafscale.console.api.route import Call, Route
-from kafscale.console.context import Room
-from kafscale.console.schema import messages as contract
+from kafscale.admin.messages.codecs import from_config
+from kafscale.admin.messages.input_parser import PayloadInput
+from kafscale.admin.messages.query import BrowseQuery, DisplayFormat, FilterSpec, SchemaText
+from kafscale.admin.messages.renderer import RenderedPayload
+from kafscale.console.api.route import ApiRequest, Route
+from kafscale.console.context import ApiContext
+from kafscale.console.schema import messages as schema
 from kafscale.errors import InvalidRequestError
 from kafscale.records import TimestampType
 
 
-async def browse(room: Room, call: Call) -> contract.Browsed:
-    question = _question(call.body)
-    async with room.reach.client() as client:
-        page = await browsing.browse(client, call.path["name"], question, configured(room.config))
-    return contract.Browsed(
+async def browse(context: ApiContext, request: ApiRequest) -> schema.Browsed:
+    query = _browse_query(request.body)
+    async with context.connections.client() as client:
+        page = await browsing.browse(
+            client, request.path["name"], query, from_config(context.config)
+        )
+    return schema.Browsed(
         messages=[_message(record) for record in page.records],
         scanned_records=page.scanned_records,
         scanned_bytes=page.scanned_bytes,
@@ -29,19 +31,21 @@ async def browse(room: Room, call: Call) -> contract.Browsed:
     )
 
 
-async def produce(room: Room, call: Call) -> contract.Produced:
-    asked: contract.Produce = call.body
+async def produce(context: ApiContext, request: ApiRequest) -> schema.Produced:
+    body: schema.Produce = request.body
     now_ms = time.time_ns() // 1_000_000
     new = producing.NewRecord(
-        partition=asked.partition,
-        key=_typed(asked.key),
-        value=_typed(asked.value),
-        headers=tuple((header.key, header.value) for header in asked.headers),
-        timestamp_ms=now_ms if asked.timestamp_ms is None else asked.timestamp_ms,
+        partition=body.partition,
+        key=_payload_input(body.key),
+        value=_payload_input(body.value),
+        headers=tuple((header.key, header.value) for header in body.headers),
+        timestamp_ms=now_ms if body.timestamp_ms is None else body.timestamp_ms,
     )
-    async with room.reach.client() as client:
-        written = await producing.produce(client, call.path["name"], new, configured(room.config))
-    return contract.Produced(
+    async with context.connections.client() as client:
+        written = await producing.produce(
+            client, request.path["name"], new, from_config(context.config)
+        )
+    return schema.Produced(
         partition=written.partition, offset=written.offset, timestamp_ms=written.timestamp_ms
     )
 
@@ -51,63 +55,63 @@ ROUTES = (
         "POST",
         "/topics/{name}/messages/browse",
         browse,
-        takes=contract.Browse,
-        gives=contract.Browsed,
+        body=schema.Browse,
+        response=schema.Browsed,
     ),
     Route(
-        "POST", "/topics/{name}/messages", produce, takes=contract.Produce, gives=contract.Produced
+        "POST", "/topics/{name}/messages", produce, body=schema.Produce, response=schema.Produced
     ),
 )
 
 
-# --- what was asked -------------------------------------------------------------------------------
+# --- requests -----------------------------------------------------------------------------------
 
 
-def _question(asked: contract.Browse) -> Question:
-    wanted = asked.filter
-    return Question(
-        partitions=tuple(asked.partitions),
-        start=asked.start.kind,
-        offset=asked.start.offset,
-        time_ms=asked.start.time_ms,
-        limit=asked.limit,
-        cursor=_cursor(asked.cursor),
-        filter=Filter(
-            key=wanted.key,
-            text=wanted.text,
-            json_path=wanted.json_path,
-            json_equals=wanted.json_equals,
-            header=wanted.header,
+def _browse_query(body: schema.Browse) -> BrowseQuery:
+    conditions = body.filter
+    return BrowseQuery(
+        partitions=tuple(body.partitions),
+        start=body.start.kind,
+        offset=body.start.offset,
+        time_ms=body.start.time_ms,
+        limit=body.limit,
+        cursor=_cursor(body.cursor),
+        filter=FilterSpec(
+            key=conditions.key,
+            text=conditions.text,
+            json_path=conditions.json_path,
+            json_equals=conditions.json_equals,
+            header=conditions.header,
         ),
-        key=Reading(format=asked.key.format, schema=_schema(asked.key.schema)),
-        value=Reading(format=asked.value.format, schema=_schema(asked.value.schema)),
+        key=DisplayFormat(format=body.key.format, schema=_schema(body.key.schema)),
+        value=DisplayFormat(format=body.value.format, schema=_schema(body.value.schema)),
     )
 
 
-def _cursor(asked: dict[str, int]) -> dict[int, int]:
-    if not all(key.isascii() and key.isdigit() and len(key) < 10 for key in asked):
-        raise InvalidRequestError("a cursor has the numbers of partitions as its keys")
-    return {int(key): offset for key, offset in asked.items()}
+def _cursor(body: dict[str, int]) -> dict[int, int]:
+    if not all(key.isascii() and key.isdigit() and len(key) < 10 for key in body):
+        raise InvalidRequestError("the keys of a cursor are partition numbers")
+    return {int(key): offset for key, offset in body.items()}
 
 
-def _schema(asked: contract.Schema | None) -> SchemaText | None:
-    if asked is None:
+def _schema(body: schema.Schema | None) -> SchemaText | None:
+    if body is None:
         return None
-    return SchemaText(kind=asked.kind, text=asked.text, message=asked.message)
+    return SchemaText(kind=body.kind, text=body.text, message=body.message)
 
 
-def _typed(asked: contract.NewPayload | None) -> Typed | None:
-    if asked is None:
+def _payload_input(body: schema.NewPayload | None) -> PayloadInput | None:
+    if body is None:
         return None
-    return Typed(text=asked.text, format=asked.format, schema=_schema(asked.schema))
+    return PayloadInput(text=body.text, format=body.format, schema=_schema(body.schema))
 
 
-# --- what is told ---------------------------------------------------------------------------------
+# --- responses ----------------------------------------------------------------------------------
 
 
-def _message(record: browsing.ShownRecord) -> contract.Message:
+def _message(record: browsing.RenderedRecord) -> schema.Message:
     is_append = record.timestamp_type is TimestampType.LOG_APPEND_TIME
-    return contract.Message(
+    return schema.Message(
         partition=record.partition,
         offset=record.offset,
         timestamp_ms=record.timestamp_ms,
@@ -115,12 +119,11 @@ def _message(record: browsing.ShownRecord) -> contract.Message:
         key=_payload(record.key),
         value=_payload(record.value),
         headers=[
-            contract.Header(key=header.key, value=_payload(header.value))
-            for header in record.headers
+            schema.Header(key=header.key, value=_payload(header.value)) for header in record.headers
         ],
         size_bytes=record.size_bytes,
     )
 
 
-def _payload(shown: ShownPayload | None) -> contract.Payload | None:
-    return None if shown is None else contract.Payload(**shown._asdict())
+def _payload(payload: RenderedPayload | None) -> schema.Payload | None:
+    return None if payload is None else schema.Payload(**payload._asdict())

@@ -1,28 +1,28 @@
-"""The jobs of the data pipeline: how they went, how fresh their results are, and what it costs."""
+"""Pipeline jobs: their runs, the freshness of their results, and the cost report."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from kafscale.admin import jobs as admin_jobs
-from kafscale.console.api.route import Call, Route
-from kafscale.console.context import Room
+from kafscale.console.api.route import ApiRequest, Route
+from kafscale.console.context import ApiContext
 from kafscale.console.schema.pipeline import CostReport, Job, Pipeline, Run, TopicCost
 from kafscale.errors import KafscaleError
 from kafscale.storage.job_runs import JobRun
 from kafscale.text.formatting import clock
 
 TOPICS_MAX: Final = 100
-"""How many topics of a run, and of a cost report, are shown; the dearest first."""
+"""How many topics of a run and of a cost report are shown, the most expensive first."""
 
 
-async def show(room: Room, _: Call) -> Pipeline:
+async def show(context: ApiContext, _: ApiRequest) -> Pipeline:
     try:
-        runs = await room.runs.by_job()
+        runs = await context.job_runs.by_job()
     except TimeoutError:
-        return Pipeline(jobs=[], cost=None, problem="the records of jobs could not be read in time")
+        return Pipeline(jobs=[], cost=None, problem="timed out reading the records of jobs")
     except KafscaleError as error:
         return Pipeline(jobs=[], cost=None, problem=str(error))
-    jobs = [_job(name, found, clock()) for name, found in runs.items() if found]
+    jobs = [_job(name, job_runs, clock()) for name, job_runs in runs.items() if job_runs]
     return Pipeline(jobs=jobs, cost=_cost(admin_jobs.cost_report(runs)), problem=None)
 
 
@@ -57,7 +57,7 @@ def _run(run: JobRun) -> Run:
 def _cost(report: admin_jobs.CostReport | None) -> CostReport | None:
     if report is None:
         return None
-    dearest = sorted(report.topics, key=lambda topic: topic.dollars_per_day, reverse=True)
+    by_cost = sorted(report.topics, key=lambda topic: topic.dollars_per_day, reverse=True)
     return CostReport(
         made_at_ms=report.made_at_ms,
         total_per_day=report.dollars_per_day,
@@ -69,9 +69,9 @@ def _cost(report: admin_jobs.CostReport | None) -> CostReport | None:
                 record_count=topic.record_count,
                 cost_per_day=topic.dollars_per_day,
             )
-            for topic in dearest[:TOPICS_MAX]
+            for topic in by_cost[:TOPICS_MAX]
         ],
     )
 
 
-ROUTES: Final = (Route("GET", "/pipeline", show, gives=Pipeline),)
+ROUTES: Final = (Route("GET", "/pipeline", show, response=Pipeline),)

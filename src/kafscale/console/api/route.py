@@ -1,43 +1,50 @@
-"""How a route of the API is declared: its path, what it takes and gives, and who answers it.
+"""Declares the routes of the API: path, request and response types, and handler.
 
     ROUTES = (
-        Route("GET", "/topics/{name}", describe, gives=TopicDetail),
-        Route("POST", "/topics", create, takes=CreateTopic, gives=Topic),
+        Route("GET", "/topics/{name}", describe, response=TopicDetail),
+        Route("POST", "/topics", create, body=CreateTopic, response=Topic),
     )
 
-The law: whatever changes something is not a GET. Handlers know nothing of HTTP: they get what was
-asked, typed, and give what is told, typed; an error of ours becomes an answer in one place.
+Requests that change something never use GET. Handlers do not depend on HTTP: they take and return
+typed values, and errors become responses in one place.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kafscale.console.context import Room
+from kafscale.console.context import ApiContext
+from kafscale.errors import InvalidRequestError
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 
 
 @dataclass(frozen=True)
-class Call:
-    """One request: the parts of its path that have names, its query and its body, typed."""
+class ApiRequest:
+    """A request: path parameters, query and body, typed."""
 
     path: Mapping[str, str]
     query: Any = None
     body: Any = None
 
 
-Handler = Callable[[Room, Call], Awaitable[Any]]
+Handler = Callable[[ApiContext, ApiRequest], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
 class Route:
-    """One thing that can be asked for; without `gives`, the answer has no content."""
+    """One route; without `response`, the response has no content."""
 
     method: Method
     path: str
     handle: Handler
-    gives: Any = None
-    takes: Any = None
+    response: Any = None
+    body: Any = None
     query: Any = None
     tags: tuple[str, ...] = field(default=())
+
+
+def check_confirmation(subject: str, name: str, entered: str) -> None:
+    """Destructive requests must repeat the name of the resource."""
+    if entered != name:
+        raise InvalidRequestError(f"to delete {subject}, repeat its name exactly to confirm")

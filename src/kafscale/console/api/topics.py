@@ -1,7 +1,7 @@
-"""Topics: found, looked at, created, configured, grown and deleted, and who reads them.
+"""Topics: list, describe, create, alter, delete, flush; their consumers and segments.
 
-The law: a list is told from the last look of the watch, one topic by those who own it now; after
-every change the watch looks again, so that the next list shows it.
+Lists come from the last poll of the monitor; one topic is described by its owners. After every
+change the cluster is polled, so that the next list shows it.
 """
 
 from collections.abc import Callable
@@ -9,28 +9,33 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.cluster import brokers
+from kafscale.admin.cluster import operations
 from kafscale.admin.topics import configs as topics_configs
 from kafscale.admin.topics import consumers as topics_consumers
 from kafscale.admin.topics import describe as topics_describe
-from kafscale.admin.topics import topics
-from kafscale.console.api.confirming import confirm
-from kafscale.console.api.pagination import cut
-from kafscale.console.api.route import Call, Route
-from kafscale.console.context import Room
-from kafscale.console.schema.cluster import Flush, Flushed
+from kafscale.admin.topics import segments, topics
+from kafscale.admin.topics.wal_tail import wal_tail
+from kafscale.console.api.pagination import page_items, page_start
+from kafscale.console.api.route import ApiRequest, Route, check_confirmation
+from kafscale.console.context import ApiContext
+from kafscale.console.schema.cluster import Flush, Flushed, PartitionName
 from kafscale.console.schema.topics import (
     AlterConfigs,
     Config,
     CreateTopic,
     DeleteTopic,
     Grow,
+    Partition,
+    Segment,
+    SegmentPage,
+    SegmentQuery,
     Topic,
     TopicConsumer,
     TopicDetail,
     TopicPage,
     TopicQuery,
     TopicSort,
+    WalTail,
 )
 from kafscale.errors import InvalidRequestError
 
@@ -41,136 +46,163 @@ _VALUES: Final[dict[TopicSort, Callable[[Topic], float | None]]] = {
     "produce": lambda topic: topic.produce_bytes_per_second,
     "fetch": lambda topic: topic.fetch_bytes_per_second,
 }
-"""What topics are sorted by, other than their names."""
+"""The sort keys besides the name."""
 
 
-async def list_topics(room: Room, call: Call) -> TopicPage:
-    query: TopicQuery = call.query
-    wanted = query.search.lower()
-    found = [
+async def list_topics(context: ApiContext, request: ApiRequest) -> TopicPage:
+    query: TopicQuery = request.query
+    search = query.search.lower()
+    matching = [
         topic
-        for name, topic in room.watch.topics.items()
-        if (query.internal or not topic.internal) and wanted in name.lower()
+        for name, topic in context.monitor.topics.items()
+        if (query.internal or not topic.internal) and search in name.lower()
     ]
     return TopicPage(
-        as_of_ms=room.watch.as_of_ms,
-        total=len(found),
+        as_of_ms=context.monitor.as_of_ms,
+        total=len(matching),
         page=query.page,
         size=query.size,
-        items=cut(in_order(found, query), query.page, query.size),
+        items=page_items(sort_topics(matching, query), query.page, query.size),
     )
 
 
-def in_order(found: list[Topic], query: TopicQuery) -> list[Topic]:
-    """By name, and then by what is asked for; those of which it is not known come last."""
-    descends = query.order == "desc"
+def sort_topics(topics: list[Topic], query: TopicQuery) -> list[Topic]:
+    """Sort by a key, then by name; topics with unknown values come last."""
+    is_descending = query.order == "desc"
     if query.sort == "name":
-        return sorted(found, key=lambda topic: topic.name, reverse=descends)
+        return sorted(topics, key=lambda topic: topic.name, reverse=is_descending)
     value = _VALUES[query.sort]
 
     def key(topic: Topic) -> tuple[bool, float, str]:
         number = value(topic)
-        return number is None, (-1 if descends else 1) * (number or 0), topic.name
+        return number is None, (-1 if is_descending else 1) * (number or 0), topic.name
 
-    return sorted(found, key=key)
-
-
-async def create(room: Room, call: Call) -> Topic:
-    asked: CreateTopic = call.body
-    if asked.partition_count is not None and asked.partition_count < 1:
-        raise InvalidRequestError(f"a topic has 1 partition or more, not {asked.partition_count}")
-    async with room.reach.client() as client:
-        await topics.create(
-            client, asked.name, asked.partition_count, asked.configs, exists_ok=False
-        )
-    await room.watch.look()
-    return (await _detail(room, asked.name, is_new=True)).topic
+    return sorted(topics, key=key)
 
 
-async def describe(room: Room, call: Call) -> TopicDetail:
-    return await _detail(room, call.path["name"])
+async def create(context: ApiContext, request: ApiRequest) -> Topic:
+    body: CreateTopic = request.body
+    if body.partition_count is not None and body.partition_count < 1:
+        raise InvalidRequestError(f"a topic has at least 1 partition, not {body.partition_count}")
+    async with context.connections.client() as client:
+        await topics.create(client, body.name, body.partition_count, body.configs, exists_ok=False)
+    await context.monitor.refresh()
+    return (await _detail(context, body.name, is_new=True)).topic
 
 
-async def delete(room: Room, call: Call) -> None:
-    name, asked = call.path["name"], call.body
-    confirm(f"topic {name}", name, asked.confirm)
-    async with room.reach.client() as client:
+async def describe(context: ApiContext, request: ApiRequest) -> TopicDetail:
+    return await _detail(context, request.path["name"])
+
+
+async def delete(context: ApiContext, request: ApiRequest) -> None:
+    name, body = request.path["name"], request.body
+    check_confirmation(f"topic {name}", name, body.confirm)
+    async with context.connections.client() as client:
         await topics.delete_one(client, name)
-    await room.watch.look()
+    await context.monitor.refresh()
 
 
-async def grow(room: Room, call: Call) -> TopicDetail:
-    name, asked = call.path["name"], call.body
-    async with room.reach.client() as client:
-        await topics.grow(client, name, asked.partition_count)
-    await room.watch.look()
-    return await _detail(room, name)
+async def grow(context: ApiContext, request: ApiRequest) -> TopicDetail:
+    name, body = request.path["name"], request.body
+    async with context.connections.client() as client:
+        await topics.create_partitions(client, name, body.partition_count)
+    await context.monitor.refresh()
+    return await _detail(context, name)
 
 
-async def configs(room: Room, call: Call) -> list[Config]:
-    async with room.reach.client() as client:
-        found = await topics_configs.describe(client, call.path["name"])
-    return msgspec.convert(found, list[Config])
+async def configs(context: ApiContext, request: ApiRequest) -> list[Config]:
+    async with context.connections.client() as client:
+        described = await topics_configs.describe(client, request.path["name"])
+    return msgspec.convert(described, list[Config], from_attributes=True)
 
 
-async def alter_configs(room: Room, call: Call) -> list[Config]:
-    name, asked = call.path["name"], call.body
-    if both := asked.set.keys() & set(asked.delete):
-        raise InvalidRequestError(f"{min(both)} is to be set and deleted; say one of them")
-    if not (asked.set or asked.delete):
-        raise InvalidRequestError("nothing is to be changed; name a config to set or to delete")
-    async with room.reach.client() as client:
-        await topics.alter_configs(client, name, asked.set, asked.delete)
-    return await configs(room, call)
+async def alter_configs(context: ApiContext, request: ApiRequest) -> list[Config]:
+    name, body = request.path["name"], request.body
+    if both := body.set.keys() & set(body.delete):
+        raise InvalidRequestError(f"{min(both)} is both set and deleted")
+    if not (body.set or body.delete):
+        raise InvalidRequestError("no change requested: name a config to set or to delete")
+    async with context.connections.client() as client:
+        await topics.alter_configs(client, name, body.set, body.delete)
+    return await configs(context, request)
 
 
-async def consumers(room: Room, call: Call) -> list[TopicConsumer]:
-    """Of groups whose topics the watch has not seen, each is asked."""
-    name = call.path["name"]
+async def consumers(context: ApiContext, request: ApiRequest) -> list[TopicConsumer]:
+    """Groups whose topics the monitor does not know are queried as well."""
+    name = request.path["name"]
     groups = [
         group.group
-        for group in room.watch.groups.values()
+        for group in context.monitor.groups.values()
         if name in group.topics or not group.topics
     ]
-    async with room.reach.client() as client:
-        found = await topics_consumers.topic_consumers(client, name, groups)
-    return msgspec.convert(found, list[TopicConsumer])
+    async with context.connections.client() as client:
+        readers = await topics_consumers.topic_consumers(client, name, groups)
+    return msgspec.convert(readers, list[TopicConsumer], from_attributes=True)
 
 
-async def flush(room: Room, call: Call) -> Flushed:
-    name, asked = call.path["name"], call.body
-    if asked.topic not in {None, name}:
-        raise InvalidRequestError(f"this flushes topic {name}, not {asked.topic}")
-    async with room.reach.cluster() as cluster:
-        flushed = await brokers.flush(cluster, name, asked.partitions)
-    return msgspec.convert({"partitions": flushed}, Flushed)
+async def flush(context: ApiContext, request: ApiRequest) -> Flushed:
+    name, body = request.path["name"], request.body
+    if body.topic not in {None, name}:
+        raise InvalidRequestError(f"this flushes topic {name}, not {body.topic}")
+    async with context.connections.control_plane() as control:
+        flushed = await operations.flush(control, name, body.partitions)
+    return Flushed(partitions=msgspec.convert(flushed, list[PartitionName], from_attributes=True))
 
 
-async def _detail(room: Room, name: str, *, is_new: bool = False) -> TopicDetail:
-    found = await topics_describe.look(room.reach, name, is_new=is_new)
-    watched = room.watch.topics.get(name)
-    rates = {
-        "produceBytesPerSecond": watched and watched.produce_bytes_per_second,
-        "fetchBytesPerSecond": watched and watched.fetch_bytes_per_second,
-    }
-    return msgspec.convert(
-        {
-            "topic": found | rates,
-            "partitions": found["partitions"],
-            "throughput": room.watch.topic_throughput(name),
-        },
-        TopicDetail,
+async def list_segments(context: ApiContext, request: ApiRequest) -> SegmentPage:
+    name, query = request.path["name"], request.query
+    first = page_start(query.page, query.size)
+    topic = await topics_describe.describe_topic(context.connections, name)
+    partition = topic.find_partition(query.partition)
+    namespace = context.connections.namespace
+    async with context.connections.objects() as store:
+        # The tail first: records rolled meanwhile then appear twice rather than never.
+        tail = await wal_tail(store, namespace, bytes.fromhex(topic.topic_id), partition)
+        inventory = await segments.list_segments(
+            store, namespace, name, query.partition, first=first, count=query.size
+        )
+    return SegmentPage(
+        partition=inventory.partition,
+        total=inventory.total,
+        size_bytes=inventory.size_bytes,
+        page=query.page,
+        size=query.size,
+        items=msgspec.convert(inventory.items, list[Segment], from_attributes=True),
+        wal=msgspec.convert(tail, WalTail | None, from_attributes=True),
+    )
+
+
+async def _detail(context: ApiContext, name: str, *, is_new: bool = False) -> TopicDetail:
+    description = await topics_describe.describe_topic(context.connections, name, is_new=is_new)
+    monitored = context.monitor.topics.get(name)
+    return TopicDetail(
+        topic=Topic(
+            name=description.name or name,
+            topic_id=description.topic_id,
+            internal=description.internal,
+            partition_count=description.partition_count,
+            leaderless_count=description.leaderless_count,
+            record_count=description.record_count,
+            size_bytes=description.size_bytes,
+            produce_bytes_per_second=monitored.produce_bytes_per_second if monitored else None,
+            fetch_bytes_per_second=monitored.fetch_bytes_per_second if monitored else None,
+        ),
+        partitions=msgspec.convert(description.partitions, list[Partition], from_attributes=True),
+        throughput=context.monitor.topic_throughput(name),
     )
 
 
 ROUTES: Final = (
-    Route("GET", "/topics", list_topics, query=TopicQuery, gives=TopicPage),
-    Route("POST", "/topics", create, takes=CreateTopic, gives=Topic),
-    Route("GET", "/topics/{name}", describe, gives=TopicDetail),
-    Route("DELETE", "/topics/{name}", delete, takes=DeleteTopic),
-    Route("POST", "/topics/{name}/partitions", grow, takes=Grow, gives=TopicDetail),
-    Route("GET", "/topics/{name}/configs", configs, gives=list[Config]),
-    Route("PUT", "/topics/{name}/configs", alter_configs, takes=AlterConfigs, gives=list[Config]),
-    Route("POST", "/topics/{name}/flush", flush, takes=Flush, gives=Flushed, tags=("slow",)),
-    Route("GET", "/topics/{name}/consumers", consumers, gives=list[TopicConsumer]),
+    Route("GET", "/topics", list_topics, query=TopicQuery, response=TopicPage),
+    Route("POST", "/topics", create, body=CreateTopic, response=Topic),
+    Route("GET", "/topics/{name}", describe, response=TopicDetail),
+    Route("DELETE", "/topics/{name}", delete, body=DeleteTopic),
+    Route("POST", "/topics/{name}/partitions", grow, body=Grow, response=TopicDetail),
+    Route("GET", "/topics/{name}/configs", configs, response=list[Config]),
+    Route("PUT", "/topics/{name}/configs", alter_configs, body=AlterConfigs, response=list[Config]),
+    Route("POST", "/topics/{name}/flush", flush, body=Flush, response=Flushed, tags=("slow",)),
+    Route(
+        "GET", "/topics/{name}/segments", list_segments, query=SegmentQuery, response=SegmentPage
+    ),
+    Route("GET", "/topics/{name}/consumers", consumers, response=list[TopicConsumer]),
 )

@@ -1,1 +1,1 @@
-"""HTTP concerns of the console: login, CSRF, headers, static files."""
+"""HTTP concerns of the console: authentication, CSRF, headers, static files."""

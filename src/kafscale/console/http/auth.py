@@ -1,8 +1,8 @@
-"""The door of the API: what a request has to get past, and how it is told whether it did.
+"""Authentication of API requests: sessions in cookies, login and logout.
 
-The law: nothing of a request is read before the gate has let it through. Sessions are cookies that
-scripts cannot read and other sites do not send. Nobody learns more from a login that failed than
-that it did.
+Invariants: no part of a request is read before the access check passes. Session cookies are
+HttpOnly and SameSite=Strict. A failed login does not reveal whether the name or the password was
+wrong.
 """
 
 import secrets
@@ -16,29 +16,36 @@ from starlette.responses import Response
 from kafscale import __version__
 from kafscale.config.sections.ui import Ui
 from kafscale.console.http import csrf_and_access, responses
-from kafscale.console.http.login_throttle import Throttle
-from kafscale.console.http.request_body import body
-from kafscale.console.http.sessions import COOKIE, ID_BYTES, Sessions, SignedIn, same, signing_key
+from kafscale.console.http.login_throttle import LoginThrottle
+from kafscale.console.http.request_body import read_body
+from kafscale.console.http.sessions import (
+    COOKIE,
+    ID_BYTES,
+    LoginSession,
+    Sessions,
+    constant_time_equal,
+    signing_key,
+)
 from kafscale.console.schema.session import Login, Session
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
 
 LOGIN_BYTES_MAX: Final = 16 << 10
-"""Strangers may send so much."""
+"""The size of a login request, which is not authenticated yet."""
 HOUR_MS: Final = 3_600_000
 
 
 @dataclass
-class Door:
-    """Made once, of the settings."""
+class Authenticator:
+    """Created once from the settings."""
 
     settings: Ui
     sessions: Sessions
-    throttle: Throttle = field(default_factory=Throttle)
+    throttle: LoginThrottle = field(default_factory=LoginThrottle)
 
     @classmethod
-    def of(cls, settings: Ui) -> "Door":
+    def of(cls, settings: Ui) -> "Authenticator":
         secret = settings.session_key.encode() or secrets.token_bytes(32)
         key = signing_key(secret, settings.username, settings.password)
         return cls(settings, Sessions(key, settings.session_hours * HOUR_MS))
@@ -51,65 +58,71 @@ class Door:
     def is_over_tls(self) -> bool:
         return bool(self.settings.cert_file) or self.settings.behind_tls
 
-    def judge(
+    def check_access(
         self, request: Request, *, to_session: bool = False
-    ) -> SignedIn | csrf_and_access.Refusal | None:
-        """Who asks, or why they may not."""
-        asked = csrf_and_access.Asked(request.method, request.headers, request.cookies, to_session)
-        return csrf_and_access.judge(
+    ) -> LoginSession | csrf_and_access.Rejection | None:
+        """The session of a request, or why it is rejected."""
+        asked = csrf_and_access.RequestInfo(
+            request.method, request.headers, request.cookies, to_session
+        )
+        return csrf_and_access.check_access(
             asked, self.sessions, is_configured=self.is_configured, now_ms=clock_ms()
         )
 
-    def goes_on(self, session: SignedIn) -> bool:
+    def is_valid(self, session: LoginSession) -> bool:
         return self.sessions.read(self.sessions.cookie(session), clock_ms()) is not None
 
     async def session(self, request: Request) -> Response:
-        """Answer what is asked about the session itself: whose it is, a beginning, an end."""
-        found = self.judge(request, to_session=True)
-        if isinstance(found, csrf_and_access.Refusal):
-            return responses.refusal(found)
+        """Handle requests for the session resource: read, log in, log out."""
+        found = self.check_access(request, to_session=True)
+        if isinstance(found, csrf_and_access.Rejection):
+            return responses.rejection(found)
         if request.method == "POST":
-            return await self._sign_in(request, found)
+            return await self._log_in(request, found)
         if request.method == "DELETE":
-            return self._sign_out(found)
+            return self._log_out(found)
         if request.method not in csrf_and_access.SAFE_METHODS:
-            return responses.problem(405, "invalid-request", "A session begins, is read and ends.")
-        return responses.view(self._told(found))
+            return responses.problem(
+                405, "invalid-request", "The session resource supports GET, POST and DELETE."
+            )
+        return responses.success(self._session_view(found))
 
-    async def _sign_in(self, request: Request, before: SignedIn | None) -> Response:
+    async def _log_in(self, request: Request, previous: LoginSession | None) -> Response:
         address = request.client.host if request.client else ""
-        login = await body(request, Login, bytes_max=LOGIN_BYTES_MAX)
-        # From here on nothing is waited for, so that many tries at once count like one by one.
+        login = await read_body(request, Login, bytes_max=LOGIN_BYTES_MAX)
+        # No await from here on, so that concurrent attempts are counted one by one.
         wait_seconds = self.throttle.wait_seconds(address, time.monotonic())
         if wait_seconds:
-            return responses.refusal(_throttled(wait_seconds))
-        # Both are compared, whatever comes of the first: the time tells nothing.
-        right = same(login.username, self.settings.username) & same(
-            login.password, self.settings.password
-        )
-        if not right:
+            return responses.rejection(_throttle_rejection(wait_seconds))
+        # Both are always compared, so that the duration reveals nothing.
+        is_correct = constant_time_equal(
+            login.username, self.settings.username
+        ) & constant_time_equal(login.password, self.settings.password)
+        if not is_correct:
             self.throttle.failed(address, time.monotonic())
-            log.warning("a login failed", address=address)
-            return responses.refusal(csrf_and_access.WRONG)
+            log.warning("login failed", address=address)
+            return responses.rejection(csrf_and_access.WRONG_CREDENTIALS)
         self.throttle.succeeded(address)
-        if before is not None:
-            self.sessions.revoke(before, clock_ms())
+        if previous is not None:
+            self.sessions.revoke(previous, clock_ms())
         session = self.sessions.issue(
             self.settings.username, clock_ms(), secrets.token_bytes(ID_BYTES)
         )
-        log.info("signed in", address=address)
-        answer = responses.view(self._told(session))
-        self._set_cookie(answer, self.sessions.cookie(session), self.settings.session_hours * 3600)
-        return answer
+        log.info("login succeeded", address=address)
+        response = responses.success(self._session_view(session))
+        self._set_cookie(
+            response, self.sessions.cookie(session), self.settings.session_hours * 3600
+        )
+        return response
 
-    def _sign_out(self, session: SignedIn | None) -> Response:
+    def _log_out(self, session: LoginSession | None) -> Response:
         if session is not None:
             self.sessions.revoke(session, clock_ms())
-        answer = responses.view(None)
-        self._set_cookie(answer, "", 0)
-        return answer
+        response = responses.success(None)
+        self._set_cookie(response, "", 0)
+        return response
 
-    def _told(self, session: SignedIn | None) -> Session:
+    def _session_view(self, session: LoginSession | None) -> Session:
         return Session(
             is_configured=self.is_configured,
             username=None if session is None else session.username,
@@ -118,8 +131,8 @@ class Door:
             version=__version__,
         )
 
-    def _set_cookie(self, answer: Response, value: str, age_seconds: int) -> None:
-        answer.set_cookie(
+    def _set_cookie(self, response: Response, value: str, age_seconds: int) -> None:
+        response.set_cookie(
             COOKIE,
             value,
             max_age=age_seconds,
@@ -134,10 +147,10 @@ def clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _throttled(wait_seconds: int) -> csrf_and_access.Refusal:
-    return csrf_and_access.Refusal(
+def _throttle_rejection(wait_seconds: int) -> csrf_and_access.Rejection:
+    return csrf_and_access.Rejection(
         429,
         "throttled",
-        f"Too many logins have failed; try again in {wait_seconds} seconds.",
+        f"Too many failed logins: try again in {wait_seconds} seconds.",
         wait_seconds,
     )

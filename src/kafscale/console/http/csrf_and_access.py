@@ -1,9 +1,12 @@
-"""Who may ask the API for something: one judgement before any handler is called. Pure.
+"""Checks every API request before its handler runs: configuration, origin, session, CSRF. Pure.
 
-The law, in the order of the questions: while the name or the password is not set, nobody may
-anything; what changes something has to come from a page of this console; who is not signed in may
-only sign in; and what changes something carries the token of its session, which no other page can
-know. Login attempts are counted elsewhere.
+The order of the checks:
+
+1. While no user name or password is set, every request is rejected. 2. Requests that change
+something must come from a page of this console. 3. Without a session, only the session resource can
+be used. 4. Requests that change something must carry the CSRF token of the session.
+
+Login attempts are limited elsewhere.
 """
 
 from collections.abc import Mapping
@@ -11,15 +14,15 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from kafscale.console.http.sessions import COOKIE, Sessions, SignedIn, same
+from kafscale.console.http.sessions import COOKIE, LoginSession, Sessions, constant_time_equal
 
 CSRF_HEADER: Final = "x-csrf-token"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why somebody is not let through: a status of HTTP, a word and a sentence."""
+class Rejection:
+    """Why a request is rejected: HTTP status, error code and message."""
 
     status: int
     error: str
@@ -27,57 +30,59 @@ class Refusal:
     wait_seconds: int = 0
 
 
-DISABLED: Final = Refusal(
+DISABLED: Final = Rejection(
     403,
     "ui-disabled",
-    "Access is disabled: set KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD where the console runs,"
-    " and start it again.",
+    "Access is disabled: set KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD, and restart the"
+    " console.",
 )
-FOREIGN: Final = Refusal(
-    403, "cross-site", "This did not come from a page of the console; open the console itself."
+CROSS_SITE: Final = Rejection(
+    403, "cross-site", "Cross-site request rejected: use a page of the console."
 )
-SIGNED_OUT: Final = Refusal(401, "signed-out", "Nobody is signed in, or the session has ended.")
-UNPROVEN: Final = Refusal(
-    403, "csrf", "The token of the session is missing or wrong; load the page again."
+SIGNED_OUT: Final = Rejection(401, "signed-out", "Not signed in, or the session has expired.")
+BAD_CSRF_TOKEN: Final = Rejection(
+    403, "csrf", "The CSRF token is missing or wrong: reload the page."
 )
-WRONG: Final = Refusal(401, "wrong-credentials", "The name or the password is wrong.")
+WRONG_CREDENTIALS: Final = Rejection(401, "wrong-credentials", "Wrong user name or password.")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the judgement needs to know of a request; names of headers are in small letters."""
+class RequestInfo:
+    """The parts of a request that are checked; header names are in lower case."""
 
     method: str
     headers: Mapping[str, str]
     cookies: Mapping[str, str]
     to_session: bool
-    """Whether it is about the session itself."""
+    """True for the session resource."""
 
 
-def judge(
-    asked: Asked, sessions: Sessions, *, is_configured: bool, now_ms: int
-) -> SignedIn | Refusal | None:
-    """Who asks, or why they may not; None is a stranger who may ask about the session."""
-    changes = asked.method not in SAFE_METHODS
+def check_access(
+    request: RequestInfo, sessions: Sessions, *, is_configured: bool, now_ms: int
+) -> LoginSession | Rejection | None:
+    """The session, or why the request is rejected; None for session requests without one."""
+    is_unsafe = request.method not in SAFE_METHODS
     if not is_configured:
-        return None if asked.to_session and not changes else DISABLED
-    if changes and not _is_from_here(asked.headers):
-        return FOREIGN
-    session = sessions.read(asked.cookies.get(COOKIE, ""), now_ms)
+        return None if request.to_session and not is_unsafe else DISABLED
+    if is_unsafe and not _is_same_origin(request.headers):
+        return CROSS_SITE
+    session = sessions.read(request.cookies.get(COOKIE, ""), now_ms)
     if session is None:
-        return None if asked.to_session else SIGNED_OUT
-    if asked.to_session and asked.method == "POST":
-        return session  # Somebody signs in once more, and proves it by the password.
-    if changes and not same(sessions.csrf_token(session), asked.headers.get(CSRF_HEADER, "")):
-        return UNPROVEN
+        return None if request.to_session else SIGNED_OUT
+    if request.to_session and request.method == "POST":
+        return session  # A new login is authenticated by the password.
+    if is_unsafe and not constant_time_equal(
+        sessions.csrf_token(session), request.headers.get(CSRF_HEADER, "")
+    ):
+        return BAD_CSRF_TOKEN
     return session
 
 
-def _is_from_here(headers: Mapping[str, str]) -> bool:
-    """Browsers tell where a request comes from; programs that are no browsers say nothing."""
+def _is_same_origin(headers: Mapping[str, str]) -> bool:
+    """Browsers send the origin of a request; other clients send nothing."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site in {"same-origin", "none"}
-    # Older ones, and all of them where there is no TLS, name only the page's own address.
+    # Older browsers, and all of them without TLS, send only Origin.
     origin = headers.get("origin")
     return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()

@@ -1,9 +1,8 @@
-"""How often somebody may try to sign in: a pure state machine, to which time is passed in.
+"""Limits failed logins: a pure state machine; the time is passed in.
 
-The law: failures count, successes do not. An address that has failed too often waits until its
-oldest failure is old enough, and so does everybody when all addresses together have failed too
-often; both tables are bounded, however many addresses there are. Addresses of IPv6 count by their
-network of 64 bits, of which one machine may have all.
+Only failures count. An address with too many failures has to wait until its oldest one leaves the
+window. All addresses have to wait if the total is too high. Both tables are bounded. IPv6 addresses
+are counted by their /64 network, as one machine may own all of it.
 """
 
 import ipaddress
@@ -14,47 +13,49 @@ from typing import Final
 
 WINDOW_SECONDS: Final = 60.0
 FAILURES_MAX: Final = 5
-"""How often an address may fail in a window."""
+"""Failures per address and window."""
 FAILURES_TOTAL_MAX: Final = 100
-"""How often all together may: it bounds guessing from many addresses."""
+"""Failures of all addresses per window; limits guessing from many addresses."""
 ADDRESSES_MAX: Final = 10_000
 
 
 @dataclass
-class Throttle:
-    """Who has failed lately."""
+class LoginThrottle:
+    """Recent failed logins."""
 
-    _by_place: OrderedDict[str, deque[float]] = field(default_factory=OrderedDict)
+    _by_address: OrderedDict[str, deque[float]] = field(default_factory=OrderedDict)
     _all: deque[float] = field(default_factory=lambda: deque(maxlen=FAILURES_TOTAL_MAX))
 
     def wait_seconds(self, address: str, now: float) -> int:
-        """How long to wait before the next try; 0: not at all."""
-        own = self._by_place.get(place(address), deque())
+        """How long to wait before the next attempt; 0: not at all."""
+        own = self._by_address.get(throttle_key(address), deque())
         waits = (
             failures[0] + WINDOW_SECONDS - now
-            for failures, most in ((own, FAILURES_MAX), (self._all, FAILURES_TOTAL_MAX))
-            if len(failures) >= most
+            for failures, limit in ((own, FAILURES_MAX), (self._all, FAILURES_TOTAL_MAX))
+            if len(failures) >= limit
         )
         return max(math.ceil(max(waits, default=0.0)), 0)
 
     def failed(self, address: str, now: float) -> None:
-        where = place(address)
-        self._by_place.setdefault(where, deque(maxlen=FAILURES_MAX)).append(now)
-        self._by_place.move_to_end(where)
+        key = throttle_key(address)
+        self._by_address.setdefault(key, deque(maxlen=FAILURES_MAX)).append(now)
+        self._by_address.move_to_end(key)
         self._all.append(now)
-        while len(self._by_place) > ADDRESSES_MAX:
-            self._by_place.popitem(last=False)
+        while len(self._by_address) > ADDRESSES_MAX:
+            self._by_address.popitem(last=False)
 
     def succeeded(self, address: str) -> None:
-        """Forget what an address has got wrong before it got it right."""
-        self._by_place.pop(place(address), None)
+        """Forget the failures of an address after a successful login."""
+        self._by_address.pop(throttle_key(address), None)
 
 
-def place(address: str) -> str:
-    """What counts as one address.
+def throttle_key(address: str) -> str:
+    """The key under which an address is counted.
 
-    >>> place("10.0.0.7"), place("2001:db8:1:2:3:4:5:6"), place("::ffff:10.0.0.7"), place("")
-    ('10.0.0.7', '2001:db8:1:2::/64', '10.0.0.7', '')
+    >>> throttle_key("10.0.0.7"), throttle_key("2001:db8:1:2:3:4:5:6")
+    ('10.0.0.7', '2001:db8:1:2::/64')
+    >>> throttle_key("::ffff:10.0.0.7"), throttle_key("")
+    ('10.0.0.7', '')
     """
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])

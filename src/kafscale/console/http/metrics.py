@@ -1,26 +1,26 @@
-"""`/metrics`: what the console knows and no broker does, which is how jobs of the pipeline went.
+"""`/metrics` of the console: the results of pipeline jobs, which no broker knows.
 
-Where the bucket cannot be read there is nothing to tell, and that is said by the status.
+If the bucket cannot be read, the response is 503.
 """
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from kafscale.admin import jobs
-from kafscale.console.http.security_headers import NEVER_KEPT
-from kafscale.console.monitor.job_runs import RecentRuns
+from kafscale.console.http.security_headers import NO_STORE
+from kafscale.console.monitor.job_runs import JobRunCache
 from kafscale.errors import ConfigError, KafscaleError
 from kafscale.observability.metrics.jobs import PipelineStatus, exposition
 from kafscale.observability.metrics.text_format import CONTENT_TYPE
 from kafscale.text.formatting import clock
 
 
-async def metrics(runs: RecentRuns, _: Request) -> Response:
+async def metrics(runs: JobRunCache, _: Request) -> Response:
     try:
-        found = await runs.by_job()
+        by_job = await runs.by_job()
     except ConfigError:
-        found = {}  # There are no records where this console could look, so that no job has run.
+        by_job = {}  # There is no bucket to read, so no job has run.
     except (KafscaleError, TimeoutError):
-        return PlainTextResponse("the records of jobs cannot be read\n", status_code=503)
-    told = exposition(PipelineStatus.of(clock(), jobs.last_runs(found)))
-    return Response(told, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": NEVER_KEPT})
+        return PlainTextResponse("cannot read the records of jobs\n", status_code=503)
+    text = exposition(PipelineStatus.of(clock(), jobs.last_runs(by_job)))
+    return Response(text, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": NO_STORE})

@@ -1,7 +1,6 @@
-"""What a request brings, made into shapes of the contract: its body and its query.
+"""Reads the body and the query of requests into types of the schema.
 
-The law: no more of a body is read than a bound allows, and what is not of the right form is said
-to be so, not guessed at.
+The size of a body is bounded, and invalid input is rejected.
 """
 
 from collections.abc import Mapping
@@ -17,22 +16,22 @@ BODY_BYTES_MAX: Final = 1 << 20
 
 
 class TooLargeError(InvalidRequestError):
-    """A body that is not read to its end."""
+    """A body exceeds its limit."""
 
 
-async def body(request: Request, kind: Any, *, bytes_max: int = BODY_BYTES_MAX) -> Any:
-    """The body, which has to be JSON: a form of another site cannot send that unasked."""
+async def read_body(request: Request, model: Any, *, bytes_max: int = BODY_BYTES_MAX) -> Any:
+    """Read a JSON body. Forms of other sites cannot send this content type without preflight."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != JSON:
-        raise InvalidRequestError(f"send JSON, with the header Content-Type: {JSON}")
-    read = bytearray()
-    async for piece in request.stream():
-        read += piece
-        if len(read) > bytes_max:
-            raise TooLargeError(f"this request may have {bytes_max} bytes at most; send less")
-    return msgspec.json.decode(read, type=kind)
+        raise InvalidRequestError(f"send JSON with the header Content-Type: {JSON}")
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > bytes_max:
+            raise TooLargeError(f"the request body exceeds {bytes_max} bytes")
+    return msgspec.json.decode(content, type=model)
 
 
-def query(parameters: Mapping[str, str], kind: Any) -> Any:
-    """What stands behind the question mark, where numbers are written as text."""
-    return msgspec.convert(dict(parameters), type=kind, strict=False)
+def parse_query(parameters: Mapping[str, str], model: Any) -> Any:
+    """Parse the query string, where numbers are text."""
+    return msgspec.convert(dict(parameters), type=model, strict=False)

@@ -1,7 +1,7 @@
-"""How what happened becomes an answer: views become JSON, and errors a status with a `Problem`.
+"""HTTP responses: results as JSON, errors as a status with a `Problem`.
 
-The law: an error of ours is told with its own sentence, because it was written for people; of any
-other only the log has the details. What a program may act on is the word, not the sentence.
+Messages of `KafscaleError` are shown, as they are written for people. Details of other errors are
+only logged. Programs should use the error code, not the message.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ import msgspec
 from starlette.responses import Response
 
 from kafscale.client.errors import AnsweredError, UnreachableError
-from kafscale.console.http.csrf_and_access import Refusal
+from kafscale.console.http.csrf_and_access import Rejection
 from kafscale.console.http.request_body import JSON, TooLargeError
-from kafscale.console.http.security_headers import NEVER_KEPT
+from kafscale.console.http.security_headers import NO_STORE
 from kafscale.console.schema.base import Problem
 from kafscale.control_plane.errors import ControlError
 from kafscale.control_plane.errors import UnreachableError as ControlUnreachableError
@@ -46,7 +46,7 @@ _BY_KIND: Final = (
     (TooLargeError, _TOO_LARGE),
     (ConfigError, _CONFLICT),
 )
-"""From the special to the general: the first that fits counts."""
+"""From the most specific to the most general: the first match counts."""
 
 _BY_CODE: Final = {
     **dict.fromkeys(
@@ -80,7 +80,7 @@ _BY_CODE: Final = {
         _INVALID,
     ),
 }
-"""What Kafka's errors mean to whoever asks over HTTP, where their names do not say it."""
+"""The HTTP status of Kafka errors where the name does not imply it."""
 
 _BY_STATUS: Final = {
     "NOT_FOUND": _NOT_FOUND,
@@ -91,62 +91,61 @@ _BY_STATUS: Final = {
     "DEADLINE_EXCEEDED": _UNAVAILABLE,
     "RESOURCE_EXHAUSTED": _UNAVAILABLE,
 }
-"""The same for the statuses of the control plane."""
+"""The same for gRPC statuses of the control plane."""
 
 
-def view(told: Any) -> Response:
-    """Something that was asked for; nothing has no content."""
-    if told is None:
-        return Response(status_code=204, headers={"Cache-Control": NEVER_KEPT})
-    return _json(200, msgspec.json.encode(told))
+def success(content: Any) -> Response:
+    """A successful response; None has no content."""
+    if content is None:
+        return Response(status_code=204, headers={"Cache-Control": NO_STORE})
+    return _json(200, msgspec.json.encode(content))
 
 
-def refusal(refused: Refusal) -> Response:
-    answer = problem(refused.status, refused.error, refused.message)
-    if refused.wait_seconds:
-        answer.headers["Retry-After"] = str(refused.wait_seconds)
-    return answer
+def rejection(reason: Rejection) -> Response:
+    response = problem(reason.status, reason.error, reason.message)
+    if reason.wait_seconds:
+        response.headers["Retry-After"] = str(reason.wait_seconds)
+    return response
 
 
 def problem(status: int, error: str, message: str) -> Response:
     return _json(status, msgspec.json.encode(Problem(error=error, message=message)))
 
 
-def failure(error: Exception, path: str) -> Response:
-    """The answer for what a handler has raised."""
+def error_response(error: Exception, path: str) -> Response:
+    """The response for an exception of a handler."""
     if isinstance(error, KafscaleError):
-        status, word = meaning(error)
+        status, code_name = status_of(error)
         if status == _FAILED[0]:
-            log.warning("a request failed", path=path, reason=str(error))
-        # Hints of the command line are of no use to visitors.
-        told = error.sentence if isinstance(error, AnsweredError) else str(error)
-        return problem(status, word, told)
+            log.warning("request failed", path=path, reason=str(error))
+        # Hints about the command line do not help in a browser.
+        message = error.sentence if isinstance(error, AnsweredError) else str(error)
+        return problem(status, code_name, message)
     if isinstance(error, TimeoutError):
         return problem(
-            *_UNAVAILABLE,
-            "It took too long and was given up; look whether it is done, or try again.",
+            *_UNAVAILABLE, "The request timed out: check whether it was done, or try again."
         )
     if isinstance(error, msgspec.DecodeError):
-        return problem(*_INVALID, f"The request is not of the right form: {error}.")
-    log.error("a request failed", path=path, exc_info=error)
-    return problem(*_FAILED, "The console failed in a way that its log tells more about.")
+        return problem(*_INVALID, f"Invalid request: {error}.")
+    log.error("request failed", path=path, exc_info=error)
+    return problem(*_FAILED, "Internal error: see the log of the console.")
 
 
-def meaning(error: KafscaleError) -> tuple[int, str]:
-    """The status and the word for an error of ours."""
+def status_of(error: KafscaleError) -> tuple[int, str]:
+    """The HTTP status and error code of an error."""
     for kind, status in _BY_KIND:
         if isinstance(error, kind):
             return status
     if isinstance(error, ControlError):
         return _BY_STATUS.get(error.status, _FAILED)
     if type(error) is KafscaleError:
-        return _CONFLICT  # Its sentence says why this cannot be, as things are.
+        return _CONFLICT  # The message says why the current state does not allow it.
     code = error.answer if isinstance(error, AnsweredError) else ErrorCode.of(type(error).code)
-    return next(_readings(code), _FAILED)
+    return next(_kafka_statuses(code), _FAILED)
 
 
-def _readings(code: ErrorCode) -> Iterator[tuple[int, str]]:
-    """What a code of Kafka means, the surest reading first."""
+def _kafka_statuses(code: ErrorCode) -> Iterator[tuple[int, str]]:
+    """Possible statuses of a Kafka error, the most specific first."""
     if code in _BY_CODE:
         yield _BY_CODE[code]
     if code.name.endswith("AUTHORIZATION_FAILED"):
@@ -158,4 +157,4 @@ def _readings(code: ErrorCode) -> Iterator[tuple[int, str]]:
 
 
 def _json(status: int, body: bytes) -> Response:
-    return Response(body, status, {"Cache-Control": NEVER_KEPT}, media_type=JSON)
+    return Response(body, status, {"Cache-Control": NO_STORE}, media_type=JSON)

@@ -1,8 +1,8 @@
-"""The headers that every answer carries, so that browsers guard the console with us. Pure.
+"""Security headers of all responses. Pure.
 
-The law: nothing that comes from elsewhere runs or is shown here, nobody may frame the console, and
-what the API tells is kept by no cache. Styles may stand in elements, because charts and menus place
-themselves by them; scripts may not.
+No foreign content is loaded or executed, the console cannot be framed, and API responses are not
+cached. Inline styles are allowed, as charts and menus use them for positioning; inline scripts are
+not.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ CONTENT_SECURITY_POLICY: Final = (
     " form-action 'self'; frame-ancestors 'none'"
 )
 
-ALWAYS: Final[Mapping[str, str]] = {
+COMMON_HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -23,14 +23,14 @@ ALWAYS: Final[Mapping[str, str]] = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-OVER_TLS: Final[Mapping[str, str]] = {"Strict-Transport-Security": "max-age=31536000"}
+TLS_HEADERS: Final[Mapping[str, str]] = {"Strict-Transport-Security": "max-age=31536000"}
 
-NEVER_KEPT: Final = "no-store"
-ASKED_AGAIN: Final = "no-cache"
-KEPT_FOR_A_YEAR: Final = "public, max-age=31536000, immutable"
-"""For files whose names change with what is in them."""
+NO_STORE: Final = "no-store"
+NO_CACHE: Final = "no-cache"
+IMMUTABLE: Final = "public, max-age=31536000, immutable"
+"""For files whose names contain a hash of their content."""
 
 
-def guarding(*, over_tls: bool) -> dict[str, str]:
-    """What is added to every answer."""
-    return {**ALWAYS, **(OVER_TLS if over_tls else {})}
+def security_headers(*, over_tls: bool) -> dict[str, str]:
+    """The headers added to every response."""
+    return {**COMMON_HEADERS, **(TLS_HEADERS if over_tls else {})}

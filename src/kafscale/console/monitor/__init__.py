@@ -1,1 +1,1 @@
-"""What is watched of a cluster while the console runs: looks, and what is remembered of them."""
+"""Polls the cluster while the console runs, and keeps the recent history."""

@@ -1,9 +1,8 @@
-"""Which brokers were there lately, so that one that was killed is seen, not just missing. Pure.
+"""Tracks which brokers were live recently, so that a killed broker is shown as gone. Pure.
 
-A broker that leaves in good order takes itself off the list of the living at once. One that is
-killed, or has lost the network, stays there until its lease ends: it is `unreachable` first, and
-`gone` then, for `GONE_MS_MAX`. While no broker answers at all, those that were seen last are told
-of as unreachable.
+A broker that shuts down deregisters at once. A broker that was killed or has lost the network stays
+registered until its lease ends: it is `unreachable` first, then `gone` for `GONE_MS_MAX`. While no
+broker responds at all, the last known brokers are shown as unreachable.
 """
 
 from collections.abc import Iterator
@@ -11,81 +10,87 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.cluster.broker import UNREACHABLE, BrokerLook
-from kafscale.admin.cluster.snapshot import ClusterLook
+from kafscale.admin.cluster.broker import UNREACHABLE, BrokerStatus
+from kafscale.admin.cluster.snapshot import ClusterSnapshot
 
 GONE: Final = "gone"
 GONE_MS_MAX: Final = 10 * 60 * 1000
-UNSEEN_MS_MAX: Final = 8_000
-"""Who is missing after longer than this without a look may have been killed meanwhile."""
+POLL_GAP_MS_MAX: Final = 8_000
+"""After a longer gap between polls, a missing broker may have been killed in the gap."""
 BROKERS_MAX: Final = 1_000
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """A broker, and when it has answered last."""
+class ObservedBroker(msgspec.Struct, frozen=True):
+    """A broker, and when it last responded."""
 
-    broker: BrokerLook
+    broker: BrokerStatus
     at_ms: int
 
 
-class Presence:
-    """The brokers of a cluster, with those that are not there any more."""
+class BrokerPresence:
+    """The brokers of a cluster, including those that have left recently."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, Seen] = {}
-        self._looked_ms = 0
+        self._observed: dict[int, ObservedBroker] = {}
+        self._last_success_ms = 0
 
     @property
     def gone(self) -> list[int]:
-        return [each for each, seen in self._seen.items() if seen.broker.state == GONE]
+        return [each for each, observed in self._observed.items() if observed.broker.state == GONE]
 
-    def take(self, look: ClusterLook) -> list[Seen]:
-        """All brokers that are to be told of, by their ids."""
-        alive = {each.id: each for each in look.brokers}
-        missing_ms = look.at_ms - self._looked_ms
-        found = {each.id: seen for each in alive.values() for seen in [self._told(each, look)]}
-        for broker_id, seen in self._seen.items():
-            if broker_id not in alive:
-                for kept in self._missing(seen, look, missing_ms):
-                    found[broker_id] = kept
-        self._seen = dict(sorted(found.items())[:BROKERS_MAX])
-        if look.problem is None:
-            self._looked_ms = look.at_ms
-        return list(self._seen.values())
+    def update(self, snapshot: ClusterSnapshot) -> list[ObservedBroker]:
+        """All brokers to show, by id."""
+        live = {each.id: each for each in snapshot.brokers}
+        since_last_success_ms = snapshot.at_ms - self._last_success_ms
+        brokers = {
+            each.id: observed
+            for each in live.values()
+            for observed in [self._observe(each, snapshot)]
+        }
+        for broker_id, observed in self._observed.items():
+            if broker_id not in live:
+                for remaining in self._missing(observed, snapshot, since_last_success_ms):
+                    brokers[broker_id] = remaining
+        self._observed = dict(sorted(brokers.items())[:BROKERS_MAX])
+        if snapshot.problem is None:
+            self._last_success_ms = snapshot.at_ms
+        return list(self._observed.values())
 
-    def _told(self, broker: BrokerLook, look: ClusterLook) -> Seen:
-        before = self._seen.get(broker.id)
+    def _observe(self, broker: BrokerStatus, snapshot: ClusterSnapshot) -> ObservedBroker:
+        before = self._observed.get(broker.id)
         if broker.state != UNREACHABLE:
-            return Seen(broker, look.at_ms)
-        return Seen(broker, before.at_ms if before else look.at_ms)
+            return ObservedBroker(broker, snapshot.at_ms)
+        return ObservedBroker(broker, before.at_ms if before else snapshot.at_ms)
 
-    def _missing(self, seen: Seen, look: ClusterLook, missing_ms: int) -> Iterator[Seen]:
-        """What is left of a broker that the cluster does not know any more: nothing, or itself."""
-        broker = seen.broker
-        if look.at_ms - seen.at_ms > GONE_MS_MAX:
+    def _missing(
+        self, observed: ObservedBroker, snapshot: ClusterSnapshot, since_last_success_ms: int
+    ) -> Iterator[ObservedBroker]:
+        """A broker that is not registered any more; nothing if it left in an orderly way."""
+        broker = observed.broker
+        if snapshot.at_ms - observed.at_ms > GONE_MS_MAX:
             return
-        if look.problem is not None:
+        if snapshot.problem is not None:
             state = GONE if broker.state == GONE else UNREACHABLE
-            yield _as(seen, state, look.problem)
+            yield _with_state(observed, state, snapshot.problem)
         elif not broker.is_draining and (
-            broker.state in {GONE, UNREACHABLE} or missing_ms > UNSEEN_MS_MAX
+            broker.state in {GONE, UNREACHABLE} or since_last_success_ms > POLL_GAP_MS_MAX
         ):
-            yield _as(seen, GONE, "It was there lately, and is not any more.")
+            yield _with_state(observed, GONE, "It has left without being drained.")
 
 
-def _as(seen: Seen, state: str, why: str) -> Seen:
+def _with_state(observed: ObservedBroker, state: str, problem: str) -> ObservedBroker:
     broker = msgspec.structs.replace(
-        seen.broker,
+        observed.broker,
         state=state,
-        problems={"cluster": why},
+        problems={"cluster": problem},
         is_controller=False,
         store_health=None,
         uptime_ms=None,
-        partition_count=0 if state == GONE else seen.broker.partition_count,
-        shard_count=0 if state == GONE else seen.broker.shard_count,
+        partition_count=0 if state == GONE else observed.broker.partition_count,
+        shard_count=0 if state == GONE else observed.broker.shard_count,
         moving_count=0,
         partitions=(),
-        figures=None,
-        figures_problem=None,
+        metrics=None,
+        metrics_problem=None,
     )
-    return Seen(broker, seen.at_ms)
+    return ObservedBroker(broker, observed.at_ms)

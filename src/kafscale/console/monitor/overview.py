@@ -1,12 +1,12 @@
-"""The cluster on one page, in the words of the contract, of what is remembered. Pure."""
+"""Builds the overview of a cluster from the monitor's state. Pure."""
 
 from typing import Final, Literal, cast
 
 from kafscale.admin.cluster import health, lag
 from kafscale.admin.cluster.cost import cost
-from kafscale.admin.cluster.metadata_health import MetadataLook
+from kafscale.admin.cluster.metadata_health import MetadataHealth
 from kafscale.console.monitor import views
-from kafscale.console.monitor.state import Remembered
+from kafscale.console.monitor.state import MonitorState
 from kafscale.console.schema.cluster import (
     Cost,
     GroupLag,
@@ -23,56 +23,56 @@ TOP_LAGS: Final = 10
 
 
 def overview(
-    remembered: Remembered, metadata: MetadataLook, *, place: str, is_bucket: bool
+    state: MonitorState, metadata: MetadataHealth, *, store_description: str, is_bucket: bool
 ) -> Overview:
-    """`place` is where the records are, which costs money only if it is a bucket."""
-    look = remembered.look
+    """`store_description` is where records are; requests cost money only if it is a bucket."""
+    snapshot = state.snapshot
     return Overview(
-        cluster_id=look.cluster_id,
-        controller=look.controller,
-        as_of_ms=look.at_ms,
-        health=_health(remembered, metadata),
-        brokers=[views.broker(each, remembered.rates) for each in remembered.brokers],
-        totals=_totals(remembered),
-        throughput=remembered.throughput(),
-        lag=remembered.lag(),
+        cluster_id=snapshot.cluster_id,
+        controller=snapshot.controller,
+        as_of_ms=snapshot.at_ms,
+        health=_health(state, metadata),
+        brokers=[views.broker(each, state.rates) for each in state.brokers],
+        totals=_totals(state),
+        throughput=state.throughput(),
+        lag=state.lag(),
         top_lags=[
             GroupLag(group=each.group, topic=each.topic, lag=each.lag)
-            for each in lag.largest(remembered.lags, TOP_LAGS)
+            for each in lag.largest(state.lags, TOP_LAGS)
         ],
-        store=_store(remembered, place),
+        store=_store(state, store_description),
         metadata=_metadata(metadata),
-        cost=_cost(remembered, is_bucket=is_bucket),
+        cost=_cost(state, is_bucket=is_bucket),
     )
 
 
-def _health(remembered: Remembered, metadata: MetadataLook) -> Health:
-    found = health.health(remembered.look, remembered.topic_figures, metadata, remembered.gone)
+def _health(state: MonitorState, metadata: MetadataHealth) -> Health:
+    result = health.evaluate(state.snapshot, state.topic_usage, metadata, state.gone)
     return Health(
-        state=cast("HealthState", found.state),
+        state=cast("HealthState", result.state),
         reasons=[
             Reason(severity=each.severity, subject=each.subject, sentence=each.sentence)
-            for each in found.reasons
+            for each in result.reasons
         ],
     )
 
 
-def _totals(remembered: Remembered) -> Totals:
-    look, rates = remembered.look, remembered.rates
-    topics = [each for each in remembered.topic_figures.values() if not each.internal]
+def _totals(state: MonitorState) -> Totals:
+    snapshot, rates = state.snapshot, state.rates
+    topics = [each for each in state.topic_usage.values() if not each.internal]
     connections = [
-        each.figures.connections
-        for each in look.brokers
-        if each.figures is not None and each.figures.connections is not None
+        each.metrics.connections
+        for each in snapshot.brokers
+        if each.metrics is not None and each.metrics.connections is not None
     ]
     return Totals(
         topic_count=len(topics),
         partition_count=sum(each.partition_count for each in topics),
         leaderless_count=sum(each.leaderless_count for each in topics),
-        group_count=len(look.groups),
+        group_count=len(snapshot.groups),
         connections=sum(connections) if connections else None,
-        stored_bytes=remembered.stored_bytes,
-        consumer_lag=lag.total(remembered.lags),
+        stored_bytes=state.stored_bytes,
+        consumer_lag=lag.total(state.lags),
         produce_bytes_per_second=rates.total("produce_bytes"),
         fetch_bytes_per_second=rates.total("fetch_bytes"),
         produce_requests_per_second=rates.total("produce_requests"),
@@ -80,42 +80,40 @@ def _totals(remembered: Remembered) -> Totals:
     )
 
 
-def _store(remembered: Remembered, place: str) -> Store:
-    look = remembered.look
+def _store(state: MonitorState, store_description: str) -> Store:
+    snapshot = state.snapshot
     rates = [
-        each.figures.error_rate
-        for each in look.brokers
-        if each.figures is not None and each.figures.error_rate is not None
+        each.metrics.error_rate
+        for each in snapshot.brokers
+        if each.metrics is not None and each.metrics.error_rate is not None
     ]
-    per_second = remembered.store.operations_per_second()
+    per_second = state.store.operations_per_second()
     return Store(
-        place=place,
-        state=health.store_state(look.brokers),
+        place=store_description,
+        state=health.store_state(snapshot.brokers),
         error_rate=max(rates, default=None),
-        p99_seconds=remembered.store.p99_seconds(),
+        p99_seconds=state.store.p99_seconds(),
         operations_per_second=None if per_second is None else sum(per_second.values()),
     )
 
 
-def _metadata(found: MetadataLook) -> Metadata:
+def _metadata(result: MetadataHealth) -> Metadata:
     return Metadata(
-        kind="embedded" if found.kind == "embedded" else "etcd",
-        state=cast("Literal['healthy', 'degraded', 'unavailable', 'unknown']", found.state),
-        member_count=found.member_count,
-        ready_count=found.ready_count,
-        database_bytes=found.database_bytes,
-        problem=found.problem,
+        kind="embedded" if result.kind == "embedded" else "etcd",
+        state=cast("Literal['healthy', 'degraded', 'unavailable', 'unknown']", result.state),
+        member_count=result.member_count,
+        ready_count=result.ready_count,
+        database_bytes=result.database_bytes,
+        problem=result.problem,
     )
 
 
-def _cost(remembered: Remembered, *, is_bucket: bool) -> Cost:
-    found = cost(
-        remembered.stored_bytes, remembered.store.operations_per_second(), is_charged=is_bucket
-    )
+def _cost(state: MonitorState, *, is_bucket: bool) -> Cost:
+    result = cost(state.stored_bytes, state.store.operations_per_second(), is_charged=is_bucket)
     return Cost(
-        storage_per_day=found.storage_per_day,
-        requests_per_day=found.requests_per_day,
-        total_per_day=found.total_per_day,
-        currency=found.currency,
-        basis=found.basis,
+        storage_per_day=result.storage_per_day,
+        requests_per_day=result.requests_per_day,
+        total_per_day=result.total_per_day,
+        currency=result.currency,
+        basis=result.basis,
     )

@@ -1,8 +1,8 @@
-"""How fast things go, of what brokers have counted at two looks. Pure.
+"""Rates per second, from the counters of two snapshots. Pure.
 
-The laws: growth is taken broker by broker and partition by partition, because a counter begins anew
-when a broker does, and when a partition moves. What a broker has counted before it was first seen
-does not count; and looks that follow each other closely are no ground for a rate.
+Increments are computed per broker and partition, because counters restart with a broker and when a
+partition moves. The counters of a broker at its first sample are the baseline. Snapshots that are
+very close together yield no new rates.
 """
 
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from kafscale.admin.cluster.figures import OTHER, Figures, Place
-from kafscale.admin.cluster.snapshot import ClusterLook
+from kafscale.admin.cluster.metrics import OTHER, BrokerMetrics, TopicPartition
+from kafscale.admin.cluster.snapshot import ClusterSnapshot
 
 SECONDS_MIN: Final = 1.0
 SECONDS_MAX: Final = 120.0
-"""After longer than this without a look, rates begin anew."""
+"""After a longer gap between snapshots, rates start over."""
 
 Key = TypeVar("Key")
 
@@ -37,79 +37,81 @@ class BrokerRate(msgspec.Struct, frozen=True, gc=False):
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """What goes on in a cluster; only what moves is in here."""
+    """The rates of a cluster; idle topics are omitted."""
 
     brokers: dict[int, BrokerRate] = {}
     topics: dict[str, TopicRate] = {}
 
     def total(self, name: str) -> float | None:
-        """Over all brokers; None where there is none to be measured."""
+        """The sum over all brokers; None if no broker has rates."""
         if not self.brokers:
             return None
         return float(sum(getattr(each, name) for each in self.brokers.values()))
 
 
-class Counted(msgspec.Struct, frozen=True):
-    """What a broker had counted at a look."""
+class Sample(msgspec.Struct, frozen=True):
+    """The counters of a broker in a snapshot."""
 
     epoch: int
-    figures: Figures
+    metrics: BrokerMetrics
 
 
-class Pace:
-    """The rates at each look, against what was counted at the one before."""
+class RateMeter:
+    """Computes rates between consecutive snapshots."""
 
     def __init__(self) -> None:
         self.rates = Rates()
         self._at_ms: int | None = None
-        self._counted: dict[int, Counted] = {}
+        self._samples: dict[int, Sample] = {}
 
-    def take(self, look: ClusterLook) -> Rates:
-        seconds = 0.0 if self._at_ms is None else (look.at_ms - self._at_ms) / 1000
+    def update(self, snapshot: ClusterSnapshot) -> Rates:
+        seconds = 0.0 if self._at_ms is None else (snapshot.at_ms - self._at_ms) / 1000
         if self._at_ms is not None and 0 <= seconds < SECONDS_MIN:
             return self.rates
-        counted = {
-            each.id: Counted(each.epoch, each.figures) for each in look.brokers if each.figures
+        samples = {
+            each.id: Sample(each.epoch, each.metrics) for each in snapshot.brokers if each.metrics
         }
-        comparable = self._counted if 0 < seconds <= SECONDS_MAX else {}
-        self.rates = _rates(comparable, counted, seconds)
-        self._at_ms = look.at_ms
-        self._counted = counted
+        comparable = self._samples if 0 < seconds <= SECONDS_MAX else {}
+        self.rates = _rates(comparable, samples, seconds)
+        self._at_ms = snapshot.at_ms
+        self._samples = samples
         return self.rates
 
 
 def growth(before: Mapping[Key, int], after: Mapping[Key, int]) -> dict[Key, int]:
-    """What counters have grown by; one that went back has begun anew, from nothing.
+    """The increments of counters; a counter that decreased has restarted at 0.
 
     >>> growth({"a": 5, "b": 9}, {"a": 7, "b": 2, "c": 1, "d": 0})
     {'a': 2, 'b': 2, 'c': 1}
     """
-    grown = {}
+    increments = {}
     for key, value in after.items():
-        past = before.get(key, 0)
-        more = value - past if value >= past else value
-        if more:
-            grown[key] = more
-    return grown
+        previous = before.get(key, 0)
+        increment = value - previous if value >= previous else value
+        if increment:
+            increments[key] = increment
+    return increments
 
 
-def _rates(before: Mapping[int, Counted], after: Mapping[int, Counted], seconds: float) -> Rates:
+def _rates(before: Mapping[int, Sample], after: Mapping[int, Sample], seconds: float) -> Rates:
     brokers: dict[int, BrokerRate] = {}
     produced: dict[str, int] = {}
     fetched: dict[str, int] = {}
-    for broker_id, now in after.items():
+    for broker_id, current in after.items():
         if broker_id not in before:
             continue
-        then = before[broker_id].figures if before[broker_id].epoch == now.epoch else None
+        previous = before[broker_id].metrics if before[broker_id].epoch == current.epoch else None
         totals = {}
         for name, by_topic in (("produce_bytes", produced), ("fetch_bytes", fetched)):
-            past: Mapping[Place, int] = getattr(then, name) if then else {}
-            grown = growth(past, getattr(now.figures, name))
-            totals[name] = sum(grown.values()) / seconds
-            for place, more in grown.items():
-                if place != OTHER:
-                    by_topic[place[0]] = by_topic.get(place[0], 0) + more
-        requests = growth(_requests(then) if then else {}, _requests(now.figures))
+            previous_values: Mapping[TopicPartition, int] = (
+                getattr(previous, name) if previous else {}
+            )
+            increments = growth(previous_values, getattr(current.metrics, name))
+            totals[name] = sum(increments.values()) / seconds
+            for topic_partition, increment in increments.items():
+                if topic_partition != OTHER:
+                    by_topic[topic_partition[0]] = by_topic.get(topic_partition[0], 0) + increment
+        requests = growth(_requests(previous) if previous else {}, _requests(current.metrics))
         brokers[broker_id] = BrokerRate(
             **totals, **{name: requests.get(name, 0) / seconds for name in _REQUESTS}
         )
@@ -123,5 +125,5 @@ def _rates(before: Mapping[int, Counted], after: Mapping[int, Counted], seconds:
 _REQUESTS: Final = ("produce_requests", "fetch_requests")
 
 
-def _requests(figures: Figures) -> dict[str, int]:
-    return {name: getattr(figures, name) for name in _REQUESTS}
+def _requests(metrics: BrokerMetrics) -> dict[str, int]:
+    return {name: getattr(metrics, name) for name in _REQUESTS}

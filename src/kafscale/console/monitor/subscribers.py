@@ -1,7 +1,7 @@
-"""Who wants to be told of every look: each has the newest, and nobody is waited for.
+"""Subscribers of overview updates.
 
-The law: a subscriber that is slow is told of the newest look when it asks again, and of none in
-between; how many there may be has a bound.
+A slow subscriber gets the newest overview when it reads again, and none in between. The number of
+subscribers is bounded.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ SUBSCRIBERS_MAX: Final = 100
 
 
 class Subscribers:
-    def __init__(self, most: int = SUBSCRIBERS_MAX) -> None:
-        self._most = most
+    def __init__(self, limit: int = SUBSCRIBERS_MAX) -> None:
+        self._limit = limit
         self._mailboxes: set[_Mailbox] = set()
 
     def __len__(self) -> int:
@@ -25,23 +25,25 @@ class Subscribers:
 
     @contextmanager
     def subscribe(self, first: Overview | None) -> Iterator[AsyncIterator[Overview]]:
-        """Be told of what comes, inside the block; of what there is already, at once."""
-        if len(self._mailboxes) >= self._most:
-            raise OverloadedError(f"{self._most} watch already, which is the most; close some")
+        """Yield an iterator of updates for the block; `first` is delivered at once."""
+        if len(self._mailboxes) >= self._limit:
+            raise OverloadedError(
+                f"{self._limit} event streams are open already, which is the limit; close some"
+            )
         mailbox = _Mailbox(first)
         self._mailboxes.add(mailbox)
         try:
-            yield mailbox.news()
+            yield mailbox.updates()
         finally:
             self._mailboxes.discard(mailbox)
 
-    def tell(self, newest: Overview) -> None:
+    def publish(self, newest: Overview) -> None:
         for mailbox in self._mailboxes:
             mailbox.put(newest)
 
 
 class _Mailbox:
-    """Room for one: the newest."""
+    """Holds the newest overview."""
 
     def __init__(self, first: Overview | None) -> None:
         self._newest = first
@@ -53,7 +55,7 @@ class _Mailbox:
         self._newest = newest
         self._arrived.set()
 
-    async def news(self) -> AsyncIterator[Overview]:
+    async def updates(self) -> AsyncIterator[Overview]:
         while True:
             await self._arrived.wait()
             self._arrived.clear()

@@ -1,48 +1,52 @@
-"""What was seen, in the words of the contract: brokers, topics and groups. Pure."""
+"""API types of brokers, topics and groups, built from the monitor's state. Pure."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import cast
 
-from kafscale.admin.cluster.broker import BrokerLook
+import msgspec
+
+from kafscale.admin.cluster.broker import BrokerStatus
 from kafscale.admin.cluster.lag import ByTopic
-from kafscale.admin.cluster.listing import GroupLook
-from kafscale.admin.topics.usage import TopicFigures
-from kafscale.console.monitor.broker_presence import Seen
+from kafscale.admin.cluster.listing import GroupSummary
+from kafscale.admin.topics.usage import TopicUsage
+from kafscale.console.monitor.broker_presence import ObservedBroker
 from kafscale.console.monitor.rates import Rates, TopicRate
-from kafscale.console.schema.cluster import Broker, BrokerPartition, BrokerState
+from kafscale.console.monitor.state import MonitorState
+from kafscale.console.schema.cluster import Broker, BrokerPartition, BrokerState, Overview
 from kafscale.console.schema.groups import Group
 from kafscale.console.schema.topics import Topic
 
-QUIET = TopicRate()
+IDLE = TopicRate()
 
 
-def broker(seen: Seen, rates: Rates) -> Broker:
-    found = seen.broker
-    rate = rates.brokers.get(found.id)
+def broker(observed: ObservedBroker, rates: Rates) -> Broker:
+    status = observed.broker
+    rate = rates.brokers.get(status.id)
     return Broker(
-        id=found.id,
-        address=found.address,
-        control=found.control,
-        rack=found.rack,
-        version=found.version,
-        epoch=found.epoch,
-        is_controller=found.is_controller,
-        state=cast("BrokerState", found.state),
-        problems=found.problems,
-        store_health=found.store_health,
-        uptime_ms=found.uptime_ms,
-        partition_count=found.partition_count,
-        shard_count=found.shard_count,
-        moving_count=found.moving_count,
-        connections=found.figures.connections if found.figures else None,
+        id=status.id,
+        address=status.address,
+        control=status.control,
+        rack=status.rack,
+        version=status.version,
+        epoch=status.epoch,
+        is_controller=status.is_controller,
+        state=cast("BrokerState", status.state),
+        problems=status.problems,
+        store_health=status.store_health,
+        uptime_ms=status.uptime_ms,
+        partition_count=status.partition_count,
+        shard_count=status.shard_count,
+        moving_count=status.moving_count,
+        connections=status.metrics.connections if status.metrics else None,
         produce_bytes_per_second=rate.produce_bytes if rate else None,
         fetch_bytes_per_second=rate.fetch_bytes if rate else None,
-        seen_at_ms=seen.at_ms,
+        seen_at_ms=observed.at_ms,
     )
 
 
-def partitions(found: BrokerLook, count_max: int) -> list[BrokerPartition]:
-    """What a broker serves, by topic and number, as far as there is room."""
+def partitions(broker_status: BrokerStatus, count_max: int) -> list[BrokerPartition]:
+    """The partitions of a broker, at most `count_max`."""
     return [
         BrokerPartition(
             topic=each.topic,
@@ -56,34 +60,57 @@ def partitions(found: BrokerLook, count_max: int) -> list[BrokerPartition]:
             end_offset=each.end_offset,
             size_bytes=each.size_bytes,
         )
-        for each in found.partitions[:count_max]
+        for each in broker_status.partitions[:count_max]
     ]
 
 
-def topic(found: TopicFigures, rates: Rates) -> Topic:
-    """A topic; while nothing is measured at all, nobody knows that it is quiet."""
-    rate = rates.topics.get(found.name, QUIET) if rates.brokers else None
+def topic(usage: TopicUsage, rates: Rates) -> Topic:
+    """A topic; its rates are unknown until any broker has rates."""
+    rate = rates.topics.get(usage.name, IDLE) if rates.brokers else None
     return Topic(
-        name=found.name,
-        topic_id=found.topic_id,
-        internal=found.internal,
-        partition_count=found.partition_count,
-        leaderless_count=found.leaderless_count,
-        record_count=found.record_count,
-        size_bytes=found.size_bytes,
+        name=usage.name,
+        topic_id=usage.topic_id,
+        internal=usage.internal,
+        partition_count=usage.partition_count,
+        leaderless_count=usage.leaderless_count,
+        record_count=usage.record_count,
+        size_bytes=usage.size_bytes,
         produce_bytes_per_second=rate.produce if rate else None,
         fetch_bytes_per_second=rate.fetch if rate else None,
     )
 
 
-def group(found: GroupLook, lags: Mapping[str, ByTopic]) -> Group:
-    topics = lags.get(found.group)
+def group(summary: GroupSummary, lags: Mapping[str, ByTopic]) -> Group:
+    topics = lags.get(summary.group)
     return Group(
-        group=found.group,
-        type=found.type,
-        state=found.state,
-        protocol_type=found.protocol_type,
-        member_count=found.member_count,
+        group=summary.group,
+        type=summary.type,
+        state=summary.state,
+        protocol_type=summary.protocol_type,
+        member_count=summary.member_count,
         topics=sorted(topics) if topics else [],
         lag=sum(topics.values()) if topics is not None else None,
     )
+
+
+class SnapshotViews:
+    """The API types of one snapshot, built on first use and shared by all requests."""
+
+    def __init__(self, state: MonitorState, overview: Overview) -> None:
+        self.overview = overview
+        self._usage = state.topic_usage
+        self._rates = state.rates
+        self._group_summaries = state.snapshot.groups
+        self._lags = state.lags
+
+    @cached_property
+    def overview_json(self) -> bytes:
+        return msgspec.json.encode(self.overview)
+
+    @cached_property
+    def topics(self) -> dict[str, Topic]:
+        return {name: topic(each, self._rates) for name, each in self._usage.items()}
+
+    @cached_property
+    def groups(self) -> dict[str, Group]:
+        return {name: group(each, self._lags) for name, each in self._group_summaries.items()}

@@ -1,5 +1,5 @@
-"""What the console's API takes and gives: the one definition that both of its sides keep.
+"""The request and response types of the console's API.
 
-The law: names travel in camel case, times are milliseconds since 1970, sizes are bytes, and what is
-not known is null rather than a guess. The types of the pages are written from these.
+JSON names are in camel case, times are milliseconds since 1970, sizes are bytes, and unknown values
+are null. The TypeScript types of the web pages are generated from these.
 """

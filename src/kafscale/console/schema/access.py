@@ -1,9 +1,9 @@
-"""Who may do what, who may log in, and how much each may use."""
+"""ACLs, users and quotas."""
 
-from kafscale.console.schema.base import Asked, View
+from kafscale.console.schema.base import RequestModel, ResponseModel
 
 
-class Acl(View):
+class Acl(ResponseModel):
     principal: str
     host: str
     operation: str
@@ -13,14 +13,14 @@ class Acl(View):
     pattern_type: str
 
 
-class Acls(View):
+class Acls(ResponseModel):
     is_enabled: bool
-    """Whether the brokers ask for permission at all."""
+    """True if brokers enforce ACLs."""
     items: list[Acl]
     problem: str | None
 
 
-class NewAcl(Asked):
+class NewAcl(RequestModel):
     principal: str
     operation: str
     resource_type: str
@@ -30,49 +30,49 @@ class NewAcl(Asked):
     pattern_type: str = "LITERAL"
 
 
-class User(View):
+class User(ResponseModel):
     name: str
     mechanisms: list[str]
 
 
-class Users(View):
+class Users(ResponseModel):
     items: list[User]
     problem: str | None
 
 
-class NewUser(Asked):
+class NewUser(RequestModel):
     name: str
     password: str
     mechanisms: list[str] = []
-    """None named: all that brokers know."""
+    """Empty: all that brokers support."""
 
 
-class NewPassword(Asked):
+class NewPassword(RequestModel):
     password: str
 
 
-class Quota(View):
+class Quota(ResponseModel):
     entity: dict[str, str | None]
-    """Such as `user` or `client-id` to a name; null stands for the default of all others."""
+    """Types such as `user` or `client-id`, each with a name; null is the default entity."""
     values: dict[str, float]
 
 
-class Quotas(View):
+class Quotas(ResponseModel):
     items: list[Quota]
     problem: str | None
 
 
-class SetQuota(Asked):
+class SetQuota(RequestModel):
     entity: dict[str, str | None]
     values: dict[str, float | None]
-    """Null takes one back."""
+    """Null removes a limit."""
 
 
-class AccessWords(View):
-    """What forms offer."""
+class AccessWords(ResponseModel):
+    """The options of forms."""
 
     operations: dict[str, list[str]]
-    """By type of resource."""
+    """By resource type."""
     pattern_types: list[str]
     mechanisms: list[str]
     quota_keys: list[str]

@@ -1,34 +1,34 @@
-"""What all shapes of the contract have in common."""
+"""Base classes of the API's types."""
 
 import msgspec
 
 
-class View(msgspec.Struct, kw_only=True, rename="camel"):
-    """Something that the API gives."""
+class ResponseModel(msgspec.Struct, kw_only=True, rename="camel"):
+    """A response, or a part of one."""
 
 
-class Asked(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Something that the API takes: a misspelt field is an error, not a silent default."""
+class RequestModel(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A request body or query; unknown fields are rejected."""
 
 
-class Point(View):
-    """One value of something that is watched over time."""
+class Point(ResponseModel):
+    """A value at a time."""
 
     at_ms: int
     value: float
 
 
-class Series(View):
-    """A line of a chart."""
+class Series(ResponseModel):
+    """A time series of a chart."""
 
     name: str
     points: list[Point]
 
 
-class Problem(View):
-    """Why something was not done: what every answer that is not a success carries."""
+class Problem(ResponseModel):
+    """The body of every response that is not a success."""
 
     error: str
-    """A word for programs, such as `not-found`."""
+    """An error code for programs, such as `not-found`."""
     message: str
-    """A sentence for people, which says what to do next."""
+    """A sentence for people that says what to do next."""

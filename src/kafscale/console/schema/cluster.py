@@ -2,15 +2,15 @@
 
 from typing import Literal
 
-from kafscale.console.schema.base import Asked, Series, View
+from kafscale.console.schema.base import RequestModel, ResponseModel, Series
 
 HealthState = Literal["healthy", "degraded", "down", "unknown"]
 BrokerState = Literal["ready", "not ready", "draining", "unreachable", "gone"]
-"""A broker that is `gone` was there lately and is not any more, without having been drained."""
+"""A broker that is `gone` was live recently, and left without being drained."""
 
 
-class Reason(View):
-    """One thing that is not as it should be."""
+class Reason(ResponseModel):
+    """One problem."""
 
     severity: Literal["warning", "critical"]
     subject: str
@@ -18,12 +18,12 @@ class Reason(View):
     sentence: str
 
 
-class Health(View):
+class Health(ResponseModel):
     state: HealthState
     reasons: list[Reason]
 
 
-class Broker(View):
+class Broker(ResponseModel):
     id: int
     address: str | None
     control: str | None
@@ -44,8 +44,8 @@ class Broker(View):
     seen_at_ms: int
 
 
-class BrokerPartition(View):
-    """A partition that a broker serves."""
+class BrokerPartition(ResponseModel):
+    """A partition that a broker owns."""
 
     topic: str
     partition: int
@@ -59,15 +59,15 @@ class BrokerPartition(View):
     size_bytes: int
 
 
-class BrokerDetail(View):
+class BrokerDetail(ResponseModel):
     broker: Broker
     partitions: list[BrokerPartition]
-    """At most 1,000 of them, by topic and number."""
+    """At most 1,000, by topic and partition."""
     partition_total: int
     throughput: list[Series]
 
 
-class Totals(View):
+class Totals(ResponseModel):
     topic_count: int
     partition_count: int
     leaderless_count: int
@@ -81,21 +81,21 @@ class Totals(View):
     fetch_requests_per_second: float | None
 
 
-class Store(View):
-    """Where the records are, and how that does."""
+class Store(ResponseModel):
+    """The object store and its health."""
 
     place: str
     """Such as `s3://bucket/namespace`, or a directory."""
     state: str | None
-    """`healthy`, `degraded` or `unavailable`: the worst that a broker sees."""
+    """`healthy`, `degraded` or `unavailable`: the worst that a broker reports."""
     error_rate: float | None
     p99_seconds: dict[str, float]
-    """Of the last minutes, by operation."""
+    """In the last minutes, by operation."""
     operations_per_second: float | None
 
 
-class Metadata(View):
-    """Where the metadata are, and how that does."""
+class Metadata(ResponseModel):
+    """The metadata store and its health."""
 
     kind: Literal["etcd", "embedded"]
     state: Literal["healthy", "degraded", "unavailable", "unknown"]
@@ -105,8 +105,8 @@ class Metadata(View):
     problem: str | None
 
 
-class Cost(View):
-    """What the object store costs a day at list prices, in US dollars, if it goes on like this."""
+class Cost(ResponseModel):
+    """The cost of the object store per day at list prices, in US dollars, at the current rate."""
 
     storage_per_day: float
     requests_per_day: float | None
@@ -116,13 +116,13 @@ class Cost(View):
     """A sentence that says what was measured, and at which prices."""
 
 
-class GroupLag(View):
+class GroupLag(ResponseModel):
     group: str
     topic: str
     lag: int
 
 
-class Overview(View):
+class Overview(ResponseModel):
     cluster_id: str
     controller: int | None
     as_of_ms: int
@@ -132,7 +132,7 @@ class Overview(View):
     throughput: list[Series]
     """`produce` and `fetch`, in bytes per second."""
     lag: list[Series]
-    """`lag`: over all groups, in records."""
+    """`lag`: the sum over all groups, in records."""
     top_lags: list[GroupLag]
     """The largest, at most 10."""
     store: Store
@@ -140,34 +140,34 @@ class Overview(View):
     cost: Cost
 
 
-class Drain(Asked):
+class Drain(RequestModel):
     reason: str = "asked for in the console"
     deadline_seconds: int = 60
 
 
-class PartitionName(View):
+class PartitionName(ResponseModel):
     topic: str
     partition: int
 
 
-class Drained(View):
+class Drained(ResponseModel):
     broker: int
     drained: list[PartitionName]
     pending: list[PartitionName]
 
 
-class Flush(Asked):
-    """What is to become segments: everything of a broker, or of a topic, or some partitions."""
+class Flush(RequestModel):
+    """What to write as segments: a whole topic, or some of its partitions."""
 
     topic: str | None = None
     partitions: list[int] = []
 
 
-class Flushed(View):
+class Flushed(ResponseModel):
     partitions: list[PartitionName]
 
 
-class Move(View):
+class Move(ResponseModel):
     topic: str
     partition: int
     source: int
@@ -175,5 +175,5 @@ class Move(View):
     done: bool
 
 
-class Rebalanced(View):
+class Rebalanced(ResponseModel):
     moves: list[Move]

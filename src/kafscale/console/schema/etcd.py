@@ -1,22 +1,22 @@
-"""The members of etcd, and the snapshots of it."""
+"""Members of etcd, and snapshots."""
 
-from kafscale.console.schema.base import Asked, View
+from kafscale.console.schema.base import RequestModel, ResponseModel
 
 
-class EtcdMember(View):
+class EtcdMember(ResponseModel):
     name: str
     endpoint: str
     role: str | None
     version: str | None
     database_bytes: int | None
     used_bytes: int | None
-    """What of its database is in use; the rest is given back by a defragmentation."""
+    """The used part of the database; defragmentation frees the rest."""
     revision: int | None
     alarms: list[str]
     problem: str | None
 
 
-class Snapshot(View):
+class Snapshot(ResponseModel):
     key: str
     taken_at: str
     age_seconds: int
@@ -27,17 +27,17 @@ class Snapshot(View):
     problem: str | None
 
 
-class EtcdState(View):
+class EtcdState(ResponseModel):
     is_configured: bool
-    """False on the embedded default, which keeps its metadata in a file."""
+    """False for the embedded store, which keeps its metadata in a file."""
     members: list[EtcdMember]
     snapshots: list[Snapshot]
-    """The newest first."""
+    """Newest first."""
     snapshots_at: str | None
     """The bucket and the prefix of the snapshots."""
     problem: str | None
 
 
-class TakeSnapshot(Asked):
+class TakeSnapshot(RequestModel):
     retain: int = 0
-    """Then keep only so many, the newest; 0 keeps all."""
+    """How many snapshots to keep, the newest; 0 keeps all."""

@@ -1,11 +1,11 @@
-"""Consumer groups: who reads, how far they are, and moving them."""
+"""Consumer groups: members, offsets, lag and resets."""
 
 from typing import Literal
 
-from kafscale.console.schema.base import Asked, Series, View
+from kafscale.console.schema.base import RequestModel, ResponseModel, Series
 
 
-class Group(View):
+class Group(ResponseModel):
     group: str
     type: str
     state: str
@@ -13,17 +13,17 @@ class Group(View):
     member_count: int | None
     topics: list[str]
     lag: int | None
-    """Over all partitions that it has committed something of."""
+    """Over all partitions with a committed offset."""
 
 
-class GroupQuery(Asked):
+class GroupQuery(RequestModel):
     search: str = ""
     state: str = ""
     page: int = 1
     size: int = 50
 
 
-class GroupPage(View):
+class GroupPage(ResponseModel):
     as_of_ms: int
     total: int
     page: int
@@ -31,7 +31,7 @@ class GroupPage(View):
     items: list[Group]
 
 
-class Member(View):
+class Member(ResponseModel):
     member_id: str
     instance_id: str | None
     client_id: str
@@ -40,7 +40,7 @@ class Member(View):
     assignment: dict[str, list[int]]
 
 
-class GroupOffset(View):
+class GroupOffset(ResponseModel):
     topic: str
     partition: int
     committed_offset: int | None
@@ -52,7 +52,7 @@ class GroupOffset(View):
     host: str | None
 
 
-class GroupDetail(View):
+class GroupDetail(ResponseModel):
     group: str
     type: str
     state: str
@@ -63,23 +63,23 @@ class GroupDetail(View):
     members: list[Member]
     offsets: list[GroupOffset]
     lag_history: list[Series]
-    """One line a topic, as far back as the console remembers."""
+    """One series per topic, as far back as the console remembers."""
 
 
-class ResetTo(Asked):
+class ResetTo(RequestModel):
     kind: Literal["earliest", "latest", "offset", "shift", "time", "current"]
     number: int = 0
-    """The offset, how many to shift by, or milliseconds since 1970."""
+    """The offset, the shift in records, or milliseconds since 1970."""
 
 
-class Reset(Asked):
+class Reset(RequestModel):
     to: ResetTo
     topics: dict[str, list[int]] | None = None
-    """Topics with some of their partitions, none meaning all; null: all that it committed."""
+    """Topics with their partitions, none meaning all; null: all that the group has committed."""
     execute: bool = False
 
 
-class ResetRow(View):
+class ResetRow(ResponseModel):
     topic: str
     partition: int
     before: int | None
@@ -89,10 +89,10 @@ class ResetRow(View):
     note: str | None
 
 
-class ResetPlan(View):
+class ResetPlan(ResponseModel):
     executed: bool
     rows: list[ResetRow]
 
 
-class DeleteGroup(Asked):
+class DeleteGroup(RequestModel):
     confirm: str

@@ -1,70 +1,70 @@
-"""Records, as people look for them and write them."""
+"""Browsing and producing records."""
 
 from typing import Literal
 
 import msgspec
 
-from kafscale.console.schema.base import Asked, View
+from kafscale.console.schema.base import RequestModel, ResponseModel
 
 Format = Literal["auto", "text", "json", "hex", "base64", "avro", "protobuf"]
 SchemaKind = Literal["avro", "protobuf"]
 
 
-class Schema(Asked):
-    """How bytes are read: a text, or the framing of a schema registry where there is one."""
+class Schema(RequestModel):
+    """The schema of payloads: inline, or from the schema registry."""
 
     kind: SchemaKind
     text: str = ""
-    """An Avro schema in JSON, or a .proto file; empty: ask the registry that the settings name."""
+    """An Avro schema in JSON, or a .proto file; empty: use the schema registry of the settings."""
     message: str = ""
-    """Which message of a .proto file."""
+    """The message of a .proto file."""
 
 
-class Reading(Asked):
-    """How keys, or values, are shown."""
+class Reading(RequestModel):
+    """How keys or values are shown."""
 
     format: Format = "auto"
     schema: Schema | None = None
 
 
-class Start(Asked):
-    """Where to begin: `newest` ends at the end and goes back; all others go on from there."""
+class Start(RequestModel):
+    """Where to begin: `newest` reads backwards from the end; all others read forwards."""
 
     kind: Literal["newest", "earliest", "offset", "time"] = "newest"
     offset: int = 0
     time_ms: int = 0
 
 
-class Filter(Asked):
-    """What is wanted of what is read; all that are given have to hold."""
+class Filter(RequestModel):
+    """Conditions on records; all that are given must hold."""
 
     key: str = ""
     """Exactly this key, as text."""
     text: str = ""
-    """Contained in the key, the value or a header, as shown; case does not matter."""
+    """Contained in the key, the value or a header, as shown; case is ignored."""
     json_path: str = ""
-    """A field of a value that is JSON, such as `customer.address.city`."""
+    """A field of a JSON value, such as `customer.address.city`."""
     json_equals: str = ""
-    """What that field is to be; empty: that it is there."""
+    """The value of that field; empty: the field exists."""
     header: str = ""
     """A header with this name."""
 
 
-class Browse(Asked):
+class Browse(RequestModel):
     partitions: list[int] = []
-    """None named: all."""
+    """Empty: all."""
     start: Start = msgspec.field(default_factory=Start)
     limit: int = 50
-    """How many to show, at most 500."""
+    """How many records to return, at most 500."""
     cursor: dict[str, int] = {}
-    """By partition, where to go on: the `next` of the answer before."""
+    """By partition, where to continue: the `next` of the previous response."""
     filter: Filter = msgspec.field(default_factory=Filter)
     key: Reading = msgspec.field(default_factory=Reading)
     value: Reading = msgspec.field(default_factory=Reading)
 
 
-class Payload(View):
-    """Bytes made readable."""
+class Payload(ResponseModel):
+    """A payload as text."""
 
     format: Literal["text", "json", "hex", "base64", "avro", "protobuf"]
     text: str
@@ -72,15 +72,15 @@ class Payload(View):
     is_truncated: bool
     schema_id: int | None = None
     problem: str | None = None
-    """Why it could not be read as was asked."""
+    """Why it could not be decoded as requested."""
 
 
-class Header(View):
+class Header(ResponseModel):
     key: str
     value: Payload | None
 
 
-class Message(View):
+class Message(ResponseModel):
     partition: int
     offset: int
     timestamp_ms: int
@@ -91,30 +91,30 @@ class Message(View):
     size_bytes: int
 
 
-class Browsed(View):
+class Browsed(ResponseModel):
     messages: list[Message]
     scanned_records: int
     scanned_bytes: int
     is_complete: bool
-    """Whether everything that was asked for has been looked at."""
+    """True if all requested records were scanned."""
     next: dict[str, int]
-    """The cursor to go on with."""
+    """The cursor of the next page."""
     problems: list[str]
 
 
-class NewHeader(Asked):
+class NewHeader(RequestModel):
     key: str
     value: str | None = None
 
 
-class NewPayload(Asked):
+class NewPayload(RequestModel):
     text: str
     format: Literal["text", "json", "hex", "base64", "avro", "protobuf"] = "text"
     schema: Schema | None = None
 
 
-class Produce(Asked):
-    """A record to write; no value is a tombstone."""
+class Produce(RequestModel):
+    """A record to write; without a value it is a tombstone."""
 
     partition: int | None = None
     key: NewPayload | None = None
@@ -123,7 +123,7 @@ class Produce(Asked):
     timestamp_ms: int | None = None
 
 
-class Produced(View):
+class Produced(ResponseModel):
     partition: int
     offset: int
     timestamp_ms: int

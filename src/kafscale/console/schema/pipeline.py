@@ -1,11 +1,11 @@
-"""Jobs of the data pipeline, and what they left behind."""
+"""Pipeline jobs and their results."""
 
 from typing import Literal
 
-from kafscale.console.schema.base import View
+from kafscale.console.schema.base import ResponseModel
 
 
-class Run(View):
+class Run(ResponseModel):
     job: str
     topics: list[str]
     started_at_ms: int
@@ -19,31 +19,31 @@ class Run(View):
     details: dict[str, str | int | float | None]
 
 
-class Job(View):
+class Job(ResponseModel):
     job: str
     last: Run
     success_rate: float
     freshness_ms: int | None
-    """How old the newest record is that it has handled."""
+    """The age of the newest record that the job has processed."""
     runs: list[Run]
-    """The newest first, at most 50."""
+    """Newest first, at most 50."""
 
 
-class TopicCost(View):
+class TopicCost(ResponseModel):
     topic: str
     stored_bytes: int
     record_count: int | None
     cost_per_day: float
 
 
-class CostReport(View):
+class CostReport(ResponseModel):
     made_at_ms: int
     total_per_day: float
     currency: str
     topics: list[TopicCost]
 
 
-class Pipeline(View):
+class Pipeline(ResponseModel):
     jobs: list[Job]
     cost: CostReport | None
     problem: str | None

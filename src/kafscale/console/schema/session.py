@@ -1,20 +1,20 @@
-"""Who is logged in."""
+"""The login session."""
 
-from kafscale.console.schema.base import Asked, View
+from kafscale.console.schema.base import RequestModel, ResponseModel
 
 
-class Session(View):
-    """What a page has to know before anything else."""
+class Session(ResponseModel):
+    """What a page needs to know first."""
 
     is_configured: bool
-    """Whether a user name and a password are set: without both, nobody gets in."""
+    """True if a user name and a password are set; without them, no login is possible."""
     username: str | None
     csrf_token: str | None
-    """Goes along, as the header `X-CSRF-Token`, with every request that changes something."""
+    """Sent as the header `X-CSRF-Token` with every request that changes something."""
     expires_at_ms: int | None
     version: str
 
 
-class Login(Asked):
+class Login(RequestModel):
     username: str
     password: str

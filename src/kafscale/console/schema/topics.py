@@ -1,14 +1,14 @@
-"""Topics, their partitions and what is kept of them."""
+"""Topics, partitions, configs and segments."""
 
 from typing import Literal
 
-from kafscale.console.schema.base import Asked, Series, View
+from kafscale.console.schema.base import RequestModel, ResponseModel, Series
 
 Order = Literal["asc", "desc"]
 TopicSort = Literal["name", "partitions", "records", "size", "produce", "fetch"]
 
 
-class TopicQuery(Asked):
+class TopicQuery(RequestModel):
     search: str = ""
     internal: bool = False
     sort: TopicSort = "name"
@@ -17,7 +17,7 @@ class TopicQuery(Asked):
     size: int = 50
 
 
-class Topic(View):
+class Topic(ResponseModel):
     name: str
     topic_id: str
     internal: bool
@@ -29,7 +29,7 @@ class Topic(View):
     fetch_bytes_per_second: float | None
 
 
-class TopicPage(View):
+class TopicPage(ResponseModel):
     as_of_ms: int
     total: int
     page: int
@@ -37,7 +37,7 @@ class TopicPage(View):
     items: list[Topic]
 
 
-class Partition(View):
+class Partition(ResponseModel):
     partition: int
     leader: int | None
     leader_epoch: int
@@ -45,43 +45,43 @@ class Partition(View):
     moving_to: int | None
     start_offset: int | None
     rolled_offset: int | None
-    """Below it everything is in segments; from there to the high watermark it is in the WAL."""
+    """Records below it are in segments; from here to the high watermark they are in the WAL."""
     high_watermark: int | None
     end_offset: int | None
     record_count: int | None
     size_bytes: int | None
 
 
-class TopicDetail(View):
+class TopicDetail(ResponseModel):
     topic: Topic
     partitions: list[Partition]
     throughput: list[Series]
 
 
-class Config(View):
+class Config(ResponseModel):
     name: str
     value: str | None
     default: str | None
     is_set: bool
-    """Whether it was set for this topic, rather than being the default."""
+    """True if it is set for this topic."""
     read_only: bool
     sensitive: bool
     type: str
     documentation: str | None
 
 
-class Segment(View):
+class Segment(ResponseModel):
     base_offset: int
     last_offset: int | None
-    """Unknown for the last one until its footer was read."""
+    """Null for the newest segment if its footer could not be read."""
     size_bytes: int
     created_at_ms: int
     key: str
     has_index: bool
 
 
-class WalTail(View):
-    """What of a partition is in WAL objects only."""
+class WalTail(ResponseModel):
+    """The part of a partition that is only in WAL objects."""
 
     from_offset: int
     to_offset: int
@@ -90,24 +90,24 @@ class WalTail(View):
     size_bytes: int | None
 
 
-class SegmentPage(View):
+class SegmentPage(ResponseModel):
     partition: int
     total: int
     size_bytes: int
     page: int
     size: int
     items: list[Segment]
-    """The newest first."""
+    """Newest first."""
     wal: WalTail | None
 
 
-class SegmentQuery(Asked):
+class SegmentQuery(RequestModel):
     partition: int = 0
     page: int = 1
     size: int = 50
 
 
-class TopicConsumer(View):
+class TopicConsumer(ResponseModel):
     group: str
     state: str
     member_count: int
@@ -115,21 +115,21 @@ class TopicConsumer(View):
     lag_by_partition: dict[str, int | None]
 
 
-class CreateTopic(Asked):
+class CreateTopic(RequestModel):
     name: str
     partition_count: int | None = None
     configs: dict[str, str] = {}
 
 
-class AlterConfigs(Asked):
+class AlterConfigs(RequestModel):
     set: dict[str, str] = {}
     delete: list[str] = []
 
 
-class Grow(Asked):
+class Grow(RequestModel):
     partition_count: int
 
 
-class DeleteTopic(Asked):
+class DeleteTopic(RequestModel):
     confirm: str
-    """The name of the topic once more, as a person has typed it."""
+    """The name of the topic, entered again."""

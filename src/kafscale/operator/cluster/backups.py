@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.etcd.backups import object_keys as snapshot_keys
-from kafscale.admin.etcd.backups.store import Snapshots
+from kafscale.admin.etcd.backups.store import SnapshotStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotMetrics
@@ -127,10 +127,10 @@ class BackupReconciler:
         self._running[cluster.namespace, cluster.name] = _Running(inputs, scheduler, store)
         return scheduler
 
-    def _snapshots(self, cluster: Cluster, store: ObjectStore) -> Snapshots:
+    def _snapshots(self, cluster: Cluster, store: ObjectStore) -> SnapshotStore:
         prefix = cluster.spec.etcd.snapshots.prefix
         directory = snapshot_keys.directory(prefix, cluster.namespace, cluster.name)
-        return Snapshots(store, directory, self._clock)
+        return SnapshotStore(store, directory, self._clock)
 
     async def _store(self, bucket: S3Bucket) -> ObjectStore:
         store = S3ObjectStore(bucket)

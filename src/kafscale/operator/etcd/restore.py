@@ -26,7 +26,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.etcd.backups.checksum import SnapshotDigest
+from kafscale.admin.etcd.backups.checksum import SnapshotChecksum
 from kafscale.errors import DamagedObjectError, OperatingError
 from kafscale.metadata.cluster.restore_marker import REVISION_BUMP
 
@@ -60,14 +60,14 @@ def has_member(directory: Path) -> bool:
 
 def check_file(path: Path) -> None:
     """Read a snapshot file completely; raise if its checksum does not match."""
-    digest = SnapshotDigest()
+    digest = SnapshotChecksum()
     try:
         with path.open("rb") as file:
             while chunk := file.read(_READ_BYTES):
                 digest.update(chunk)
     except OSError as error:
         raise OperatingError(f"{path} cannot be read: {error.strerror}") from error
-    if not digest.is_whole:
+    if not digest.is_valid:
         raise DamagedObjectError(str(path), "its checksum does not match: the snapshot is damaged")
 
 

@@ -36,7 +36,7 @@ def test_a_wrong_password_is_refused_and_the_right_one_still_taken(open_window, 
     window.expect_status(401)
     page = window.open("/")
     fill(page, USERNAME, "wrong")
-    expect(page.get_by_role("alert")).to_contain_text("The name or the password is wrong.")
+    expect(page.get_by_role("alert")).to_contain_text("Wrong user name or password.")
     expect(password_field(page)).to_have_value("")
     fill(page, USERNAME, PASSWORD)
     expect(window.heading("Overview")).to_be_visible()

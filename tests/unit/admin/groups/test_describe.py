@@ -1,10 +1,11 @@
-"""Groups of either protocol, described in the same words."""
+"""Descriptions of groups of either protocol."""
 
 import asyncio
 
+import msgspec
 import pytest
 
-from kafscale.admin.groups.describe import assigned_to, description
+from kafscale.admin.groups.describe import describe_group, partition_assignments
 from kafscale.client.errors import AnsweredError
 from kafscale.groups.consumer_protocol import Subscription, encode_assignment, encode_subscription
 from kafscale.protocol.error_codes import ErrorCode
@@ -37,7 +38,7 @@ def member(metadata, assignment):
     )
 
 
-def test_a_classic_group_is_described_with_what_its_members_read():
+def test_classic_group_has_members_with_assignments():
     one = member(
         encode_subscription(Subscription(("orders", "users"))),
         encode_assignment({"orders": [2, 0]}),
@@ -48,8 +49,8 @@ def test_a_classic_group_is_described_with_what_its_members_read():
             group_state="Stable", protocol_type="consumer", protocol_name="range", members=[one]
         ),
     )
-    found = asyncio.run(description(coordinator))
-    assert found == {
+    group_description = asyncio.run(describe_group(coordinator))
+    assert msgspec.to_builtins(group_description) == {
         "group": "billing",
         "type": "classic",
         "state": "Stable",
@@ -68,27 +69,25 @@ def test_a_classic_group_is_described_with_what_its_members_read():
         ],
         "coordinator": {"id": 1, "address": "broker:9092"},
     }
-    owners = assigned_to(found["members"])
-    assert owners == dict.fromkeys([("orders", 0), ("orders", 2)], found["members"][0])
+    owners = partition_assignments(group_description.members)
+    assert owners == dict.fromkeys([("orders", 0), ("orders", 2)], group_description.members[0])
 
 
 @pytest.mark.parametrize(
     ("protocol_type", "metadata"), [("connect", b"its own"), ("consumer", b"damaged")]
 )
-def test_members_that_say_what_only_they_understand_are_members_all_the_same(
-    protocol_type, metadata
-):
+def test_members_with_unknown_metadata_are_listed(protocol_type, metadata):
     coordinator = ScriptedCoordinator(
         NO_CONSUMER_GROUP,
         classic(
             group_state="Stable", protocol_type=protocol_type, members=[member(metadata, metadata)]
         ),
     )
-    (one,) = asyncio.run(description(coordinator))["members"]
-    assert (one["memberId"], one["topics"], one["assignment"]) == ("m-1", [], {})
+    (one,) = asyncio.run(describe_group(coordinator)).members
+    assert (one.member_id, one.topics, one.assignment) == ("m-1", [], {})
 
 
-def test_a_group_of_the_new_protocol_is_described():
+def test_consumer_group_is_described():
     assigned = Assignment([TopicPartitions(bytes(16), "orders", [1, 0])])
     one = consumer_group_describe.DescribedMember(
         member_id="m-1",
@@ -101,26 +100,30 @@ def test_a_group_of_the_new_protocol_is_described():
         group_state="Reconciling", group_epoch=5, assignor_name="uniform", members=[one]
     )
     coordinator = ScriptedCoordinator(ConsumerGroupDescribeResponse(groups=[group]))
-    found = asyncio.run(description(coordinator))
-    assert (found["type"], found["state"], found["epoch"]) == ("consumer", "Reconciling", 5)
-    (one,) = found["members"]
-    assert (one["assignment"], one["target"], one["epoch"]) == ({"orders": [0, 1]}, {}, 4)
+    group_description = asyncio.run(describe_group(coordinator))
+    assert (group_description.type, group_description.state, group_description.epoch) == (
+        "consumer",
+        "Reconciling",
+        5,
+    )
+    (one,) = group_description.members
+    assert (one.assignment, one.target, one.epoch) == ({"orders": [0, 1]}, {}, 4)
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         classic(error_code=ErrorCode.GROUP_ID_NOT_FOUND, group_state="Dead"),
         classic(group_state="Dead"),
     ],
     ids=["from v6 on", "before v6"],
 )
-def test_a_group_that_does_not_exist_is_an_error_that_says_what_to_do(answer):
+def test_missing_group_is_an_error_with_a_hint(response):
     with pytest.raises(AnsweredError, match=r"GROUP_ID_NOT_FOUND.*kafscale group list"):
-        asyncio.run(description(ScriptedCoordinator(NO_CONSUMER_GROUP, answer)))
+        asyncio.run(describe_group(ScriptedCoordinator(NO_CONSUMER_GROUP, response)))
 
 
-def test_a_broker_that_knows_only_classic_groups_is_asked_for_those():
+def test_old_brokers_get_only_the_classic_request():
     coordinator = ScriptedCoordinator(classic(group_state="Empty"))
     coordinator.unknown_apis.add(CONSUMER_GROUP_DESCRIBE.name)
-    assert asyncio.run(description(coordinator))["type"] == "classic"
+    assert asyncio.run(describe_group(coordinator)).type == "classic"

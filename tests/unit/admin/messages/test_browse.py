@@ -1,4 +1,4 @@
-"""What is refused before anybody is asked; pages of real topics are in tests/e2e/console."""
+"""Validation and limits of queries; pages of real topics are in tests/e2e/console."""
 
 import asyncio
 from contextlib import ExitStack
@@ -6,8 +6,8 @@ from contextlib import ExitStack
 import pytest
 
 from kafscale.admin.messages import browse as browsing
-from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.query import Filter, Question
+from kafscale.admin.messages.codecs import SchemaCodecs
+from kafscale.admin.messages.query import BrowseQuery, FilterSpec
 from kafscale.client.client import Client
 from kafscale.client.errors import UnreachableError
 from kafscale.errors import InvalidRequestError, OverloadedError
@@ -16,34 +16,34 @@ from kafscale.net.host_port import Address
 NOWHERE = Address("127.0.0.1", 9)
 
 
-async def browse(question):
+async def browse(query):
     async with Client([NOWHERE]) as client:
-        return await browsing.browse(client, "orders", question, Codecs())
+        return await browsing.browse(client, "orders", query, SchemaCodecs())
 
 
 @pytest.mark.parametrize(
-    "question",
+    "query",
     [
-        Question(limit=0),
-        Question(limit=501),
-        Question(offset=-1),
-        Question(time_ms=2**63),
-        Question(cursor={0: -1}),
-        Question(cursor={-1: 0}),
-        Question(filter=Filter(json_equals="x")),
+        BrowseQuery(limit=0),
+        BrowseQuery(limit=501),
+        BrowseQuery(offset=-1),
+        BrowseQuery(time_ms=2**63),
+        BrowseQuery(cursor={0: -1}),
+        BrowseQuery(cursor={-1: 0}),
+        BrowseQuery(filter=FilterSpec(json_equals="x")),
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(question):
+def test_invalid_query_is_rejected(query):
     with pytest.raises(InvalidRequestError):
-        asyncio.run(browse(question))
+        asyncio.run(browse(query))
 
 
-def test_no_more_pages_than_its_bound_are_made_at_a_time_and_failures_count_no_longer():
+def test_concurrent_queries_are_limited_and_failures_release_their_slot():
     for _ in range(browsing.BROWSES_MAX + 1):
         with pytest.raises(UnreachableError):
-            asyncio.run(browse(Question()))
+            asyncio.run(browse(BrowseQuery()))
     with ExitStack() as stack:
         for _ in range(browsing.BROWSES_MAX):
-            stack.enter_context(browsing._turns)
+            stack.enter_context(browsing._slots)
         with pytest.raises(OverloadedError, match="try again"):
-            asyncio.run(browse(Question()))
+            asyncio.run(browse(BrowseQuery()))

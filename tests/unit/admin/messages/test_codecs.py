@@ -1,13 +1,13 @@
-"""Schemas of a real HTTP registry, as a question uses them."""
+"""Schemas of a registry that is served over HTTP."""
 
 import json
 
 import pytest
 
-from kafscale.admin.messages.codecs import UNKNOWN_IDS_MAX, Codecs, RegistryCodecs
-from kafscale.admin.messages.input_parser import Typed, bytes_of
-from kafscale.admin.messages.query import Reading, SchemaText
-from kafscale.admin.messages.renderer import Lens
+from kafscale.admin.messages.codecs import UNKNOWN_IDS_MAX, RegistryCodecs, SchemaCodecs
+from kafscale.admin.messages.input_parser import PayloadInput, encode_input
+from kafscale.admin.messages.query import DisplayFormat, SchemaText
+from kafscale.admin.messages.renderer import PayloadRenderer
 from kafscale.errors import InvalidRequestError
 from kafscale.serde.registry import wire_format
 from kafscale.serde.registry.client import Registry, RegistryAccess
@@ -29,20 +29,20 @@ def server():
 
 
 @pytest.fixture
-def known(server):
+def registry(server):
     return RegistryCodecs(Registry(RegistryAccess(url=server.url), sleep=[].append, attempts_max=2))
 
 
-def show(codecs, payload, form="auto"):
-    return Lens(Reading(format=form), codecs).show(payload)
+def render(codecs, payload, format_name="auto"):
+    return PayloadRenderer(DisplayFormat(format=format_name), codecs).render(payload)
 
 
-def test_a_payload_is_shown_by_the_schema_that_it_names(known):
-    codecs = Codecs(known)
-    assert json.loads(show(codecs, wire_format.join(1, b"\x0e")).text) == {"x": 7}
+def test_payload_is_decoded_by_the_schema_in_its_frame(registry):
+    codecs = SchemaCodecs(registry)
+    assert json.loads(render(codecs, wire_format.join(1, b"\x0e")).text) == {"x": 7}
     second = wire_format.join(2, wire_format.join_indexes((1,), b"\x08\x05"))
-    assert json.loads(show(codecs, second).text) == {"b": 5}
-    assert show(codecs, wire_format.join(3, b'{"plain":1}')).format == "json"
+    assert json.loads(render(codecs, second).text) == {"b": 5}
+    assert render(codecs, wire_format.join(3, b'{"plain":1}')).format == "json"
 
 
 @pytest.mark.parametrize(
@@ -50,53 +50,53 @@ def test_a_payload_is_shown_by_the_schema_that_it_names(known):
     [
         (wire_format.join(1, b"\x0e\x0e"), "1 bytes are left"),
         (wire_format.join(2, b"\x02\x08"), "no message at"),
-        (wire_format.join(3, b"{"), "no JSON"),
+        (wire_format.join(3, b"{"), "not valid JSON"),
         (wire_format.join(4, b"x"), "schema 4: the schema is not one of Avro"),
-        (wire_format.join(5, b"x"), "CAPNPROTO, which nobody here reads"),
+        (wire_format.join(5, b"x"), "unsupported schema type CAPNPROTO"),
         (wire_format.join(99, b"x"), None),
         (b"\0\0\0\0\1", None),
     ],
 )
-def test_what_cannot_be_read_is_told_but_not_what_only_looks_like_a_name(known, payload, problem):
-    shown = show(Codecs(known), payload)
+def test_undecodable_payload_has_a_problem_unless_the_schema_is_unknown(registry, payload, problem):
+    shown = render(SchemaCodecs(registry), payload)
     assert shown.format == "hex"
     assert (shown.problem is None) if problem is None else (problem in shown.problem)
 
 
-def test_a_schema_is_asked_for_once_by_all_questions_and_an_unknown_one_once_by_each(known, server):
+def test_schema_is_fetched_once_and_an_unknown_one_once_per_query(registry, server):
     for _ in range(3):
-        codecs = Codecs(known)
+        codecs = SchemaCodecs(registry)
         for _ in range(3):
-            show(codecs, wire_format.join(1, b"\x0e"))
-            show(codecs, wire_format.join(99, b"\x0e"))
+            render(codecs, wire_format.join(1, b"\x0e"))
+            render(codecs, wire_format.join(99, b"\x0e"))
     assert server.asked == ["/schemas/ids/1", *["/schemas/ids/99"] * 3]
 
 
-def test_bytes_that_look_like_many_names_are_not_all_asked_for(known, server):
-    codecs = Codecs(known)
+def test_unknown_schema_ids_are_limited(registry, server):
+    codecs = SchemaCodecs(registry)
     for number in range(100, 200):
-        show(codecs, wire_format.join(number, b"x"))
+        render(codecs, wire_format.join(number, b"x"))
     assert len(server.asked) == UNKNOWN_IDS_MAX
-    assert "too many" in show(codecs, wire_format.join(1, b"\x0e"), "avro").problem
-    assert show(codecs.apart(), wire_format.join(1, b"\x0e"), "avro").problem is None
+    assert "too many" in render(codecs, wire_format.join(1, b"\x0e"), "avro").problem
+    assert render(codecs.for_other_payloads(), wire_format.join(1, b"\x0e"), "avro").problem is None
 
 
-def test_a_registry_that_refuses_us_is_told(known, server):
+def test_registry_failure_is_reported(registry, server):
     server.failures = [401]
-    assert "answers 401" in show(Codecs(known), wire_format.join(1, b"\x0e")).problem
+    assert "answers 401" in render(SchemaCodecs(registry), wire_format.join(1, b"\x0e")).problem
 
 
-def test_a_value_is_written_in_the_newest_schema_of_its_subject(known):
-    codecs = Codecs(known)
-    point = Typed(text='{"x": 7}', format="avro")
-    assert bytes_of(point, codecs, "t-value") == wire_format.join(1, b"\x0e")
+def test_value_is_encoded_with_the_latest_schema_of_its_subject(registry):
+    codecs = SchemaCodecs(registry)
+    point = PayloadInput(text='{"x": 7}', format="avro")
+    assert encode_input(point, codecs, "t-value") == wire_format.join(1, b"\x0e")
     second = SchemaText(kind="protobuf", message="B")
-    order = Typed(text='{"b": 5}', format="protobuf", schema=second)
+    order = PayloadInput(text='{"b": 5}', format="protobuf", schema=second)
     expected = wire_format.join(2, wire_format.join_indexes((1,), b"\x08\x05"))
-    assert bytes_of(order, codecs, "t-key") == expected
-    with pytest.raises(InvalidRequestError, match="is of protobuf, not avro"):
-        bytes_of(point, codecs, "t-key")
+    assert encode_input(order, codecs, "t-key") == expected
+    with pytest.raises(InvalidRequestError, match="type protobuf, not avro"):
+        encode_input(point, codecs, "t-key")
     with pytest.raises(InvalidRequestError, match="no field y"):
-        bytes_of(Typed(text='{"y": 7}', format="avro"), codecs, "t-value")
-    with pytest.raises(InvalidRequestError, match="no subject none-value: give the schema"):
-        bytes_of(point, codecs, "none-value")
+        encode_input(PayloadInput(text='{"y": 7}', format="avro"), codecs, "t-value")
+    with pytest.raises(InvalidRequestError, match="no subject none-value; give a schema"):
+        encode_input(point, codecs, "none-value")

@@ -1,4 +1,4 @@
-"""The ways through a partition, over a log in memory: every record once, whatever the batches."""
+"""Cursors over a log in memory: every record once, whatever the batches are."""
 
 import asyncio
 from bisect import bisect_right
@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.cursor import Backward, Forward, Share
-from kafscale.admin.messages.filter import Sieve
-from kafscale.admin.messages.query import Filter, Reading
-from kafscale.admin.messages.renderer import Lens
-from kafscale.admin.messages.scan import scan
+from kafscale.admin.messages.codecs import SchemaCodecs
+from kafscale.admin.messages.cursor import BackwardCursor, FetchBudget, ForwardCursor
+from kafscale.admin.messages.filter import RecordFilter
+from kafscale.admin.messages.query import DisplayFormat, FilterSpec
+from kafscale.admin.messages.renderer import PayloadRenderer
+from kafscale.admin.messages.scan import scan as scan_batches
 from kafscale.records import BatchView, Record, build
 
 
 class Log:
-    """What a partition answers: whole batches from the one on that holds an offset."""
+    """A partition that returns whole batches, from the one with the offset on."""
 
     def __init__(self, batches):
         self._batches = [BatchView(build(records)) for records in batches]
@@ -25,61 +25,61 @@ class Log:
         self.fetched_bytes = 0
 
     async def fetch(self, offset, *, bytes_max):
-        found, size_bytes = [], 0
+        fetched, size_bytes = [], 0
         for batch in self._batches[bisect_right(self._ends, offset) :]:
-            if found and size_bytes + len(batch) > bytes_max:
+            if fetched and size_bytes + len(batch) > bytes_max:
                 break
-            found.append(batch)
+            fetched.append(batch)
             size_bytes += len(batch)
         self.fetched_bytes += size_bytes
-        return found
+        return fetched
 
 
-def plain():
-    lens = Lens(Reading(), Codecs())
-    return Sieve(Filter(), lens, lens)
+def match_all():
+    renderer = PayloadRenderer(DisplayFormat(), SchemaCodecs())
+    return RecordFilter(FilterSpec(), renderer, renderer)
 
 
-SIEVE = plain()
+MATCH_ALL = match_all()
 
 
-async def look(batches, stretch):
-    return scan(batches, SIEVE, stretch)
+async def scan(batches, scan_range):
+    return scan_batches(batches, MATCH_ALL, scan_range)
 
 
-def strand(kind, log, offset, bounds, keep):
+def cursor_at(kind, log, offset, bounds, limit):
     start, end = bounds
-    if kind is Forward:
-        return Forward(0, log, offset, end=end, keep=keep, look=look, share=Share())
-    return Backward(0, log, offset, start=start, keep=keep, look=look, share=Share())
+    if kind is ForwardCursor:
+        return ForwardCursor(0, log, offset, end=end, limit=limit, scan=scan, budget=FetchBudget())
+    return BackwardCursor(0, log, offset, start=start, limit=limit, scan=scan, budget=FetchBudget())
 
 
-async def read(kind, log, bounds, keep, page):
-    """Pages of some records each, a new strand for every one, as requests are."""
-    cursor = bounds[0] if kind is Forward else bounds[1]
+async def read(kind, log, bounds, limit, page):
+    """Pages of some records each, with a new cursor for each page, as in requests."""
+    offset = bounds[0] if kind is ForwardCursor else bounds[1]
     seen = []
     for _ in range(10_000):
-        way = strand(kind, log, cursor, bounds, keep)
+        cursor = cursor_at(kind, log, offset, bounds, limit)
         for _ in range(page):
-            while not way.found and not way.is_at_end:
-                await way.step()
-            if way.found:
-                seen.append(way.found.popleft().record.offset)
-        cursor = way.cursor
-        if way.is_at_end and not way.found:
+            while not cursor.matches and not cursor.is_at_end:
+                await cursor.step()
+            if cursor.matches:
+                seen.append(cursor.matches.popleft().record.offset)
+        offset = cursor.resume_offset
+        if cursor.is_at_end and not cursor.matches:
             return seen
-    pytest.fail("it never ends")
+    pytest.fail("the cursor never ends")
 
 
 @given(
     sizes=st.lists(st.tuples(st.integers(1, 60), st.integers(0, 5)), max_size=12),
     cut=st.tuples(st.integers(0, 20), st.integers(0, 20)),
-    keep=st.integers(1, 40),
+    limit=st.integers(1, 40),
     page=st.integers(1, 50),
-    kind=st.sampled_from([Forward, Backward]),
+    kind=st.sampled_from([ForwardCursor, BackwardCursor]),
 )
-def test_pages_show_every_record_once_in_order(sizes, cut, keep, page, kind):
-    """Batches of many sizes with holes between them; the log begins and ends within batches."""
+def test_pages_show_every_record_once_in_order(sizes, cut, limit, page, kind):
+    """Batches of many sizes with gaps; the log starts and ends within batches."""
     batches, offset = [], 0
     for count, hole in sizes:
         batches.append([Record(n, n, None, b"v") for n in range(offset, offset + count)])
@@ -87,37 +87,37 @@ def test_pages_show_every_record_once_in_order(sizes, cut, keep, page, kind):
     start = min(cut[0], offset)
     end = max(start, offset - cut[1])
     there = [each.offset for batch in batches for each in batch if start <= each.offset < end]
-    if kind is Backward:
+    if kind is BackwardCursor:
         there.reverse()
-    seen = asyncio.run(read(kind, Log(batches), (start, end), keep, page))
+    seen = asyncio.run(read(kind, Log(batches), (start, end), limit, page))
     assert seen == there
 
 
-def test_the_way_back_looks_at_little_where_little_is_wanted():
+def test_backward_cursor_fetches_little_for_few_records():
     batches = [[Record(n, n, None, bytes(1000))] for n in range(2_000)]
     log = Log(batches)
-    way = strand(Backward, log, 2_000, (0, 2_000), 50)
-    asyncio.run(way.step())
-    assert [match.record.offset for match in way.found] == list(range(1_999, 1_967, -1))
+    cursor = cursor_at(BackwardCursor, log, 2_000, (0, 2_000), 50)
+    asyncio.run(cursor.step())
+    assert [match.record.offset for match in cursor.matches] == list(range(1_999, 1_967, -1))
     assert log.fetched_bytes < 64 * 1024
 
 
-def test_the_way_back_goes_on_where_records_become_large():
-    """A window that was right for small records would be gigabytes of large ones."""
+def test_backward_cursor_handles_records_that_become_large():
+    """A window that fits small records would be gigabytes of large ones."""
     large = [[Record(n, n, None, bytes(1 << 20))] for n in range(60)]
     small = [[Record(n, n, None, b"v")] for n in range(60, 3000)]
     log = Log([*large, *small])
-    seen = asyncio.run(read(Backward, log, (0, 3000), 5000, 5000))
+    seen = asyncio.run(read(BackwardCursor, log, (0, 3000), 5000, 5000))
     assert seen == list(range(2999, -1, -1))
     assert log.fetched_bytes < 200 << 20
 
 
-@pytest.mark.parametrize("kind", [Forward, Backward])
-def test_a_log_that_begins_later_now_is_read_from_there(kind):
+@pytest.mark.parametrize("kind", [ForwardCursor, BackwardCursor])
+def test_cursor_continues_at_an_advanced_log_start(kind):
     log = Log([[Record(n, n, None, b"v") for n in range(5)]])
-    way = strand(kind, log, 0 if kind is Forward else 5, (0, 5), 10)
-    way.move_start(3)
-    asyncio.run(way.step())
-    assert sorted(match.record.offset for match in way.found) == [3, 4]
-    way.move_start(9)
-    assert way.is_at_end
+    cursor = cursor_at(kind, log, 0 if kind is ForwardCursor else 5, (0, 5), 10)
+    cursor.advance_start(3)
+    asyncio.run(cursor.step())
+    assert sorted(match.record.offset for match in cursor.matches) == [3, 4]
+    cursor.advance_start(9)
+    assert cursor.is_at_end

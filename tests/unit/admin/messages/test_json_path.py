@@ -1,4 +1,4 @@
-"""Fields of JSON, found by their paths."""
+"""JSON paths."""
 
 import pytest
 
@@ -9,7 +9,7 @@ VALUE = {"a": {"b.c": [10, {"d": None}]}, "": 1, "0": "zero", "x[1]": 2}
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "expected"),
     [
         ("a", VALUE["a"]),
         ("$.a", VALUE["a"]),
@@ -23,12 +23,12 @@ VALUE = {"a": {"b.c": [10, {"d": None}]}, "": 1, "0": "zero", "x[1]": 2}
         ("a.b.c.d", json_path.MISSING),
     ],
 )
-def test_a_path_leads_to_a_field_or_nowhere(path, found):
-    assert json_path.find(VALUE, json_path.parse(path)) == found
+def test_path_finds_a_field_or_nothing(path, expected):
+    assert json_path.find(VALUE, json_path.parse(path)) == expected
 
 
 @pytest.mark.parametrize("path", ["$", "a..b", "a]", "a[", "a[b]", "[]", " "])
-def test_what_is_no_path_is_refused(path):
+def test_invalid_path_is_rejected(path):
     with pytest.raises(InvalidRequestError, match="path"):
         json_path.parse(path)
 
@@ -51,5 +51,5 @@ def test_what_is_no_path_is_refused(path):
         (12, "[" * 100_000, False),
     ],
 )
-def test_a_field_equals_what_was_typed(value, text, equal):
+def test_field_equals_a_text(value, text, equal):
     assert json_path.equals(value, text) is equal

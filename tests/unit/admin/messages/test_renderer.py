@@ -1,4 +1,4 @@
-"""Bytes made readable, and what was typed made bytes."""
+"""Rendering payloads, and encoding entered ones."""
 
 import json
 
@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.input_parser import Typed, bytes_of
-from kafscale.admin.messages.query import Reading, SchemaText
-from kafscale.admin.messages.renderer import Lens
+from kafscale.admin.messages.codecs import SchemaCodecs
+from kafscale.admin.messages.input_parser import PayloadInput, encode_input
+from kafscale.admin.messages.query import DisplayFormat, SchemaText
+from kafscale.admin.messages.renderer import PayloadRenderer
 from kafscale.errors import InvalidRequestError
 
 POINT = SchemaText(
@@ -17,12 +17,14 @@ POINT = SchemaText(
 )
 
 
-def show(payload, form="auto", schema=None, characters_max=100):
-    return Lens(Reading(format=form, schema=schema), Codecs(), characters_max).show(payload)
+def render(payload, format_name="auto", schema=None, characters_max=100):
+    return PayloadRenderer(
+        DisplayFormat(format=format_name, schema=schema), SchemaCodecs(), characters_max
+    ).render(payload)
 
 
 @pytest.mark.parametrize(
-    ("payload", "form", "text"),
+    ("payload", "format_name", "text"),
     [
         (b"", "text", ""),
         (b"plain", "text", "plain"),
@@ -39,66 +41,74 @@ def show(payload, form="auto", schema=None, characters_max=100):
         (b"\xff", "hex", "ff"),
     ],
 )
-def test_bytes_are_taken_for_what_they_seem_to_be(payload, form, text):
-    shown = show(payload)
-    assert (shown.format, shown.text) == (form, text)
+def test_auto_detects_the_format(payload, format_name, text):
+    shown = render(payload)
+    assert (shown.format, shown.text) == (format_name, text)
     assert (shown.size_bytes, shown.is_truncated, shown.problem) == (len(payload), False, None)
 
 
 @given(st.binary(max_size=300), st.sampled_from(["auto", "text", "json", "hex", "base64"]))
-def test_every_payload_is_shown_within_its_bound(payload, form):
-    shown = show(payload, form)
+def test_every_payload_is_rendered_within_its_limit(payload, format_name):
+    shown = render(payload, format_name)
     assert len(shown.text) <= 100
     assert shown.size_bytes == len(payload)
-    if form in {"hex", "base64"}:
-        assert shown.is_truncated == (len(payload) > (50 if form == "hex" else 75))
+    if format_name in {"hex", "base64"}:
+        assert shown.is_truncated == (len(payload) > (50 if format_name == "hex" else 75))
 
 
 @given(st.binary(max_size=30), st.sampled_from(["hex", "base64"]))
-def test_what_is_shown_can_be_typed_again(payload, form):
-    shown = show(payload, form)
-    assert bytes_of(Typed(text=shown.text, format=form), Codecs(), "s") == payload
+def test_rendered_text_can_be_entered_again(payload, format_name):
+    shown = render(payload, format_name)
+    assert (
+        encode_input(PayloadInput(text=shown.text, format=format_name), SchemaCodecs(), "s")
+        == payload
+    )
 
 
 @given(st.text(max_size=150))
-def test_text_is_cut_between_characters(text):
+def test_text_is_truncated_between_characters(text):
     try:
         payload = text.encode()
     except UnicodeEncodeError:
         return
-    shown = show(payload, "text")
+    shown = render(payload, "text")
     assert shown.text == text[:100]
     assert shown.is_truncated == (len(text) > 100)
 
 
-def test_a_document_with_a_hundred_thousand_levels_is_text():
+def test_deeply_nested_json_is_text():
     deep = b"[" * 100_000 + b"]" * 100_000
-    assert show(deep).format == "text"
+    assert render(deep).format == "text"
 
 
-def test_a_large_document_is_shown_as_it_came():
+def test_large_json_is_not_indented():
     """Indented, it would be gigabytes."""
     payload = b"[" * 300 + b"0," * 300_000 + b"0" + b"]" * 300
-    shown = show(payload, characters_max=1000)
+    shown = render(payload, characters_max=1000)
     assert (shown.format, shown.text, shown.is_truncated) == ("json", payload[:1000].decode(), True)
 
 
-def test_a_value_is_read_with_a_schema_or_else_told_why_not():
-    shown = show(b"\x0e", "avro", POINT)
+def test_value_is_decoded_with_a_schema_or_has_a_problem():
+    shown = render(b"\x0e", "avro", POINT)
     assert (shown.format, json.loads(shown.text), shown.problem) == ("avro", {"x": 7}, None)
-    framed = show(b"\0\0\0\0\x05\x0e", "avro", POINT)
+    framed = render(b"\0\0\0\0\x05\x0e", "avro", POINT)
     assert (json.loads(framed.text), framed.schema_id) == ({"x": 7}, 5)
-    bad = show(b"\x0e\x0e", "avro", POINT)
+    bad = render(b"\x0e\x0e", "avro", POINT)
     assert (bad.format, bad.text, bad.problem) == (
         "hex",
         "0e0e",
         "1 bytes are left when the schema is read",
     )
-    assert bytes_of(Typed(text='{"x": 7}', format="avro", schema=POINT), Codecs(), "s") == b"\x0e"
+    assert (
+        encode_input(
+            PayloadInput(text='{"x": 7}', format="avro", schema=POINT), SchemaCodecs(), "s"
+        )
+        == b"\x0e"
+    )
 
 
-def test_more_bytes_than_a_schema_is_tried_on_are_shown_as_they_are():
-    shown = show(b"\x02" * (5 << 20), "avro", POINT)
+def test_too_large_payload_is_not_decoded():
+    shown = render(b"\x02" * (5 << 20), "avro", POINT)
     assert shown.format == "hex"
     assert "too many" in shown.problem
 
@@ -112,15 +122,18 @@ def test_more_bytes_than_a_schema_is_tried_on_are_shown_as_they_are():
         (None, "KAFSCALE_SCHEMA_REGISTRY_URL"),
     ],
 )
-def test_a_schema_that_is_none_is_refused_before_anything_is_read(schema, reason):
+def test_invalid_schema_is_rejected_first(schema, reason):
     with pytest.raises(InvalidRequestError, match=reason):
-        Lens(Reading(format="avro", schema=schema), Codecs()).prepare()
+        PayloadRenderer(DisplayFormat(format="avro", schema=schema), SchemaCodecs()).prepare()
 
 
 @pytest.mark.parametrize(
-    ("form", "text"), [("json", "{"), ("hex", "0"), ("base64", "a"), ("avro", "{"), ("avro", "{}")]
+    ("format_name", "text"),
+    [("json", "{"), ("hex", "0"), ("base64", "a"), ("avro", "{"), ("avro", "{}")],
 )
-def test_what_is_typed_wrongly_is_refused(form, text):
-    schema = POINT if form == "avro" else None
+def test_invalid_input_is_rejected(format_name, text):
+    schema = POINT if format_name == "avro" else None
     with pytest.raises(InvalidRequestError):
-        bytes_of(Typed(text=text, format=form, schema=schema), Codecs(), "s")
+        encode_input(
+            PayloadInput(text=text, format=format_name, schema=schema), SchemaCodecs(), "s"
+        )

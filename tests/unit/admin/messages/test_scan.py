@@ -1,4 +1,4 @@
-"""Batches looked through: nothing that is wanted is missed, and nothing costs too much."""
+"""Scans miss no match, and their cost is bounded."""
 
 import json
 
@@ -7,19 +7,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.filter import Sieve
-from kafscale.admin.messages.query import Filter, Reading
-from kafscale.admin.messages.renderer import Lens
-from kafscale.admin.messages.scan import BATCH_RECORDS_MAX, Stretch, scan
+from kafscale.admin.messages.codecs import SchemaCodecs
+from kafscale.admin.messages.filter import RecordFilter
+from kafscale.admin.messages.query import DisplayFormat, FilterSpec
+from kafscale.admin.messages.renderer import PayloadRenderer
+from kafscale.admin.messages.scan import BATCH_RECORDS_MAX, ScanRange, scan
 from kafscale.records import BatchView, Codec, ControlType, Header, Record, build, build_end_marker
 from kafscale.records.batch import COUNT_POSITION, LAST_OFFSET_DELTA_POSITION
 
 
-def sieve(keys="auto", values="auto", /, **wanted):
-    codecs = Codecs()
-    return Sieve(
-        Filter(**wanted), Lens(Reading(format=keys), codecs), Lens(Reading(format=values), codecs)
+def record_filter(keys="auto", values="auto", /, **conditions):
+    codecs = SchemaCodecs()
+    return RecordFilter(
+        FilterSpec(**conditions),
+        PayloadRenderer(DisplayFormat(format=keys), codecs),
+        PayloadRenderer(DisplayFormat(format=values), codecs),
     )
 
 
@@ -31,12 +33,12 @@ def record(offset, value=b"v", key=None, headers=()):
     return Record(offset, 1000 + offset, key, value, tuple(headers))
 
 
-def offsets(scanned):
-    return [match.record.offset for match in scanned.matches]
+def offsets(result):
+    return [match.record.offset for match in result.matches]
 
 
-def whole(keep=100, newest=False):
-    return Stretch(0, 0, 10**9, keep, newest)
+def full_range(limit=100, newest=False):
+    return ScanRange(0, 0, 10**9, limit, newest)
 
 
 WORDS = st.sampled_from(["a", "A", "ab", "é", "É", "x.y", "\\u0061", "1", '"', "K"])
@@ -75,18 +77,18 @@ FILTERS = st.fixed_dictionaries(
 )
 @example([(None, b'{"l":1e1}', [])], {"json_path": "l", "json_equals": "10"}, "auto", Codec.NONE)
 @given(RECORDS, FILTERS, st.sampled_from(["auto", "text", "hex", "json"]), st.sampled_from(Codec))
-def test_a_batch_that_is_left_out_holds_nothing_that_is_wanted(records, wanted, form, codec):
-    made = [
+def test_skipped_batch_has_no_match(records, conditions, format_name, codec):
+    matched = [
         record(offset, value, key, [Header(name, content) for name, content in headers])
         for offset, (key, value, headers) in enumerate(records)
     ]
-    wanting = sieve(form, form, **wanted)
-    kept = [each.offset for each in made if wanting.keeps(each)]
-    assert offsets(scan([batch(*made, codec=codec)], wanting, whole())) == kept
+    filtering = record_filter(format_name, format_name, **conditions)
+    is_match = [each.offset for each in matched if filtering.matches(each)]
+    assert offsets(scan([batch(*matched, codec=codec)], filtering, full_range())) == is_match
 
 
 @pytest.mark.parametrize(
-    ("wanted", "kept"),
+    ("conditions", "is_match"),
     [
         ({"key": "Key"}, True),
         ({"key": "key"}, False),
@@ -104,63 +106,69 @@ def test_a_batch_that_is_left_out_holds_nothing_that_is_wanted(records, wanted, 
         ({"json_path": "drink", "key": "other"}, False),
     ],
 )
-def test_all_that_is_wanted_has_to_hold(wanted, kept):
+def test_all_conditions_must_hold(conditions, is_match):
     value = '{"drink": "café"}'.encode()
-    made = record(0, value, b"Key", [Header("name", b"held")])
-    assert sieve(**wanted).keeps(made) is kept
+    matched = record(0, value, b"Key", [Header("name", b"held")])
+    assert record_filter(**conditions).matches(matched) is is_match
 
 
-def test_text_is_looked_for_in_what_is_shown_too():
-    assert sieve("auto", "hex", text="7630").keeps(record(0, b"v0"))
-    assert not sieve(text="7630").keeps(record(0, b"v0"))
-    assert sieve("hex", text="6b").keeps(record(0, None, b"k"))
-    assert sieve("hex", key="6b").keeps(record(0, None, b"k"))
+def test_text_is_searched_in_rendered_payloads():
+    assert record_filter("auto", "hex", text="7630").matches(record(0, b"v0"))
+    assert not record_filter(text="7630").matches(record(0, b"v0"))
+    assert record_filter("hex", text="6b").matches(record(0, None, b"k"))
+    assert record_filter("hex", key="6b").matches(record(0, None, b"k"))
 
 
-def test_the_first_or_the_last_are_kept_and_more_is_said():
+def test_first_or_last_matches_are_kept():
     batches = [batch(*(record(n) for n in range(base, base + 5))) for base in (0, 5, 10)]
-    first = scan(batches, sieve(), Stretch(0, 2, 14, 3, newest=False))
-    assert (offsets(first), first.is_cut) == ([2, 3, 4], True)
-    last = scan(batches, sieve(), Stretch(0, 2, 14, 3, newest=True))
-    assert (offsets(last), last.is_cut) == ([11, 12, 13], True)
-    every = scan(batches, sieve(), Stretch(0, 2, 14, 12, newest=True))
-    assert (offsets(every), every.is_cut) == (list(range(2, 14)), False)
+    first = scan(batches, record_filter(), ScanRange(0, 2, 14, 3, newest=False))
+    assert (offsets(first), first.is_truncated) == ([2, 3, 4], True)
+    last = scan(batches, record_filter(), ScanRange(0, 2, 14, 3, newest=True))
+    assert (offsets(last), last.is_truncated) == ([11, 12, 13], True)
+    every = scan(batches, record_filter(), ScanRange(0, 2, 14, 12, newest=True))
+    assert (offsets(every), every.is_truncated) == (list(range(2, 14)), False)
 
 
-def test_control_batches_are_passed_over():
+def test_control_batches_are_skipped():
     marker = build_end_marker(
         ControlType.COMMIT, offset=1, timestamp_ms=1, producer_id=1, producer_epoch=0
     )
-    found = scan([batch(record(0)), BatchView(marker), batch(record(2))], sieve(), whole())
-    assert offsets(found) == [0, 2]
-    assert found.problems == []
+    result = scan(
+        [batch(record(0)), BatchView(marker), batch(record(2))], record_filter(), full_range()
+    )
+    assert offsets(result) == [0, 2]
+    assert result.problems == []
 
 
-def test_a_batch_that_cannot_be_read_costs_no_other():
+def test_damaged_batch_does_not_affect_others():
     broken = bytearray(build([record(1)], codec=Codec.ZSTD))
     broken[-4:] = b"\xff\xff\xff\xff"
-    found = scan([batch(record(0)), BatchView(broken), batch(record(2))], sieve(), whole())
-    assert offsets(found) == [0, 2]
-    assert len(found.problems) == 1
-    assert "partition 0, offsets 1 to 1 cannot be read" in found.problems[0]
+    result = scan(
+        [batch(record(0)), BatchView(broken), batch(record(2))], record_filter(), full_range()
+    )
+    assert offsets(result) == [0, 2]
+    assert len(result.problems) == 1
+    assert "partition 0, offsets 1 to 1 cannot be read" in result.problems[0]
 
 
 @pytest.mark.timeout(10)
-@pytest.mark.parametrize("wanted", [{}, {"text": "needle"}])
-def test_a_bomb_is_told_of_and_not_lit(wanted):
+@pytest.mark.parametrize("conditions", [{}, {"text": "needle"}])
+def test_decompression_bomb_is_reported_and_skipped(conditions):
     bomb = bytearray(build([record(1)], codec=Codec.ZSTD)[:61])
     bomb += bytes(cramjam.zstd.compress(bytes(100 << 20)))
     bomb[8:12] = (len(bomb) - 12).to_bytes(4, "big")
-    found = scan([BatchView(bomb), batch(record(2, b"needle"))], sieve(**wanted), whole())
-    assert offsets(found) == [2]
-    assert "more than" in found.problems[0]
+    result = scan(
+        [BatchView(bomb), batch(record(2, b"needle"))], record_filter(**conditions), full_range()
+    )
+    assert offsets(result) == [2]
+    assert "more than" in result.problems[0]
 
 
-def test_a_batch_of_more_records_than_may_be_looked_at_is_told_of():
+def test_batch_with_too_many_records_is_reported():
     claim = bytearray(build([record(0)]))
     count = BATCH_RECORDS_MAX + 1
     claim[COUNT_POSITION : COUNT_POSITION + 4] = count.to_bytes(4, "big")
     claim[LAST_OFFSET_DELTA_POSITION : LAST_OFFSET_DELTA_POSITION + 4] = count.to_bytes(4, "big")
-    found = scan([BatchView(claim)], sieve(), whole())
-    assert offsets(found) == []
-    assert "too many to look at" in found.problems[0]
+    result = scan([BatchView(claim)], record_filter(), full_range())
+    assert offsets(result) == []
+    assert "too many to scan" in result.problems[0]

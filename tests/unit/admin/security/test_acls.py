@@ -1,5 +1,6 @@
-"""Rules, as the handlers of a broker keep them."""
+"""ACLs, against the handlers of a broker."""
 
+import msgspec
 import pytest
 
 from kafscale.admin.security import acls as acl_admin
@@ -12,41 +13,41 @@ from unit.cli.served_client import GUARDED, OPEN, on_broker
 ALICE = parties(Permission.ALLOW, ["User:alice"])
 
 
-def test_rules_are_added_found_and_removed():
-    async def story(client):
-        made = Wanted(topics=["orders"], groups=["billing"], parties=ALICE, consumer=True).rules()
+def test_acls_are_added_found_and_removed():
+    async def scenario(client):
+        added = Wanted(topics=["orders"], groups=["billing"], parties=ALICE, consumer=True).rules()
         denied = Wanted(
             topics=["ord"],
             pattern=PatternType.PREFIXED,
             parties=parties(Permission.DENY, ["User:eve"], ["10.0.0.7"]),
         ).rules()
-        await acl_admin.add(client, made + denied)
-        assert await acl_admin.find(client, [AclFilter()]) == sorted(made + denied)
+        await acl_admin.add(client, added + denied)
+        assert await acl_admin.find(client, [AclFilter()]) == sorted(added + denied)
         bearing = Wanted(topics=["orders"], pattern=PatternType.MATCH).filters()
-        assert await acl_admin.find(client, bearing) == sorted(made[:2] + denied)
+        assert await acl_admin.find(client, bearing) == sorted(added[:2] + denied)
         about = Wanted(parties=ALICE).filters()
-        assert await acl_admin.find(client, about) == sorted(made)
+        assert await acl_admin.find(client, about) == sorted(added)
 
-        await acl_admin.remove(client, made)
+        await acl_admin.remove(client, added)
         assert await acl_admin.find(client, [AclFilter(), *about]) == denied
-        await acl_admin.remove(client, made)  # What is gone is gone.
+        await acl_admin.remove(client, added)  # Removing them again is no error.
 
-    on_broker(story)
-
-
-def test_a_role_is_one_rule():
-    async def story(client):
-        made = Wanted(topics=["orders"], parties=ALICE, operations=[Operation.PRODUCER]).rules()
-        await acl_admin.add(client, made)
-        (found,) = await acl_admin.find(client, [AclFilter()])
-        assert found.operation is Operation.PRODUCER
-        assert acl_admin.words(found) == "allow User:alice role producer on Topic orders"
-
-    on_broker(story)
+    on_broker(scenario)
 
 
-def test_what_could_not_be_added_is_told_and_the_others_are_there():
-    async def story(client):
+def test_role_is_one_acl():
+    async def scenario(client):
+        added = Wanted(topics=["orders"], parties=ALICE, operations=[Operation.PRODUCER]).rules()
+        await acl_admin.add(client, added)
+        (acl,) = await acl_admin.find(client, [AclFilter()])
+        assert acl.operation is Operation.PRODUCER
+        assert acl_admin.format_acl(acl) == "allow User:alice role producer on Topic orders"
+
+    on_broker(scenario)
+
+
+def test_add_reports_failed_acls_and_adds_the_others():
+    async def scenario(client):
         good = Wanted(topics=["orders"], parties=ALICE).rules()
         bad = Acl(
             ResourceType.CLUSTER,
@@ -61,33 +62,33 @@ def test_what_could_not_be_added_is_told_and_the_others_are_there():
             await acl_admin.add(client, [*good, bad])
         assert await acl_admin.find(client, [AclFilter()]) == good
 
-    on_broker(story)
+    on_broker(scenario)
 
 
-def test_where_there_are_no_rules_it_is_told_what_to_set():
-    async def story(client):
+def test_disabled_authorization_says_what_to_set():
+    async def scenario(client):
         with pytest.raises(KafscaleError, match=r"KAFSCALE_AUTHORIZATION_ENABLED=true"):
             await acl_admin.find(client, [AclFilter()])
         with pytest.raises(KafscaleError, match=r"authorization\.enabled"):
             await acl_admin.add(client, Wanted(topics=["orders"], parties=ALICE).rules())
 
-    on_broker(story, OPEN)
+    on_broker(scenario, OPEN)
 
 
-def test_who_may_not_is_told_who_may():
-    async def story(client):
+def test_authorization_error_says_who_is_allowed():
+    async def scenario(client):
         rules = Wanted(topics=["a"], parties=ALICE, operations=[Operation.READ]).rules()
         with pytest.raises(KafscaleError, match=r"authorization\.superUsers"):
             await acl_admin.add(client, rules)
         with pytest.raises(KafscaleError, match=r"authorization\.superUsers"):
             await acl_admin.remove(client, rules)
 
-    on_broker(story, GUARDED)
+    on_broker(scenario, GUARDED)
 
 
-def test_a_rule_is_data_in_the_words_of_kafka():
+def test_acl_info_has_kafkas_names():
     (rule,) = Wanted(topics=["orders"], parties=ALICE, operations=[Operation.ALTER_CONFIGS]).rules()
-    assert acl_admin.data(rule) == {
+    assert msgspec.to_builtins(acl_admin.acl_info(rule)) == {
         "resourceType": "TOPIC",
         "resourceName": "orders",
         "patternType": "LITERAL",

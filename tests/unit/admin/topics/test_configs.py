@@ -1,13 +1,15 @@
-"""Configs of a topic, with what they would be if it set nothing."""
+"""Configs of a topic and their defaults."""
 
-from kafscale.admin.topics.configs import _config
+import msgspec
+
+from kafscale.admin.topics.configs import _topic_config
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
 
 TOPIC, STATIC_BROKER, DEFAULT = 1, 4, 5
 
 
-def test_the_default_is_what_the_brokers_settings_say_before_what_kafka_says():
-    found = _config(
+def test_broker_settings_override_kafkas_defaults():
+    config = _topic_config(
         DescribedConfig(
             name="retention.ms",
             value="1000",
@@ -21,7 +23,7 @@ def test_the_default_is_what_the_brokers_settings_say_before_what_kafka_says():
             ],
         )
     )
-    assert found == {
+    assert msgspec.to_builtins(config) == {
         "name": "retention.ms",
         "value": "1000",
         "default": "2000",
@@ -33,19 +35,19 @@ def test_the_default_is_what_the_brokers_settings_say_before_what_kafka_says():
     }
 
 
-def test_what_is_not_set_has_the_default():
+def test_unset_config_has_the_default():
     synonyms = [ConfigSynonym("a", "1", DEFAULT)]
-    found = _config(DescribedConfig(name="a", value="1", source=DEFAULT, synonyms=synonyms))
-    assert (found["value"], found["default"], found["isSet"]) == ("1", "1", False)
-    assert (found["type"], found["documentation"]) == ("unknown", None)
+    config = _topic_config(DescribedConfig(name="a", value="1", source=DEFAULT, synonyms=synonyms))
+    assert (config.value, config.default, config.is_set) == ("1", "1", False)
+    assert (config.type, config.documentation) == ("unknown", None)
 
 
-def test_what_is_sensitive_is_not_told():
+def test_sensitive_values_are_not_returned():
     synonyms = [ConfigSynonym("a", "secret", DEFAULT)]
-    found = _config(
+    config = _topic_config(
         DescribedConfig(
             name="a", value="secret", source=DEFAULT, is_sensitive=True, synonyms=synonyms
         )
     )
-    assert found["sensitive"] is True
-    assert "secret" not in str({**found, "sensitive": None})
+    assert config.sensitive is True
+    assert "secret" not in str(msgspec.structs.replace(config, sensitive=None))

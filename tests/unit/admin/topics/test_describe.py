@@ -1,16 +1,17 @@
-"""A topic as its owners tell of it, and as far as is known where they do not."""
+"""Partitions with and without a response of their owner."""
 
+import msgspec
 import pytest
 
-from kafscale.admin.topics.describe import _partition, find_partition
+from kafscale.admin.topics.describe import PartitionDescription, TopicDescription, _partition
 from kafscale.control_plane.messages import PartitionStatus
 from kafscale.errors import UnknownTopicError
 from kafscale.protocol.messages.metadata import PartitionMetadata
 
-LED = PartitionMetadata(index=2, leader_id=1, leader_epoch=4)
+WITH_LEADER = PartitionMetadata(index=2, leader_id=1, leader_epoch=4)
 
 
-def test_an_owner_tells_how_far_it_has_come():
+def test_owner_reports_all_offsets():
     status = PartitionStatus(
         topic="orders",
         partition=2,
@@ -22,7 +23,7 @@ def test_an_owner_tells_how_far_it_has_come():
         log_end_offset=65,
         size_bytes=1000,
     )
-    assert _partition(LED, status, None) == {
+    assert msgspec.to_builtins(_partition(WITH_LEADER, status, None)) == {
         "partition": 2,
         "leader": 1,
         "leaderEpoch": 4,
@@ -37,21 +38,37 @@ def test_an_owner_tells_how_far_it_has_come():
     }
 
 
-def test_of_an_owner_that_is_silent_only_the_bounds_are_known():
-    found = _partition(LED, None, (10, 60))
-    assert found["state"] == "unknown"
-    assert (found["startOffset"], found["highWatermark"], found["recordCount"]) == (10, 60, 50)
-    assert found["rolledOffset"] is found["endOffset"] is found["sizeBytes"] is None
+def test_without_owner_only_start_and_end_are_known():
+    described = _partition(WITH_LEADER, None, (10, 60))
+    assert described.state == "unknown"
+    assert (described.start_offset, described.high_watermark, described.record_count) == (
+        10,
+        60,
+        50,
+    )
+    assert described.rolled_offset is described.end_offset is described.size_bytes is None
 
 
-def test_without_a_leader_nothing_is_known():
-    found = _partition(PartitionMetadata(index=0, leader_id=-1), None, None)
-    assert (found["leader"], found["state"]) == (None, "leaderless")
-    assert found["recordCount"] is found["startOffset"] is found["highWatermark"] is None
+def test_leaderless_partition_has_no_offsets():
+    described = _partition(PartitionMetadata(index=0, leader_id=-1), None, None)
+    assert (described.leader, described.state) == (None, "leaderless")
+    assert described.record_count is described.start_offset is described.high_watermark is None
 
 
-def test_a_partition_that_a_topic_does_not_have_is_not_found():
-    topic = {"name": "orders", "partitions": [{"partition": 0}, {"partition": 1}]}
-    assert find_partition(topic, 1) == {"partition": 1}
+def test_find_partition_rejects_unknown_indexes():
+    partitions = [
+        PartitionDescription(
+            partition=index,
+            leader=1,
+            leader_epoch=0,
+            state="online",
+            start_offset=0,
+            high_watermark=0,
+            record_count=0,
+        )
+        for index in range(2)
+    ]
+    topic = TopicDescription("orders", "00", False, 2, 0, 0, 0, partitions)
+    assert topic.find_partition(1) is partitions[1]
     with pytest.raises(UnknownTopicError, match="topic orders has no partition 2, only 0 to 1"):
-        find_partition(topic, 2)
+        topic.find_partition(2)

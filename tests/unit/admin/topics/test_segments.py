@@ -1,7 +1,8 @@
-"""The segments of a partition, as a bucket shows them."""
+"""The segments of a partition, listed from a bucket."""
 
 import asyncio
 
+import msgspec
 import pytest
 
 from kafscale.admin.topics import segments
@@ -15,18 +16,18 @@ NAMESPACE = "default"
 STORED_MS = 1_700_000_123_456
 
 
-def test_segments_end_where_the_next_one_begins_and_the_newest_where_its_footer_says():
+def test_segment_ends_at_the_next_one_and_the_newest_at_its_footer():
     async def story():
         store = MemoryObjectStore(clock=lambda: STORED_MS)
         sizes = {base: await put(store, base, [3, 2]) for base in (0, 5, 10)}
         await store.delete([object_keys.index_key(NAMESPACE, "orders", 0, 5)])
-        found = await inventory(store)
-        assert found["total"] == 3
-        assert found["sizeBytes"] == sum(sizes.values())
-        assert [each["baseOffset"] for each in found["items"]] == [10, 5, 0]
-        assert [each["lastOffset"] for each in found["items"]] == [14, 9, 4]
-        assert [each["hasIndex"] for each in found["items"]] == [True, False, True]
-        assert found["items"][0] == {
+        listed = await list_segments(store)
+        assert listed.total == 3
+        assert listed.size_bytes == sum(sizes.values())
+        assert [each.base_offset for each in listed.items] == [10, 5, 0]
+        assert [each.last_offset for each in listed.items] == [14, 9, 4]
+        assert [each.has_index for each in listed.items] == [True, False, True]
+        assert msgspec.to_builtins(listed.items[0]) == {
             "baseOffset": 10,
             "lastOffset": 14,
             "sizeBytes": sizes[10],
@@ -38,7 +39,7 @@ def test_segments_end_where_the_next_one_begins_and_the_newest_where_its_footer_
     asyncio.run(story())
 
 
-def test_other_objects_and_other_partitions_do_not_count():
+def test_other_objects_and_partitions_are_ignored():
     async def story():
         store = MemoryObjectStore()
         await put(store, 0, [1])
@@ -46,8 +47,8 @@ def test_other_objects_and_other_partitions_do_not_count():
         await put(store, 0, [1], partition=10)
         await store.put(object_keys.log_start_key(NAMESPACE, "orders", 0), [b"0"])
         await store.put("default/orders/0/notes.txt", [b"0"])
-        assert (await inventory(store))["total"] == 1
-        assert (await inventory(store, partition=2))["items"] == []
+        assert (await list_segments(store)).total == 1
+        assert (await list_segments(store, partition=2)).items == []
 
     asyncio.run(story())
 
@@ -56,31 +57,31 @@ def test_other_objects_and_other_partitions_do_not_count():
     ("first", "count", "bases"),
     [(0, 2, [4, 3]), (2, 2, [2, 1]), (4, 2, [0]), (5, 2, []), (0, 500, [4, 3, 2, 1, 0])],
 )
-def test_pages_begin_with_the_newest(first, count, bases):
+def test_pages_start_with_the_newest(first, count, bases):
     async def story():
         store = MemoryObjectStore()
         for base in range(5):
             await put(store, base, [1])
-        found = await inventory(store, first=first, count=count)
-        assert [each["baseOffset"] for each in found["items"]] == bases
-        assert [each["lastOffset"] for each in found["items"]] == bases
-        assert found["total"] == 5
+        listed = await list_segments(store, first=first, count=count)
+        assert [each.base_offset for each in listed.items] == bases
+        assert [each.last_offset for each in listed.items] == bases
+        assert listed.total == 5
 
     asyncio.run(story())
 
 
-def test_a_footer_that_is_none_says_nothing():
+def test_damaged_footer_leaves_last_offset_unknown():
     async def story():
         store = MemoryObjectStore()
         await store.put(object_keys.segment_key(NAMESPACE, "orders", 0, 7), [b"x" * 100])
-        (found,) = (await inventory(store))["items"]
-        assert found["lastOffset"] is None
-        assert found["hasIndex"] is False
+        (listed,) = (await list_segments(store)).items
+        assert listed.last_offset is None
+        assert listed.has_index is False
 
     asyncio.run(story())
 
 
-def test_a_store_that_hangs_is_given_up():
+def test_hanging_store_times_out():
     class Hanging(MemoryObjectStore):
         async def list(self, _prefix):
             await asyncio.sleep(3600)
@@ -88,17 +89,19 @@ def test_a_store_that_hangs_is_given_up():
 
     async def story():
         with pytest.raises(StoreUnavailableError, match=r"orders/0 were not listed .* try again"):
-            await inventory(Hanging())
+            await list_segments(Hanging())
 
     simulate(story)
 
 
-async def inventory(store, *, partition=0, first=0, count=50):
-    return await segments.inventory(store, NAMESPACE, "orders", partition, first=first, count=count)
+async def list_segments(store, *, partition=0, first=0, count=50):
+    return await segments.list_segments(
+        store, NAMESPACE, "orders", partition, first=first, count=count
+    )
 
 
 async def put(store, base_offset, counts, *, partition=0) -> int:
-    """Store a segment with its index; how large it is."""
+    """Store a segment with its index; return its size."""
     builder = segment.Builder(CREATED_MS, 4096, compression=None, prior_max_timestamp_ms=-1)
     for each in run(base_offset, counts):
         builder.append(each)

@@ -1,39 +1,39 @@
-"""What a look tells of topics."""
+"""Usage of topics in a snapshot."""
 
-from kafscale.admin.cluster.figures import OTHER
-from kafscale.admin.topics.usage import stored_bytes, topic_figures
-from services.looks import broker, figures, look, partition, topic
+from kafscale.admin.cluster.metrics import OTHER
+from kafscale.admin.topics.usage import stored_bytes, topic_usage
+from services.cluster_snapshots import broker, metrics, partition, snapshot, topic
 
 
-def test_records_and_bytes_are_added_up_over_all_brokers():
-    seen = look(
+def test_usage_is_summed_over_all_brokers():
+    state = snapshot(
         broker(
             1,
             partitions=(partition("a", 0, records=5, size_bytes=100),),
-            measured=figures(stored={("a", 0): 150}),
+            measured=metrics(stored={("a", 0): 150}),
         ),
         broker(2, partitions=(partition("a", 1, records=7, size_bytes=30),)),
         topics=(topic("a", 2),),
     )
-    found = topic_figures(seen)["a"]
-    assert (found.record_count, found.size_bytes, found.leaderless_count) == (12, 180, 0)
+    usage = topic_usage(state)["a"]
+    assert (usage.record_count, usage.size_bytes, usage.leaderless_count) == (12, 180, 0)
 
 
-def test_of_a_topic_that_is_not_wholly_served_nobody_knows_how_much_it_has():
+def test_usage_of_partly_served_topic_is_unknown():
     opening = partition("a", 1, state="opening")
-    seen = look(
+    state = snapshot(
         broker(1, partitions=(partition("a", 0, records=5), opening)), topics=(topic("a", 3),)
     )
-    found = topic_figures(seen)["a"]
-    assert (found.record_count, found.size_bytes, found.leaderless_count) == (None, None, 2)
+    usage = topic_usage(state)["a"]
+    assert (usage.record_count, usage.size_bytes, usage.leaderless_count) == (None, None, 2)
 
 
-def test_a_topic_that_was_grown_after_it_was_listed_has_what_is_served():
+def test_new_partitions_count_before_they_are_listed():
     served = (partition("a", 0), partition("a", 1))
-    found = topic_figures(look(broker(1, partitions=served), topics=(topic("a", 1),)))["a"]
-    assert (found.partition_count, found.leaderless_count) == (2, 0)
+    usage = topic_usage(snapshot(broker(1, partitions=served), topics=(topic("a", 1),)))["a"]
+    assert (usage.partition_count, usage.leaderless_count) == (2, 0)
 
 
-def test_what_is_stored_includes_what_is_not_told_one_by_one():
-    measured = figures(stored={("a", 0): 150, OTHER: 1000})
-    assert stored_bytes(look(broker(1, measured=measured), broker(2))) == 1150
+def test_stored_bytes_include_partitions_exposed_together():
+    measured = metrics(stored={("a", 0): 150, OTHER: 1000})
+    assert stored_bytes(snapshot(broker(1, measured=measured), broker(2))) == 1150

@@ -1,8 +1,8 @@
-"""Topics in the order that is asked for."""
+"""The sort order of topics."""
 
 import pytest
 
-from kafscale.console.api.topics import in_order
+from kafscale.console.api.topics import sort_topics
 from kafscale.console.schema.topics import Topic, TopicQuery
 
 
@@ -40,5 +40,5 @@ TOPICS = [
 )
 def test_unknown_values_come_last_and_equal_ones_by_name(sort, ascending, descending):
     for order, expected in (("asc", ascending), ("desc", descending)):
-        found = in_order(TOPICS, TopicQuery(sort=sort, order=order))
-        assert "".join(each.name for each in found) == expected
+        topics = sort_topics(TOPICS, TopicQuery(sort=sort, order=order))
+        assert "".join(each.name for each in topics) == expected

@@ -1,9 +1,9 @@
-"""Who may ask the API for something."""
+"""The access check of API requests."""
 
 import pytest
 
 from kafscale.console.http import csrf_and_access
-from kafscale.console.http.csrf_and_access import Asked, judge
+from kafscale.console.http.csrf_and_access import RequestInfo, check_access
 from kafscale.console.http.sessions import COOKIE, Sessions
 
 NOW_MS = 1_700_000_000_000
@@ -14,57 +14,59 @@ TOKEN = {csrf_and_access.CSRF_HEADER: SESSIONS.csrf_token(SESSION)}
 CHANGES = ("POST", "PUT", "DELETE", "PATCH")
 
 
-def judged(method, headers=None, cookies=None, *, to_session=False, is_configured=True):
-    asked = Asked(method, headers or {}, cookies or {}, to_session)
-    return judge(asked, SESSIONS, is_configured=is_configured, now_ms=NOW_MS)
+def check(method, headers=None, cookies=None, *, to_session=False, is_configured=True):
+    request = RequestInfo(method, headers or {}, cookies or {}, to_session)
+    return check_access(request, SESSIONS, is_configured=is_configured, now_ms=NOW_MS)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", *CHANGES])
-def test_while_nothing_is_configured_nobody_may_anything(method):
-    told = judged(method, TOKEN, COOKIES, is_configured=False)
-    assert told is csrf_and_access.DISABLED
+def test_unconfigured_console_rejects_all_requests(method):
+    result = check(method, TOKEN, COOKIES, is_configured=False)
+    assert result is csrf_and_access.DISABLED
 
 
-def test_while_nothing_is_configured_one_may_ask_whether_it_is():
-    assert judged("GET", to_session=True, is_configured=False) is None
-    assert judged("POST", to_session=True, is_configured=False) is csrf_and_access.DISABLED
+def test_unconfigured_console_returns_the_session():
+    assert check("GET", to_session=True, is_configured=False) is None
+    assert check("POST", to_session=True, is_configured=False) is csrf_and_access.DISABLED
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", *CHANGES])
-def test_a_stranger_may_only_ask_about_the_session(method):
-    assert judged(method) is csrf_and_access.SIGNED_OUT
-    assert judged(method, to_session=True) is None
+def test_without_session_only_the_session_resource_is_allowed(method):
+    assert check(method) is csrf_and_access.SIGNED_OUT
+    assert check(method, to_session=True) is None
 
 
 @pytest.mark.parametrize("method", CHANGES)
-def test_a_change_needs_the_token(method):
-    assert judged(method, {}, COOKIES) is csrf_and_access.UNPROVEN
-    assert judged(method, {csrf_and_access.CSRF_HEADER: "x"}, COOKIES) is csrf_and_access.UNPROVEN
-    assert judged(method, TOKEN, COOKIES) == SESSION
+def test_unsafe_requests_need_the_csrf_token(method):
+    assert check(method, {}, COOKIES) is csrf_and_access.BAD_CSRF_TOKEN
+    assert (
+        check(method, {csrf_and_access.CSRF_HEADER: "x"}, COOKIES) is csrf_and_access.BAD_CSRF_TOKEN
+    )
+    assert check(method, TOKEN, COOKIES) == SESSION
 
 
-def test_reading_needs_no_token():
-    assert judged("GET", {}, COOKIES) == SESSION
-    assert judged("HEAD", {}, COOKIES) == SESSION
+def test_safe_requests_need_no_csrf_token():
+    assert check("GET", {}, COOKIES) == SESSION
+    assert check("HEAD", {}, COOKIES) == SESSION
 
 
-def test_signing_in_again_needs_no_token_but_signing_out_does():
-    assert judged("POST", {}, COOKIES, to_session=True) == SESSION
-    assert judged("DELETE", {}, COOKIES, to_session=True) is csrf_and_access.UNPROVEN
+def test_login_needs_no_csrf_token_but_logout_does():
+    assert check("POST", {}, COOKIES, to_session=True) == SESSION
+    assert check("DELETE", {}, COOKIES, to_session=True) is csrf_and_access.BAD_CSRF_TOKEN
 
 
-HERE = {"host": "console.example:8080"}
+HOST = {"host": "console.example:8080"}
 
 
 @pytest.mark.parametrize(
-    ("headers", "is_foreign"),
+    ("headers", "is_cross_site"),
     [
         ({}, False),
         ({"origin": "https://console.example:8080"}, False),
         ({"origin": "https://CONSOLE.example:8080"}, False),
         ({"sec-fetch-site": "same-origin"}, False),
         ({"sec-fetch-site": "none"}, False),
-        # What stands in between may have changed the host; the browser knows better.
+        # A proxy may have changed the host; Sec-Fetch-Site takes precedence.
         ({"origin": "https://outside.example", "sec-fetch-site": "same-origin"}, False),
         ({"origin": "https://console.example"}, True),
         ({"origin": "https://evil.example:8080"}, True),
@@ -77,7 +79,7 @@ HERE = {"host": "console.example:8080"}
     ],
 )
 @pytest.mark.parametrize("to_session", [False, True])
-def test_what_changes_something_comes_from_here(headers, is_foreign, to_session):
-    told = judged("POST", HERE | TOKEN | headers, COOKIES, to_session=to_session)
-    assert (told is csrf_and_access.FOREIGN) is is_foreign
-    assert judged("GET", HERE | headers, COOKIES) == SESSION, "reading is the browser's business"
+def test_unsafe_requests_must_be_same_origin(headers, is_cross_site, to_session):
+    result = check("POST", HOST | TOKEN | headers, COOKIES, to_session=to_session)
+    assert (result is csrf_and_access.CROSS_SITE) is is_cross_site
+    assert check("GET", HOST | headers, COOKIES) == SESSION, "browsers protect reads"

@@ -1,4 +1,4 @@
-"""Connections on which nothing is asked are closed, and others are not."""
+"""Connections without a request are closed in time, others are not."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 import uvicorn
 from starlette.responses import PlainTextResponse
 
-from kafscale.console.http.request_timeout import ImpatientProtocol
+from kafscale.console.http.request_timeout import RequestTimeoutProtocol
 from services.process import free_port
 
 
-class VeryImpatient(ImpatientProtocol):
+class ShortTimeoutProtocol(RequestTimeoutProtocol):
     seconds_max = 0.3
 
 
@@ -22,11 +22,16 @@ async def slow(scope, receive, send):
 @asynccontextmanager
 async def connection():
     config = uvicorn.Config(
-        slow, port=free_port(), http=VeryImpatient, ws="none", lifespan="off", log_config=None
+        slow,
+        port=free_port(),
+        http=ShortTimeoutProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
     )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve())
-    while not server.started:  # noqa: ASYNC110 - it tells nobody.
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it.
         await asyncio.sleep(0.01)
     reader, writer = await asyncio.open_connection("127.0.0.1", config.port)
     try:
@@ -37,7 +42,7 @@ async def connection():
         await serving
 
 
-def play(body):
+def run_with_connection(body):
     async def connected():
         async with connection() as (reader, writer):
             await body(reader, writer)
@@ -45,14 +50,14 @@ def play(body):
     asyncio.run(asyncio.wait_for(connected(), 15))
 
 
-def test_who_says_nothing_is_not_waited_for():
+def test_silent_connection_is_closed():
     async def silent(reader, _):
         assert await reader.read() == b""
 
-    play(silent)
+    run_with_connection(silent)
 
 
-def test_who_says_it_a_byte_at_a_time_is_not_either():
+def test_slow_headers_do_not_extend_the_deadline():
     async def trickling(reader, writer):
         reading = asyncio.create_task(reader.read())
         sent_bytes = 0
@@ -62,10 +67,10 @@ def test_who_says_it_a_byte_at_a_time_is_not_either():
             await asyncio.sleep(0.05)
         assert 3 < sent_bytes < 100
 
-    play(trickling)
+    run_with_connection(trickling)
 
 
-def test_who_waits_for_an_answer_gets_it_and_may_ask_again():
+def test_slow_response_is_not_interrupted():
     async def asking(reader, writer):
         for _ in range(2):
             writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -73,4 +78,4 @@ def test_who_waits_for_an_answer_gets_it_and_may_ask_again():
             assert head.startswith(b"HTTP/1.1 200")
             assert await reader.readexactly(4) == b"done"
 
-    play(asking)
+    run_with_connection(asking)

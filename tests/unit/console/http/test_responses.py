@@ -1,4 +1,4 @@
-"""What errors become over HTTP."""
+"""The HTTP responses of errors."""
 
 import json
 
@@ -55,21 +55,21 @@ from kafscale.protocol.error_codes import ErrorCode
         (msgspec.ValidationError("x"), 400),
     ],
 )
-def test_an_error_is_told_by_its_status(error, status):
-    answer = responses.failure(error, "/")
-    assert answer.status_code == status
-    assert answer.headers["Cache-Control"] == "no-store"
-    told = json.loads(answer.body)
-    assert set(told) == {"error", "message"}
-    assert told["message"]
+def test_error_has_its_status(error, status):
+    response = responses.error_response(error, "/")
+    assert response.status_code == status
+    assert response.headers["Cache-Control"] == "no-store"
+    problem = json.loads(response.body)
+    assert set(problem) == {"error", "message"}
+    assert problem["message"]
 
 
-def test_what_nobody_foresaw_is_told_to_the_log_alone():
-    answer = responses.failure(RuntimeError("password=hunter2"), "/")
-    assert answer.status_code == 500
-    assert b"hunter2" not in answer.body
+def test_unexpected_error_hides_details():
+    response = responses.error_response(RuntimeError("password=hunter2"), "/")
+    assert response.status_code == 500
+    assert b"hunter2" not in response.body
 
 
-def test_nothing_has_no_content():
-    answer = responses.view(None)
-    assert (answer.status_code, answer.body) == (204, b"")
+def test_empty_result_has_no_content():
+    response = responses.success(None)
+    assert (response.status_code, response.body) == (204, b"")

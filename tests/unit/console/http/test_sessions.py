@@ -1,4 +1,4 @@
-"""Signed cookies: what they prove, for how long, and how little one can do with others."""
+"""Signed session cookies."""
 
 import string
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.console.http.sessions import REVOKED_MAX, Sessions, same, signing_key
+from kafscale.console.http.sessions import REVOKED_MAX, Sessions, constant_time_equal, signing_key
 
 KEY = signing_key(b"secret", "admin", "hunter2")
 NOW_MS = 1_700_000_000_000
@@ -19,7 +19,7 @@ def sessions():
     return Sessions(KEY, 12 * HOUR_MS)
 
 
-def test_a_cookie_proves_its_session_until_it_ends(sessions):
+def test_cookie_is_valid_until_it_expires(sessions):
     session = sessions.issue("admin", NOW_MS, ID)
     cookie = sessions.cookie(session)
     assert sessions.read(cookie, NOW_MS) == session
@@ -27,7 +27,7 @@ def test_a_cookie_proves_its_session_until_it_ends(sessions):
     assert sessions.read(cookie, NOW_MS + 12 * HOUR_MS) is None
 
 
-def test_a_shorter_lifetime_holds_for_cookies_that_are_out(sessions):
+def test_shorter_lifetime_applies_to_issued_cookies(sessions):
     cookie = sessions.cookie(sessions.issue("admin", NOW_MS, ID))
     stricter = Sessions(KEY, HOUR_MS)
     assert stricter.read(cookie, NOW_MS + HOUR_MS - 1)
@@ -49,21 +49,21 @@ def test_another_name_password_or_secret_ends_sessions(sessions, other):
 
 
 @given(st.data())
-def test_no_other_text_is_a_cookie(data):
+def test_changed_cookie_is_invalid(data):
     sessions = Sessions(KEY, HOUR_MS)
     cookie = sessions.cookie(sessions.issue("admin", NOW_MS, ID))
-    place = data.draw(st.integers(0, len(cookie) - 1))
+    position = data.draw(st.integers(0, len(cookie) - 1))
     letter = data.draw(st.sampled_from(string.ascii_letters + string.digits + "-_.=é"))
-    changed = cookie[:place] + letter + cookie[place + 1 :]
+    changed = cookie[:position] + letter + cookie[position + 1 :]
     assert changed == cookie or sessions.read(changed, NOW_MS) is None
 
 
 @given(st.text())
-def test_any_text_can_be_asked_about(text):
+def test_any_text_can_be_read(text):
     assert Sessions(KEY, HOUR_MS).read(text, NOW_MS) is None
 
 
-def test_what_was_ended_stays_so(sessions):
+def test_revoked_session_stays_invalid(sessions):
     session = sessions.issue("admin", NOW_MS, ID)
     other = sessions.issue("admin", NOW_MS, ID[::-1])
     sessions.revoke(session, NOW_MS)
@@ -71,17 +71,17 @@ def test_what_was_ended_stays_so(sessions):
     assert sessions.read(sessions.cookie(other), NOW_MS) == other
 
 
-def test_what_is_remembered_of_ended_sessions_is_bounded(sessions):
+def test_revoked_sessions_are_bounded(sessions):
     for number in range(REVOKED_MAX + 10):
         session = sessions.issue("admin", NOW_MS, number.to_bytes(16))
         sessions.revoke(session, NOW_MS)
     assert len(sessions._revoked) == REVOKED_MAX
     assert sessions.read(sessions.cookie(session), NOW_MS) is None
     sessions.revoke(session, NOW_MS + 13 * HOUR_MS)
-    assert len(sessions._revoked) == 1, "those that are over are not remembered"
+    assert len(sessions._revoked) == 1, "expired sessions are forgotten"
 
 
-def test_each_session_has_a_token_of_its_own(sessions):
+def test_each_session_has_its_own_csrf_token(sessions):
     tokens = {
         sessions.csrf_token(sessions.issue("admin", NOW_MS, number.to_bytes(16)))
         for number in range(10)
@@ -94,10 +94,10 @@ def test_each_session_has_a_token_of_its_own(sessions):
     ("one", "other", "are_same"),
     [("", "", True), ("a", "a", True), ("a", "b", False), ("a", "aa", False), ("ü", "u", False)],
 )
-def test_texts_are_compared_whole(one, other, are_same):
-    assert same(one, other) is are_same
+def test_constant_time_equal(one, other, are_same):
+    assert constant_time_equal(one, other) is are_same
 
 
-def test_a_key_is_not_shown(sessions):
+def test_key_is_not_in_repr(sessions):
     assert KEY.hex() not in repr(sessions)
     assert repr(KEY) not in repr(sessions)

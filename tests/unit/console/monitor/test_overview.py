@@ -1,31 +1,31 @@
-"""The page of a cluster, of looks that are remembered."""
+"""The overview, built from snapshots."""
 
-from kafscale.admin.cluster.figures import Lag
-from kafscale.admin.cluster.metadata_health import MetadataLook
-from kafscale.console.monitor.event import Told
+from kafscale.admin.cluster.metadata_health import MetadataHealth
+from kafscale.admin.cluster.metrics import PartitionLag
 from kafscale.console.monitor.overview import overview
 from kafscale.console.monitor.state import (
     LAG_GROUPS_MAX,
-    LAG_LINES_MAX,
-    TOPIC_LINES_MAX,
-    Remembered,
+    LAG_SERIES_MAX,
+    TOPIC_SERIES_MAX,
+    MonitorState,
 )
-from services.looks import broker, figures, group, look, partition, topic
+from kafscale.console.monitor.views import SnapshotViews
+from services.cluster_snapshots import broker, group, metrics, partition, snapshot, topic
 
-EMBEDDED = MetadataLook("embedded", "healthy", 1, 1, None, None)
-
-
-def page(remembered):
-    return overview(remembered, EMBEDDED, place="s3://bucket/default", is_bucket=True)
+EMBEDDED = MetadataHealth("embedded", "healthy", 1, 1, None, None)
 
 
-def seen(at_ms, produced, lag):
-    measured = figures(
+def build_overview(state):
+    return overview(state, EMBEDDED, store_description="s3://bucket/default", is_bucket=True)
+
+
+def snapshot_at(at_ms, produced, lag):
+    measured = metrics(
         produced={("orders", 0): produced},
         stored={("orders", 0): 10**9},
-        lags=(Lag("billing", "orders", 0, lag),),
+        lags=(PartitionLag("billing", "orders", 0, lag),),
     )
-    return look(
+    return snapshot(
         broker(1, partitions=(partition("orders", 0, records=50),), measured=measured),
         at_ms=at_ms,
         topics=(topic("orders"), topic("__consumer_offsets", 50, internal=True)),
@@ -33,57 +33,57 @@ def seen(at_ms, produced, lag):
     )
 
 
-def test_everything_is_on_it():
-    remembered = Remembered(seen(0, 0, 30))
-    remembered.take(seen(4000, 400, 20))
-    told = page(remembered)
-    assert told.health.state == "healthy"
-    assert told.totals.topic_count == 1
-    assert told.totals.partition_count == 1
-    assert told.totals.group_count == 2
-    assert told.totals.connections == 3
-    assert told.totals.consumer_lag == 20
-    assert told.totals.stored_bytes == 10**9
-    assert told.totals.produce_bytes_per_second == 100
-    assert [point.value for point in told.throughput[0].points] == [100]
-    assert [point.value for point in told.lag[0].points] == [30, 20]
-    assert [(each.group, each.lag) for each in told.top_lags] == [("billing", 20)]
-    assert round(told.cost.storage_per_day, 6) == round(0.023 / 30, 6)
-    assert told.cost.total_per_day is None
+def test_overview_is_complete():
+    state = MonitorState(snapshot_at(0, 0, 30))
+    state.update(snapshot_at(4000, 400, 20))
+    result = build_overview(state)
+    assert result.health.state == "healthy"
+    assert result.totals.topic_count == 1
+    assert result.totals.partition_count == 1
+    assert result.totals.group_count == 2
+    assert result.totals.connections == 3
+    assert result.totals.consumer_lag == 20
+    assert result.totals.stored_bytes == 10**9
+    assert result.totals.produce_bytes_per_second == 100
+    assert [point.value for point in result.throughput[0].points] == [100]
+    assert [point.value for point in result.lag[0].points] == [30, 20]
+    assert [(each.group, each.lag) for each in result.top_lags] == [("billing", 20)]
+    assert round(result.cost.storage_per_day, 6) == round(0.023 / 30, 6)
+    assert result.cost.total_per_day is None
 
-    lists = Told(remembered, told)
+    lists = SnapshotViews(state, result)
     assert lists.topics["orders"].produce_bytes_per_second == 100
     assert lists.topics["orders"].record_count == 50
     assert lists.groups["billing"].lag == 20
     assert lists.groups["billing"].topics == ["orders"]
     assert lists.groups["new"].lag is None
-    assert [each.value for each in remembered.topic_throughput("orders")[0].points] == [100]
-    assert [each.name for each in remembered.lag_history("billing")] == ["orders"]
+    assert [each.value for each in state.topic_throughput("orders")[0].points] == [100]
+    assert [each.name for each in state.lag_history("billing")] == ["orders"]
 
 
-def test_while_nobody_answers_the_past_is_told_and_nothing_is_drawn():
-    remembered = Remembered(seen(0, 0, 30))
-    remembered.take(look(at_ms=4000, problem="refused", topics=(topic("orders"),)))
-    told = page(remembered)
-    assert told.health.state == "down"
-    assert [each.state for each in told.brokers] == ["unreachable"]
-    assert told.totals.stored_bytes == 10**9
-    assert told.totals.leaderless_count == 1
-    assert told.totals.produce_bytes_per_second is None
-    assert told.controller is None
-    assert len(told.lag[0].points) == 1
+def test_overview_keeps_the_past_while_no_broker_responds():
+    state = MonitorState(snapshot_at(0, 0, 30))
+    state.update(snapshot(at_ms=4000, problem="refused", topics=(topic("orders"),)))
+    result = build_overview(state)
+    assert result.health.state == "down"
+    assert [each.state for each in result.brokers] == ["unreachable"]
+    assert result.totals.stored_bytes == 10**9
+    assert result.totals.leaderless_count == 1
+    assert result.totals.produce_bytes_per_second is None
+    assert result.controller is None
+    assert len(result.lag[0].points) == 1
 
 
-def test_however_many_topics_and_groups_there_are_memory_has_a_bound():
-    remembered = Remembered(look(broker(1, measured=figures())))
-    names = [f"name-{number}" for number in range(TOPIC_LINES_MAX)]
-    measured = figures(
+def test_memory_is_bounded_for_many_topics_and_groups():
+    state = MonitorState(snapshot(broker(1, measured=metrics())))
+    names = [f"name-{number}" for number in range(TOPIC_SERIES_MAX)]
+    measured = metrics(
         produced={(name, 0): 7 for name in names},
         fetched={(name, 0): 7 for name in names},
-        lags=tuple(Lag(name, each, 0, 1) for name in names for each in ("a", "b", "c")),
+        lags=tuple(PartitionLag(name, each, 0, 1) for name in names for each in ("a", "b", "c")),
     )
-    remembered.take(look(broker(1, measured=measured), at_ms=4000))
-    assert len(remembered._topics) == TOPIC_LINES_MAX
-    assert len(remembered._lags) <= LAG_LINES_MAX
-    assert len({name for name, _ in remembered._lags}) <= LAG_GROUPS_MAX
-    assert len(page(remembered).top_lags) == 10
+    state.update(snapshot(broker(1, measured=measured), at_ms=4000))
+    assert len(state._topics) == TOPIC_SERIES_MAX
+    assert len(state._lags) <= LAG_SERIES_MAX
+    assert len({name for name, _ in state._lags}) <= LAG_GROUPS_MAX
+    assert len(build_overview(state).top_lags) == 10

@@ -1,4 +1,4 @@
-"""Who is told of every look: the newest, and nobody waits."""
+"""Subscribers of overviews."""
 
 import asyncio
 
@@ -8,34 +8,34 @@ from kafscale.console.monitor.subscribers import Subscribers
 from kafscale.errors import OverloadedError
 
 
-def test_who_is_slow_misses_looks_and_is_never_behind():
+def test_slow_subscriber_gets_only_the_newest():
     async def run():
         subscribers = Subscribers()
-        with subscribers.subscribe(None) as news:
+        with subscribers.subscribe(None) as updates:
             for number in range(5):
-                subscribers.tell(number)
-            assert await anext(news) == 4
-            subscribers.tell(5)
-            assert await anext(news) == 5
+                subscribers.publish(number)
+            assert await anext(updates) == 4
+            subscribers.publish(5)
+            assert await anext(updates) == 5
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(anext(news), 0.05)
+                await asyncio.wait_for(anext(updates), 0.05)
         assert len(subscribers) == 0
 
     asyncio.run(run())
 
 
-def test_what_there_is_already_is_told_at_once():
+def test_first_value_is_delivered_at_once():
     async def run():
-        with Subscribers().subscribe(7) as news:
-            assert await anext(news) == 7
+        with Subscribers().subscribe(7) as updates:
+            assert await anext(updates) == 7
 
     asyncio.run(run())
 
 
-def test_there_is_a_bound_and_room_again_when_somebody_leaves():
+def test_subscribers_are_limited():
     async def run():
-        subscribers = Subscribers(most=1)
-        with subscribers.subscribe(None), pytest.raises(OverloadedError, match="the most"):
+        subscribers = Subscribers(limit=1)
+        with subscribers.subscribe(None), pytest.raises(OverloadedError, match="the limit"):
             subscribers.subscribe(None).__enter__()
         with subscribers.subscribe(None):
             assert len(subscribers) == 1

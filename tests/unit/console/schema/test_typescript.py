@@ -1,4 +1,4 @@
-"""The contract in TypeScript: the committed file is what is written from the code."""
+"""The generated TypeScript types."""
 
 from pathlib import Path
 from typing import Literal
@@ -6,17 +6,17 @@ from typing import Literal
 import pytest
 
 from kafscale.console.schema.base import Point
-from kafscale.console.schema.typescript import rendered, typed
+from kafscale.console.schema.typescript import render, typescript_type
 
 COMMITTED = Path(__file__).parents[4] / "web" / "src" / "api" / "contract.ts"
 
 
-def test_the_committed_types_are_those_of_the_contract():
-    assert COMMITTED.read_text() == rendered(), "run: make generate"
+def test_committed_types_are_up_to_date():
+    assert COMMITTED.read_text() == render(), "run: make generate"
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "expected"),
     [
         (int, "number"),
         (str | None, "string | null"),
@@ -28,18 +28,18 @@ def test_the_committed_types_are_those_of_the_contract():
         (dict[str, list[int]] | None, "Record<string, number[]> | null"),
     ],
 )
-def test_types_have_words(kind, words):
-    assert typed(kind, {}) == words
+def test_python_types_have_typescript_types(kind, expected):
+    assert typescript_type(kind, {}) == expected
 
 
 @pytest.mark.parametrize("kind", [bytes, dict[int, str], tuple[int, str]])
-def test_a_type_without_words_is_refused(kind):
+def test_unsupported_types_are_rejected(kind):
     with pytest.raises(TypeError):
-        typed(kind, {})
+        typescript_type(kind, {})
 
 
-def test_what_is_asked_may_leave_defaults_out_and_what_is_told_may_not():
-    text = rendered()
+def test_only_request_fields_with_defaults_are_optional():
+    text = render()
     browse = text[text.index("export interface Browse ") :].partition("}")[0]
     payload = text[text.index("export interface Payload ") :].partition("}")[0]
     assert "  limit?: number;" in browse
@@ -47,5 +47,5 @@ def test_what_is_asked_may_leave_defaults_out_and_what_is_told_may_not():
 
 
 def test_names_are_declared_once():
-    names = [line.split()[2] for line in rendered().splitlines() if line.startswith("export ")]
+    names = [line.split()[2] for line in render().splitlines() if line.startswith("export ")]
     assert len(names) == len(set(names))

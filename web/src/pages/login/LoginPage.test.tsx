@@ -46,10 +46,10 @@ it("warns while no credentials are set, and takes none", async () => {
 });
 
 it("says that it was wrong, and forgets the password", async () => {
-  fakeServer({ "GET /session": NOBODY, "POST /session": problem(401, "wrong-credentials", "The name or the password is wrong.") });
+  fakeServer({ "GET /session": NOBODY, "POST /session": problem(401, "wrong-credentials", "Wrong user name or password.") });
   renderApp("/");
   await fill("guess{Enter}");
-  expect(await screen.findByText("The name or the password is wrong.")).toBeVisible();
+  expect(await screen.findByText("Wrong user name or password.")).toBeVisible();
   expect(screen.getByLabelText(/^Password/)).toHaveValue("");
   expect(screen.getByRole("textbox", { name: "User name" })).toHaveValue("ada");
 });

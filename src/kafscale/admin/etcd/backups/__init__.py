@@ -1,1 +1,1 @@
-"""Snapshots of etcd in a bucket: how they are named, written, proven, listed and read."""
+"""Snapshots of etcd in a bucket."""

@@ -1,7 +1,7 @@
-"""The checksum of a snapshot, which it carries in itself. Pure.
+"""The checksum that a snapshot of etcd carries in itself. Pure.
 
-etcd ends the stream of a snapshot with the SHA-256 of all that came before. The law: a snapshot
-that was not proven to be whole by it does not count.
+etcd ends the stream of a snapshot with the SHA-256 of everything before it. A snapshot that was not
+verified against it does not count as taken.
 """
 
 import hashlib
@@ -10,43 +10,43 @@ from typing import Final
 DIGEST_BYTES: Final = hashlib.sha256().digest_size
 
 
-class SnapshotDigest:
-    """Told a snapshot piece by piece, it knows in the end whether that was all.
+class SnapshotChecksum:
+    """Verifies a snapshot that is passed in chunks.
 
-    >>> digest = SnapshotDigest()
-    >>> digest.update(b"database")
-    >>> digest.is_whole
+    >>> checksum = SnapshotChecksum()
+    >>> checksum.update(b"database")
+    >>> checksum.is_valid
     False
     """
 
-    __slots__ = ("_database", "_last", "size_bytes")
+    __slots__ = ("_database", "_tail", "size_bytes")
 
     def __init__(self) -> None:
         self._database = hashlib.sha256()
-        self._last = b""
+        self._tail = b""
         self.size_bytes = 0
 
-    def update(self, piece: bytes | memoryview) -> None:
-        """Take in the next piece; what may be the checksum is held back."""
-        self.size_bytes += len(piece)
-        end = bytes(piece[-DIGEST_BYTES:])
-        if len(end) < len(piece):
-            self._database.update(self._last)
-            self._database.update(piece[:-DIGEST_BYTES])
-            self._last = end
+    def update(self, chunk: bytes | memoryview) -> None:
+        """Add the next chunk; the last bytes are held back, as they may be the checksum."""
+        self.size_bytes += len(chunk)
+        end = bytes(chunk[-DIGEST_BYTES:])
+        if len(end) < len(chunk):
+            self._database.update(self._tail)
+            self._database.update(chunk[:-DIGEST_BYTES])
+            self._tail = end
         else:
-            held = self._last + end
-            self._database.update(held[:-DIGEST_BYTES])
-            self._last = held[-DIGEST_BYTES:]
+            tail = self._tail + end
+            self._database.update(tail[:-DIGEST_BYTES])
+            self._tail = tail[-DIGEST_BYTES:]
 
     @property
-    def is_whole(self) -> bool:
-        """Whether it ends with the checksum of the rest, and there is a rest."""
-        return self.size_bytes > DIGEST_BYTES and self._last == self._database.digest()
+    def is_valid(self) -> bool:
+        """True if it ends with the checksum of the rest, and the rest is not empty."""
+        return self.size_bytes > DIGEST_BYTES and self._tail == self._database.digest()
 
     @property
     def sha256(self) -> str:
-        """Of everything, as `sha256sum` prints it."""
+        """Of everything, as printed by `sha256sum`."""
         everything = self._database.copy()
-        everything.update(self._last)
+        everything.update(self._tail)
         return everything.hexdigest()

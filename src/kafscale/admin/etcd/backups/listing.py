@@ -1,12 +1,15 @@
-"""What is done with snapshots in a bucket, and told about them."""
+"""Takes and lists snapshots of etcd in a bucket, and marks a store as restored."""
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
-from kafscale.admin.etcd.backups.location import Place, opened
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kafscale.admin.etcd.backups.location import SnapshotLocation, open_snapshots
 from kafscale.admin.etcd.backups.source_selection import take_from_any
-from kafscale.admin.etcd.backups.store import Snapshots, StoredSnapshot
+from kafscale.admin.etcd.backups.store import SnapshotStore, StoredSnapshot
 from kafscale.config import Config
 from kafscale.errors import DamagedObjectError, KafscaleError
 from kafscale.metadata.cluster.restore_marker import mark_restored
@@ -17,37 +20,61 @@ from kafscale.text.formatting import clock, iso_time
 Progress = Callable[[int, int], None]
 
 READS_MAX: Final = 16
-"""How many descriptions are read at a time."""
+"""How many descriptions are read concurrently."""
 
 
-async def take(config: Config, place: Place, retain: int, progress: Progress) -> dict[str, Any]:
-    """Take one, and keep only the newest ones if so many are named."""
-    async with opened(config, place) as snapshots:
+class SnapshotInfo(msgspec.Struct, frozen=True, rename="camel"):
+    """A snapshot and its description; what is unset could not be read or does not apply."""
+
+    key: str
+    taken_at: str
+    age_seconds: int
+    size_bytes: int
+    revision: int
+    sha256: str | UnsetType = UNSET
+    etcd_version: str | UnsetType = UNSET
+    cluster_id: str | UnsetType = UNSET
+    verified: str | UnsetType = UNSET
+    """What was compared: `checksum`, `size`, or `no` if the snapshot is damaged."""
+    problem: str | UnsetType = UNSET
+    deleted: list[str] | UnsetType = UNSET
+    """The keys that were deleted after taking this snapshot."""
+
+    @property
+    def is_damaged(self) -> bool:
+        return self.problem is not UNSET
+
+
+async def take_snapshot(
+    config: Config, location: SnapshotLocation, retain: int, progress: Progress
+) -> SnapshotInfo:
+    """Take a snapshot; then keep only the `retain` newest ones, or all if it is 0."""
+    async with open_snapshots(config, location) as snapshots:
         taken = await take_from_any(snapshots, config.etcd, Maintenance, progress)
         deleted = await snapshots.prune(retain) if retain else ()
-        told = await _told(snapshots, taken)
-        return told | {"deleted": list(deleted)}
+        info = await _describe(snapshots, taken)
+        return msgspec.structs.replace(info, deleted=list(deleted))
 
 
-async def listed(
-    config: Config, place: Place, *, verify: bool, progress: Progress
-) -> list[dict[str, Any]]:
-    """All that count, the oldest first, with what is known about each."""
-    async with opened(config, place) as snapshots:
-        found = await snapshots.list()
+async def list_snapshots(
+    config: Config, location: SnapshotLocation, *, verify: bool, progress: Progress
+) -> list[SnapshotInfo]:
+    """All complete snapshots, oldest first; `verify` reads them and compares checksums."""
+    async with open_snapshots(config, location) as snapshots:
+        stored = await snapshots.list()
         if not verify:
-            return await _described(snapshots, found)
-        done_bytes, all_bytes = 0, sum(each.size_bytes for each in found)
-        told = []
-        for each in found:
+            return await _describe_all(snapshots, stored)
+        done_bytes, all_bytes = 0, sum(each.size_bytes for each in stored)
+        infos = []
+        for each in stored:
             progress(done_bytes, all_bytes)
-            told.append(await _verified(snapshots, each))
+            infos.append(await _verify(snapshots, each))
             done_bytes += each.size_bytes
-        return told
+        return infos
 
 
-async def mark(config: Config, snapshot: str, taken_at_ms: int) -> None:
-    """Mark the store as restored from a snapshot."""
+async def mark_store_restored(config: Config, snapshot: str, taken_at_ms: int) -> None:
+    """Mark the metadata store as restored from a snapshot."""
     store = EtcdStore(config.etcd)
     try:
         await store.check()
@@ -58,52 +85,56 @@ async def mark(config: Config, snapshot: str, taken_at_ms: int) -> None:
         await store.close()
 
 
-async def _told(snapshots: Snapshots, found: StoredSnapshot) -> dict[str, Any]:
-    told = _listed(found)
+async def _describe(snapshots: SnapshotStore, stored: StoredSnapshot) -> SnapshotInfo:
+    info = SnapshotInfo(
+        key=stored.key,
+        taken_at=iso_time(stored.taken_at_ms),
+        age_seconds=max(clock() - stored.taken_at_ms, 0) // 1000,
+        size_bytes=stored.size_bytes,
+        revision=stored.name.revision,
+    )
     try:
-        description = await snapshots.describe(found.key)
+        description = await snapshots.describe(stored.key)
     except DamagedObjectError as error:
-        return told | {"verified": "no", "problem": error.reason}
+        return _damaged(info, error.reason)
     except KafscaleError as error:
-        return told | {"verified": "no", "problem": str(error)}
-    told |= {
-        "sha256": description.sha256,
-        "etcdVersion": description.etcd_version,
-        "clusterId": description.cluster_id,
-        "takenAt": description.taken_at,
-    }
-    if description.size_bytes != found.size_bytes:
-        problem = f"it has {found.size_bytes} bytes, where {description.size_bytes} were written"
-        return told | {"verified": "no", "problem": problem}
-    return told | {"verified": "size"}
+        return _damaged(info, str(error))
+    info = msgspec.structs.replace(
+        info,
+        sha256=description.sha256,
+        etcd_version=description.etcd_version,
+        cluster_id=description.cluster_id,
+        taken_at=description.taken_at,
+    )
+    if description.size_bytes != stored.size_bytes:
+        return _damaged(
+            info, f"it has {stored.size_bytes} bytes instead of {description.size_bytes}"
+        )
+    return msgspec.structs.replace(info, verified="size")
 
 
-async def _described(snapshots: Snapshots, found: Sequence[StoredSnapshot]) -> list[dict[str, Any]]:
+async def _describe_all(
+    snapshots: SnapshotStore, stored: Sequence[StoredSnapshot]
+) -> list[SnapshotInfo]:
     slots = asyncio.Semaphore(READS_MAX)
 
-    async def describe(each: StoredSnapshot) -> dict[str, Any]:
+    async def describe(each: StoredSnapshot) -> SnapshotInfo:
         async with slots:
-            return await _told(snapshots, each)
+            return await _describe(snapshots, each)
 
-    return list(await asyncio.gather(*map(describe, found)))
+    return list(await asyncio.gather(*map(describe, stored)))
 
 
-async def _verified(snapshots: Snapshots, found: StoredSnapshot) -> dict[str, Any]:
-    told = await _told(snapshots, found)
-    if "problem" in told:
-        return told
+async def _verify(snapshots: SnapshotStore, stored: StoredSnapshot) -> SnapshotInfo:
+    info = await _describe(snapshots, stored)
+    if info.is_damaged:
+        return info
     try:
-        await snapshots.verify(found.key)
+        await snapshots.verify(stored.key)
     except DamagedObjectError as error:
-        return told | {"verified": "no", "problem": error.reason}
-    return told | {"verified": "checksum"}
+        return _damaged(info, error.reason)
+    return msgspec.structs.replace(info, verified="checksum")
 
 
-def _listed(found: StoredSnapshot) -> dict[str, Any]:
-    return {
-        "key": found.key,
-        "takenAt": iso_time(found.taken_at_ms),
-        "ageSeconds": max(clock() - found.taken_at_ms, 0) // 1000,
-        "sizeBytes": found.size_bytes,
-        "revision": found.name.revision,
-    }
+def _damaged(info: SnapshotInfo, problem: str) -> SnapshotInfo:
+    return msgspec.structs.replace(info, verified="no", problem=problem)

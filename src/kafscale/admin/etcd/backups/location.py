@@ -1,7 +1,6 @@
-"""Where snapshots of etcd are: as somebody says, and as the settings say for the rest.
+"""The bucket and prefix of etcd snapshots, from options and settings.
 
-The law: what is said wins over the settings. Snapshots are objects of the standard class, whatever
-segments are.
+Options override settings. Snapshots always use the standard storage class, whatever segments use.
 """
 
 from collections.abc import AsyncIterator
@@ -9,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kafscale.admin.etcd.backups.store import Snapshots
+from kafscale.admin.etcd.backups.store import SnapshotStore
 from kafscale.config import Config
 from kafscale.errors import KafscaleError
 from kafscale.storage.objects import factory
@@ -20,8 +19,8 @@ PREFIX: Final = "etcd-snapshots"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where snapshots are, as far as that is said; the settings say the rest."""
+class SnapshotLocation:
+    """Where snapshots are; empty fields are taken from the settings."""
 
     bucket: str = ""
     prefix: str = ""
@@ -30,19 +29,21 @@ class Place:
 
 
 @asynccontextmanager
-async def opened(config: Config, place: Place) -> AsyncIterator[Snapshots]:
-    """The snapshots in a bucket, as long as the block lasts."""
-    if not (place.bucket or config.s3.bucket):
-        raise KafscaleError("no bucket is named: use --bucket, or set KAFSCALE_S3_BUCKET")
-    set_up = factory.bucket(config)
+async def open_snapshots(
+    config: Config, location: SnapshotLocation
+) -> AsyncIterator[SnapshotStore]:
+    """Open the snapshot store for the duration of the block."""
+    if not (location.bucket or config.s3.bucket):
+        raise KafscaleError("no bucket is set: use --bucket or KAFSCALE_S3_BUCKET")
+    configured = factory.bucket(config)
     bucket = replace(
-        set_up,
-        name=place.bucket or set_up.name,
-        region=place.region or set_up.region,
-        endpoint=place.endpoint or set_up.endpoint,
-        # Servers that are named so rarely have a name for every bucket.
-        path_style=set_up.path_style or bool(place.endpoint),
+        configured,
+        name=location.bucket or configured.name,
+        region=location.region or configured.region,
+        endpoint=location.endpoint or configured.endpoint,
+        # Servers with a custom endpoint rarely support virtual-hosted bucket names.
+        path_style=configured.path_style or bool(location.endpoint),
         storage_class=STANDARD,
     )
     async with factory.open_bucket(bucket, retries_max=config.s3.retries_max) as store:
-        yield Snapshots(store, place.prefix or f"{PREFIX}/{config.s3.namespace}", clock)
+        yield SnapshotStore(store, location.prefix or f"{PREFIX}/{config.s3.namespace}", clock)

@@ -1,10 +1,10 @@
-"""What the objects of snapshots are called, both ways. Pure.
+"""Object keys of snapshots: formatting and parsing. Pure.
 
     etcd-snapshots/default.production/20260131T120000Z-48151.db     the database
-    etcd-snapshots/default.production/20260131T120000Z-48151.json   what is said of it
+    etcd-snapshots/default.production/20260131T120000Z-48151.json   its description
 
-The law: the name tells when the snapshot was taken, to the second, and which revision it has come
-to at least; what is parsed is the very name that would be made of the parts.
+The name has the time of the snapshot in seconds, and a revision that the snapshot contains. Only
+names that formatting would produce are parsed.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 LATEST: Final = "latest"
-"""What people call the newest snapshot."""
+"""Stands for the newest snapshot in commands and resources."""
 
 DATABASE_SUFFIX: Final = ".db"
 DESCRIPTION_SUFFIX: Final = ".json"
@@ -24,7 +24,7 @@ _TIME: Final = "%Y%m%dT%H%M%SZ"
 
 
 class SnapshotName(msgspec.Struct, frozen=True, order=True):
-    """When a snapshot was taken, and of what; in the order of time."""
+    """The time and revision of a snapshot; sorts by time."""
 
     taken_at_ms: int
     """In whole seconds."""
@@ -35,7 +35,7 @@ class SnapshotName(msgspec.Struct, frozen=True, order=True):
 
 
 def directory(prefix: str, namespace: str, cluster: str) -> str:
-    """What keys of a cluster's snapshots begin with; the namespace is Kubernetes'.
+    """The prefix of a cluster's snapshots; the namespace is Kubernetes'.
 
     >>> directory("etcd-snapshots/", "default", "production")
     'etcd-snapshots/default.production'
@@ -44,7 +44,7 @@ def directory(prefix: str, namespace: str, cluster: str) -> str:
 
 
 def stamp(time_ms: int) -> str:
-    """A time as names have it.
+    """Format a time as in names.
 
     >>> stamp(1_700_000_000_123)
     '20231114T221320Z'
@@ -52,12 +52,12 @@ def stamp(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms // 1000, UTC).strftime(_TIME)
 
 
-def database_key(within: str, name: SnapshotName) -> str:
-    return f"{within}/{name}{DATABASE_SUFFIX}"
+def database_key(prefix: str, name: SnapshotName) -> str:
+    return f"{prefix}/{name}{DATABASE_SUFFIX}"
 
 
 def description_key(database: str) -> str:
-    """The key beside that of a database.
+    """The key of the description of a database.
 
     >>> description_key("a/20231114T221320Z-7.db")
     'a/20231114T221320Z-7.json'
@@ -66,17 +66,17 @@ def description_key(database: str) -> str:
 
 
 def parse(key: str) -> SnapshotName | None:
-    """What the key of a database or of its description says; None for other objects.
+    """Parse the key of a database or description; None for other objects.
 
     >>> parse("a/20231114T221320Z-7.db")
     SnapshotName(taken_at_ms=1700000000000, revision=7)
     """
     stem, dot, suffix = key.rpartition("/")[2].rpartition(".")
-    found = _NAME.fullmatch(stem)
-    if found is None or dot + suffix not in {DATABASE_SUFFIX, DESCRIPTION_SUFFIX}:
+    match = _NAME.fullmatch(stem)
+    if match is None or dot + suffix not in {DATABASE_SUFFIX, DESCRIPTION_SUFFIX}:
         return None
     try:
-        moment = datetime.strptime(found[1], _TIME).replace(tzinfo=UTC)
+        taken_at = datetime.strptime(match[1], _TIME).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return SnapshotName(int(moment.timestamp()) * 1000, int(found[2]))
+    return SnapshotName(int(taken_at.timestamp()) * 1000, int(match[2]))

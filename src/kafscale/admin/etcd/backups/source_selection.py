@@ -1,8 +1,8 @@
-"""Whom to take a snapshot from: members that are well, those that have the least to do first.
+"""Chooses the etcd member to take a snapshot from.
 
-The law: a member without a leader may be far behind the others, and a learner is; neither is asked.
-Of the others a follower is preferred, because the leader has enough to do, and among followers the
-one that has come furthest. Where one fails in the middle, the next is asked.
+A member without a leader may be far behind, and a learner is; neither is used. Followers are
+preferred, to spare the leader; among followers, the one with the highest revision. If a member
+fails midway, the next one is tried.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,8 +11,8 @@ from typing import Protocol, Self
 
 from kafscale.admin.etcd.backups.store import (
     Progress,
-    Snapshots,
     SnapshotSource,
+    SnapshotStore,
     SourceError,
     StoredSnapshot,
 )
@@ -25,7 +25,7 @@ log = get_logger(__name__)
 
 
 class Connection(SnapshotSource, Protocol):
-    """A member that is connected to as long as a block lasts."""
+    """A connection to a member, open for the duration of a block."""
 
     async def __aenter__(self) -> Self: ...
 
@@ -33,49 +33,51 @@ class Connection(SnapshotSource, Protocol):
 
 
 Connect = Callable[[str, Etcd], Connection]
-"""Makes a connection to a member from its endpoint; `Maintenance` is one."""
+"""Opens a connection to a member by its endpoint; `Maintenance` implements it."""
 
 
 async def take_from_any(
-    snapshots: Snapshots,
+    snapshots: SnapshotStore,
     settings: Etcd,
     connect: Connect,
     progress: Progress = lambda _done, _all: None,
 ) -> StoredSnapshot:
-    """Take a snapshot from whoever is well enough."""
+    """Take a snapshot from the best member that succeeds."""
     async with AsyncExitStack() as stack:
         members = {
             endpoint: await stack.enter_async_context(connect(endpoint, settings))
             for endpoint in settings.endpoints
         }
-        told = await statuses(members)
-        failures = [f"{endpoint}: {why}" for endpoint, why in _unwell(told)]
-        for endpoint in in_order(told):
+        by_endpoint = await statuses(members)
+        failures = [f"{endpoint}: {why}" for endpoint, why in _unsuitable(by_endpoint)]
+        for endpoint in rank_sources(by_endpoint):
             try:
                 return await snapshots.take(members[endpoint], progress)
             except SourceError as error:
-                log.warning("member gives no snapshot", endpoint=endpoint, reason=str(error))
+                log.warning(
+                    "snapshot from etcd member failed", endpoint=endpoint, reason=str(error)
+                )
                 failures.append(str(error))
-    raise StoreUnavailableError("no member of etcd gives a snapshot: " + "; ".join(failures))
+    raise StoreUnavailableError("no etcd member returned a snapshot: " + "; ".join(failures))
 
 
-def in_order(told: dict[str, MemberStatus | KafscaleError]) -> Sequence[str]:
-    """The endpoints that can be asked, the best first."""
-    well = [
+def rank_sources(by_endpoint: dict[str, MemberStatus | KafscaleError]) -> Sequence[str]:
+    """The endpoints of suitable members, best first."""
+    suitable = [
         (status.is_leader, -status.revision, endpoint)
-        for endpoint, status in told.items()
+        for endpoint, status in by_endpoint.items()
         if isinstance(status, MemberStatus) and status.has_quorum_view
     ]
-    return [endpoint for *_, endpoint in sorted(well)]
+    return [endpoint for *_, endpoint in sorted(suitable)]
 
 
-def _unwell(told: dict[str, MemberStatus | KafscaleError]) -> list[tuple[str, str]]:
-    found = []
-    for endpoint, status in told.items():
+def _unsuitable(by_endpoint: dict[str, MemberStatus | KafscaleError]) -> list[tuple[str, str]]:
+    reasons = []
+    for endpoint, status in by_endpoint.items():
         if isinstance(status, KafscaleError):
-            found.append((endpoint, str(status)))
+            reasons.append((endpoint, str(status)))
         elif not status.leader_id:
-            found.append((endpoint, "it knows no leader"))
+            reasons.append((endpoint, "it has no leader"))
         elif status.is_learner:
-            found.append((endpoint, "it is a learner"))
-    return found
+            reasons.append((endpoint, "it is a learner"))
+    return reasons

@@ -1,14 +1,14 @@
-"""The snapshots of one cluster's etcd, in a bucket: taken, listed, thinned out and fetched.
+"""The snapshots of one cluster's etcd in a bucket: take, list, prune and fetch.
 
-The laws, which hold wherever a process dies:
+Invariants, wherever a process dies:
 
-* A snapshot counts once its description is there. That is written last, after the database was
-  proven to be whole by its own checksum and was stored; it is deleted first.
-* What counts is whole: `fetch` compares every byte that it reads with the description.
-* Memory is bounded: a snapshot is spooled to a file that has no name and goes with the process.
-* What was begun and never finished is found by `prune`, once nobody can still be at it.
+* A snapshot is complete once its description exists. The description is written last, after the
+  database was verified by its own checksum and stored; it is deleted first.
+* `fetch` verifies every byte of a complete snapshot against its description.
+* Memory is bounded: a snapshot is spooled to an unnamed file that disappears with the process.
+* Objects of incomplete snapshots are deleted by `prune` once they are old enough to be abandoned.
 
-When to take one, and from whom, is left to `snapshot_keeping`.
+The operator decides when to take a snapshot; `source_selection` decides from which member.
 """
 
 import mmap
@@ -21,7 +21,7 @@ from typing import IO, Final, Protocol
 import msgspec
 
 from kafscale.admin.etcd.backups import object_keys
-from kafscale.admin.etcd.backups.checksum import SnapshotDigest
+from kafscale.admin.etcd.backups.checksum import SnapshotChecksum
 from kafscale.admin.etcd.backups.object_keys import SnapshotName
 from kafscale.errors import (
     DamagedObjectError,
@@ -33,43 +33,43 @@ from kafscale.metadata.schema.protobuf import format_time
 from kafscale.metadata.store.etcd.maintenance import MemberStatus
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
-PIECE_BYTES: Final = 8 << 20
-"""How much is read from a bucket, or handed to it, at once."""
+CHUNK_BYTES: Final = 8 << 20
+"""The size of reads and writes."""
 
-CREATED_BYTES_MAX: Final = 64 << 20
-"""Up to this size a database is written in one request, which cannot replace another's and has all
-of it in memory; a larger one goes in parts."""
+SINGLE_PUT_BYTES_MAX: Final = 64 << 20
+"""Up to this size a database is written by one create-only request, which needs all of it in
+memory; a larger one is uploaded in parts."""
 
 ABANDONED_MS: Final = 6 * 3_600_000
-"""How old an object without its counterpart is before it is taken for abandoned."""
+"""An object without its counterpart is abandoned at this age."""
 
 _PROBE: Final = "access-probe"
 _PROBE_CONTENT: Final = b"The operator can write here.\n"
 
 Progress = Callable[[int, int], None]
-"""Is told how many bytes are done, and how many there are, about."""
+"""Called with the number of bytes done and the approximate total."""
 
 
 class SourceError(StoreUnavailableError):
-    """A member that could not be read to the end; another may be."""
+    """A member could not be read to the end; another may be."""
 
 
 class SnapshotSource(Protocol):
-    """A member of etcd, as `metadata.etcd.maintenance` has it."""
+    """A member of etcd, as in `metadata.store.etcd.maintenance`."""
 
     async def status(self) -> MemberStatus: ...
 
     def snapshot(self) -> AsyncGenerator[bytes, None]: ...
 
 
-class Description(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is said of a snapshot in the object beside it."""
+class SnapshotDescription(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The object beside a snapshot that describes it."""
 
     sha256: str
-    """Of the object, as `sha256sum` prints it."""
+    """Of the object, as printed by `sha256sum`."""
     size_bytes: int
     revision: int
-    """Everything up to it is in there, and perhaps a little more."""
+    """The snapshot contains at least everything up to this revision."""
     etcd_version: str
     cluster_id: str
     """Of etcd, in hexadecimal digits."""
@@ -77,7 +77,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class StoredSnapshot(msgspec.Struct, frozen=True, order=True):
-    """A snapshot that counts, as a listing tells of it; in the order of time."""
+    """A complete snapshot in a listing; sorts by time."""
 
     name: SnapshotName
     key: str
@@ -88,13 +88,13 @@ class StoredSnapshot(msgspec.Struct, frozen=True, order=True):
         return self.name.taken_at_ms
 
 
-class Snapshots:
-    """All snapshots below a prefix, which `snapshot_keys.directory` makes."""
+class SnapshotStore:
+    """All snapshots under a prefix, which `object_keys.directory` returns."""
 
     def __init__(
         self, store: ObjectStore, prefix: str, clock: Callable[[], int], *, spool: str | None = None
     ) -> None:
-        """`spool` is the directory that a snapshot waits in until it is stored."""
+        """`spool` is the directory of the temporary file."""
         self.prefix: Final = prefix.strip("/")
         self._store = store
         self._clock = clock
@@ -103,70 +103,70 @@ class Snapshots:
     async def take(
         self, source: SnapshotSource, progress: Progress = lambda _done, _all: None
     ) -> StoredSnapshot:
-        """Take one now, from this member."""
+        """Take a snapshot from this member."""
         taken_at_ms = self._clock()
-        with self._spooling() as file:
-            status, digest = await _spooled(source, file, progress)
+        with self._spool_file() as file:
+            status, checksum = await _spool_snapshot(source, file, progress)
             name = SnapshotName(taken_at_ms // 1000 * 1000, status.revision)
             key = object_keys.database_key(self.prefix, name)
-            is_small = digest.size_bytes <= CREATED_BYTES_MAX
-            await self._store.put(key, _mapped(file), create=is_small)
-        description = Description(
-            sha256=digest.sha256,
-            size_bytes=digest.size_bytes,
+            is_small = checksum.size_bytes <= SINGLE_PUT_BYTES_MAX
+            await self._store.put(key, _map_file(file), create=is_small)
+        description = SnapshotDescription(
+            sha256=checksum.sha256,
+            size_bytes=checksum.size_bytes,
             revision=status.revision,
             etcd_version=status.version,
             cluster_id=f"{status.cluster_id:x}",
             taken_at=format_time(taken_at_ms),
         )
         await self._store.put(object_keys.description_key(key), [msgspec.json.encode(description)])
-        return StoredSnapshot(name, key, digest.size_bytes)
+        return StoredSnapshot(name, key, checksum.size_bytes)
 
     async def list(self) -> Sequence[StoredSnapshot]:
-        """All that count, the oldest first."""
-        return _counting(await self._objects())
+        """All complete snapshots, oldest first."""
+        return _complete(await self._objects())
 
     async def newest(self) -> StoredSnapshot | None:
         return max(await self.list(), default=None)
 
-    async def find(self, wanted: str) -> str:
-        """The key of a snapshot by its key, by its name, or as the `latest`."""
-        if wanted == object_keys.LATEST:
+    async def find(self, name: str) -> str:
+        """The key of a snapshot by its key, its name, or `latest`."""
+        if name == object_keys.LATEST:
             newest = await self.newest()
             if newest is None:
-                raise OperatingError(f"there is no snapshot below {self.prefix}/")
+                raise OperatingError(f"there is no snapshot under {self.prefix}/")
             return newest.key
-        return wanted if "/" in wanted else f"{self.prefix}/{wanted}"
+        return name if "/" in name else f"{self.prefix}/{name}"
 
-    async def describe(self, key: str) -> Description:
-        """What is said of a snapshot; without that it does not count."""
+    async def describe(self, key: str) -> SnapshotDescription:
+        """Read the description of a snapshot; raises an error if it is incomplete."""
         try:
-            said = await self._store.get(object_keys.description_key(key))
+            content = await self._store.get(object_keys.description_key(key))
         except ObjectNotFoundError:
-            raise OperatingError(f"there is no snapshot {key}, or none that was finished") from None
+            raise OperatingError(f"there is no complete snapshot {key}") from None
         try:
-            return msgspec.json.decode(said, type=Description)
+            return msgspec.json.decode(content, type=SnapshotDescription)
         except msgspec.MsgspecError as error:
             raise DamagedObjectError(object_keys.description_key(key), str(error)) from error
 
     async def fetch(
         self, key: str, path: Path, progress: Progress = lambda _done, _all: None
-    ) -> Description:
-        """Write a snapshot to a file; where this fails, what is in the file is worth nothing."""
+    ) -> SnapshotDescription:
+        """Write a snapshot to a file; if this fails, the content of the file is invalid."""
         with path.open("wb") as file:
             return await self._read(key, file.write, progress)
 
-    async def verify(self, key: str) -> Description:
-        """Read a snapshot to the last byte; raise `DamagedObjectError` if it is not whole."""
-        return await self._read(key, lambda _piece: None, lambda _done, _all: None)
+    async def verify(self, key: str) -> SnapshotDescription:
+        """Read a whole snapshot; raise `DamagedObjectError` if it is damaged."""
+        return await self._read(key, lambda _chunk: None, lambda _done, _all: None)
 
     async def prune(self, retain: int) -> Sequence[str]:
-        """Delete the oldest snapshots beyond `retain`, and what was abandoned; say which."""
+        """Delete all but the newest `retain` snapshots, and abandoned objects; return the keys."""
         assert retain >= 1, retain
         objects = await self._objects()
-        counting = _counting(objects)
-        surplus = [each.key for each in counting[:-retain]]
-        kept = {each.key for each in counting}
+        complete = _complete(objects)
+        surplus = [each.key for each in complete[:-retain]]
+        kept = {each.key for each in complete}
         kept |= {object_keys.description_key(key) for key in kept}
         abandoned = [
             key
@@ -178,45 +178,44 @@ class Snapshots:
         return [*surplus, *abandoned]
 
     async def check_access(self) -> None:
-        """Write, read and delete an object; raise what stands in the way."""
+        """Write, read and delete an object; raise an error if that fails."""
         key = f"{self.prefix}/{_PROBE}"
         await self._store.put(key, [_PROBE_CONTENT], create=False)
         if bytes(await self._store.get(key)) != _PROBE_CONTENT:
-            raise DamagedObjectError(key, "it is not what was written a moment ago")
+            raise DamagedObjectError(key, "it differs from what was just written")
         await self._store.delete([key])
 
     @contextmanager
-    def _spooling(self) -> Iterator[IO[bytes]]:
-        """A file without a name, whose disk may be full."""
+    def _spool_file(self) -> Iterator[IO[bytes]]:
+        """An unnamed temporary file; errors such as a full disk become `OperatingError`."""
         try:
             with tempfile.TemporaryFile(dir=self._spool) as file:
                 yield file
         except OSError as error:
-            place = self._spool or tempfile.gettempdir()
-            raise OperatingError(f"the snapshot finds no room in {place}: {error}") from error
+            directory = self._spool or tempfile.gettempdir()
+            raise OperatingError(f"cannot write the snapshot to {directory}: {error}") from error
 
     async def _read(
-        self, key: str, take: Callable[[memoryview], object], progress: Progress
-    ) -> Description:
+        self, key: str, write: Callable[[memoryview], object], progress: Progress
+    ) -> SnapshotDescription:
         description = await self.describe(key)
-        digest = SnapshotDigest()
-        while piece := await self._store.get_range(
-            key, digest.size_bytes, digest.size_bytes + PIECE_BYTES
+        checksum = SnapshotChecksum()
+        while chunk := await self._store.get_range(
+            key, checksum.size_bytes, checksum.size_bytes + CHUNK_BYTES
         ):
-            digest.update(piece)
-            take(piece)
-            progress(digest.size_bytes, description.size_bytes)
-        if digest.size_bytes != description.size_bytes:
+            checksum.update(chunk)
+            write(chunk)
+            progress(checksum.size_bytes, description.size_bytes)
+        if checksum.size_bytes != description.size_bytes:
             raise DamagedObjectError(
-                key,
-                f"it has {digest.size_bytes} bytes, where {description.size_bytes} were written",
+                key, f"it has {checksum.size_bytes} bytes instead of {description.size_bytes}"
             )
-        if digest.sha256 != description.sha256 or not digest.is_whole:
-            raise DamagedObjectError(key, "its checksum does not hold")
+        if checksum.sha256 != description.sha256 or not checksum.is_valid:
+            raise DamagedObjectError(key, "checksum mismatch")
         return description
 
     async def _objects(self) -> dict[str, ObjectInfo]:
-        """All objects that are named like those of snapshots."""
+        """All objects with names of snapshots."""
         return {
             info.key: info
             async for chunk in self._store.list(f"{self.prefix}/")
@@ -225,8 +224,8 @@ class Snapshots:
         }
 
 
-def _counting(objects: dict[str, ObjectInfo]) -> Sequence[StoredSnapshot]:
-    found = []
+def _complete(objects: dict[str, ObjectInfo]) -> Sequence[StoredSnapshot]:
+    snapshots = []
     for key, info in objects.items():
         name = object_keys.parse(key)
         assert name, key
@@ -234,32 +233,34 @@ def _counting(objects: dict[str, ObjectInfo]) -> Sequence[StoredSnapshot]:
             key.endswith(object_keys.DATABASE_SUFFIX)
             and object_keys.description_key(key) in objects
         ):
-            found.append(StoredSnapshot(name, key, info.size_bytes))
-    return sorted(found)
+            snapshots.append(StoredSnapshot(name, key, info.size_bytes))
+    return sorted(snapshots)
 
 
-async def _spooled(
+async def _spool_snapshot(
     source: SnapshotSource, file: IO[bytes], progress: Progress
-) -> tuple[MemberStatus, SnapshotDigest]:
-    """Write what a member sends to a file, and prove that it is whole."""
-    digest = SnapshotDigest()
+) -> tuple[MemberStatus, SnapshotChecksum]:
+    """Write the snapshot of a member to a file, and verify its checksum."""
+    checksum = SnapshotChecksum()
     try:
-        # Before the snapshot, so that everything up to this revision is in it.
+        # Read before the snapshot, which therefore contains everything up to this revision.
         status = await source.status()
-        async with aclosing(source.snapshot()) as pieces:
-            async for piece in pieces:
-                digest.update(piece)
-                file.write(piece)
-                progress(digest.size_bytes, max(status.database_bytes, digest.size_bytes))
+        async with aclosing(source.snapshot()) as chunks:
+            async for chunk in chunks:
+                checksum.update(chunk)
+                file.write(chunk)
+                progress(checksum.size_bytes, max(status.database_bytes, checksum.size_bytes))
     except StoreUnavailableError as error:
         raise SourceError(str(error)) from error
-    if not digest.is_whole:
-        raise SourceError(f"etcd sent {digest.size_bytes} bytes whose checksum does not hold")
+    if not checksum.is_valid:
+        raise SourceError(
+            f"checksum mismatch in a snapshot of {checksum.size_bytes} bytes from etcd"
+        )
     file.flush()
-    return status, digest
+    return status, checksum
 
 
-def _mapped(file: IO[bytes]) -> Sequence[memoryview]:
-    """What is in a file, without having it in memory; it is let go of with the last view."""
+def _map_file(file: IO[bytes]) -> Sequence[memoryview]:
+    """The content of a file as memory-mapped chunks; unmapped with the last view."""
     whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    return [whole[start : start + PIECE_BYTES] for start in range(0, len(whole), PIECE_BYTES)]
+    return [whole[start : start + CHUNK_BYTES] for start in range(0, len(whole), CHUNK_BYTES)]

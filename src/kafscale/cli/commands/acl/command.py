@@ -85,7 +85,7 @@ def list_rules(
     if output is Output.TABLE:
         tables.print_rules(rules)
     else:
-        print_data([acl_admin.data(rule) for rule in rules], output)
+        print_data([acl_admin.acl_info(rule) for rule in rules], output)
 
 
 @app.command()
@@ -230,7 +230,7 @@ def _parties(
 
 
 def _operations(names: Sequence[str], role: Role | None) -> "list[Operation]":
-    from kafscale.admin.security.acl_words import parse_operation
+    from kafscale.admin.security.acls import parse_operation
     from kafscale.metadata.access.model import Operation
 
     if role is None:

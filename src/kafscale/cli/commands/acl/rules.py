@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kafscale.admin.security.acl_words import called, supported
+from kafscale.admin.security.acls import display_name, is_supported
 from kafscale.metadata.access.model import (
     ANY_HOST,
     CLUSTER_NAME,
@@ -139,6 +139,8 @@ class Wanted:
                 needed |= dict.fromkeys(deeds.get(kind, ()) if is_meant else ())
             return list(needed)
         for operation in self.operations:
-            if not supported(kind, operation):
-                raise ValueError(f"{called(operation)} cannot be done to a {called(kind)}")
+            if not is_supported(kind, operation):
+                raise ValueError(
+                    f"{display_name(operation)} cannot be done to a {display_name(kind)}"
+                )
         return list(dict.fromkeys(self.operations)) or [default]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from kafscale.admin.security.acl_words import called
+from kafscale.admin.security.acls import display_name
 from kafscale.cli.output import Part, print_line, print_table
 from kafscale.metadata.access.model import ANY_HOST, Acl, PatternType, Permission
 
@@ -25,7 +25,7 @@ def _rows(rules: Sequence[Acl]) -> Iterator[tuple[Part, ...]]:
                 *first,
                 principal,
                 ("may", "green") if allowed else ("must not", "red"),
-                ", ".join(called(rule.operation) for rule in same),
+                ", ".join(display_name(rule.operation) for rule in same),
                 "anywhere" if host == ANY_HOST else host,
             )
             first = "", ""
@@ -33,7 +33,7 @@ def _rows(rules: Sequence[Acl]) -> Iterator[tuple[Part, ...]]:
 
 def _resource(rule: Acl) -> tuple[str, str]:
     pattern = "prefix" if rule.pattern_type is PatternType.PREFIXED else "name"
-    return f"{called(rule.resource_type)} {rule.resource_name}", pattern
+    return f"{display_name(rule.resource_type)} {rule.resource_name}", pattern
 
 
 def _party(rule: Acl) -> tuple[str, Permission, str]:

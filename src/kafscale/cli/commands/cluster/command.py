@@ -29,7 +29,7 @@ def status(
     kafscale cluster status --partitions --control broker-0:9093
     kafscale cluster status -o json | jq '.brokers[] | {id, state}'
     """
-    from kafscale.admin.cluster import brokers as cluster_admin
+    from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables
     from kafscale.cli.connection import cluster_client
 
@@ -60,7 +60,7 @@ def drain(
     kafscale cluster drain 2
     kafscale cluster drain 2 --deadline 300 --reason "new disk"
     """
-    from kafscale.admin.cluster import brokers as cluster_admin
+    from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables as cluster_tables
     from kafscale.cli.connection import cluster_client
     from kafscale.cli.progress import progress_bar
@@ -75,10 +75,8 @@ def drain(
     if output is not Output.TABLE:
         print_data(result, output)
     else:
-        typer.echo(
-            f"broker {broker} has handed over {counted(len(result['drained']), 'partition')}"
-        )
-    if pending := result["pending"]:
+        typer.echo(f"broker {broker} has handed over {counted(len(result.drained), 'partition')}")
+    if pending := result.pending:
         raise KafscaleError(
             f"broker {broker} still has {counted(len(pending), 'partition')}, and goes on:"
             f" {cluster_tables.names(pending)}"
@@ -103,7 +101,7 @@ def flush(
     kafscale cluster flush --topic orders --partition 0 --partition 3
     kafscale cluster flush --all
     """
-    from kafscale.admin.cluster import brokers as cluster_admin
+    from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables as cluster_tables
     from kafscale.cli.connection import cluster_client
 
@@ -134,7 +132,7 @@ def rebalance(
     kafscale cluster rebalance
     kafscale cluster rebalance --wait 0
     """
-    from kafscale.admin.cluster import brokers as cluster_admin
+    from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables as cluster_tables
     from kafscale.cli.connection import cluster_client
     from kafscale.cli.progress import progress_bar

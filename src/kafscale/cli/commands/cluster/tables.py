@@ -1,9 +1,18 @@
 """How `kafscale cluster` prints brokers and partitions for people: the data of `cluster_admin`."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
+from msgspec import UNSET
+
+from kafscale.admin.cluster.broker import BrokerStatus, ServedPartition
+from kafscale.admin.cluster.operations import (
+    ClusterStatus,
+    FlushedPartition,
+    PartitionMove,
+    PartitionName,
+)
 from kafscale.cli.output import Part, print_line, print_table
 from kafscale.text.formatting import bytes_in_words, counted
 
@@ -12,11 +21,11 @@ NAMES_MAX: Final = 5
 _COLOURS: Final = {"ready": "green", "online": "green", "draining": "yellow", "moving": "yellow"}
 
 
-def print_status(status: Mapping[str, Any]) -> None:
-    brokers = status["brokers"]
-    controller = status["controller"]
+def print_status(status: ClusterStatus) -> None:
+    brokers = status.brokers
+    controller = status.controller
     leads = "no controller" if controller is None else f"broker {controller} is the controller"
-    print_line((status["clusterId"], "bold"), f": {counted(len(brokers), 'broker')}, {leads}")
+    print_line((status.cluster_id, "bold"), f": {counted(len(brokers), 'broker')}, {leads}")
     print_line()
     print_table(
         (
@@ -35,14 +44,14 @@ def print_status(status: Mapping[str, Any]) -> None:
         map(_broker, brokers),
     )
     for broker in brokers:
-        for subject, reason in broker["problems"].items():
-            print_line((f"broker {broker['id']}: ", "yellow"), f"{subject}: {reason}")
-    if "partitions" in status:
+        for subject, reason in broker.problems.items():
+            print_line((f"broker {broker.id}: ", "yellow"), f"{subject}: {reason}")
+    if status.partitions is not UNSET:
         print_line()
-        print_partitions(status["partitions"])
+        print_partitions(status.partitions)
 
 
-def print_partitions(partitions: Sequence[Mapping[str, Any]]) -> None:
+def print_partitions(partitions: Sequence[ServedPartition]) -> None:
     if not partitions:
         print_line("nobody serves any partition")
         return
@@ -50,22 +59,22 @@ def print_partitions(partitions: Sequence[Mapping[str, Any]]) -> None:
         ("topic", "partition", "broker", "state", "epoch", "start", "rolled", "end", "size"),
         (
             (
-                (each["topic"], "bold"),
-                str(each["partition"]),
-                str(each["broker"]),
+                (each.topic, "bold"),
+                str(each.partition),
+                str(each.broker),
                 _partition_state(each),
-                str(each["leaderEpoch"]),
-                str(each["startOffset"]),
-                str(each["rolledOffset"]),
-                str(each["endOffset"]),
-                bytes_in_words(each["sizeBytes"]),
+                str(each.leader_epoch),
+                str(each.start_offset),
+                str(each.rolled_offset),
+                str(each.end_offset),
+                bytes_in_words(each.size_bytes),
             )
             for each in partitions
         ),
     )
 
 
-def print_flushed(flushed: Sequence[Mapping[str, Any]]) -> None:
+def print_flushed(flushed: Sequence[FlushedPartition]) -> None:
     if not flushed:
         print_line("there was nothing to flush")
         return
@@ -73,13 +82,13 @@ def print_flushed(flushed: Sequence[Mapping[str, Any]]) -> None:
         ("broker", "partitions"),
         (
             (str(broker), str(count))
-            for broker, count in sorted(Counter(each["broker"] for each in flushed).items())
+            for broker, count in sorted(Counter(each.broker for each in flushed).items())
         ),
     )
     print_line(f"segments hold everything of {counted(len(flushed), 'partition')}")
 
 
-def print_moves(moves: Sequence[Mapping[str, Any]]) -> None:
+def print_moves(moves: Sequence[PartitionMove]) -> None:
     if not moves:
         print_line("everything is where it belongs")
         return
@@ -87,23 +96,23 @@ def print_moves(moves: Sequence[Mapping[str, Any]]) -> None:
         ("partition", "from", "to", "state"),
         (
             (
-                (f"{move['topic']}/{move['partition']}", "bold"),
-                str(move["from"]),
-                str(move["to"]),
-                ("moved", "green") if move["done"] else ("moving", "yellow"),
+                (f"{move.topic}/{move.partition}", "bold"),
+                str(move.source),
+                str(move.target),
+                ("moved", "green") if move.done else ("moving", "yellow"),
             )
             for move in moves
         ),
     )
 
 
-def names(partitions: Sequence[Mapping[str, Any]]) -> str:
+def names(partitions: Sequence[PartitionName]) -> str:
     """Partitions by name, the first few of them.
 
-    >>> names([{"topic": "orders", "partition": number} for number in range(7)])
+    >>> names([PartitionName("orders", number) for number in range(7)])
     'orders/0, orders/1, orders/2, orders/3, orders/4 and 2 more'
     """
-    named = [f"{each['topic']}/{each['partition']}" for each in partitions]
+    named = [f"{each.topic}/{each.partition}" for each in partitions]
     rest = len(named) - NAMES_MAX
     return ", ".join(named[:NAMES_MAX]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -123,25 +132,25 @@ def duration_in_words(duration_ms: int) -> str:
     return " ".join(parts[:2])
 
 
-def _broker(broker: Mapping[str, Any]) -> tuple[Part, ...]:
-    mark = " *" if broker["isController"] else ""
-    uptime_ms = broker["uptimeMs"]
+def _broker(broker: BrokerStatus) -> tuple[Part, ...]:
+    mark = " *" if broker.is_controller else ""
+    uptime_ms = broker.uptime_ms
     return (
-        (f"{broker['id']}{mark}", "bold"),
-        (broker["state"], _COLOURS.get(broker["state"], "red")),
-        broker["address"] or "-",
-        broker["control"] or "-",
-        broker["rack"] or "-",
-        str(broker["partitionCount"]),
-        str(broker["shardCount"]),
-        str(broker["movingCount"]),
-        broker["storeHealth"] or "-",
+        (f"{broker.id}{mark}", "bold"),
+        (broker.state, _COLOURS.get(broker.state, "red")),
+        broker.address or "-",
+        broker.control or "-",
+        broker.rack or "-",
+        str(broker.partition_count),
+        str(broker.shard_count),
+        str(broker.moving_count),
+        broker.store_health or "-",
         "-" if uptime_ms is None else duration_in_words(uptime_ms),
-        broker["version"],
+        broker.version,
     )
 
 
-def _partition_state(partition: Mapping[str, Any]) -> Part:
-    state = partition["state"]
-    target = f" to {partition['movingTo']}" if partition["movingTo"] is not None else ""
+def _partition_state(partition: ServedPartition) -> Part:
+    state = partition.state
+    target = f" to {partition.moving_to}" if partition.moving_to is not None else ""
     return f"{state}{target}", _COLOURS.get(state, "yellow")

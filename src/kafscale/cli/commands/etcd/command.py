@@ -56,14 +56,14 @@ def snapshot(
     kafscale etcd snapshot --bucket backups --prefix etcd/production --retain 168
     """
     from kafscale.admin.etcd.backups import listing
-    from kafscale.admin.etcd.backups.location import Place
+    from kafscale.admin.etcd.backups.location import SnapshotLocation
     from kafscale.cli.commands.etcd import tables
     from kafscale.cli.progress import bytes_bar
 
     config = with_etcd()
-    place = Place(bucket, prefix, region, endpoint)
+    place = SnapshotLocation(bucket, prefix, region, endpoint)
     with bytes_bar("taking a snapshot") as progress:
-        taken = run(listing.take(config, place, retain, progress))
+        taken = run(listing.take_snapshot(config, place, retain, progress))
     if output is Output.TABLE:
         tables.print_taken(taken)
     else:
@@ -90,18 +90,18 @@ def snapshots(
     kafscale etcd snapshots -o json | jq -r '.[-1].key'
     """
     from kafscale.admin.etcd.backups import listing
-    from kafscale.admin.etcd.backups.location import Place
+    from kafscale.admin.etcd.backups.location import SnapshotLocation
     from kafscale.cli.commands.etcd import tables as etcd_tables
     from kafscale.cli.progress import bytes_bar
 
-    place = Place(bucket, prefix, region, endpoint)
+    place = SnapshotLocation(bucket, prefix, region, endpoint)
     with bytes_bar("reading snapshots") as progress:
-        found = run(listing.listed(effective(), place, verify=verify, progress=progress))
+        found = run(listing.list_snapshots(effective(), place, verify=verify, progress=progress))
     if output is Output.TABLE:
         etcd_tables.print_snapshots(found)
     else:
         print_data(found, output)
-    if any("problem" in each for each in found):
+    if any(each.is_damaged for each in found):
         raise typer.Exit(1)
 
 
@@ -144,7 +144,7 @@ def restore(
         --initial-advertise-peer-urls http://etcd-0:2380 \\
         --initial-cluster etcd-0=http://etcd-0:2380,etcd-1=http://etcd-1:2380
     """
-    from kafscale.admin.etcd.backups.location import Place
+    from kafscale.admin.etcd.backups.location import SnapshotLocation
     from kafscale.cli.commands.etcd import restore as etcd_restore
     from kafscale.cli.commands.etcd import tables as etcd_tables
     from kafscale.cli.progress import bytes_bar
@@ -161,7 +161,7 @@ def restore(
     if if_empty and has_data(data_dir):
         result = etcd_restore.left_alone(data_dir)
     else:
-        place = Place(bucket, prefix, region, endpoint)
+        place = SnapshotLocation(bucket, prefix, region, endpoint)
         with bytes_bar("fetching the snapshot") as progress:
             result = etcd_restore.restore(
                 wanted, data_dir, identity, place, force=force, progress=progress
@@ -205,7 +205,7 @@ def restored(
         taken_at_ms = name.taken_at_ms
     else:
         raise typer.BadParameter("say when it was taken with --taken-at: its name does not tell")
-    run(listing.mark(with_etcd(), snapshot_, taken_at_ms))
+    run(listing.mark_store_restored(with_etcd(), snapshot_, taken_at_ms))
     typer.echo("marked: brokers bring the metadata up to date with the bucket when they start")
 
 

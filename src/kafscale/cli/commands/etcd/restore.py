@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafscale.admin.etcd.backups import object_keys as snapshot_keys
-from kafscale.admin.etcd.backups.location import Place, opened
+from kafscale.admin.etcd.backups.location import SnapshotLocation, open_snapshots
 from kafscale.cli.commands.config import effective
 from kafscale.cli.commands.etcd.access import run
 from kafscale.errors import KafscaleError
@@ -23,7 +23,7 @@ def restore(
     wanted: str,
     directory: Path,
     identity: Identity,
-    place: Place,
+    place: SnapshotLocation,
     *,
     force: bool,
     progress: Progress,
@@ -58,7 +58,7 @@ def left_alone(directory: Path) -> dict[str, Any]:
 
 
 def _snapshot(
-    wanted: str, place: Place, room: Path, progress: Progress
+    wanted: str, place: SnapshotLocation, room: Path, progress: Progress
 ) -> tuple[Path, dict[str, Any]]:
     """A snapshot as a file that is whole, and what is known about it."""
     file = Path(wanted)
@@ -71,9 +71,9 @@ def _snapshot(
 
 
 async def _fetched(
-    wanted: str, place: Place, path: Path, progress: Progress
+    wanted: str, place: SnapshotLocation, path: Path, progress: Progress
 ) -> tuple[Path, dict[str, Any]]:
-    async with opened(effective(), place) as snapshots:
+    async with open_snapshots(effective(), place) as snapshots:
         key = await snapshots.find(wanted)
         description = await snapshots.fetch(key, path, progress)
     told = {"snapshot": key, "takenAt": description.taken_at, "revision": description.revision}

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kafscale.admin.etcd.backups.listing import SnapshotInfo
+from kafscale.admin.etcd.members import DefragmentedMember, EtcdStatus, MemberInfo
 from kafscale.cli.output import Part, print_line, print_table
 from kafscale.text.formatting import bytes_in_words, counted
 
@@ -16,9 +18,9 @@ _COLOURS: Final = {
 }
 
 
-def print_status(status: Mapping[str, Any]) -> None:
-    members = status["members"]
-    leader = status["leader"]
+def print_status(status: EtcdStatus) -> None:
+    members = status.members
+    leader = status.leader
     leads = f"{leader} leads" if leader else "nobody leads, as far as was asked"
     print_line((counted(len(members), "member"), "bold"), f", {leads}")
     print_line()
@@ -27,11 +29,11 @@ def print_status(status: Mapping[str, Any]) -> None:
         map(_member, members),
     )
     for each in members:
-        for problem in each["problems"]:
-            print_line((f"{each['name'] or each['endpoint']}: ", "yellow"), problem)
+        for problem in each.problems:
+            print_line((f"{each.name or each.endpoint}: ", "yellow"), problem)
 
 
-def print_snapshots(snapshots: Sequence[Mapping[str, Any]]) -> None:
+def print_snapshots(snapshots: Sequence[SnapshotInfo]) -> None:
     if not snapshots:
         print_line("there are no snapshots here; take one with: kafscale etcd snapshot")
         return
@@ -39,39 +41,39 @@ def print_snapshots(snapshots: Sequence[Mapping[str, Any]]) -> None:
         ("taken", "age", "size", "revision", "verified", "key"),
         (
             (
-                each["takenAt"],
-                age_in_words(each["ageSeconds"]),
-                bytes_in_words(each["sizeBytes"]),
-                str(each["revision"]),
-                _coloured(each["verified"]),
-                (each["key"], "bold"),
+                each.taken_at,
+                age_in_words(each.age_seconds),
+                bytes_in_words(each.size_bytes),
+                str(each.revision),
+                _coloured(str(each.verified)),
+                (each.key, "bold"),
             )
             for each in snapshots
         ),
     )
     for each in snapshots:
-        if "problem" in each:
-            print_line((f"{each['key']}: ", "red"), each["problem"])
+        if each.is_damaged:
+            print_line((f"{each.key}: ", "red"), str(each.problem))
 
 
-def print_taken(taken: Mapping[str, Any]) -> None:
+def print_taken(taken: SnapshotInfo) -> None:
     print_line(
         "took ",
-        (taken["key"], "bold"),
-        f": {bytes_in_words(taken['sizeBytes'])}, revision {taken['revision']}",
+        (taken.key, "bold"),
+        f": {bytes_in_words(taken.size_bytes)}, revision {taken.revision}",
     )
-    for key in taken["deleted"]:
+    for key in taken.deleted or ():
         print_line(f"deleted {key}")
 
 
-def print_freed(freed: Sequence[Mapping[str, Any]]) -> None:
+def print_freed(freed: Sequence[DefragmentedMember]) -> None:
     print_table(
         ("endpoint", "before", "after"),
         (
             (
-                (each["endpoint"], "bold"),
-                bytes_in_words(each["beforeBytes"]),
-                bytes_in_words(each["afterBytes"]),
+                (each.endpoint, "bold"),
+                bytes_in_words(each.before_bytes),
+                bytes_in_words(each.after_bytes),
             )
             for each in freed
         ),
@@ -110,16 +112,16 @@ def age_in_words(seconds: int) -> str:
     return f"{seconds // 3600} h" if seconds < 72 * 3600 else f"{seconds // 86_400} d"
 
 
-def _member(each: Mapping[str, Any]) -> tuple[Part, ...]:
+def _member(each: MemberInfo) -> tuple[Part, ...]:
     return (
-        (each["name"] or "?", "bold"),
-        each["endpoint"],
-        _coloured(each["role"]),
-        each["version"] or "",
-        _size(each["databaseBytes"]),
-        _size(each["usedBytes"]),
-        "" if each["revision"] is None else str(each["revision"]),
-        (", ".join(each["alarms"]), "red"),
+        (each.name or "?", "bold"),
+        each.endpoint,
+        _coloured(each.role),
+        each.version or "",
+        _size(each.database_bytes),
+        _size(each.used_bytes),
+        "" if each.revision is None else str(each.revision),
+        (", ".join(each.alarms), "red"),
     )
 
 

@@ -12,8 +12,7 @@ from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.text.formatting import clock, counted, parse_time
 
 if TYPE_CHECKING:
-    from kafscale.admin.groups.reset import Topics
-    from kafscale.admin.groups.reset_aim import Aim
+    from kafscale.admin.groups.reset import ResetTarget, Topics
 
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="The group.")]
 TopicOption = Annotated[
@@ -70,18 +69,20 @@ def reset_offsets(
     kafscale group reset-offsets billing --all-topics --by-duration PT1H30M
     """
     from kafscale.admin.groups import reset as group_reset_plan
-    from kafscale.admin.groups.reset_aim import Aim, Kind, parse_ago
+    from kafscale.admin.groups.reset import ResetTarget, TargetKind, parse_age
     from kafscale.cli.commands.group import tables
 
     try:
         aim = _only(
-            None if to_offset is None else Aim(Kind.OFFSET, to_offset),
-            None if shift_by is None else Aim(Kind.SHIFT, shift_by),
-            Aim(Kind.TIME, max(0, parse_time(to_datetime))) if to_datetime else None,
-            Aim(Kind.TIME, max(0, clock() - parse_ago(by_duration))) if by_duration else None,
-            Aim(Kind.EARLIEST) if to_earliest else None,
-            Aim(Kind.LATEST) if to_latest else None,
-            Aim(Kind.CURRENT) if to_current else None,
+            None if to_offset is None else ResetTarget(TargetKind.OFFSET, to_offset),
+            None if shift_by is None else ResetTarget(TargetKind.SHIFT, shift_by),
+            ResetTarget(TargetKind.TIME, max(0, parse_time(to_datetime))) if to_datetime else None,
+            ResetTarget(TargetKind.TIME, max(0, clock() - parse_age(by_duration)))
+            if by_duration
+            else None,
+            ResetTarget(TargetKind.EARLIEST) if to_earliest else None,
+            ResetTarget(TargetKind.LATEST) if to_latest else None,
+            ResetTarget(TargetKind.CURRENT) if to_current else None,
         )
         topics = _topics(topic, all_topics=all_topics)
     except ValueError as error:
@@ -100,7 +101,7 @@ def reset_offsets(
         typer.echo("\nnothing was changed; add --execute to do it", err=True)
 
 
-def _only(*aims: "Aim | None") -> "Aim":
+def _only(*aims: "ResetTarget | None") -> "ResetTarget":
     given = [aim for aim in aims if aim is not None]
     if len(given) != 1:
         raise ValueError(
@@ -112,7 +113,7 @@ def _only(*aims: "Aim | None") -> "Aim":
 
 def _topics(texts: list[str], *, all_topics: bool) -> "Topics | None":
     """What the options name; None is everything that the group has committed."""
-    from kafscale.admin.groups.reset_aim import parse_topic
+    from kafscale.admin.groups.reset import parse_topic
 
     if bool(texts) == all_topics:
         raise ValueError("say what to reset: either --topic, once or more often, or --all-topics")

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
 
+from kafscale.admin.groups.groups import GroupDetail, GroupInfo, GroupOffset
+from kafscale.admin.groups.reset import ResetRow
 from kafscale.cli.output import Part, print_line, print_table
 from kafscale.text.formatting import counted
 
@@ -16,7 +17,7 @@ class Section(StrEnum):
     OFFSETS = "offsets"
 
 
-def print_list(groups: Sequence[dict[str, Any]], *, is_filtered: bool) -> None:
+def print_list(groups: Sequence[GroupInfo], *, is_filtered: bool) -> None:
     if not groups:
         if is_filtered:
             print_line("no group is like that; all of them: kafscale group list")
@@ -26,18 +27,13 @@ def print_list(groups: Sequence[dict[str, Any]], *, is_filtered: bool) -> None:
     print_table(
         ("group", "type", "state", "protocol"),
         (
-            (
-                (group["group"], "bold"),
-                group["type"],
-                _state(group["state"]),
-                group["protocolType"] or "-",
-            )
+            ((group.group, "bold"), group.type, _state(group.state), group.protocol_type or "-")
             for group in groups
         ),
     )
 
 
-def print_descriptions(groups: Iterable[dict[str, Any]], sections: Collection[Section]) -> None:
+def print_descriptions(groups: Iterable[GroupDetail], sections: Collection[Section]) -> None:
     for place, group in enumerate(groups):
         if place:
             print_line()
@@ -48,98 +44,90 @@ def print_descriptions(groups: Iterable[dict[str, Any]], sections: Collection[Se
                 _PRINT[section](group)
 
 
-def print_offsets(offsets: Sequence[dict[str, Any]]) -> None:
+def print_offsets(offsets: Sequence[GroupOffset]) -> None:
     if not offsets:
         print_line("nothing is committed")
         return
     print_table(
         ("topic", "partition", "committed", "end", "lag", "leader epoch", "metadata"),
-        (
-            (*_position(each), _number(each["leaderEpoch"]), each["metadata"] or "-")
-            for each in offsets
-        ),
+        ((*_position(each), _number(each.leader_epoch), each.metadata or "-") for each in offsets),
     )
 
 
-def print_resets(resets: Sequence[dict[str, Any]]) -> None:
+def print_resets(resets: Sequence[ResetRow]) -> None:
     print_table(
         ("topic", "partition", "before", "after", "moves by", "start", "end", ""),
         (
             (
-                each["topic"],
-                str(each["partition"]),
-                _number(each["before"]),
-                (_number(each["after"]), "bold"),
-                _change(each["before"], each["after"]),
-                _number(each["startOffset"]),
-                _number(each["endOffset"]),
-                (each["note"] or "", "yellow"),
+                each.topic,
+                str(each.partition),
+                _number(each.before),
+                (_number(each.after), "bold"),
+                _change(each.before, each.after),
+                _number(each.start_offset),
+                _number(each.end_offset),
+                (each.note or "", "yellow"),
             )
             for each in resets
         ),
     )
 
 
-def _print_heading(group: Mapping[str, Any]) -> None:
-    lags = [each["lag"] for each in group["offsets"] if each["lag"] is not None]
-    told = [counted(len(group["members"]), "member")]
-    if group["assignor"]:
-        told.append(group["assignor"])
+def _print_heading(group: GroupDetail) -> None:
+    lags = [each.lag for each in group.offsets if each.lag is not None]
+    told = [counted(len(group.members), "member")]
+    if group.assignor:
+        told.append(group.assignor)
     if lags:
         told.append(f"{counted(sum(lags), 'record')} behind")
-    print_line((group["group"], "bold"), ": ", _state(group["state"]), f", {', '.join(told)}")
+    print_line((group.group, "bold"), ": ", _state(group.state), f", {', '.join(told)}")
 
 
-def _print_state(group: Mapping[str, Any]) -> None:
+def _print_state(group: GroupDetail) -> None:
     print_table(
         ("type", "state", "assignor", "epoch", "members", "coordinator"),
         [
             (
-                group["type"],
-                _state(group["state"]),
-                group["assignor"] or "-",
-                _number(group["epoch"]),
-                str(len(group["members"])),
-                f"{group['coordinator']['id']} ({group['coordinator']['address']})",
+                group.type,
+                _state(group.state),
+                group.assignor or "-",
+                _number(group.epoch),
+                str(len(group.members)),
+                f"{group.coordinator.id} ({group.coordinator.address})",
             )
         ],
     )
 
 
-def _print_members(group: Mapping[str, Any]) -> None:
-    if not group["members"]:
+def _print_members(group: GroupDetail) -> None:
+    if not group.members:
         print_line("it has no members")
         return
     print_table(
         ("member", "instance", "host", "client", "partitions", "assignment"),
         (
             (
-                member["memberId"],
-                member["instanceId"] or "-",
-                member["host"],
-                member["clientId"],
-                str(sum(map(len, member["assignment"].values()))),
-                assignment_in_words(member["assignment"]) or "-",
+                member.member_id,
+                member.instance_id or "-",
+                member.host,
+                member.client_id,
+                str(sum(map(len, member.assignment.values()))),
+                assignment_in_words(member.assignment) or "-",
             )
-            for member in group["members"]
+            for member in group.members
         ),
     )
 
 
-def _print_offsets(group: Mapping[str, Any]) -> None:
-    if not group["offsets"]:
+def _print_offsets(group: GroupDetail) -> None:
+    if not group.offsets:
         print_line("nothing is committed, and no partition is assigned")
         return
     print_table(
         ("topic", "partition", "committed", "end", "lag", "member", "host", "client"),
         (
-            (
-                *_position(each),
-                each["memberId"] or "-",
-                each["host"] or "-",
-                each["clientId"] or "-",
-            )
-            for each in group["offsets"]
+            (*_position(each), each.member_id or "-", each.host or "-", each.client_id or "-")
+            for each in group.offsets
         ),
     )
 
@@ -172,13 +160,13 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ",".join("-".join(map(str, run)) for run in runs)
 
 
-def _position(offset: Mapping[str, Any]) -> tuple[Part, ...]:
-    lag = offset["lag"]
+def _position(offset: GroupOffset) -> tuple[Part, ...]:
+    lag = offset.lag
     return (
-        offset["topic"],
-        str(offset["partition"]),
-        _number(offset["committedOffset"]),
-        _number(offset["endOffset"]),
+        offset.topic,
+        str(offset.partition),
+        _number(offset.committed_offset),
+        _number(offset.end_offset),
         (_number(lag), "bold" if lag else ""),
     )
 

@@ -96,7 +96,6 @@ def set_quotas(
     kafscale quota set --user-default --client-id loader request_rate=50
     kafscale quota set --ip-default connection_creation_rate=20
     """
-    from kafscale.admin.security import quota_values
     from kafscale.admin.security import quotas as quota_admin
 
     entity = _entity(
@@ -106,13 +105,13 @@ def set_quotas(
     )
     _demand(entity)
     try:
-        changes = {key: quota_values.parse(key, text) for key, text in parse_pairs(limits)}
+        changes = {key: quota_admin.parse_limit(key, text) for key, text in parse_pairs(limits)}
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     run(bootstrap, lambda client: quota_admin.alter(client, entity, changes))
     for key, value in changes.items():
-        shown = quota_values.show(key, value)
-        typer.echo(f"limited {key} of {quota_values.name(entity)} to {shown}")
+        shown = quota_admin.format_limit(key, value)
+        typer.echo(f"limited {key} of {quota_admin.format_entity(entity)} to {shown}")
 
 
 @app.command()
@@ -135,7 +134,6 @@ def remove(
     kafscale quota remove --user alice producer_byte_rate
     kafscale quota remove --ip 10.0.0.7
     """
-    from kafscale.admin.security import quota_values
     from kafscale.admin.security import quotas as quota_admin
 
     entity = _entity(
@@ -146,9 +144,9 @@ def remove(
     _demand(entity)
     removed = run(bootstrap, lambda client: quota_admin.remove(client, entity, keys or ()))
     if not removed:
-        raise KafscaleError(f"{quota_values.name(entity)} has no such quota")
+        raise KafscaleError(f"{quota_admin.format_entity(entity)} has no such quota")
     for key in removed:
-        typer.echo(f"removed {key} of {quota_values.name(entity)}")
+        typer.echo(f"removed {key} of {quota_admin.format_entity(entity)}")
 
 
 def _entity(*options: tuple[str, str | None, bool]) -> dict[str, str | None]:

@@ -109,7 +109,7 @@ def _lags(bootstrap: str, topics: list[str]) -> "list[GroupLag]":
 
     behind: dict[tuple[str, str], list[int]] = {}
     for group in ask(bootstrap, lambda client: group_admin.describe(client, ())):
-        for row in group["offsets"]:
-            if row["lag"] is not None and row["topic"] in (topics or (row["topic"],)):
-                behind.setdefault((group["group"], row["topic"]), []).append(row["lag"])
+        for row in group.offsets:
+            if row.lag is not None and row.topic in (topics or (row.topic,)):
+                behind.setdefault((group.group, row.topic), []).append(row.lag)
     return [GroupLag(*place, sum(lags), len(lags)) for place, lags in behind.items()]

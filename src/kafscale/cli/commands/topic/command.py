@@ -60,7 +60,7 @@ def create(
     if created is None:
         typer.echo(f"topic {name} exists already")
     else:
-        count = created["partitionCount"]
+        count = created.partition_count
         # Brokers older than CreateTopics v5 do not tell.
         told = f" with {counted(count, 'partition')}" if count > 0 else ""
         typer.echo(f"created topic {name}{told}")
@@ -85,7 +85,7 @@ def list_topics(
 
     topics = run(bootstrap, topic_admin.list_all)
     if exclude_internal:
-        topics = [topic for topic in topics if not topic["internal"]]
+        topics = [topic for topic in topics if not topic.internal]
     if output is Output.TABLE:
         tables.print_list(topics)
     else:
@@ -172,7 +172,7 @@ def alter(
             await topic_admin.alter_configs(client, name, configs, delete_config)
             typer.echo(f"changed the configs of topic {name}")
         if partitions:
-            await topic_admin.grow(client, name, partitions)
+            await topic_admin.create_partitions(client, name, partitions)
             typer.echo(f"topic {name} has {counted(partitions, 'partition')}")
 
     run(bootstrap, change)

@@ -1,13 +1,13 @@
 """How `kafscale topic` prints topics for people: the data of `topic_admin` in tables."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from kafscale.admin.topics.topics import DescribedTopic, ListedTopic, PartitionOffsets
 from kafscale.cli.output import print_line, print_table
 from kafscale.text.formatting import bytes_in_words, counted
 
 
-def print_list(topics: Sequence[dict[str, Any]]) -> None:
+def print_list(topics: Sequence[ListedTopic]) -> None:
     if not topics:
         print_line("there are no topics; create one with: kafscale topic create NAME")
         return
@@ -15,53 +15,53 @@ def print_list(topics: Sequence[dict[str, Any]]) -> None:
         ("topic", "partitions", ""),
         (
             (
-                (topic["name"], "bold"),
-                str(topic["partitionCount"]),
-                "internal" if topic["internal"] else "",
+                (topic.name or "", "bold"),
+                str(topic.partition_count),
+                "internal" if topic.internal else "",
             )
             for topic in topics
         ),
     )
 
 
-def print_descriptions(topics: Iterable[dict[str, Any]]) -> None:
+def print_descriptions(topics: Iterable[DescribedTopic]) -> None:
     for place, topic in enumerate(topics):
         if place:
             print_line()
         _print_description(topic)
 
 
-def _print_description(topic: dict[str, Any]) -> None:
-    partitions = topic["partitions"]
+def _print_description(topic: DescribedTopic) -> None:
+    partitions = topic.partitions
     records = counted(sum(map(record_count, partitions)), "record")
-    mark = ", internal" if topic["internal"] else ""
+    mark = ", internal" if topic.internal else ""
     print_line(
-        (topic["name"], "bold"),
-        f": {counted(len(partitions), 'partition')}, {records}{mark}, id {topic['topicId']}",
+        (topic.name or "", "bold"),
+        f": {counted(len(partitions), 'partition')}, {records}{mark}, id {topic.topic_id}",
     )
-    for name, value in topic["configs"].items():
+    for name, value in topic.configs.items():
         print_line((f"{name} ", "dim"), str(value), indent=2)
     print_line()
     print_table(
         ("partition", "leader", "leader epoch", "start", "end", "records", "size"),
         (
             (
-                str(partition["partition"]),
-                ("none", "red") if partition["leader"] is None else str(partition["leader"]),
-                str(partition["leaderEpoch"]),
-                _number(partition["startOffset"]),
-                _number(partition["endOffset"]),
+                str(partition.partition),
+                ("none", "red") if partition.leader is None else str(partition.leader),
+                str(partition.leader_epoch),
+                _number(partition.start_offset),
+                _number(partition.end_offset),
                 _number(record_count(partition)),
-                "-" if partition["sizeBytes"] is None else bytes_in_words(partition["sizeBytes"]),
+                "-" if partition.size_bytes is None else bytes_in_words(partition.size_bytes),
             )
             for partition in partitions
         ),
     )
 
 
-def record_count(partition: dict[str, Any]) -> int:
+def record_count(partition: PartitionOffsets) -> int:
     """How many offsets lie between start and end."""
-    return int((partition["endOffset"] or 0) - (partition["startOffset"] or 0))
+    return (partition.end_offset or 0) - (partition.start_offset or 0)
 
 
 def _number(value: int | None) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.etcd.backups.source_selection import Connect, take_from_any
-from kafscale.admin.etcd.backups.store import Snapshots, StoredSnapshot
+from kafscale.admin.etcd.backups.store import SnapshotStore, StoredSnapshot
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata.schema.protobuf import format_time
@@ -54,7 +54,7 @@ class SnapshotScheduler:
 
     def __init__(
         self,
-        snapshots: Snapshots,
+        snapshots: SnapshotStore,
         spec: SnapshotsSpec,
         settings: Etcd,
         metrics: SnapshotMetrics,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.admin.security.acl_words import parse_operation, supported
+from kafscale.admin.security.acls import is_supported, parse_operation
 from kafscale.cli.commands.acl.rules import Party, Wanted, parties
 from kafscale.metadata.access.model import (
     ROLES,
@@ -141,11 +141,11 @@ def test_operations_may_be_written_as_people_like(text):
 
 @pytest.mark.parametrize("text", ["", "Any", "Unknown", "Producer", "Raed"])
 def test_what_is_no_operation_is_told_with_those_that_are(text):
-    with pytest.raises(ValueError, match="there are All, Read, Write"):
+    with pytest.raises(ValueError, match="the operations are All, Read, Write"):
         parse_operation(text)
 
 
 def test_everything_may_be_done_to_anything():
     kinds = [T, G, C, X, ResourceType.USER]
-    assert all(supported(kind, Operation.ALL) for kind in kinds)
-    assert not any(supported(kind, Operation.READ) for kind in [C, X, ResourceType.USER])
+    assert all(is_supported(kind, Operation.ALL) for kind in kinds)
+    assert not any(is_supported(kind, Operation.READ) for kind in [C, X, ResourceType.USER])

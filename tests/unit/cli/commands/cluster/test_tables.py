@@ -1,7 +1,9 @@
 """Clusters as people see them."""
 
+import msgspec
 import pytest
 
+from kafscale.admin.cluster.operations import ClusterStatus, FlushedPartition, PartitionMove
 from kafscale.cli.commands.cluster import tables
 
 BROKER = {
@@ -61,7 +63,9 @@ def printed(capsys):
 
 def test_a_cluster_is_its_brokers_and_what_troubles_them(printed):
     status = {"clusterId": "c1", "controller": 1, "brokers": [BROKER, AWAY]}
-    heading, names, _, one, two, problem = printed(tables.print_status, status)
+    heading, names, _, one, two, problem = printed(
+        tables.print_status, msgspec.convert(status, ClusterStatus)
+    )
     assert heading == "c1: 2 brokers, broker 1 is the controller"
     assert names.startswith("broker state address control rack partitions shards moving store up")
     assert one == "1 * ready a:9092 a:9093 z 12 25 2 healthy 2m 13s 9"
@@ -71,14 +75,14 @@ def test_a_cluster_is_its_brokers_and_what_troubles_them(printed):
 
 def test_partitions_are_shown_where_they_are_asked_for(printed):
     status = {"clusterId": "c1", "controller": None, "brokers": [BROKER], "partitions": [PARTITION]}
-    lines = printed(tables.print_status, status)
+    lines = printed(tables.print_status, msgspec.convert(status, ClusterStatus))
     assert lines[0] == "c1: 1 broker, no controller"
     assert lines[-1] == "orders 3 1 moving to 2 7 2 8 10 2.0 KiB"
     assert printed(tables.print_partitions, []) == ["nobody serves any partition"]
 
 
 def test_a_flush_is_counted_by_broker(printed):
-    flushed = [{"topic": "orders", "partition": n, "broker": n % 2} for n in range(3)]
+    flushed = [FlushedPartition("orders", n, n % 2) for n in range(3)]
     lines = printed(tables.print_flushed, flushed)
     assert lines[2:] == ["0 2", "1 1", "segments hold everything of 3 partitions"]
     assert printed(tables.print_flushed, []) == ["there was nothing to flush"]
@@ -89,5 +93,8 @@ def test_moves_are_shown_with_how_far_they_are(printed):
         {"topic": "orders", "partition": 0, "from": 1, "to": 2, "done": True},
         {"topic": "orders", "partition": 1, "from": 1, "to": 3, "done": False},
     ]
-    assert printed(tables.print_moves, moves)[2:] == ["orders/0 1 2 moved", "orders/1 1 3 moving"]
+    assert printed(tables.print_moves, msgspec.convert(moves, list[PartitionMove]))[2:] == [
+        "orders/0 1 2 moved",
+        "orders/1 1 3 moving",
+    ]
     assert printed(tables.print_moves, []) == ["everything is where it belongs"]

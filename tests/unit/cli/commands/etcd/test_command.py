@@ -38,7 +38,7 @@ def test_without_an_etcd_it_says_how_to_name_one(kafscale, arguments):
 def test_without_a_bucket_it_says_how_to_name_one(kafscale):
     result = kafscale("etcd", "snapshots")
     assert result.exit_code == 1
-    assert "use --bucket, or set KAFSCALE_S3_BUCKET" in result.stderr
+    assert "use --bucket or KAFSCALE_S3_BUCKET" in result.stderr
 
 
 def test_without_etcdutl_it_says_where_that_comes_from(kafscale):

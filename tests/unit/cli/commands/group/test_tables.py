@@ -1,7 +1,10 @@
 """Groups as people see them."""
 
+import msgspec
 import pytest
 
+from kafscale.admin.groups.groups import GroupDetail, GroupOffset
+from kafscale.admin.groups.reset import ResetRow
 from kafscale.cli.commands.group import tables
 from kafscale.cli.commands.group.tables import Section
 
@@ -10,6 +13,7 @@ MEMBER = {
     "instanceId": None,
     "clientId": "app",
     "host": "10.0.0.7",
+    "topics": ["orders"],
     "assignment": {"orders": [0, 1, 2, 5]},
 }
 READ = {
@@ -29,6 +33,7 @@ GROUP = {
     "group": "billing",
     "type": "classic",
     "state": "Stable",
+    "protocolType": "consumer",
     "assignor": "range",
     "epoch": None,
     "members": [MEMBER],
@@ -51,7 +56,7 @@ def printed(capsys):
 
 def test_a_description_begins_with_how_it_stands(printed):
     heading, names, _, first, second = printed(
-        tables.print_descriptions, [GROUP], [Section.OFFSETS]
+        tables.print_descriptions, [msgspec.convert(GROUP, GroupDetail)], [Section.OFFSETS]
     )
     assert heading == "billing: Stable, 1 member, range, 1,193 records behind"
     assert names == "topic partition committed end lag member host client"
@@ -60,7 +65,11 @@ def test_a_description_begins_with_how_it_stands(printed):
 
 
 def test_members_and_state_are_shown_when_asked_for(printed):
-    lines = printed(tables.print_descriptions, [GROUP], [Section.MEMBERS, Section.STATE])
+    lines = printed(
+        tables.print_descriptions,
+        [msgspec.convert(GROUP, GroupDetail)],
+        [Section.MEMBERS, Section.STATE],
+    )
     assert "classic Stable range - 1 1 (broker:9092)" in lines
     assert "m-1 - 10.0.0.7 app 4 orders 0-2,5" in lines
     assert not any("committed" in line for line in lines)
@@ -68,7 +77,7 @@ def test_members_and_state_are_shown_when_asked_for(printed):
 
 def test_a_group_without_anything_says_so(printed):
     empty = GROUP | {"state": "Empty", "assignor": "", "members": [], "offsets": []}
-    lines = printed(tables.print_descriptions, [empty], list(Section))
+    lines = printed(tables.print_descriptions, [msgspec.convert(empty, GroupDetail)], list(Section))
     assert lines[0] == "billing: Empty, 0 members"
     assert "it has no members" in lines
     assert "nothing is committed, and no partition is assigned" in lines
@@ -76,7 +85,9 @@ def test_a_group_without_anything_says_so(printed):
 
 
 def test_committed_offsets_come_with_their_notes(printed):
-    assert "orders 0 7 1200 1193 2 note" in printed(tables.print_offsets, [READ])
+    assert "orders 0 7 1200 1193 2 note" in printed(
+        tables.print_offsets, [msgspec.convert(READ, GroupOffset)]
+    )
 
 
 def test_an_empty_list_says_what_to_do(printed):
@@ -94,8 +105,10 @@ def test_a_reset_shows_before_and_after(printed):
         "after": 4,
         "startOffset": 4,
         "endOffset": 12,
-        "note": "1 lies before the start",
+        "note": "1 is before the start",
     }
-    *_, first, second = printed(tables.print_resets, [reset, reset | {"before": None}])
-    assert first == "orders 0 10 4 -6 4 12 1 lies before the start"
-    assert second == "orders 0 - 4 - 4 12 1 lies before the start"
+    *_, first, second = printed(
+        tables.print_resets, msgspec.convert([reset, reset | {"before": None}], list[ResetRow])
+    )
+    assert first == "orders 0 10 4 -6 4 12 1 is before the start"
+    assert second == "orders 0 - 4 - 4 12 1 is before the start"

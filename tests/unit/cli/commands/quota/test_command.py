@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafscale.admin.security import quota_values
+from kafscale.admin.security import quotas as quota_admin
+from kafscale.admin.security.quotas import EntityQuotas
 from kafscale.cli.commands.quota import tables
 
 SET = ["quota", "set"]
@@ -15,7 +16,7 @@ REMOVE = ["quota", "remove"]
         ([*SET, "request_rate=1"], "say who is meant"),
         ([*SET, "--user", "alice"], "KEY=VALUE"),
         ([*SET, "--user", "alice", "request_rate"], "key=value"),
-        ([*SET, "--user", "alice", "happiness=1"], "happiness is no quota; there are producer_"),
+        ([*SET, "--user", "alice", "happiness=1"], "happiness is not a quota; the quotas are"),
         ([*SET, "--user", "alice", "request_rate=0"], "request_rate must be greater than 0"),
         ([*SET, "--user", "alice", "request_rate=fast"], "'fast' is not a rate, such as 50"),
         ([*SET, "--user", "a", "producer_byte_rate=1x"], "'1x' is not a rate, such as 1Mi"),
@@ -43,18 +44,18 @@ def test_wrong_usage_is_refused_with_what_is_wrong(kafscale, arguments, problem)
     ],
 )
 def test_rates_are_written_and_read_as_people_do(key, text, value, shown):
-    assert quota_values.parse(key, text) == value
-    assert quota_values.show(key, value) == shown
+    assert quota_admin.parse_limit(key, text) == value
+    assert quota_admin.format_limit(key, value) == shown
 
 
 def test_a_key_of_a_newer_broker_is_shown_all_the_same():
-    assert quota_values.show("happiness", 3.0) == "3/s"
+    assert quota_admin.format_limit("happiness", 3.0) == "3/s"
 
 
 def test_every_limit_has_a_row(capsys):
     quotas = [
-        {"entity": {"user": "alice", "client-id": None}, "limits": {"request_rate": 5.0}},
-        {"entity": {"ip": "10.0.0.1"}, "limits": {"connection_creation_rate": 2.0}},
+        EntityQuotas({"user": "alice", "client-id": None}, {"request_rate": 5.0}),
+        EntityQuotas({"ip": "10.0.0.1"}, {"connection_creation_rate": 2.0}),
     ]
     tables.print_list(quotas)
     names, _, first, second = capsys.readouterr().out.splitlines()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.admin.etcd.backups.store import Snapshots
+from kafscale.admin.etcd.backups.store import SnapshotStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.observability.metrics.operator import SnapshotMetrics
 from kafscale.operator.etcd.backups.scheduler import CHECK_INTERVAL_MS, SnapshotScheduler
@@ -24,7 +24,7 @@ class SchedulerFixture:
     def __init__(self, random):
         self.memory = MemoryObjectStore(virtual_time.clock_ms)
         self.bucket = FaultyObjectStore(self.memory, random=random)
-        self.snapshots = Snapshots(self.bucket, "prefix", virtual_time.clock_ms)
+        self.snapshots = SnapshotStore(self.bucket, "prefix", virtual_time.clock_ms)
         self.member = FakeMember()
         self.metrics = SnapshotMetrics()
         self.random = random

@@ -1,4 +1,4 @@
-"""Names of snapshots: what is written is read back, and nothing else is taken for one."""
+"""Formatting and parsing of snapshot keys."""
 
 import pytest
 from hypothesis import given
@@ -16,14 +16,14 @@ names = st.builds(
 
 
 @given(names)
-def test_what_is_written_is_read_back(name):
+def test_formatted_names_are_parsed(name):
     key = object_keys.database_key("snapshots/default.production", name)
     assert is_key(key)
     assert object_keys.parse(key) == object_keys.parse(object_keys.description_key(key)) == name
 
 
 @given(names, names)
-def test_names_are_in_the_order_of_time(one, other):
+def test_names_sort_by_time(one, other):
     if one.taken_at_ms < other.taken_at_ms:
         assert one < other
         assert str(one) < str(other)
@@ -42,10 +42,10 @@ def test_names_are_in_the_order_of_time(one, other):
         "a/20231114T221320Z-7.db/x",
     ],
 )
-def test_other_objects_are_no_snapshots(key):
+def test_other_keys_are_not_parsed(key):
     assert object_keys.parse(key) is None
 
 
-def test_a_prefix_may_be_empty_or_deep():
+def test_directory_with_any_prefix():
     assert object_keys.directory("", "default", "one") == "default.one"
     assert object_keys.directory("/backups/etcd/", "default", "one") == "backups/etcd/default.one"

@@ -1,21 +1,21 @@
-"""Looks at clusters that do not exist, for tests of what is made of a look."""
+"""Builds cluster snapshots for tests."""
 
-from kafscale.admin.cluster.broker import BrokerLook, PartitionLook
-from kafscale.admin.cluster.figures import Figures, Lag, Operation
-from kafscale.admin.cluster.listing import GroupLook, ListedTopic
-from kafscale.admin.cluster.snapshot import ClusterLook
+from kafscale.admin.cluster.broker import BrokerStatus, ServedPartition
+from kafscale.admin.cluster.listing import GroupSummary, TopicSummary
+from kafscale.admin.cluster.metrics import BrokerMetrics, PartitionLag, StoreOperation
+from kafscale.admin.cluster.snapshot import ClusterSnapshot
 
 
-def figures(
+def metrics(
     *,
     produced: dict[tuple[str, int], int] | None = None,
     fetched: dict[tuple[str, int], int] | None = None,
     stored: dict[tuple[str, int], int] | None = None,
     requests: tuple[int, int] = (0, 0),
-    operations: dict[str, Operation] | None = None,
-    lags: tuple[Lag, ...] = (),
-) -> Figures:
-    return Figures(
+    operations: dict[str, StoreOperation] | None = None,
+    lags: tuple[PartitionLag, ...] = (),
+) -> BrokerMetrics:
+    return BrokerMetrics(
         connections=3,
         error_rate=0.0,
         produce_requests=requests[0],
@@ -30,8 +30,8 @@ def figures(
 
 def partition(
     topic: str, number: int, *, state: str = "online", records: int = 0, size_bytes: int = 0
-) -> PartitionLook:
-    return PartitionLook(
+) -> ServedPartition:
+    return ServedPartition(
         topic=topic,
         partition=number,
         broker=1,
@@ -54,10 +54,10 @@ def broker(
     is_draining: bool = False,
     problems: dict[str, str] | None = None,
     store_health: str | None = "healthy",
-    partitions: tuple[PartitionLook, ...] = (),
-    measured: Figures | None = None,
-) -> BrokerLook:
-    return BrokerLook(
+    partitions: tuple[ServedPartition, ...] = (),
+    measured: BrokerMetrics | None = None,
+) -> BrokerStatus:
+    return BrokerStatus(
         id=broker_id,
         address=f"broker-{broker_id}:9092",
         control=f"broker-{broker_id}:9093",
@@ -74,28 +74,28 @@ def broker(
         shard_count=0,
         moving_count=0,
         partitions=partitions,
-        figures=measured,
+        metrics=measured,
     )
 
 
-def topic(name: str, partition_count: int = 1, *, internal: bool = False) -> ListedTopic:
-    return ListedTopic(name, "00", internal, partition_count, 0)
+def topic(name: str, partition_count: int = 1, *, internal: bool = False) -> TopicSummary:
+    return TopicSummary(name, "00", internal, partition_count, 0)
 
 
-def group(name: str, member_count: int | None = 1) -> GroupLook:
-    return GroupLook(name, "classic", "Stable", "consumer", member_count)
+def group(name: str, member_count: int | None = 1) -> GroupSummary:
+    return GroupSummary(name, "classic", "Stable", "consumer", member_count)
 
 
-def look(
-    *brokers: BrokerLook,
+def snapshot(
+    *brokers: BrokerStatus,
     at_ms: int = 0,
-    topics: tuple[ListedTopic, ...] = (),
-    groups: tuple[GroupLook, ...] = (),
+    topics: tuple[TopicSummary, ...] = (),
+    groups: tuple[GroupSummary, ...] = (),
     problem: str | None = None,
     listing_problem: str | None = None,
     controller: int | None = 1,
-) -> ClusterLook:
-    return ClusterLook(
+) -> ClusterSnapshot:
+    return ClusterSnapshot(
         at_ms=at_ms,
         cluster_id="cluster",
         controller=controller if brokers else None,

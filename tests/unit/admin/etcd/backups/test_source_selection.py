@@ -1,22 +1,22 @@
-"""Whom snapshots are taken from."""
+"""The choice of the member that snapshots are taken from."""
 
 import asyncio
 
 import pytest
 
-from kafscale.admin.etcd.backups.source_selection import in_order, take_from_any
-from kafscale.admin.etcd.backups.store import Snapshots
+from kafscale.admin.etcd.backups.source_selection import rank_sources, take_from_any
+from kafscale.admin.etcd.backups.store import SnapshotStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import ObjectExistsError, StoreUnavailableError
 from kafscale.storage.objects import MemoryObjectStore
-from unit.operator.etcd.members import FakeMember, status, whole
+from unit.operator.etcd.members import FakeMember, status, with_checksum
 
 GONE = -1
-"""The leader of a member that does not answer."""
+"""The leader id of a member that does not respond."""
 
 
-def test_followers_come_first_and_the_furthest_of_them():
-    told = {
+def test_followers_with_high_revisions_are_preferred():
+    by_endpoint = {
         "leader": status(member_id=1, revision=30),
         "follower": status(revision=10),
         "further": status(revision=20),
@@ -24,30 +24,30 @@ def test_followers_come_first_and_the_furthest_of_them():
         "lonely": status(leader_id=0),
         "silent": StoreUnavailableError("no answer"),
     }
-    assert in_order(told) == ["further", "follower", "leader"]
+    assert rank_sources(by_endpoint) == ["further", "follower", "leader"]
 
 
 def take(members):
-    snapshots = Snapshots(MemoryObjectStore(), "prefix", lambda: 0)
+    snapshots = SnapshotStore(MemoryObjectStore(), "prefix", lambda: 0)
     settings = Etcd(endpoints=tuple(members))
     return asyncio.run(take_from_any(snapshots, settings, lambda endpoint, _: members[endpoint]))
 
 
-def test_one_follower_is_asked_and_everybody_is_left_again():
+def test_one_follower_is_used_and_all_connections_are_closed():
     members = {"a": FakeMember(member_id=1), "b": FakeMember(), "c": FakeMember(leader_id=GONE)}
-    assert take(members).size_bytes == len(whole())
+    assert take(members).size_bytes == len(with_checksum())
     assert [member.snapshots for member in members.values()] == [0, 1, 0]
     assert all(member.is_closed for member in members.values())
 
 
-@pytest.mark.parametrize("bad", [FakeMember(breaks=True), FakeMember(whole()[:-1])])
-def test_where_one_fails_in_the_middle_the_next_is_asked(bad):
+@pytest.mark.parametrize("bad", [FakeMember(breaks=True), FakeMember(with_checksum()[:-1])])
+def test_next_member_is_used_if_one_fails(bad):
     members = {"a": FakeMember(member_id=1), "b": bad}
     take(members)
     assert [member.snapshots for member in members.values()] == [1, 1]
 
 
-def test_where_nobody_is_well_it_says_why_of_each():
+def test_error_has_the_reason_of_each_member():
     members = {
         "a": FakeMember(leader_id=0),
         "b": FakeMember(is_learner=True),
@@ -56,18 +56,18 @@ def test_where_nobody_is_well_it_says_why_of_each():
     }
     with pytest.raises(StoreUnavailableError) as raised:
         take(members)
-    for words in ("a: it knows no leader", "b: it is a learner", "c: it is gone", "it broke off"):
+    for words in ("a: it has no leader", "b: it is a learner", "c: it is gone", "it broke off"):
         assert words in str(raised.value)
 
 
-def test_a_bucket_that_refuses_is_not_asked_again_for_every_member():
+def test_bucket_errors_are_not_retried_with_other_members():
     async def body():
         store = MemoryObjectStore()
         await store.put("prefix/19700101T000000Z-17.db", [b"taken"])
         members = {"a": FakeMember(), "b": FakeMember()}
         with pytest.raises(ObjectExistsError):
             await take_from_any(
-                Snapshots(store, "prefix", lambda: 0),
+                SnapshotStore(store, "prefix", lambda: 0),
                 Etcd(endpoints=("a", "b")),
                 lambda endpoint, _: members[endpoint],
             )
