@@ -11,7 +11,7 @@ from kafscale.errors import ObjectExistsError, StoreUnavailableError
 from kafscale.storage.objects import MemoryObjectStore
 from unit.operator.etcd.members import FakeMember, status, with_checksum
 
-GONE = -1
+NO_RESPONSE = -1
 """The leader id of a member that does not respond."""
 
 
@@ -34,13 +34,17 @@ def take(members):
 
 
 def test_one_follower_is_used_and_all_connections_are_closed():
-    members = {"a": FakeMember(member_id=1), "b": FakeMember(), "c": FakeMember(leader_id=GONE)}
+    members = {
+        "a": FakeMember(member_id=1),
+        "b": FakeMember(),
+        "c": FakeMember(leader_id=NO_RESPONSE),
+    }
     assert take(members).size_bytes == len(with_checksum())
     assert [member.snapshots for member in members.values()] == [0, 1, 0]
     assert all(member.is_closed for member in members.values())
 
 
-@pytest.mark.parametrize("bad", [FakeMember(breaks=True), FakeMember(with_checksum()[:-1])])
+@pytest.mark.parametrize("bad", [FakeMember(fails=True), FakeMember(with_checksum()[:-1])])
 def test_next_member_is_used_if_one_fails(bad):
     members = {"a": FakeMember(member_id=1), "b": bad}
     take(members)
@@ -51,12 +55,17 @@ def test_error_has_the_reason_of_each_member():
     members = {
         "a": FakeMember(leader_id=0),
         "b": FakeMember(is_learner=True),
-        "c": FakeMember(leader_id=GONE),
-        "d": FakeMember(breaks=True),
+        "c": FakeMember(leader_id=NO_RESPONSE),
+        "d": FakeMember(fails=True),
     }
     with pytest.raises(StoreUnavailableError) as raised:
         take(members)
-    for words in ("a: it has no leader", "b: it is a learner", "c: it is gone", "it broke off"):
+    for words in (
+        "a: it has no leader",
+        "b: it is a learner",
+        "c: member is gone",
+        "connection broke off",
+    ):
         assert words in str(raised.value)
 
 

@@ -92,7 +92,7 @@ def test_large_snapshot_is_transferred_in_chunks(snapshots, tmp_path):
     content = with_checksum(b"x" * (2 * CHUNK_BYTES + 5))
 
     async def body():
-        taken = await snapshots.take(FakeMember(content, piece_bytes=100_000))
+        taken = await snapshots.take(FakeMember(content, chunk_bytes=100_000))
         await snapshots.fetch(taken.key, tmp_path / "fetched.db")
 
     asyncio.run(body())
@@ -105,7 +105,7 @@ def test_large_snapshot_is_transferred_in_chunks(snapshots, tmp_path):
         FakeMember(with_checksum()[:-1]),
         FakeMember(b"!" + with_checksum()[1:]),
         FakeMember(b""),
-        FakeMember(breaks=True),
+        FakeMember(fails=True),
         FakeMember(leader_id=-1),
     ],
     ids=["cut off", "changed", "empty", "broken off", "gone"],
