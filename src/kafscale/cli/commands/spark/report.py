@@ -65,8 +65,8 @@ def report(
     from kafscale.cli.commands.spark import report_tables
     from kafscale.observability.prices import Prices
     from kafscale.spark.jobs.report import job
-    from kafscale.spark.jobs.report.figures import figures
     from kafscale.spark.jobs.report.page import page
+    from kafscale.spark.jobs.report.run_totals import run_totals
 
     settings = job.ReportSettings(
         location=locate(path),
@@ -89,7 +89,7 @@ def report(
         record,
     ):
         made = job.run(spark, settings, clock=clock, lags=lags)
-        record.set_totals(*figures(made), problems=made.damaged)
+        record.set_totals(*run_totals(made), problems=made.damaged)
     if html is not None:
         html.write_text(page(made), encoding="utf-8")
     if output is Output.TABLE:

@@ -1,1 +1,1 @@
-"""The report job: inventory and cost of a bucket."""
+"""The report job: usage, growth and cost of topics."""

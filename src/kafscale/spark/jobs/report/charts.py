@@ -1,9 +1,8 @@
-"""Plots for a page: bars across, columns side by side, bars made of parts.
+"""Charts of the HTML page: horizontal bars, columns and stacked bars.
 
-Everything is HTML and SVG without a script and without a colour of its own: classes name the roles,
-and the page's style gives them colours for light and for dark. The laws: whatever comes from
-outside is escaped here, and every mark says its value in words to whoever points at it or cannot
-see it. Pure.
+Charts are HTML and SVG without scripts and colours: classes name the roles, and `style` has the
+colours for light and dark mode. Invariants: all external text is escaped here, and every mark has
+its value as text, in a tooltip and for screen readers. Pure.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,86 +17,86 @@ _RIGHT: Final = 8
 _TOP: Final = 10
 _BOTTOM: Final = 26
 _LABEL_WIDTH: Final = 70
-"""What a label below a column takes, so that no two meet."""
+"""The width of a label below a column, so that labels do not overlap."""
 
 _STEPS: Final = (1, 2, 2.5, 5, 10)
 
 
 class Mark(NamedTuple):
-    """Something to show: its name, how much it is, and that in words."""
+    """A value of a chart, with its label and its value as text."""
 
     label: str
     value: float
-    words: str
+    text: str
 
 
 def bars(marks: Sequence[Mark]) -> str:
-    """A bar across for each mark, with its name before and its words after it."""
+    """Return a horizontal bar for each mark, between its label and its value."""
     greatest = max((mark.value for mark in marks), default=0) or 1
     rows = "".join(
         f'<li><span class="name" title="{escape(mark.label)}">{escape(mark.label)}</span>'
         f'<span class="track"><span class="bar" style="width:{mark.value / greatest:.1%}"></span>'
-        f'</span><span class="amount">{escape(mark.words)}</span></li>'
+        f'</span><span class="amount">{escape(mark.text)}</span></li>'
         for mark in marks
     )
     return f'<ul class="bars">{rows}</ul>'
 
 
 def stack(marks: Sequence[Mark]) -> str:
-    """One bar made of parts, and below it what each part is."""
+    """Return a stacked bar with a legend."""
     total = sum(mark.value for mark in marks) or 1
     parts = "".join(
         f'<span class="part part-{number}" style="width:{mark.value / total:.2%}"'
-        f' title="{escape(mark.label)}: {escape(mark.words)}"></span>'
+        f' title="{escape(mark.label)}: {escape(mark.text)}"></span>'
         for number, mark in enumerate(marks)
     )
     legend = "".join(
         f'<li><span class="dot part-{number}"></span>{escape(mark.label)}'
-        f" <b>{escape(mark.words)}</b></li>"
+        f" <b>{escape(mark.text)}</b></li>"
         for number, mark in enumerate(marks)
     )
     return f'<div class="stack">{parts}</div><ul class="legend">{legend}</ul>'
 
 
-def columns(title: str, marks: Sequence[Mark], words: Callable[[float], str]) -> str:
-    """A column for each mark over a common line; the scale is in `words`."""
+def columns(title: str, marks: Sequence[Mark], format_value: Callable[[float], str]) -> str:
+    """Return a column chart with a scale."""
     scale = ticks(max((mark.value for mark in marks), default=0))
     plot_height = HEIGHT - _TOP - _BOTTOM
     slot = (WIDTH - _LEFT - _RIGHT) / max(len(marks), 1)
     every = max(-(-_LABEL_WIDTH // max(int(slot), 1)), 1)
-    drawn = []
+    elements = []
     for value in scale:
         y = _TOP + plot_height * (1 - value / scale[-1])
-        drawn.append(
+        elements.append(
             f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
             f'<text class="tick" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">'
-            f"{escape(words(value))}</text>"
+            f"{escape(format_value(value))}</text>"
         )
     for number, mark in enumerate(marks):
         height = plot_height * mark.value / scale[-1]
-        # What is there at all is to be seen.
+        # Small values stay visible.
         height = max(height, 1.5) if mark.value else 0
         x = _LEFT + slot * number
         middle = x + slot / 2
         width = min(slot * 0.72, 56)
-        drawn.append(
+        elements.append(
             f'<rect class="column" x="{middle - width / 2:.1f}" width="{width:.1f}"'
             f' y="{_TOP + plot_height - height:.1f}" height="{height:.1f}" rx="2">'
-            f"<title>{escape(mark.label)}: {escape(mark.words)}</title></rect>"
+            f"<title>{escape(mark.label)}: {escape(mark.text)}</title></rect>"
         )
         if (len(marks) - 1 - number) % every == 0:
-            drawn.append(
+            elements.append(
                 f'<text class="tick" x="{middle:.1f}" y="{HEIGHT - 6}" text-anchor="middle">'
                 f"{escape(mark.label)}</text>"
             )
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
-        f"{''.join(drawn)}</svg>"
+        f"{''.join(elements)}</svg>"
     )
 
 
 def ticks(greatest: float, about: int = 4) -> list[float]:
-    """Round numbers from nothing to at least the greatest value, about so many steps.
+    """Return round numbers from 0 to at least the greatest value, in `about` steps.
 
     >>> ticks(0), ticks(7), ticks(1300)
     ([0, 1], [0, 2, 4, 6, 8], [0, 500, 1000, 1500])

@@ -1,21 +1,21 @@
-"""What a log costs on S3 in a month: the model of the specification's appendix, for any traffic.
+"""The monthly cost of a log on S3: the model of the specification's appendix, for any traffic.
 
-The appendix reckons with 100 GB a day kept for 7 days, a PUT per 4 MB and 100,000 GETs a day: about
-$21 for S3, and about $111 with three small brokers. Here its figures are the terms of a model:
+The appendix assumes 100 GB a day with a retention of 7 days, a PUT per 4 MB and 100,000 GETs a day:
+about $21 for S3, and about $111 with three small brokers. The model generalizes it:
 
-* Stored is what retention leaves of the daily traffic, priced by the GB (10^9 bytes) and month.
-* **Every** PUT counts: WAL objects, segments, their indexes, merged segments with theirs, and those
-  that are tried again. LIST is priced like PUT, and too rare here to matter.
-* GETs are what readers fetch from the bucket, a block at a time; whoever follows the end of the log
-  is served from the brokers' memory and costs none.
+* Storage is what retention keeps of the daily traffic, priced per GB (10^9 bytes) and month.
+* **Every** PUT counts: WAL objects, segments, indexes, merged segments with their indexes, and
+  retries. LIST costs the same as PUT, and is too rare to matter.
+* GETs are for blocks that brokers fetch from the bucket. Consumers at the end of the log are served
+  from the memory of brokers, and cause none.
 * Transfer within a region is free, and a month has 30 days.
 
-How many WAL objects there are is a choice between latency and cost, hence two profiles. The one for
-latency writes two a second and broker, however full they are, as long as there is something to
-write. The one for cost writes as few as keep all PUTs within the budget of the appendix, and so
-waits longer, and makes larger objects.
+The number of WAL objects is a trade-off between latency and cost, hence two profiles. The latency
+profile writes two objects per second and broker, however small, while there is traffic. The cost
+profile writes as few as keep all PUTs within the budget of the appendix: objects are larger, and
+producers wait longer.
 
-Pure: what the traffic is, is measured elsewhere.
+Pure: the traffic is measured elsewhere.
 """
 
 from dataclasses import dataclass
@@ -29,45 +29,45 @@ MB: Final = 10**6
 MIB: Final = 1024 * 1024
 
 WAL_PUTS_PER_SECOND: Final = 2.0
-"""Of a broker that is busy, by default."""
+"""Of a busy broker with default settings."""
 WAL_PUTS_PER_SECOND_MIN: Final = 1 / 3600
-"""Of a broker that waits as long as its settings allow."""
+"""Of a broker with the longest allowed flush interval."""
 WAL_BYTES_MAX: Final = 4 * MIB
-"""At which size a WAL object is written whatever the budget, by default."""
+"""The default size at which a WAL object is flushed regardless of the rate."""
 
 BUDGET_PUTS_PER_DAY: Final = 25_000
-"""What the appendix reckons with: a PUT per 4 MB of 100 GB."""
+"""As in the appendix: a PUT per 4 MB of 100 GB."""
 BUDGET_BYTES_PER_PUT: Final = 4 * MB
 
 READ_BYTES: Final = 4 * MIB
-"""How much one GET of a broker fetches."""
+"""The size of one GET of a broker."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """What comes in, how long it stays, and who reads it."""
+    """Incoming, stored and read data."""
 
     bytes_per_day: float
     stored_bytes: float
-    """Once retention takes as much as comes in."""
+    """Once retention deletes as much as arrives."""
     records_per_day: float = float("inf")
-    """No WAL object has less than one."""
+    """Limits the number of WAL objects."""
     brokers: int = 1
     segment_bytes: float = 100 * MIB
-    """The size of a segment, on average."""
+    """The average size of a segment."""
     merged_bytes: float = 0.0
-    """The size of the segments that others are merged into; 0 where nothing is merged."""
+    """The size of merged segments; 0 if segments are not merged."""
     has_indexes: bool = True
     retried: float = 0.0
-    """Which share of PUTs is made again."""
+    """The share of PUTs that are retried."""
     gets_per_day: float | None = None
-    """Where that is known; else it follows from what is read."""
+    """If known; otherwise it is computed from `cold_reads`."""
     cold_reads: float = 1.0
-    """How often a byte is read from the bucket, on average."""
+    """How often a byte is read from the bucket on average."""
 
 
 class Puts(msgspec.Struct, frozen=True, rename="camel"):
-    """How many there are a day, by what they write."""
+    """PUTs per day, by object type."""
 
     wal: float
     segments: float
@@ -81,7 +81,7 @@ class Puts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Bill(msgspec.Struct, frozen=True, rename="camel"):
-    """What a month costs, in dollars."""
+    """The cost of a month in dollars."""
 
     storage: float
     puts: float
@@ -99,15 +99,15 @@ class Bill(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Profile(msgspec.Struct, frozen=True, rename="camel"):
-    """A way to set the brokers up, and what comes of it."""
+    """A setting of brokers, and its cost."""
 
     name: str
     puts_per_day: Puts
     gets_per_day: float
     wal_interval_seconds: float | None
-    """How long a broker waits between two WAL objects; None where there are none."""
+    """The time between two WAL objects of a broker; None if there are none."""
     wal_object_bytes: float
-    """How large these are, on average."""
+    """The average size of WAL objects."""
     is_within_budget: bool
     bill: Bill
 
@@ -115,7 +115,7 @@ class Profile(msgspec.Struct, frozen=True, rename="camel"):
 def bill(
     *, stored_bytes: float, puts_per_day: float, gets_per_day: float, brokers: int, prices: Prices
 ) -> Bill:
-    """What is to be paid for a month.
+    """Return the cost of a month.
 
     >>> bill(stored_bytes=700 * GB, puts_per_day=25_000, gets_per_day=100_000, brokers=3,
     ...      prices=Prices()).s3
@@ -130,26 +130,26 @@ def bill(
 
 
 def budget(traffic: Traffic) -> float:
-    """How many PUTs a day the appendix has for such traffic; little traffic has as many as its."""
+    """Return the budget of PUTs per day for the traffic, at least that of the appendix."""
     return max(BUDGET_PUTS_PER_DAY, traffic.bytes_per_day / BUDGET_BYTES_PER_PUT)
 
 
 def latency(traffic: Traffic, prices: Prices) -> Profile:
-    """Producers are answered as soon as the default settings allow."""
+    """Return the profile with the lowest latency that the default settings allow."""
     full = traffic.bytes_per_day / WAL_BYTES_MAX
     wal = max(traffic.brokers * DAY_S * WAL_PUTS_PER_SECOND, full)
     return profile("latency", wal, traffic, prices)
 
 
 def cost(traffic: Traffic, prices: Prices) -> Profile:
-    """Producers wait for as long as the budget wants them to, and never more than an hour."""
-    left = (budget(traffic) - _puts(0, traffic).total) / (1 + traffic.retried)
-    wal = max(left, traffic.brokers * DAY_S * WAL_PUTS_PER_SECOND_MIN)
+    """Return the profile within the PUT budget, with a flush interval of at most an hour."""
+    remaining = (budget(traffic) - _puts(0, traffic).total) / (1 + traffic.retried)
+    wal = max(remaining, traffic.brokers * DAY_S * WAL_PUTS_PER_SECOND_MIN)
     return profile("cost", wal, traffic, prices)
 
 
 def profile(name: str, wal_puts_per_day: float, traffic: Traffic, prices: Prices) -> Profile:
-    """What so many WAL objects a day, and all that follows from the traffic, make."""
+    """Return the profile for a number of WAL objects per day."""
     wal_puts_per_day = min(wal_puts_per_day, traffic.records_per_day)
     puts = _puts(wal_puts_per_day, traffic)
     gets = _gets(traffic)
@@ -160,7 +160,7 @@ def profile(name: str, wal_puts_per_day: float, traffic: Traffic, prices: Prices
         gets_per_day=gets,
         wal_interval_seconds=traffic.brokers * DAY_S / wal_puts_per_day if has_wal else None,
         wal_object_bytes=traffic.bytes_per_day / wal_puts_per_day if has_wal else 0.0,
-        # What was divided to meet the budget exactly must not miss it by a rounding.
+        # A profile computed to meet the budget exactly must not exceed it by rounding.
         is_within_budget=puts.total <= budget(traffic) * (1 + 1e-9),
         bill=bill(
             stored_bytes=traffic.stored_bytes,
@@ -184,7 +184,7 @@ def _puts(wal: float, traffic: Traffic) -> Puts:
 
 
 def _gets(traffic: Traffic) -> float:
-    """A GET a block of what is read, and one for the index of each segment."""
+    """One GET for each block that is read, and one for the index of each segment."""
     if traffic.gets_per_day is not None:
         return traffic.gets_per_day
     read = traffic.bytes_per_day * traffic.cold_reads

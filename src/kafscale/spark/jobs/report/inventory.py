@@ -1,19 +1,16 @@
-"""What a store holds of each topic, counted where the objects are.
+"""Measures the usage of each topic: bytes, records, timestamps and compression.
 
-Of a segment, its header, its index and the first bytes are read: how many records it has, when they
-are from, how they are compressed. Of some segments of each partition a few batches more are
-decompressed, to learn how large records are without compression. What the WAL holds is known from
-its tables already.
+A task reads the header, the index and the first bytes of each segment: the number of records, their
+timestamps and codec. For some segments of each partition it also decompresses a few batches to
+estimate the uncompressed size. The usage of the WAL is known from its footers.
 
-The laws: nothing is counted twice, because what is counted are the extents of an
-`OffsetMap`, none of
-which overlaps another. A task answers with one `Tally` a partition, however many segments it has
-looked at, and tallies add up in any order. An object that has gone meanwhile is left out; one that
-is damaged is counted by its size and named.
+Invariants: nothing is counted twice, because the extents of an `OffsetMap` do not overlap. A task
+returns one `PartitionUsage` for each partition, and usages add up in any order. An object that was
+deleted in the meantime is omitted; a damaged one is counted by its size and reported.
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -32,32 +29,35 @@ from kafscale.storage.objects.store import ObjectStore
 DAY_MS: Final = 86_400_000
 
 TASK_SEGMENTS: Final = 256
-"""How many segments one task looks at: few requests each, many at a time."""
+"""How many segments one task reads: each needs few requests, which run concurrently."""
 
 READS_MAX: Final = 32
 
 SAMPLES_MAX: Final = 8
-"""How many segments of a partition are looked into, spread over its length."""
+"""How many segments of a partition are sampled, evenly spaced."""
 
 SAMPLE_BYTES: Final = 256 * 1024
-"""How much is read of these; more, up to a batch, if not even one fits."""
+"""How much is read of a sampled segment; more if its first batch is larger."""
 
-_PEEK_BYTES: Final = segment.HEADER_BYTES + BATCH_HEADER_BYTES
+SPAN_MS_MIN: Final = 60_000
+"""A shorter time span is not extrapolated to a day."""
+
+_HEAD_BYTES: Final = segment.HEADER_BYTES + BATCH_HEADER_BYTES
 
 
-class Look(msgspec.Struct, frozen=True):
-    """A segment to look at."""
+class SegmentItem(msgspec.Struct, frozen=True):
+    """A segment to measure."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     key: str
     size_bytes: int
     is_sampled: bool
 
 
-class Tally(msgspec.Struct):
-    """What was counted of a partition; made to be added up."""
+class PartitionUsage(msgspec.Struct):
+    """The usage of a partition, or of a part of it."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     segments: int = 0
     segment_bytes: int = 0
     index_bytes: int = 0
@@ -66,20 +66,20 @@ class Tally(msgspec.Struct):
     oldest_ms: int | None = None
     newest_ms: int | None = None
     sampled_bytes: int = 0
-    """Of the batches that were decompressed, as they are stored."""
+    """Stored bytes of the sampled batches."""
     inflated_bytes: int = 0
-    """Of the same, without compression."""
+    """Uncompressed bytes of the sampled batches."""
     codecs: Counter[str] = msgspec.field(default_factory=Counter)
-    """How many bytes of the batches that were met have which."""
+    """Bytes of the batches that were read, by codec."""
     days: Counter[int] = msgspec.field(default_factory=Counter)
-    """How many bytes are from which day, counted from 1970."""
+    """Bytes by day, counted from 1970."""
     sizes: Counter[int] = msgspec.field(default_factory=Counter)
-    """How many segments have so many bits in their size: up to 1 KiB, up to 2 KiB, ..."""
+    """Number of segments by the bit length of their size: up to 1 KiB, up to 2 KiB, ..."""
     damaged: list[str] = []
 
-    def add(self, other: "Tally") -> None:
-        """Take over what another has counted of the same partition."""
-        assert self.place == other.place
+    def add(self, other: "PartitionUsage") -> None:
+        """Add another usage of the same partition."""
+        assert self.topic_partition == other.topic_partition
         self.segments += other.segments
         self.segment_bytes += other.segment_bytes
         self.index_bytes += other.index_bytes
@@ -93,10 +93,10 @@ class Tally(msgspec.Struct):
         self.damaged += other.damaged
         for time_ms in (other.oldest_ms, other.newest_ms):
             if time_ms is not None:
-                self.see(time_ms)
+                self.add_timestamp(time_ms)
 
-    def see(self, time_ms: int) -> None:
-        """Take note of a time that a record has."""
+    def add_timestamp(self, time_ms: int) -> None:
+        """Extend the time range to a timestamp."""
         if time_ms >= 0:
             self.oldest_ms = time_ms if self.oldest_ms is None else min(self.oldest_ms, time_ms)
             self.newest_ms = time_ms if self.newest_ms is None else max(self.newest_ms, time_ms)
@@ -106,154 +106,204 @@ class Tally(msgspec.Struct):
         return self.segment_bytes + self.index_bytes + self.wal_bytes
 
 
-# --- the driver -----------------------------------------------------------------------------------
+# --- driver ---------------------------------------------------------------------------------------
 
 
-def plan(offset_map: OffsetMap) -> list[tuple[Look, ...]]:
-    """All segments to look at, as many at a time as a task takes."""
-    looks = [look for found in offset_map.partitions.values() for look in _looks(found)]
+def plan(offset_map: OffsetMap) -> list[tuple[SegmentItem, ...]]:
+    """Split all segments into tasks."""
+    items = [
+        item for partition in offset_map.partitions.values() for item in _segment_items(partition)
+    ]
     return [
-        tuple(looks[start : start + TASK_SEGMENTS]) for start in range(0, len(looks), TASK_SEGMENTS)
+        tuple(items[start : start + TASK_SEGMENTS]) for start in range(0, len(items), TASK_SEGMENTS)
     ]
 
 
-def add_up(
-    offset_map: OffsetMap, counted: Iterable[Sequence[Tally]]
-) -> dict[TopicPartition, Tally]:
-    """What there is of every partition, empty ones included."""
-    total = {place: _in_wal(found) for place, found in offset_map.partitions.items()}
-    for tallies in counted:
-        for tally in tallies:
-            total[tally.place].add(tally)
+def sum_usages(
+    offset_map: OffsetMap, results: Iterable[Sequence[PartitionUsage]]
+) -> dict[TopicPartition, PartitionUsage]:
+    """Return the usage of every partition, including empty ones."""
+    total = {key: _wal_usage(partition) for key, partition in offset_map.partitions.items()}
+    for usages in results:
+        for usage in usages:
+            total[usage.topic_partition].add(usage)
     return total
 
 
-def _looks(found: PartitionOffsets) -> Iterator[Look]:
-    segments = [extent for extent in found.extents if not extent.is_wal]
+def _segment_items(partition: PartitionOffsets) -> Iterator[SegmentItem]:
+    segments = [extent for extent in partition.extents if not extent.is_wal]
     stride = max(-(-len(segments) // SAMPLES_MAX), 1)
     for number, extent in enumerate(segments):
         size_bytes = extent.position + extent.length + segment.FOOTER_BYTES
         is_sampled = number % stride == 0
-        yield Look((found.topic, found.partition), extent.key, size_bytes, is_sampled)
+        topic_partition = (partition.topic, partition.partition)
+        yield SegmentItem(topic_partition, extent.key, size_bytes, is_sampled)
 
 
-def _in_wal(found: PartitionOffsets) -> Tally:
-    tally = Tally((found.topic, found.partition))
-    for extent in found.extents:
+def _wal_usage(partition: PartitionOffsets) -> PartitionUsage:
+    usage = PartitionUsage((partition.topic, partition.partition))
+    for extent in partition.extents:
         if extent.is_wal:
-            _count_run(tally, extent)
-    return tally
+            _add_extent(usage, extent)
+    return usage
 
 
-def _count_run(tally: Tally, extent: Extent) -> None:
-    tally.wal_bytes += extent.length
-    tally.records += extent.end_offset - extent.start_offset
+def _add_extent(usage: PartitionUsage, extent: Extent) -> None:
+    usage.wal_bytes += extent.length
+    usage.records += extent.end_offset - extent.start_offset
     if extent.max_timestamp_ms is not None:
-        tally.see(extent.max_timestamp_ms)
-        tally.days[max(extent.max_timestamp_ms, 0) // DAY_MS] += extent.length
+        usage.add_timestamp(extent.max_timestamp_ms)
+        usage.days[max(extent.max_timestamp_ms, 0) // DAY_MS] += extent.length
 
 
-# --- a task ---------------------------------------------------------------------------------------
+# --- task -----------------------------------------------------------------------------------------
 
 
-def count(location: Location, looks: Sequence[Look]) -> list[Tally]:
-    """What is in these segments, by partition."""
+def measure(location: Location, items: Sequence[SegmentItem]) -> list[PartitionUsage]:
+    """Run a task: measure segments, and sum up their usage by partition."""
     with location.open() as store:
-        return store.run(lambda opened: count_in(opened, location.namespace, looks))
+        return store.run(lambda objects: measure_segments(objects, location.namespace, items))
 
 
-async def count_in(store: ObjectStore, namespace: str, looks: Sequence[Look]) -> list[Tally]:
-    slots = asyncio.Semaphore(READS_MAX)
+async def measure_segments(
+    store: ObjectStore, namespace: str, items: Sequence[SegmentItem]
+) -> list[PartitionUsage]:
+    limit = asyncio.Semaphore(READS_MAX)
 
-    async def guarded(look: Look) -> Tally | None:
-        async with slots:
-            return await _count_segment(store, namespace, look)
+    async def measure_one(item: SegmentItem) -> PartitionUsage | None:
+        async with limit:
+            return await _measure_segment(store, namespace, item)
 
-    tallies: dict[TopicPartition, Tally] = {}
-    for tally in await asyncio.gather(*map(guarded, looks)):
-        if tally is not None:
-            tallies.setdefault(tally.place, Tally(tally.place)).add(tally)
-    return list(tallies.values())
+    usages: dict[TopicPartition, PartitionUsage] = {}
+    for usage in await asyncio.gather(*map(measure_one, items)):
+        if usage is not None:
+            key = usage.topic_partition
+            usages.setdefault(key, PartitionUsage(key)).add(usage)
+    return list(usages.values())
 
 
-async def _count_segment(store: ObjectStore, namespace: str, look: Look) -> Tally | None:
-    """What a segment holds; None if it has gone."""
-    tally = Tally(look.place, segments=1, segment_bytes=look.size_bytes)
-    tally.sizes[look.size_bytes.bit_length()] += 1
+async def _measure_segment(
+    store: ObjectStore, namespace: str, item: SegmentItem
+) -> PartitionUsage | None:
+    """Measure a segment; None if it no longer exists."""
+    usage = PartitionUsage(item.topic_partition, segments=1, segment_bytes=item.size_bytes)
+    usage.sizes[item.size_bytes.bit_length()] += 1
     try:
-        wanted_bytes = SAMPLE_BYTES if look.is_sampled else _PEEK_BYTES
-        head = await store.get_range(look.key, 0, min(look.size_bytes, wanted_bytes))
-        header = segment.decode_header(look.key, head)
-        first = _first(look, head)
-        tally.records = header.count
-        tally.see(first.base_timestamp_ms)
-        tally.see(first.max_timestamp_ms)
-        if look.is_sampled:
-            await _sample(store, look, head, tally)
+        read_bytes = SAMPLE_BYTES if item.is_sampled else _HEAD_BYTES
+        head = await store.get_range(item.key, 0, min(item.size_bytes, read_bytes))
+        header = segment.decode_header(item.key, head)
+        first = _first_batch(item, head)
+        usage.records = header.count
+        usage.add_timestamp(first.base_timestamp_ms)
+        usage.add_timestamp(first.max_timestamp_ms)
+        if item.is_sampled:
+            await _sample(store, item, head, usage)
         else:
-            tally.codecs[_codec_name(first)] += first.length + LENGTH_OVERHEAD_BYTES
-        await _count_times(store, namespace, look, header, tally)
+            usage.codecs[_codec_name(first)] += first.length + LENGTH_OVERHEAD_BYTES
+        await _add_days(store, namespace, item, header, usage)
     except ObjectNotFoundError:
         return None
     except (DamagedObjectError, RecordsError) as error:
-        tally.damaged.append(f"{look.key}: {getattr(error, 'reason', error)}")
-    return tally
+        usage.damaged.append(f"{item.key}: {getattr(error, 'reason', error)}")
+    return usage
 
 
-async def _sample(store: ObjectStore, look: Look, head: memoryview, tally: Tally) -> None:
-    """Decompress the batches at the beginning of a segment, at least one."""
-    end = segment.HEADER_BYTES + _first(look, head).length + LENGTH_OVERHEAD_BYTES
+async def _sample(
+    store: ObjectStore, item: SegmentItem, head: memoryview, usage: PartitionUsage
+) -> None:
+    """Decompress the first batches of a segment, at least one."""
+    end = segment.HEADER_BYTES + _first_batch(item, head).length + LENGTH_OVERHEAD_BYTES
     if end > len(head):
-        head = await store.get_range(look.key, 0, end)
-    body_end = min(len(head), look.size_bytes - segment.FOOTER_BYTES)
+        head = await store.get_range(item.key, 0, end)
+    body_end = min(len(head), item.size_bytes - segment.FOOTER_BYTES)
     for batch in split(head[segment.HEADER_BYTES : body_end], partial_ok=True):
         batch.verify_checksum()
-        tally.codecs[_codec_name(batch.header())] += len(batch)
-        tally.sampled_bytes += len(batch)
-        tally.inflated_bytes += BATCH_HEADER_BYTES + len(inflate(batch))
+        usage.codecs[_codec_name(batch.header())] += len(batch)
+        usage.sampled_bytes += len(batch)
+        usage.inflated_bytes += BATCH_HEADER_BYTES + len(inflate(batch))
 
 
-async def _count_times(
-    store: ObjectStore, namespace: str, look: Look, header: segment.Header, tally: Tally
+async def _add_days(
+    store: ObjectStore,
+    namespace: str,
+    item: SegmentItem,
+    header: segment.Header,
+    usage: PartitionUsage,
 ) -> None:
-    """From when a segment is, as its index tells; without one, it is from when it was made."""
-    key = object_keys.index_key(namespace, *look.place, header.base_offset)
+    """Add bytes by day from the timestamps in the index, or from the creation of the segment."""
+    key = object_keys.index_key(namespace, *item.topic_partition, header.base_offset)
     try:
         data = await store.get(key)
-        tally.index_bytes = len(data)
-        found = index.decode(key, data)
+        usage.index_bytes = len(data)
+        entries = index.decode(key, data)
     except (ObjectNotFoundError, DamagedObjectError):
-        found = None  # It can be made again from the segment, and is no loss.
-    if found is None or found.max_timestamps is None:
-        tally.days[max(header.created_ms, 0) // DAY_MS] += look.size_bytes
+        entries = None  # It can be rebuilt from the segment.
+    if entries is None or entries.max_timestamps is None:
+        usage.days[max(header.created_ms, 0) // DAY_MS] += item.size_bytes
         return
-    ends = [*found.positions[1:], look.size_bytes]
-    for start, end, time_ms in zip(found.positions, ends, found.max_timestamps, strict=True):
-        tally.see(time_ms)
-        tally.days[_arrival_ms(time_ms, header.created_ms) // DAY_MS] += end - start
+    ends = [*entries.positions[1:], item.size_bytes]
+    for start, end, time_ms in zip(entries.positions, ends, entries.max_timestamps, strict=True):
+        usage.add_timestamp(time_ms)
+        usage.days[_arrival_ms(time_ms, header.created_ms) // DAY_MS] += end - start
 
 
 def _arrival_ms(time_ms: int, created_ms: int) -> int:
-    """When a record probably came: when it says, unless that cannot be.
+    """Estimate when a record arrived: at its timestamp, or when its segment was created.
 
-    It says nothing, or came from a clock that was ahead: then, when its segment was made.
+    The timestamp is ignored if it is missing or later than the segment.
     """
     if time_ms <= 0 or 0 < created_ms < time_ms:
         return max(created_ms, 0)
     return time_ms
 
 
-def _first(look: Look, head: memoryview) -> BatchHeader:
-    """The header of the first batch of a segment, which ends before the segment does."""
-    if len(head) < _PEEK_BYTES:
-        raise DamagedObjectError(look.key, f"{len(head)} bytes are too few for a batch")
+def _first_batch(item: SegmentItem, head: memoryview) -> BatchHeader:
+    """Return the header of the first batch of a segment, which must fit into the segment."""
+    if len(head) < _HEAD_BYTES:
+        raise DamagedObjectError(item.key, f"{len(head)} bytes are too few for a batch")
     header = BatchHeader._make(HEADER.unpack_from(head, segment.HEADER_BYTES))
     check_magic(header.magic)
-    room_bytes = look.size_bytes - segment.HEADER_BYTES - segment.FOOTER_BYTES
-    if not BATCH_HEADER_BYTES <= header.length + LENGTH_OVERHEAD_BYTES <= room_bytes:
-        raise DamagedObjectError(look.key, f"its first batch says it has {header.length} bytes")
+    body_bytes = item.size_bytes - segment.HEADER_BYTES - segment.FOOTER_BYTES
+    if not BATCH_HEADER_BYTES <= header.length + LENGTH_OVERHEAD_BYTES <= body_bytes:
+        raise DamagedObjectError(
+            item.key, f"its first batch has an invalid length of {header.length} bytes"
+        )
     return header
 
 
 def _codec_name(header: BatchHeader) -> str:
     return codec_of(header.attributes).name.lower()
+
+
+# --- WAL ------------------------------------------------------------------------------------------
+
+
+class WalActivity(msgspec.Struct, frozen=True):
+    """What brokers have written during the last day."""
+
+    brokers: int
+    """The number of brokers that have written."""
+    puts_per_day: float | None
+    """WAL objects per day; None if the time span is too short."""
+
+
+async def wal_activity(store: ObjectStore, namespace: str, now_ms: int) -> WalActivity:
+    """Estimate the write rate of brokers from the keys and times of their WAL objects.
+
+    Sequences of a stream have no gaps, so the first and the last remaining object show how many
+    were written in between, including those that were trimmed.
+    """
+    written: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    async for chunk in store.list(object_keys.wal_root(namespace)):
+        for item in chunk:
+            ref = object_keys.parse_wal(namespace, item.key)
+            if ref is not None and now_ms - item.modified_ms < DAY_MS:
+                written[ref.broker_id, ref.epoch].append((ref.sequence, item.modified_ms))
+    if not written:
+        return WalActivity(0, None)
+    span_ms = now_ms - min(modified_ms for items in written.values() for _, modified_ms in items)
+    puts = sum(max(items)[0] - min(items)[0] for items in written.values())
+    return WalActivity(
+        brokers=len({broker_id for broker_id, _ in written}),
+        puts_per_day=puts * DAY_MS / span_ms if span_ms >= SPAN_MS_MIN else None,
+    )

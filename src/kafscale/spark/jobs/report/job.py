@@ -1,12 +1,11 @@
-"""The report: what is stored of each topic, how it grows, what it costs, and who lags behind.
+"""The report job: storage, growth and cost of each topic, and the lag of consumer groups.
 
     report = run(spark, ReportSettings(location=Location.parse("s3://records/production")))
 
-The store is looked at once, segments are counted in tasks (`inventory`), and everything else
-follows from that. What comes in a day is reckoned from the days that records say they are from,
-over a week at most; less than a day's worth counts as a day's, so that a burst is not taken for a
-habit. What retention will leave of it, the model in `cost` prices. How far groups lag behind is for
-those to tell who can ask a cluster.
+The bucket is listed once, tasks measure the segments (`inventory`), and everything else is computed
+from that. Bytes per day are computed from the timestamps of records over at most a week; less than
+a day of traffic counts as a day, so that a burst is not extrapolated. The model in `cost` prices
+what retention will keep. The caller queries the lag of groups from a cluster.
 """
 
 from collections import Counter, defaultdict
@@ -22,8 +21,13 @@ from kafscale.errors import UnknownTopicError
 from kafscale.observability.prices import GB, Prices
 from kafscale.spark.jobs.report import cost, inventory
 from kafscale.spark.jobs.report.cost import MIB, Profile, Traffic
-from kafscale.spark.jobs.report.inventory import DAY_MS, Look, Tally
-from kafscale.spark.jobs.report.wal_activity import WalActivity, activity
+from kafscale.spark.jobs.report.inventory import (
+    DAY_MS,
+    PartitionUsage,
+    SegmentItem,
+    WalActivity,
+    wal_activity,
+)
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap
 from kafscale.spark.source.location import Location
@@ -33,62 +37,63 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 RATE_DAYS: Final = 7
-"""Over how many days what comes in a day is reckoned."""
+"""The number of days over which bytes per day are averaged."""
 
 _EPOCH: Final = date(1970, 1, 1)
 
-Spread = Callable[
-    [Sequence[tuple[Look, ...]], Callable[[tuple[Look, ...]], list[Tally]]], list[list[Tally]]
+RunTasks = Callable[
+    [Sequence[tuple[SegmentItem, ...]], Callable[[tuple[SegmentItem, ...]], list[PartitionUsage]]],
+    list[list[PartitionUsage]],
 ]
-"""Calls a function for each of many items, wherever there is room; results in their order."""
+"""Calls a function for each item, and returns the results in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSettings:
-    """What to report on, and what to reckon with."""
+    """What to report on, and the parameters of the cost model."""
 
     location: Location
     topics: tuple[str, ...] = ()
-    """By name; all, if none is named."""
+    """Topic names; empty for all topics."""
     prices: Prices = field(default_factory=Prices)
     brokers: int | None = None
-    """How many there are; as many as have written lately, if nobody says."""
+    """The number of brokers; None for those that have written during the last day."""
     retention_days: float = 7.0
-    """Of topics that do not say themselves."""
+    """Of topics without `retention.ms`."""
     merged_bytes: float = 0.0
     cold_reads: float = 1.0
     gets_per_day: float | None = None
 
 
 class TopicReport(msgspec.Struct, frozen=True, rename="camel"):
-    """A topic, counted."""
+    """The usage of a topic."""
 
     topic: str
     partitions: int
     records: int
     stored_bytes: int
-    """Segments, indexes and what the WAL holds."""
+    """Segments, indexes and WAL."""
     segments: int
     segment_bytes: int
     index_bytes: int
     wal_bytes: int
     compression: float | None
-    """How many times larger the records are without compression; None if none were looked into."""
+    """The ratio of uncompressed to stored bytes; None if no segment was sampled."""
     codecs: dict[str, float]
-    """Which share of the bytes has which."""
+    """Share of bytes by codec."""
     oldest_ms: int | None
     newest_ms: int | None
     skew: float
-    """How many times as large as the average the largest partition is."""
+    """The size of the largest partition relative to the average."""
     bytes_per_day: float
     retention_days: float | None
-    """None if records are kept for good."""
+    """None if there is no time limit."""
     expected_bytes: float
-    """What will be stored once retention takes as much as comes in."""
+    """Stored bytes once retention deletes as much as arrives."""
     storage_dollars: float
-    """What storing it for a month costs now."""
+    """The current cost of storage per month."""
     days: dict[str, int]
-    """How many bytes are from which date."""
+    """Bytes by date."""
 
     @property
     def mean_segment_bytes(self) -> float:
@@ -104,24 +109,24 @@ class TopicReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class SegmentSizes(msgspec.Struct, frozen=True, rename="camel"):
-    """How many segments are below a size, and not below half of it."""
+    """The number of segments below a size and not below half of it."""
 
     below_bytes: int
     segments: int
 
 
 class GroupLag(msgspec.Struct, frozen=True, rename="camel"):
-    """How many records of a topic a group has still to read."""
+    """The lag of a consumer group in a topic."""
 
     group: str
     topic: str
     lag: int
     partitions: int
-    """Of how many partitions that is known."""
+    """The number of partitions with a committed offset."""
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel"):
-    """Everything that is known about a namespace."""
+    """The report on a namespace."""
 
     location: str
     time_ms: int
@@ -129,9 +134,9 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     topics: list[TopicReport]
     sizes: list[SegmentSizes]
     profiles: list[Profile]
-    """As things are now, if the WAL shows it, and in the two ways to set brokers up."""
+    """The measured profile, if the WAL shows it, and two alternative settings of brokers."""
     lags: list[GroupLag] | None
-    """None if no cluster was asked."""
+    """None if no cluster was queried."""
     damaged: list[str]
 
     @property
@@ -148,7 +153,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def days(self) -> dict[str, int]:
-        """How many bytes are from which date, of all topics; without gaps."""
+        """Bytes of all topics by date, without gaps."""
         total: Counter[str] = Counter()
         for topic in self.topics:
             total.update(topic.days)
@@ -167,63 +172,62 @@ def run(
     progress: "bool | Console" = True,
     lags: Sequence[GroupLag] | None = None,
 ) -> Report:
-    """Look at a store, with Spark's help."""
-    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it loads Spark, which counting can do without.
+    """Measure a namespace with tasks on Spark."""
+    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it loads Spark.
 
-    spread = partial(parallel_map, spark, description="counting", progress=progress)
-    return make(settings, spread, clock=clock, lags=lags)
+    run_tasks = partial(parallel_map, spark, description="counting", progress=progress)
+    return build_report(settings, run_tasks, clock=clock, lags=lags)
 
 
-def make(
+def build_report(
     settings: ReportSettings,
-    spread: Spread,
+    run_tasks: RunTasks,
     *,
     clock: Callable[[], int],
     lags: Sequence[GroupLag] | None = None,
 ) -> Report:
-    """Look at a store; who counts is `spread`'s business."""
+    """Measure a namespace with tasks that `run_tasks` runs."""
     location = settings.location
-    wanted = set(settings.topics)
     with location.open() as store:
         offset_map = list_bucket(store, location.namespace, settings.topics or None)
-        writing = store.run(lambda opened: activity(opened, location.namespace, clock()))
-    if missing := wanted - set(offset_map.topics):
+        activity = store.run(lambda objects: wal_activity(objects, location.namespace, clock()))
+    if missing := set(settings.topics) - set(offset_map.topics):
         raise UnknownTopicError(f"no such topics in {location}: {', '.join(sorted(missing))}")
-    counted = spread(inventory.plan(offset_map), partial(inventory.count, location))
-    tallies = inventory.add_up(offset_map, counted).values()
-    return assemble(settings, offset_map, list(tallies), writing, now_ms=clock(), lags=lags)
+    results = run_tasks(inventory.plan(offset_map), partial(inventory.measure, location))
+    usages = inventory.sum_usages(offset_map, results).values()
+    return assemble(settings, offset_map, list(usages), activity, now_ms=clock(), lags=lags)
 
 
 def assemble(
     settings: ReportSettings,
     offset_map: OffsetMap,
-    tallies: Sequence[Tally],
-    writing: WalActivity,
+    usages: Sequence[PartitionUsage],
+    activity: WalActivity,
     *,
     now_ms: int,
     lags: Sequence[GroupLag] | None = None,
 ) -> Report:
-    """The report on what was counted."""
-    by_topic: dict[str, list[Tally]] = defaultdict(list)
-    for tally in tallies:
-        by_topic[tally.place[0]].append(tally)
+    """Compute the report from measured usages."""
+    by_topic: dict[str, list[PartitionUsage]] = defaultdict(list)
+    for usage in usages:
+        by_topic[usage.topic_partition[0]].append(usage)
     topics = [
-        _topic_report(settings, name, offset_map.catalog.get(name), parts, now_ms)
-        for name, parts in sorted(by_topic.items())
+        _topic_report(settings, name, offset_map.catalog.get(name), partitions, now_ms)
+        for name, partitions in sorted(by_topic.items())
     ]
-    brokers = settings.brokers or max(writing.brokers, 1)
+    brokers = settings.brokers or max(activity.brokers, 1)
     sizes: Counter[int] = Counter()
-    for tally in tallies:
-        sizes += tally.sizes
+    for usage in usages:
+        sizes += usage.sizes
     return Report(
         location=str(settings.location),
         time_ms=now_ms,
         brokers=brokers,
         topics=topics,
         sizes=[SegmentSizes(2**bits, sizes[bits]) for bits in sorted(sizes)],
-        profiles=_profiles(settings, topics, brokers, writing),
+        profiles=_profiles(settings, topics, brokers, activity),
         lags=None if lags is None else sorted(lags, key=lambda one: (one.group, one.topic)),
-        damaged=[text for tally in tallies for text in tally.damaged],
+        damaged=[text for usage in usages for text in usage.damaged],
     )
 
 
@@ -231,20 +235,20 @@ def _topic_report(
     settings: ReportSettings,
     name: str,
     known: CatalogTopic | None,
-    parts: Sequence[Tally],
+    partitions: Sequence[PartitionUsage],
     now_ms: int,
 ) -> TopicReport:
-    whole = Tally((name, -1))
-    for tally in parts:
-        whole.add(msgspec.structs.replace(tally, place=whole.place))
-    sizes = [tally.stored_bytes for tally in parts]
+    whole = PartitionUsage((name, -1))
+    for usage in partitions:
+        whole.add(msgspec.structs.replace(usage, topic_partition=whole.topic_partition))
+    sizes = [usage.stored_bytes for usage in partitions]
     rate = bytes_per_day(whole.days, whole.oldest_ms, now_ms)
     retention_days, limit_bytes = _retention(known, settings.retention_days)
     expected = float(whole.stored_bytes) if retention_days is None else rate * retention_days
     codecs_bytes = whole.codecs.total()
     return TopicReport(
         topic=name,
-        partitions=len(parts),
+        partitions=len(partitions),
         records=whole.records,
         stored_bytes=whole.stored_bytes,
         segments=whole.segments,
@@ -258,7 +262,7 @@ def _topic_report(
         skew=max(sizes) * len(sizes) / whole.stored_bytes if whole.stored_bytes else 1.0,
         bytes_per_day=rate,
         retention_days=retention_days,
-        expected_bytes=min(expected, limit_bytes * len(parts)),
+        expected_bytes=min(expected, limit_bytes * len(partitions)),
         storage_dollars=whole.stored_bytes / GB * settings.prices.storage_gb_month,
         days={
             (_EPOCH + timedelta(days=day)).isoformat(): whole.days[day]
@@ -268,29 +272,29 @@ def _topic_report(
 
 
 def bytes_per_day(days: Mapping[int, int], oldest_ms: int | None, now_ms: int) -> float:
-    """How much came in a day, during the last days."""
+    """Return the average of incoming bytes per day over the last `RATE_DAYS`."""
     today = now_ms // DAY_MS
     first = today - RATE_DAYS + 1
-    lately = sum(size_bytes for day, size_bytes in days.items() if day >= first)
+    recent_bytes = sum(size_bytes for day, size_bytes in days.items() if day >= first)
     start_ms = max(first * DAY_MS, oldest_ms or 0)
-    return lately / max((now_ms - start_ms) / DAY_MS, 1.0)
+    return recent_bytes / max((now_ms - start_ms) / DAY_MS, 1.0)
 
 
 def _retention(known: CatalogTopic | None, default_days: float) -> tuple[float | None, float]:
-    """For how many days a topic keeps records, None if for good, and how many bytes a partition."""
+    """Return the retention in days, None if unlimited, and in bytes of a partition."""
     configs = known.configs if known else {}
     if configs.get("cleanup.policy") == "compact":
         return None, float("inf")
     limit_bytes = int(configs.get("retention.bytes", -1))
-    kept_ms = int(configs.get("retention.ms", default_days * DAY_MS))
+    retention_ms = int(configs.get("retention.ms", default_days * DAY_MS))
     return (
-        None if kept_ms < 0 else kept_ms / DAY_MS,
+        None if retention_ms < 0 else retention_ms / DAY_MS,
         float("inf") if limit_bytes < 0 else float(limit_bytes),
     )
 
 
 def _profiles(
-    settings: ReportSettings, topics: Sequence[TopicReport], brokers: int, writing: WalActivity
+    settings: ReportSettings, topics: Sequence[TopicReport], brokers: int, activity: WalActivity
 ) -> list[Profile]:
     segments = sum(topic.segments for topic in topics)
     segment_bytes = sum(topic.segment_bytes for topic in topics)
@@ -305,8 +309,8 @@ def _profiles(
         cold_reads=settings.cold_reads,
     )
     profiles = [cost.latency(traffic, settings.prices), cost.cost(traffic, settings.prices)]
-    if writing.puts_per_day is not None:
+    if activity.puts_per_day is not None:
         stored = sum(topic.stored_bytes for topic in topics)
         now = replace(traffic, stored_bytes=stored)
-        profiles.insert(0, cost.profile("now", writing.puts_per_day, now, settings.prices))
+        profiles.insert(0, cost.profile("now", activity.puts_per_day, now, settings.prices))
     return profiles

@@ -1,8 +1,7 @@
-"""The report as a page: one HTML file that needs nothing else, for whoever pays or plans.
+"""Renders the report as a self-contained HTML page.
 
-It begins with the whole in a sentence, then a few figures, then plots, and ends with a table of all
-topics. The laws: no script, no address that is loaded, nothing of a topic's or a group's name that
-is not escaped. How plots are drawn is `report_charts`', colours are `report_style`'s. Pure.
+The page has a summary, key figures, charts and a table of all topics. Invariants: it has no scripts
+and loads no URLs, and names of topics and groups are escaped. Pure.
 """
 
 from collections import Counter
@@ -17,31 +16,31 @@ from kafscale.spark.jobs.report.style import STYLE
 from kafscale.text import report_words as words
 
 BARS_MAX: Final = 12
-"""How many topics or groups a plot names; the others are one bar together."""
+"""How many topics or groups a chart shows; the others are summed up in one bar."""
 
 DAYS_MAX: Final = 60
 
 _POWERS: Final = ("B", "KiB", "MiB", "GiB")
 
 _PROFILES: Final = {
-    "now": ("As it is now", "by what brokers have written lately"),
-    "latency": ("Set up for latency", "producers are answered as soon as possible"),
-    "cost": ("Set up for cost", "producers wait for fuller objects"),
+    "now": ("Current", "measured from the WAL objects of the last day"),
+    "latency": ("Tuned for latency", "producers are acknowledged as soon as possible"),
+    "cost": ("Tuned for cost", "producers wait for larger objects"),
 }
 
 
 def page(report: Report) -> str:
-    """The whole page."""
+    """Return the page."""
     title = f"Kafscale report: {report.location}"
     left = (
         _card("Bytes by topic", "Segments, indexes and the write-ahead log.", _topics(report)),
         _card("S3 cost per month", _cost_note(report), _costs(report)),
     )
     right = (
-        _card("Growth", "Bytes stored, by the day that their records are from.", _growth(report)),
+        _card("Growth", "Stored bytes by the date of their records.", _growth(report)),
         _card(
             "Segment sizes",
-            "Few large segments are read faster than many small ones, for fewer requests.",
+            "Few large segments are read faster, and with fewer requests, than many small ones.",
             _sizes(report),
         ),
         _lags(report.lags),
@@ -60,25 +59,24 @@ def page(report: Report) -> str:
     )
 
 
-# --- words and figures ----------------------------------------------------------------------------
+# --- summary --------------------------------------------------------------------------------------
 
 
 def _lead(report: Report) -> str:
-    """The whole in a few sentences."""
+    """Return the summary sentences."""
     if not report.topics:
-        return "There is no topic here yet."
+        return "There are no topics."
     count = len(report.topics)
     stored = (
         f"{count:,} topic{'s' if count > 1 else ''} hold{'' if count > 1 else 's'} "
         f"<b>{words.size(report.stored_bytes)}</b> in {words.count(report.records)} records, and "
-        f"<b>{words.size(report.bytes_per_day)}</b> a day {'are' if report.bytes_per_day else 'is'}"
-        " coming in."
+        f"<b>{words.size(report.bytes_per_day)}</b> arrive per day."
     )
     latency, cost = (_profile(report, name) for name in ("latency", "cost"))
     wait = words.duration(cost.wal_interval_seconds or 0)
     return (
-        f"{stored} At this rate, S3 costs about <b>{words.dollars(latency.bill.s3)}</b> a month if"
-        f" producers are answered at once, and <b>{words.dollars(cost.bill.s3)}</b> if they may"
+        f"{stored} At this rate, S3 costs about <b>{words.dollars(latency.bill.s3)}</b> per month"
+        f" if tuned for latency, and <b>{words.dollars(cost.bill.s3)}</b> if producers may"
         f" wait up to {wait}."
     )
 
@@ -92,7 +90,7 @@ def _figures(report: Report) -> str:
         "Stored": words.size(report.stored_bytes),
         "Records": words.count(report.records),
         "Partitions": words.count(sum(topic.partitions for topic in report.topics)),
-        "Coming in a day": words.size(report.bytes_per_day),
+        "Incoming per day": words.size(report.bytes_per_day),
         "Compression": words.times(plain / weight if weight else None),
         "S3 per month": words.dollars(report.profiles[0].bill.s3),
         **({} if report.lags is None else {"Consumer lag": words.count(lag)}),
@@ -104,8 +102,8 @@ def _figures(report: Report) -> str:
 def _footer(report: Report) -> str:
     brokers = f"{report.brokers} broker{'s' if report.brokers > 1 else ''}"
     return (
-        "Sizes are in powers of ten, as S3 is billed. Compression is reckoned from samples, growth"
-        f" from the times of records over the last week, requests for {brokers}."
+        "Sizes are in powers of ten, as S3 is billed. Compression is estimated from samples, growth"
+        f" from the timestamps of records over the last week, requests for {brokers}."
         " Transfer within a region is free."
     )
 
@@ -114,7 +112,7 @@ def _profile(report: Report, name: str) -> Profile:
     return next(profile for profile in report.profiles if profile.name == name)
 
 
-# --- plots ----------------------------------------------------------------------------------------
+# --- charts ---------------------------------------------------------------------------------------
 
 
 def _topics(report: Report) -> str:
@@ -122,47 +120,49 @@ def _topics(report: Report) -> str:
     return bars(_greatest(sizes, words.size, "topics"))
 
 
-def _greatest(values: dict[str, int], say: Callable[[float], str], noun: str) -> list[Mark]:
-    """The greatest values by name, and the sum of the others."""
+def _greatest(
+    values: dict[str, int], format_value: Callable[[float], str], noun: str
+) -> list[Mark]:
+    """Return the greatest values by name, and the sum of the others."""
     ranked = Counter(values).most_common()
-    marks = [Mark(name, value, say(value)) for name, value in ranked[:BARS_MAX]]
+    marks = [Mark(name, value, format_value(value)) for name, value in ranked[:BARS_MAX]]
     if others := ranked[BARS_MAX:]:
         rest = sum(value for _, value in others)
-        marks.append(Mark(f"{len(others)} other {noun}", rest, say(rest)))
+        marks.append(Mark(f"{len(others)} other {noun}", rest, format_value(rest)))
     return marks
 
 
 def _growth(report: Report) -> str:
     days = list(report.days.items())[-DAYS_MAX:]
     marks = [Mark(day[5:], size_bytes, words.size(size_bytes)) for day, size_bytes in days]
-    return columns("Bytes by day", marks, words.size) if marks else _nothing()
+    return columns("Bytes by day", marks, words.size) if marks else _empty()
 
 
 def _sizes(report: Report) -> str:
     if not report.sizes:
-        return _nothing()
+        return _empty()
     counts = {sizes.below_bytes: sizes.segments for sizes in report.sizes}
     below, greatest = min(counts), max(counts)
     marks = []
     while below <= greatest:
-        found = counts.get(below, 0)
-        said = f"{found:,} segment{'s' if found != 1 else ''}"
-        marks.append(Mark(f"< {_binary(below)}", found, said))
+        count = counts.get(below, 0)
+        text = f"{count:,} segment{'s' if count != 1 else ''}"
+        marks.append(Mark(f"< {_binary(below)}", count, text))
         below *= 2
     return columns("Segments by size", marks, words.count)
 
 
 def _binary(size_bytes: int) -> str:
-    """A power of two as programs name it."""
+    """Format a power of two in binary units."""
     power = (size_bytes.bit_length() - 1) // 10
     return f"{size_bytes >> 10 * power} {_POWERS[power]}"
 
 
 def _costs(report: Report) -> str:
-    return "".join(map(_profile_plot, report.profiles))
+    return "".join(map(_profile_chart, report.profiles))
 
 
-def _profile_plot(profile: Profile) -> str:
+def _profile_chart(profile: Profile) -> str:
     name, meaning = _PROFILES[profile.name]
     bill = profile.bill
     marks = [
@@ -170,11 +170,11 @@ def _profile_plot(profile: Profile) -> str:
         Mark("writes", bill.puts, words.dollars(bill.puts)),
         Mark("reads", bill.gets, words.dollars(bill.gets)),
     ]
-    waits = ""
+    interval = ""
     if profile.wal_interval_seconds is not None:
-        waits = (
-            f" A broker writes every {words.duration(profile.wal_interval_seconds)},"
-            f" {words.size(profile.wal_object_bytes)} at a time."
+        interval = (
+            f" A broker writes a WAL object of {words.size(profile.wal_object_bytes)}"
+            f" every {words.duration(profile.wal_interval_seconds)}."
         )
     verdict = (
         '<span class="good">within the budget</span>'
@@ -184,8 +184,9 @@ def _profile_plot(profile: Profile) -> str:
     return (
         f'<div class="profile"><h3><span>{name}</span>'
         f"<span>{words.dollars(bill.s3)}</span></h3>{stack(marks)}"
-        f"<p>{meaning.capitalize()}.{waits} {words.count(profile.puts_per_day.total)} writes a day,"
-        f" {verdict}; {words.count(profile.gets_per_day)} reads. With brokers"
+        f"<p>{meaning.capitalize()}.{interval}"
+        f" {words.count(profile.puts_per_day.total)} PUTs per day, {verdict};"
+        f" {words.count(profile.gets_per_day)} GETs. With brokers"
         f" {words.dollars(bill.total)}.</p></div>"
     )
 
@@ -193,8 +194,8 @@ def _profile_plot(profile: Profile) -> str:
 def _cost_note(report: Report) -> str:
     expected = sum(topic.expected_bytes for topic in report.topics)
     return (
-        f"For the {words.size(expected)} that retention will leave of what comes in."
-        " The budget is a write per 4 MB, and never less than 25,000 a day."
+        f"For {words.size(expected)}, which retention keeps of the incoming data."
+        " The budget is a PUT per 4 MB, and at least 25,000 per day."
     )
 
 
@@ -204,19 +205,19 @@ def _lags(lags: Sequence[GroupLag] | None) -> str:
     by_group: Counter[str] = Counter()
     for one in lags:
         by_group[one.group] += one.lag
-    content = bars(_greatest(by_group, words.count, "groups")) if by_group else _nothing()
-    return _card("Consumer lag", "Records that groups have still to read.", content)
+    content = bars(_greatest(by_group, words.count, "groups")) if by_group else _empty()
+    return _card("Consumer lag", "Records that groups have not read yet.", content)
 
 
 def _damage(damaged: Sequence[str]) -> str:
     if not damaged:
         return ""
     items = "".join(f'<li class="warn">{escape(text)}</li>' for text in damaged)
-    note = "Look closer with kafscale spark scrub."
+    note = "Run kafscale spark scrub for details."
     return _card("Damaged segments", note, f"<ul>{items}</ul>")
 
 
-# --- the table ------------------------------------------------------------------------------------
+# --- table ----------------------------------------------------------------------------------------
 
 _COLUMNS: Final = (
     "Topic",
@@ -231,10 +232,10 @@ _COLUMNS: Final = (
     "Oldest",
     "Newest",
     "Skew",
-    "A day",
-    "Kept",
+    "Per day",
+    "Retention",
 )
-_TEXTS: Final = frozenset({"Topic", "Codecs", "Oldest", "Newest", "Kept"})
+_TEXT_COLUMNS: Final = frozenset({"Topic", "Codecs", "Oldest", "Newest", "Retention"})
 
 
 def _table(topics: Iterable[TopicReport]) -> str:
@@ -248,7 +249,7 @@ def _table(topics: Iterable[TopicReport]) -> str:
 
 
 def _row(topic: TopicReport) -> str:
-    kept = topic.retention_days
+    retention = topic.retention_days
     cells = (
         topic.topic,
         f"{topic.partitions:,}",
@@ -264,7 +265,7 @@ def _row(topic: TopicReport) -> str:
         words.moment(topic.newest_ms),
         words.times(topic.skew),
         words.size(topic.bytes_per_day),
-        "for good" if kept is None else words.duration(kept * 86_400),
+        "unlimited" if retention is None else words.duration(retention * 86_400),
     )
     return "".join(
         f"<td{_class(name)}>{escape(cell)}</td>" for name, cell in zip(_COLUMNS, cells, strict=True)
@@ -272,13 +273,13 @@ def _row(topic: TopicReport) -> str:
 
 
 def _class(column: str) -> str:
-    return "" if column in _TEXTS else ' class="number"'
+    return "" if column in _TEXT_COLUMNS else ' class="number"'
 
 
 def _card(title: str, note: str, content: str) -> str:
-    said = f'<p class="note">{escape(note)}</p>' if note else ""
-    return f'<section class="card"><h2>{escape(title)}</h2>{said}{content}</section>'
+    subtitle = f'<p class="note">{escape(note)}</p>' if note else ""
+    return f'<section class="card"><h2>{escape(title)}</h2>{subtitle}{content}</section>'
 
 
-def _nothing() -> str:
-    return '<p class="note">Nothing to show yet.</p>'
+def _empty() -> str:
+    return '<p class="note">No data yet.</p>'

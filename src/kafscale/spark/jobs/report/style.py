@@ -1,4 +1,4 @@
-"""How a report looks: one style for light and for dark, on a screen and on paper. Pure."""
+"""The style sheet of the HTML page: light and dark mode, screen and print. Pure."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The model of costs has to give the specification's own figures for its own workload."""
+"""The cost model gives the numbers of the specification for its workload."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ APPENDIX = Traffic(bytes_per_day=100 * GB, stored_bytes=700 * GB, brokers=3, seg
 PRICES = Prices()
 
 
-def test_the_appendix_is_what_its_own_counting_gives():
+def test_model_reproduces_the_appendix():
     counted = replace(APPENDIX, has_indexes=False, gets_per_day=100_000)
     found = cost.profile("appendix", 0, counted, PRICES)
     assert found.puts_per_day.total == 25_000
@@ -25,13 +25,13 @@ def test_the_appendix_is_what_its_own_counting_gives():
     assert found.is_within_budget
 
 
-def test_counting_indexes_doubles_the_puts_and_breaks_the_budget():
+def test_indexes_double_the_puts_and_exceed_the_budget():
     found = cost.profile("appendix", 0, APPENDIX, PRICES)
     assert found.puts_per_day.total == 50_000
     assert not found.is_within_budget
 
 
-def test_for_latency_every_broker_writes_twice_a_second_however_little_that_is():
+def test_latency_profile_writes_two_objects_per_second_and_broker():
     found = cost.latency(replace(APPENDIX, segment_bytes=100 * MB), PRICES)
     assert found.puts_per_day.wal == 518_400
     assert found.wal_interval_seconds == 0.5
@@ -39,7 +39,7 @@ def test_for_latency_every_broker_writes_twice_a_second_however_little_that_is()
     assert not found.is_within_budget
 
 
-def test_traffic_that_fills_wal_objects_sooner_writes_more_of_them():
+def test_latency_profile_writes_more_objects_if_they_are_full():
     busy = Traffic(bytes_per_day=10_000 * GB, stored_bytes=0)
     found = cost.latency(busy, PRICES)
     assert found.wal_object_bytes == cost.WAL_BYTES_MAX
@@ -47,21 +47,21 @@ def test_traffic_that_fills_wal_objects_sooner_writes_more_of_them():
 
 
 @pytest.mark.parametrize("make", [cost.latency, cost.cost])
-def test_nobody_writes_more_often_than_there_are_records(make):
+def test_wal_objects_are_limited_by_records(make):
     quiet = Traffic(bytes_per_day=1000, stored_bytes=0, records_per_day=10, segment_bytes=1000)
     found = make(quiet, PRICES)
     assert found.puts_per_day.wal == 10
     assert found.wal_object_bytes == 100
 
 
-def test_for_cost_alone_a_broker_writes_every_ten_seconds():
+def test_cost_profile_writes_every_ten_seconds():
     endless = replace(APPENDIX, segment_bytes=float("inf"), gets_per_day=0)
     assert cost.cost(endless, PRICES).wal_interval_seconds == pytest.approx(10.4, abs=0.05)
 
 
 @pytest.mark.parametrize("merged_bytes", [0, 512 * MB])
 @pytest.mark.parametrize("retried", [0.0, 0.02])
-def test_for_cost_a_broker_waits_longer_once_all_puts_are_counted(merged_bytes, retried):
+def test_cost_profile_waits_longer_if_all_puts_count(merged_bytes, retried):
     traffic = replace(APPENDIX, segment_bytes=100 * MB, merged_bytes=merged_bytes, retried=retried)
     found = cost.cost(traffic, PRICES)
     assert found.wal_interval_seconds > 10.4
@@ -70,14 +70,14 @@ def test_for_cost_a_broker_waits_longer_once_all_puts_are_counted(merged_bytes, 
     assert found.bill.puts == pytest.approx(3.75)
 
 
-def test_segments_that_are_too_small_leave_nothing_to_save_at_the_wal():
+def test_cost_profile_with_too_small_segments():
     found = cost.cost(APPENDIX, PRICES)
     assert found.puts_per_day.segments + found.puts_per_day.indexes == 50_000
     assert found.wal_interval_seconds == 3600
     assert not found.is_within_budget
 
 
-def test_merging_and_trying_again_are_paid_for():
+def test_merges_and_retries_cost_puts():
     plain = Traffic(bytes_per_day=100 * GB, stored_bytes=0)
     merged = cost.latency(replace(plain, merged_bytes=1000 * MB), PRICES).puts_per_day
     retried = cost.latency(replace(plain, retried=0.5), PRICES).puts_per_day
@@ -86,7 +86,7 @@ def test_merging_and_trying_again_are_paid_for():
     assert retried.total == pytest.approx(before.total * 1.5)
 
 
-def test_reading_costs_a_request_a_block_and_one_a_segment_for_its_index():
+def test_reads_cost_a_get_per_block_and_per_index():
     traffic = Traffic(
         bytes_per_day=40 * cost.READ_BYTES,
         stored_bytes=0,
@@ -96,12 +96,12 @@ def test_reading_costs_a_request_a_block_and_one_a_segment_for_its_index():
     assert cost.latency(traffic, PRICES).gets_per_day == 3 * (40 + 4)
 
 
-def test_three_groups_at_the_end_of_the_log_stay_within_the_requests_of_the_appendix():
+def test_reads_of_three_groups_stay_within_the_appendix():
     at_the_end = replace(APPENDIX, segment_bytes=100 * cost.MIB, cold_reads=1)
     assert cost.cost(at_the_end, PRICES).gets_per_day < 100_000
 
 
-def test_prices_are_what_the_user_says():
+def test_prices_are_configurable():
     prices = Prices(storage_gb_month=1, put_thousand=2, get_thousand=3, broker_month=4)
     found = cost.bill(
         stored_bytes=5 * GB, puts_per_day=1000, gets_per_day=100, brokers=2, prices=prices
@@ -110,7 +110,7 @@ def test_prices_are_what_the_user_says():
     assert found.total == 82
 
 
-def test_a_log_without_traffic_costs_its_storage_only():
+def test_log_without_traffic_costs_storage_only():
     idle = Traffic(bytes_per_day=0, stored_bytes=10 * GB, segment_bytes=1)
     found = cost.profile("idle", 0, idle, PRICES)
     assert found.bill.s3 == pytest.approx(0.23)

@@ -1,4 +1,4 @@
-"""What the report makes of what was counted."""
+"""The report computed from measured usages."""
 
 from pathlib import Path
 
@@ -7,9 +7,8 @@ import pytest
 from kafscale.errors import UnknownTopicError
 from kafscale.spark.jobs.report import job
 from kafscale.spark.jobs.report.cost import GB
-from kafscale.spark.jobs.report.inventory import DAY_MS, Tally
+from kafscale.spark.jobs.report.inventory import DAY_MS, PartitionUsage, WalActivity, wal_activity
 from kafscale.spark.jobs.report.job import GroupLag, ReportSettings
-from kafscale.spark.jobs.report.wal_activity import WalActivity, activity
 from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, PartitionOffsets
 from kafscale.spark.source.location import Location
 from kafscale.storage import topic_catalog
@@ -19,31 +18,32 @@ from unit.spark.stored_log import NAMESPACE, TOPIC, blocking, put_segment, put_w
 NOW_MS = 20_000 * DAY_MS + DAY_MS // 2
 TODAY = NOW_MS // DAY_MS
 LOCATION = Location(namespace=NAMESPACE, directory="nowhere")
-QUIET = WalActivity(0, None)
+NO_ACTIVITY = WalActivity(0, None)
 
 
-def spread(items, function):
+def run_tasks(items, function):
     return [function(item) for item in items]
 
 
-def made(*tallies, configs=None, writing=QUIET, lags=None, **settings):
-    names = {tally.place[0] for tally in tallies}
+def build_report(*usages, configs=None, activity=NO_ACTIVITY, lags=None, **settings):
+    names = {usage.topic_partition[0] for usage in usages}
     known = {name: CatalogTopic(name, b"", 1, configs or {}) for name in names}
-    partitions = {tally.place: PartitionOffsets(*tally.place, 0, 0) for tally in tallies}
+    keys = [usage.topic_partition for usage in usages]
+    partitions = {key: PartitionOffsets(*key, 0, 0) for key in keys}
     return job.assemble(
         ReportSettings(location=LOCATION, **settings),
         OffsetMap(partitions, known),
-        tallies,
-        writing,
+        usages,
+        activity,
         now_ms=NOW_MS,
         lags=lags,
     )
 
 
-def tally(partition=0, topic=TOPIC, *, days=None, **counted):
-    made = Tally((topic, partition), **counted)
-    made.days.update(days or {})
-    return made
+def usage_of(partition=0, topic=TOPIC, *, days=None, **fields):
+    usage = PartitionUsage((topic, partition), **fields)
+    usage.days.update(days or {})
+    return usage
 
 
 def local(tmp_path: Path) -> Location:
@@ -51,7 +51,7 @@ def local(tmp_path: Path) -> Location:
     return Location.parse(str(tmp_path))
 
 
-def test_a_store_becomes_a_report(tmp_path):
+def test_report_on_a_namespace(tmp_path):
     location = local(tmp_path)
     with location.open() as store:
         put_segment(store, range(20))
@@ -59,7 +59,7 @@ def test_a_store_becomes_a_report(tmp_path):
         put_segment(store, range(20), partition=1)
         put_segment(store, range(5), topic="other")
         put_wal(store, 0, range(25, 40))
-    found = job.make(ReportSettings(location=location), spread, clock=lambda: NOW_MS)
+    found = job.build_report(ReportSettings(location=location), run_tasks, clock=lambda: NOW_MS)
     orders, other = found.topics
     assert (orders.topic, orders.partitions, orders.records, orders.segments) == (TOPIC, 2, 60, 3)
     assert (other.topic, other.records, other.wal_bytes) == ("other", 5, 0)
@@ -74,50 +74,54 @@ def test_a_store_becomes_a_report(tmp_path):
     assert not found.damaged
 
 
-def test_topics_can_be_chosen_and_must_exist(tmp_path):
+def test_selected_topics_must_exist(tmp_path):
     location = local(tmp_path)
     with location.open() as store:
         put_segment(store, range(20))
         put_segment(store, range(20), topic="other")
     chosen = ReportSettings(location=location, topics=(TOPIC,))
-    found = job.make(chosen, spread, clock=lambda: NOW_MS)
+    found = job.build_report(chosen, run_tasks, clock=lambda: NOW_MS)
     assert [one.topic for one in found.topics] == [TOPIC]
     missing = ReportSettings(location=location, topics=(TOPIC, "absent"))
     with pytest.raises(UnknownTopicError, match="absent"):
-        job.make(missing, spread, clock=lambda: NOW_MS)
+        job.build_report(missing, run_tasks, clock=lambda: NOW_MS)
 
 
-def test_an_empty_store_is_a_report_too(tmp_path):
-    found = job.make(ReportSettings(location=local(tmp_path)), spread, clock=lambda: NOW_MS)
+def test_report_on_an_empty_namespace(tmp_path):
+    found = job.build_report(
+        ReportSettings(location=local(tmp_path)), run_tasks, clock=lambda: NOW_MS
+    )
     assert found.topics == found.sizes == []
     assert found.days == {}
     assert found.profiles[-1].bill.storage == 0
 
 
-def test_a_topic_that_has_partitions_but_no_records_is_listed(tmp_path):
+def test_topic_without_records_is_listed(tmp_path):
     location = local(tmp_path)
     with location.open() as store:
         topics = [topic_catalog.CatalogTopic("empty", "00" * 16, 3)]
         store.put(object_keys.catalog_key(NAMESPACE), [topic_catalog.encode(topics)])
-    found = job.make(ReportSettings(location=location), spread, clock=lambda: NOW_MS)
+    found = job.build_report(ReportSettings(location=location), run_tasks, clock=lambda: NOW_MS)
     (empty,) = found.topics
     assert (empty.partitions, empty.records, empty.skew, empty.oldest_ms) == (3, 0, 1.0, None)
     assert empty.compression is None
 
 
-def test_compression_and_codecs_are_those_of_all_partitions():
-    first = tally(0, sampled_bytes=100, inflated_bytes=400)
-    second = tally(1, sampled_bytes=300, inflated_bytes=400)
+def test_compression_and_codecs_cover_all_partitions():
+    first = usage_of(0, sampled_bytes=100, inflated_bytes=400)
+    second = usage_of(1, sampled_bytes=300, inflated_bytes=400)
     first.codecs.update(zstd=300)
     second.codecs.update(none=100)
-    (topic,) = made(first, second).topics
+    (topic,) = build_report(first, second).topics
     assert topic.compression == 2.0
     assert topic.codecs == {"zstd": 0.75, "none": 0.25}
 
 
 def test_skew_compares_the_largest_partition_with_the_average():
     sizes = (6, 2, 1)
-    (topic,) = made(*(tally(index, segment_bytes=size) for index, size in enumerate(sizes))).topics
+    (topic,) = build_report(
+        *(usage_of(index, segment_bytes=size) for index, size in enumerate(sizes))
+    ).topics
     assert topic.skew == 2.0
 
 
@@ -125,16 +129,16 @@ def test_skew_compares_the_largest_partition_with_the_average():
     ("days", "oldest_ms", "expected"),
     [
         ({}, None, 0.0),
-        # Half a day of traffic is no habit yet.
+        # Less than a day counts as a day.
         ({TODAY: 500}, NOW_MS - DAY_MS // 2, 500),
         ({TODAY - 1: 300, TODAY: 300}, NOW_MS - 2 * DAY_MS + DAY_MS // 2, 400),
-        # A week, of which half of the last day is still to come.
+        # A week, of which half of the last day is left.
         ({TODAY - number: 650 for number in range(30)}, 0, 700),
-        # What came earlier does not count.
+        # Earlier days do not count.
         ({TODAY - 8: 10_000}, 0, 0),
     ],
 )
-def test_what_comes_in_a_day_is_reckoned_over_a_week_at_most(days, oldest_ms, expected):
+def test_bytes_per_day_are_averaged_over_at_most_a_week(days, oldest_ms, expected):
     assert job.bytes_per_day(days, oldest_ms, NOW_MS) == expected
 
 
@@ -148,22 +152,22 @@ def test_what_comes_in_a_day_is_reckoned_over_a_week_at_most(days, oldest_ms, ex
         ({"cleanup.policy": "compact"}, None, 5000),
     ],
 )
-def test_retention_decides_what_will_be_stored(configs, days, expected_bytes):
-    counted = tally(days={TODAY: 100}, segment_bytes=5000, segments=1, oldest_ms=NOW_MS)
-    (topic,) = made(counted, configs=configs).topics
+def test_expected_bytes_depend_on_retention(configs, days, expected_bytes):
+    counted = usage_of(days={TODAY: 100}, segment_bytes=5000, segments=1, oldest_ms=NOW_MS)
+    (topic,) = build_report(counted, configs=configs).topics
     assert topic.retention_days == days
     assert topic.expected_bytes == expected_bytes
 
 
-def test_the_bill_is_for_what_will_be_stored_and_for_what_is_stored_now():
-    counted = tally(
+def test_current_profile_has_stored_bytes_and_others_expected_bytes():
+    counted = usage_of(
         days={TODAY: 100 * GB},
         segment_bytes=900 * GB,
         segments=9000,
         records=10**10,
         oldest_ms=NOW_MS,
     )
-    found = made(counted, writing=WalActivity(3, 1000.0))
+    found = build_report(counted, activity=WalActivity(3, 1000.0))
     now, latency, cost = found.profiles
     assert [one.name for one in found.profiles] == ["now", "latency", "cost"]
     assert now.bill.storage == pytest.approx(900 * 0.023)
@@ -174,35 +178,37 @@ def test_the_bill_is_for_what_will_be_stored_and_for_what_is_stored_now():
     assert found.brokers == 3
 
 
-def test_days_are_without_gaps():
-    found = made(tally(days={TODAY: 3, TODAY - 2: 1}), tally(topic="other", days={TODAY: 4}))
+def test_days_have_no_gaps():
+    found = build_report(
+        usage_of(days={TODAY: 3, TODAY - 2: 1}), usage_of(topic="other", days={TODAY: 4})
+    )
     assert list(found.days.values()) == [1, 0, 7]
     assert next(iter(found.days)) == "2024-10-02"
 
 
-def test_damage_and_lag_are_handed_on():
-    counted = tally()
+def test_damage_and_lag_are_included():
+    counted = usage_of()
     counted.damaged.append("a key: a reason")
     lags = [GroupLag("b", TOPIC, 2, 1), GroupLag("a", TOPIC, 7, 1)]
-    found = made(counted, lags=lags)
+    found = build_report(counted, lags=lags)
     assert found.damaged == ["a key: a reason"]
     assert [one.group for one in found.lags] == ["a", "b"]
 
 
-# --- the WAL --------------------------------------------------------------------------------------
+# --- WAL ------------------------------------------------------------------------------------------
 
 
-def test_how_busy_brokers_are_shows_in_the_numbers_of_their_objects():
+def test_wal_activity_is_computed_from_sequences():
     with blocking() as store:
         for broker_id, sequence in [(0, 100), (0, 160), (1, 7), (1, 7 + 60)]:
             put_wal(store, sequence, range(5), broker_id=broker_id)
-        found = store.run(lambda opened: activity(opened, NAMESPACE, DAY_MS // 2))
+        found = store.run(lambda objects: wal_activity(objects, NAMESPACE, DAY_MS // 2))
     assert found == WalActivity(2, 240.0)
 
 
 @pytest.mark.parametrize(("now_ms", "brokers"), [(1000, 1), (2 * DAY_MS, 0)])
-def test_what_was_written_just_now_or_long_ago_says_nothing_about_a_day(now_ms, brokers):
+def test_wal_activity_needs_objects_of_the_last_day_over_some_time(now_ms, brokers):
     with blocking() as store:
         put_wal(store, 0, range(5))
-        found = store.run(lambda opened: activity(opened, NAMESPACE, now_ms))
+        found = store.run(lambda objects: wal_activity(objects, NAMESPACE, now_ms))
     assert found == WalActivity(brokers, None)

@@ -5,13 +5,13 @@ import asyncio
 import pytest
 
 from kafscale.errors import StoreUnavailableError, UnknownTopicError
-from kafscale.spark.jobs.report.figures import figures
+from kafscale.spark.jobs.report.run_totals import run_totals
 from kafscale.spark.jobs.scrub.listing import FindingKind
 from kafscale.spark.jobs.shared.run_record import PROGRESS_INTERVAL_MS, record_run
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.storage.job_runs import JobRuns, Outcome
 from unit.spark.jobs.keyed_log import MemoryLocation
-from unit.spark.jobs.report.test_job import NOW_MS, TODAY, made, tally
+from unit.spark.jobs.report.test_job import NOW_MS, TODAY, build_report, usage_of
 from unit.spark.jobs.scrub.local_scrub import kinds, scrub
 
 DONE = JobResult(
@@ -141,8 +141,8 @@ def test_scrub_recognizes_run_records(location):
 
 def test_record_of_a_report_has_the_cost_of_topics(location):
     gb = 10**9
-    report = made(
-        tally(
+    report = build_report(
+        usage_of(
             topic="small",
             segments=1,
             segment_bytes=gb,
@@ -151,7 +151,7 @@ def test_record_of_a_report_has_the_cost_of_topics(location):
             oldest_ms=NOW_MS - 1,
             days={TODAY: gb},
         ),
-        tally(
+        usage_of(
             topic="large",
             segments=3,
             segment_bytes=3 * gb,
@@ -162,7 +162,7 @@ def test_record_of_a_report_has_the_cost_of_topics(location):
         ),
     )
     with record_run(location, "report") as record:
-        record.set_totals(*figures(report), problems=report.damaged)
+        record.set_totals(*run_totals(report), problems=report.damaged)
     (run,) = records(location)
     assert (run.records_in, run.size_bytes, run.newest_timestamp_ms) == (14, 4 * gb, NOW_MS)
     assert run.topics == ("large", "small")

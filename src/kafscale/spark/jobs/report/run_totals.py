@@ -1,8 +1,8 @@
-"""What a report leaves in the record of its run: totals, and what each topic costs.
+"""The totals of a report for its run record, with the cost of each topic.
 
-A topic's cost per day is its own for storage, and for requests its share of the bytes that come in,
-as things are now, or as they would be with the default settings where the WAL does not show it.
-Pure: nothing is read here.
+The cost of a topic per day is that of its storage, and its share of the request cost by incoming
+bytes. Request cost is the measured one, or that of the default settings if the WAL does not show
+it. Pure.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from kafscale.spark.jobs.report.job import Report, TopicReport
 from kafscale.storage.job_runs import TOPICS_MAX, Detail, TopicRun
 
 
-def figures(report: Report) -> tuple[Mapping[str, Detail], Mapping[str, TopicRun]]:
-    """The details of a run, and its topics, the largest first where there are too many."""
+def run_totals(report: Report) -> tuple[Mapping[str, Detail], Mapping[str, TopicRun]]:
+    """Return the details of a run, and its topics, or the largest if there are too many."""
     profile = report.profiles[0]
     requests_per_day = (profile.bill.puts + profile.bill.gets) / MONTH_DAYS
     largest = sorted(report.topics, key=lambda topic: topic.stored_bytes, reverse=True)
