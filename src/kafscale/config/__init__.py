@@ -1,8 +1,7 @@
-"""The settings of Kafscale: declared once, read in one place, refused when wrong.
+"""Kafscale's settings: declared once, loaded from a file and the environment, and validated.
 
-They are declared in `serving`, `groups` and `stores`, put together in `model`, read by `loading`
-from `file` and `environment`, checked against each other in `contradictions` and explained by
-`documentation`.
+`sections` declares the settings, `model` combines them, `loader` reads them from `file` and `env`,
+`validation` checks combinations, and `docs` generates their documentation.
 """
 
 from kafscale.config.loader import DEFAULT_FILE, load

@@ -1,7 +1,6 @@
-"""What the settings mean, for people: the strings under the fields, and the page made from them.
+"""Documentation of the settings, generated from the strings under their fields.
 
-The law: nothing is explained twice. The page is generated, and a test compares it with the one that
-is committed.
+A test compares the generated page with docs/configuration.md.
 """
 
 import ast
@@ -20,18 +19,15 @@ _INTRODUCTION = """\
 
 This page lists every setting: what it means, what it takes, its default and its environment
 variable. `kafscale config show` prints the values in effect and where each was set;
-`kafscale config check` tells what is wrong with them.
-
-This version acts on all of them but `ui`, whose part is not built yet: it is read, checked and
-shown only.
+`kafscale config check` validates them.
 
 ## Where settings come from
 
 1. The defaults on this page. With nothing set, Kafscale runs embedded: one broker, with records and
    metadata in one directory of the machine.
-2. The file `/etc/kafscale/broker.yaml`, if it exists. Another one is named by `--config` or by the
-   variable `KAFSCALE_CONFIG_FILE`, and then has to exist.
-3. Environment variables. They win over the file.
+2. The file `/etc/kafscale/broker.yaml`, if it exists. `--config` or the variable
+   `KAFSCALE_CONFIG_FILE` name another file, which must exist.
+3. Environment variables, which override the file.
 
 ```yaml
 s3:
@@ -42,26 +38,25 @@ cache:
   segmentCacheSize: 4Gi
 ```
 
-A key or a `KAFSCALE_*` variable that is not on this page is refused, and so is a value that does
-not fit or that contradicts another. All problems are reported at once. Variables that Kubernetes
-sets by itself for a Service, such as those ending in `_SERVICE_HOST`, are passed over. The
-effective configuration is logged at start; secrets are masked there and wherever else they would be
-shown.
+Kafscale does not start with a key or a `KAFSCALE_*` variable that is not on this page, with an
+invalid value, or with settings that contradict each other. All problems are reported at once.
+Variables that Kubernetes sets for Services, such as those ending in `_SERVICE_HOST`, are ignored.
+The effective configuration is logged at start. Secrets are masked there and everywhere else.
 
 ## How values are written
 
-| kind | examples | |
+| type | examples | |
 |---|---|---|
 | size | `4096`, `100Mi`, `2GiB`, `100MB` | `Ki Mi Gi Ti` count in 1024s, `k M G T` in 1000s |
 | duration | `500ms`, `30s`, `1m30s` | `ms s m h`; a number alone where the name ends in its unit |
-| true or false | `true`, `false` | `yes`, `no`, `1` and `0` do as well |
+| true or false | `true`, `false` | `yes`, `no`, `1` and `0` are accepted too |
 | list | `[a, b]`, or `a,b` in a variable | |
 """
 
 
 @cache
 def descriptions(group: type) -> dict[str, str]:
-    """The string under each field of a group, by the field's name, as one line."""
+    """The description of each field of a group, on one line."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(group))).body[0]
     assert isinstance(tree, ast.ClassDef)
     found = {}
@@ -69,14 +64,14 @@ def descriptions(group: type) -> dict[str, str]:
         match field, text:
             case (
                 ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(words))),
+                ast.Expr(value=ast.Constant(value=str(description))),
             ):
-                found[name] = " ".join(words.split())
+                found[name] = " ".join(description.split())
     return found
 
 
 def describe(setting: Setting) -> str:
-    """What `setting` means."""
+    """The description of a setting."""
     return descriptions(setting.group)[setting.attribute.rpartition(".")[2]]
 
 
@@ -102,12 +97,12 @@ def _section(setting: Setting) -> str:
         f"* variable: {', '.join(f'`{variable}`' for variable in setting.variables)}",
     ]
     if setting.secret:
-        lines.append("* secret: masked wherever it would be shown")
+        lines.append("* secret: masked in logs and output")
     return "\n".join(lines) + "\n"
 
 
 def _variables() -> str:
-    """The table of all variables, for those who come with a variable and look for its setting."""
+    """The table of all environment variables."""
     rows = {variable: f"`{s.path}`" for s in SETTINGS for variable in s.variables}
     rows |= {
         variable: f"`{host.path}` and `{port.path}`, as `host:port` or `:port`"
@@ -118,8 +113,8 @@ def _variables() -> str:
     return "\n".join(
         [
             "## All variables\n",
-            "Where two variables set the same, the one for that setting alone wins over an",
-            "address, and `KAFSCALE_CACHE_BYTES` wins over `KAFSCALE_CACHE_SIZE`.\n",
+            "A variable for a single setting overrides one for a whole address, and",
+            "`KAFSCALE_CACHE_BYTES` overrides `KAFSCALE_CACHE_SIZE`.\n",
             "| variable | sets |",
             "|---|---|",
             *lines,

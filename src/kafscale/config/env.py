@@ -1,7 +1,7 @@
-"""Settings from the environment: every variable that starts with `KAFSCALE_`.
+"""Reads settings from environment variables that start with `KAFSCALE_`.
 
-The law: a variable with our prefix is either known or refused, so that a slip of the pen never
-passes for a setting. The environment is an argument; only the command line reads the real one.
+An unknown variable with that prefix is an error, so that a typo is not ignored. The environment is
+an argument; only the command line reads `os.environ`.
 """
 
 import re
@@ -18,33 +18,33 @@ _ADDRESS = re.compile(r"(?P<host>\[[^\]]+\]|[^:\s]*):(?P<port>\d+)")
 
 
 def read_environment(environ: Mapping[str, str]) -> SourceValues:
-    """Every value that the environment holds, and every variable that it should not."""
+    """Read all values, and report unknown variables."""
     found = SourceValues()
-    ours = {
+    variables = {
         name: value
         for name, value in environ.items()
         if name.startswith(_PREFIX) and not _is_service_link(name, value)
     }
-    for name in sorted(ours.keys() - set(VARIABLES)):
+    for name in sorted(variables.keys() - set(VARIABLES)):
         hint = suggestion(name, VARIABLES, _PREFIX)
         found.problems.append(f"unknown variable {name}: {hint}")
-    found.values += _addresses(ours, found.problems)
+    found.values += _addresses(variables, found.problems)
     for setting in SETTINGS:
-        # The first variable wins, so it has to come last.
+        # Later values override earlier ones, so the first variable comes last.
         for variable in reversed(setting.variables):
-            if variable in ours:
-                found.values.append(RawValue(setting, ours[variable], variable))
+            if variable in variables:
+                found.values.append(RawValue(setting, variables[variable], variable))
     return found
 
 
-def _addresses(ours: Mapping[str, str], problems: list[str]) -> Iterator[RawValue]:
+def _addresses(variables: Mapping[str, str], problems: list[str]) -> Iterator[RawValue]:
     for name, (host, port) in ADDRESSES.items():
-        if name not in ours:
+        if name not in variables:
             continue
-        match = _ADDRESS.fullmatch(ours[name].strip())
+        match = _ADDRESS.fullmatch(variables[name].strip())
         if match is None:
             problems.append(
-                f'{name}: "{ours[name]}" is not an address; it takes host:port or :port'
+                f'{name}: "{variables[name]}" is not an address; expected host:port or :port'
             )
             continue
         if match["host"]:
@@ -53,10 +53,10 @@ def _addresses(ours: Mapping[str, str], problems: list[str]) -> Iterator[RawValu
 
 
 def _is_service_link(name: str, value: str) -> bool:
-    """Whether Kubernetes set this variable for a Service whose name begins with `kafscale`.
+    """True for a variable that Kubernetes sets for a Service whose name starts with `kafscale`.
 
     For a Service `kafscale-broker` every pod gets `KAFSCALE_BROKER_PORT=tcp://10.0.0.1:9092` and
-    more: nobody's setting, and no reason to refuse a start.
+    others; these are no settings.
     """
     is_link = value.startswith(("tcp://", "udp://", "sctp://")) and name.endswith("_PORT")
     return is_link or bool(_SERVICE_LINK.fullmatch(name))

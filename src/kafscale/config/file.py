@@ -1,8 +1,7 @@
-"""Settings from a YAML file, each with the line on which it stands.
+"""Reads settings from a YAML file, with the line of each value.
 
-The law: a key is either known or refused, and is written once. The file is read as a tree of nodes,
-not of values, so that `id: 007` and `bucket: on` stay the text they are and every problem can name
-its line.
+An unknown or repeated key is an error. The file is read as a tree of YAML nodes, so that `id: 007`
+and `bucket: on` stay text, and errors can name the line.
 """
 
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ _NULL = "tag:yaml.org,2002:null"
 
 
 def read_file(file: Path) -> SourceValues:
-    """Every value that `file` holds, and everything that is wrong with its keys."""
+    """Read all values, and report unknown keys."""
     found = SourceValues()
     try:
         root = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
@@ -41,15 +40,15 @@ def _read_group(file: Path, group: str, node: yaml.Node, found: SourceValues) ->
         return
     if not isinstance(node, yaml.MappingNode):
         found.problems.append(
-            f"{group or 'the whole file'} ({_place(file, node)}): is a group of settings, not a "
-            f"value; it takes {_example(group)}"
+            f"{group or 'the whole file'} ({_location(file, node)}): is a group of settings, not a "
+            f"value; expected {_example(group)}"
         )
         return
     lines: dict[str, int] = {}
     for path, key, value in _children(group, node):
-        origin = _place(file, key)
+        origin = _location(file, key)
         if path in lines:
-            found.problems.append(f"{path} ({origin}): is set already in line {lines[path]}")
+            found.problems.append(f"{path} ({origin}): is already set in line {lines[path]}")
         elif path in BY_PATH:
             _read_value(file, path, value, found)
         elif path in GROUPS:
@@ -61,10 +60,10 @@ def _read_group(file: Path, group: str, node: yaml.Node, found: SourceValues) ->
 
 
 def _read_value(file: Path, path: str, node: yaml.Node, found: SourceValues) -> None:
-    """Take the value of a setting; an empty one, as in `endpoint:`, leaves the default."""
+    """Read the value of a setting; an empty value, as in `endpoint:`, means the default."""
     if node.tag == _NULL:
         return
-    setting, origin = BY_PATH[path], _place(file, node)
+    setting, origin = BY_PATH[path], _location(file, node)
     if isinstance(node, yaml.ScalarNode):
         found.values.append(RawValue(setting, node.value, origin))
     elif isinstance(node, yaml.SequenceNode) and all(
@@ -72,20 +71,20 @@ def _read_value(file: Path, path: str, node: yaml.Node, found: SourceValues) -> 
     ):
         found.values.append(RawValue(setting, [item.value for item in node.value], origin))
     else:
-        problem = f"{path} ({origin}): holds further keys or lists; it takes {setting.type.takes}"
+        problem = f"{path} ({origin}): contains nested keys or lists; expected {setting.type.takes}"
         found.problems.append(problem)
 
 
 def _children(group: str, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
     for key, value in node.value:
-        name = key.value if isinstance(key, yaml.ScalarNode) else "(a key that is no word)"
+        name = key.value if isinstance(key, yaml.ScalarNode) else "(a key that is not text)"
         yield f"{group}.{name}" if group else name, key, value
 
 
-def _place(file: Path, node: yaml.Node) -> str:
+def _location(file: Path, node: yaml.Node) -> str:
     return f"{file}:{node.start_mark.line + 1}"
 
 
 def _example(group: str) -> str:
     path = next(path for path in BY_PATH if path.startswith(f"{group}." if group else ""))
-    return f"keys with values below it, such as {path.removeprefix(f'{group}.')}"
+    return f"keys with values, such as {path.removeprefix(f'{group}.')}"

@@ -1,7 +1,7 @@
-"""From the sources to a `Config`: defaults, then the file, then the environment; the later wins.
+"""Builds a `Config` from defaults, file and environment; later sources override earlier ones.
 
-The law: this is the only way in. Every value that was written is checked, even one that a stronger
-source replaces, and all problems are reported at once, so that a second start is enough to run.
+Every value is validated, even if a later source overrides it, and all problems are reported at
+once.
 """
 
 import dataclasses
@@ -22,10 +22,10 @@ DEFAULT_FILE = Path("/etc/kafscale/broker.yaml")
 def load(
     environ: Mapping[str, str], file: Path | None = None, *, default_file: Path = DEFAULT_FILE
 ) -> Config:
-    """The configuration that the environment and the file add up to.
+    """Load the configuration.
 
-    A file that is named, by argument or by `KAFSCALE_CONFIG_FILE`, has to exist; the default one
-    may not.
+    A file that is named, by argument or by `KAFSCALE_CONFIG_FILE`, must exist; the default file
+    need not.
     """
     if file is None and environ.get(CONFIG_FILE_VARIABLE):
         file = Path(environ[CONFIG_FILE_VARIABLE])
@@ -51,14 +51,14 @@ def load(
 
 
 def _read_file(file: Path) -> SourceValues:
-    # YAML is slow to load, and needless where the environment says everything.
+    # YAML is slow to import, and not needed without a file.
     from kafscale.config.file import read_file  # noqa: PLC0415
 
     return read_file(file)
 
 
 def _build(group: type, values: Mapping[str, object], prefix: str = "", **more: object) -> Any:
-    """A `group` with the given values by attribute, and defaults for all others."""
+    """Create a `group` with the given values by attribute, and defaults for all others."""
     for field in dataclasses.fields(group):
         attribute = prefix + field.name
         if attribute in values:

@@ -1,7 +1,6 @@
-"""The whole configuration: every group in one frozen value, and every setting in one list.
+"""`Config`: all settings in one immutable value, and the list of all settings.
 
-The law: a `Config` is built once, by `loading`, and handed out in parts; nothing changes it
-afterwards. Its representations for people and logs never contain a secret.
+Its representations for people and logs contain no secrets.
 """
 
 from collections.abc import Mapping
@@ -28,7 +27,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Every setting, by group; `Config()` is the embedded default."""
+    """All settings by section; `Config()` is the embedded default."""
 
     broker: Broker = field(default_factory=Broker)
     network: Network = field(default_factory=Network)
@@ -53,13 +52,13 @@ class Config:
     client: Client = field(default_factory=Client)
 
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """Where each setting that is not a default was set: a variable, or a file and a line."""
+    """Where each explicit setting was set: a variable, or a file and line."""
 
     def origin(self, path: str) -> str:
         return self.origins.get(path, DEFAULT)
 
     def effective(self) -> dict[str, Any]:
-        """Every setting by its keys in the file, secrets masked: what is logged at start."""
+        """All settings by their keys in the file, with secrets masked, for the log at start."""
         tree: dict[str, Any] = {}
         for setting in SETTINGS:
             *groups, key = setting.path.split(".")
@@ -78,7 +77,7 @@ GROUPS = frozenset(
 )
 
 CONFIG_FILE_VARIABLE = "KAFSCALE_CONFIG_FILE"
-"""Names the file to read; the only variable that is not a setting."""
+"""Names the configuration file; the only variable that is not a setting."""
 
 ADDRESSES = {
     "KAFSCALE_BROKER_ADDR": (BY_PATH["broker.host"], BY_PATH["broker.port"]),
@@ -86,7 +85,7 @@ ADDRESSES = {
     "KAFSCALE_CONTROL_ADDR": (BY_PATH["broker.controlHost"], BY_PATH["broker.controlPort"]),
 }
 """Variables that set a host and a port at once, as `host:port` or `:port`; the variables of the
-host and the port alone win over them."""
+single settings override them."""
 
 VARIABLES = (CONFIG_FILE_VARIABLE, *ADDRESSES, *BY_VARIABLE)
 

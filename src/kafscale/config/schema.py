@@ -1,9 +1,8 @@
-"""How a setting is declared, and how all declared settings of a group are found again.
+"""Declares settings as dataclass fields, and collects them.
 
-The law: everything known about a setting (its names, kind, default and whether it is secret) is
-said once, at its field; file keys, variables, checks, tables and documentation are derived from
-there. A group is a frozen dataclass whose fields are settings or further groups. Reading values is
-left to `loading`.
+Everything about a setting (names, type, default, whether it is secret) is declared at its field;
+file keys, variables, checks and documentation are derived from it. A group is a frozen dataclass
+whose fields are settings or nested groups.
 """
 
 import dataclasses
@@ -20,14 +19,14 @@ MASK = "********"
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting, with everything that its field and its place say about it."""
+    """One setting with its names, type and default."""
 
     path: str
     """The key in the file, with its groups: `storage.segmentBytes`."""
     variables: tuple[str, ...]
-    """The environment variables that set it; the first one given wins."""
+    """The environment variables that set it; the first that is given wins."""
     attribute: str
-    """Where its value is in a `Config`: `storage.segment_bytes`."""
+    """The attribute of a `Config`: `storage.segment_bytes`."""
     group: type
     """The group that declares it."""
     type: SettingType[Any]
@@ -35,7 +34,7 @@ class Setting:
     secret: bool
 
     def read(self, raw: str | Sequence[str]) -> object:
-        """The value of what was written: a text, or a list where the setting takes one."""
+        """Parse a raw value: text, or a list if the setting accepts one."""
         if isinstance(raw, str):
             return self.type.read(raw)
         if isinstance(self.type, StringList):
@@ -46,11 +45,11 @@ class Setting:
         return attrgetter(self.attribute)(config)
 
     def show(self, value: object) -> str:
-        """`value` for people to read; a secret only shows that it is there."""
+        """Format a value for people; a secret is masked."""
         return MASK if self.secret and value else self.type.show(value)
 
     def export(self, value: object) -> object:
-        """`value` for JSON, YAML and logs; a secret only shows that it is there."""
+        """Convert a value for JSON, YAML and logs; a secret is masked."""
         return MASK if self.secret and value else self.type.export(value)
 
 
@@ -70,13 +69,13 @@ def setting(
     variables: tuple[str, ...] = (),
     secret: bool = False,
 ) -> Value:
-    """A field of a group; without `key` and `variables`, both follow from the field's name."""
+    """Declare a field of a group; `key` and `variables` default to names derived from the field."""
     declared = _Declared(kind, key, variables, secret)
     return dataclasses.field(default=default, repr=not secret, metadata={"setting": declared})
 
 
 def settings_of(group: type, path: str = "", attribute: str = "") -> Iterator[Setting]:
-    """Every setting of `group` and the groups inside it, in the order of declaration."""
+    """All settings of `group` and its nested groups, in the order of declaration."""
     for field in dataclasses.fields(group):
         declared: _Declared | None = field.metadata.get("setting")
         field_path = path + ((declared and declared.key) or _camel_case(field.name))
@@ -95,7 +94,7 @@ def settings_of(group: type, path: str = "", attribute: str = "") -> Iterator[Se
 
 
 def inner_group(field: dataclasses.Field[Any]) -> type | None:
-    """The group that `field` holds, if it holds one."""
+    """The group that `field` holds, or None."""
     if isinstance(field.type, type) and dataclasses.is_dataclass(field.type):
         return field.type
     return None
@@ -107,6 +106,6 @@ def _camel_case(name: str) -> str:
 
 
 def _variable(path: str) -> str:
-    """The variable derived from a path: `etcd.tls.certFile` is `KAFSCALE_ETCD_TLS_CERT_FILE`."""
+    """The variable of a path: `etcd.tls.certFile` is `KAFSCALE_ETCD_TLS_CERT_FILE`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", path.replace(".", "_"))
     return f"KAFSCALE_{words.upper()}"

@@ -1,8 +1,7 @@
-"""The kinds of value that a setting may take: how each is read, shown and described.
+"""The types of settings: how their values are parsed, shown and described.
 
-The law: a value reads the same in the file and in the environment, because both hand over text.
-What is wrong with a value is said as a `ValueError` that completes the sentence "this value ...";
-`takes` says what would be right. Which setting is of which kind is declared beside the setting.
+A value has the same syntax in the file and in the environment. An invalid value raises a
+`ValueError` whose message completes the sentence "this value ..."; `takes` describes valid values.
 """
 
 import re
@@ -17,24 +16,24 @@ Measure = TypeVar("Measure", int, float)
 
 
 class SettingType(Protocol[Value]):
-    """A kind of value; `read(show(value))` gives the value again."""
+    """Parses and formats the values of a setting; `read(show(value))` returns the value."""
 
     @property
     def takes(self) -> str:
-        """What a right value looks like, to complete the sentence "it takes ..."."""
+        """A description of valid values, after "expected"."""
 
     def read(self, text: str) -> Value:
-        """The value that `text` means; a `ValueError` says what is wrong with it."""
+        """Parse a value; raises `ValueError`."""
 
     def show(self, value: Value) -> str:
-        """`value` as a person would write it."""
+        """Format a value for people."""
 
     def export(self, value: Value) -> object:
-        """`value` as JSON and YAML carry it."""
+        """Convert a value for JSON and YAML."""
 
 
 class _Plain(Generic[Value]):
-    """For kinds whose values already are what people and JSON would write."""
+    """For types whose values need no conversion."""
 
     def show(self, value: Value) -> str:
         return str(value)
@@ -45,7 +44,7 @@ class _Plain(Generic[Value]):
 
 @dataclass(frozen=True)
 class Text(_Plain[str]):
-    """Text that matches a pattern in full; empty means not set, where that is allowed."""
+    """Text that matches a pattern; empty means unset, if `optional`."""
 
     takes: str = "text on one line, without white space at its ends"
     pattern: str = r"\S|\S.*\S"
@@ -57,13 +56,13 @@ class Text(_Plain[str]):
         if not text:
             raise ValueError("is empty")
         if not re.fullmatch(self.pattern, text):
-            raise ValueError("is not of the right form")
+            raise ValueError("has the wrong format")
         return text
 
 
 @dataclass(frozen=True)
 class Choice(_Plain[str]):
-    """One of a few words; capitals do not matter."""
+    """One of several words, case-insensitive."""
 
     words: tuple[str, ...]
 
@@ -75,7 +74,7 @@ class Choice(_Plain[str]):
         for word in self.words:
             if word.lower() == text.strip().lower():
                 return word
-        raise ValueError("is not one of the choices")
+        raise ValueError("is not one of them")
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class Boolean(_Plain[bool]):
 
 @dataclass(frozen=True)
 class Integer(_Plain[int]):
-    """A whole number within bounds."""
+    """An integer within bounds."""
 
     minimum: int
     maximum: int
@@ -115,7 +114,7 @@ class Integer(_Plain[int]):
 
 @dataclass(frozen=True)
 class OptionalInteger(_Plain[int | None]):
-    """A whole number, or nothing, which is written as empty text."""
+    """An integer, or None, which is written as empty text."""
 
     number: Integer
 
@@ -132,7 +131,7 @@ class OptionalInteger(_Plain[int | None]):
 
 @dataclass(frozen=True)
 class Float(_Plain[float]):
-    """A number within bounds that need not be whole; a fraction, if nothing else is said."""
+    """A decimal number within bounds, by default a fraction from 0 to 1."""
 
     minimum: float = 0.0
     maximum: float = 1.0
@@ -168,10 +167,10 @@ class Size(_Plain[int]):
 
 @dataclass(frozen=True)
 class Duration:
-    """A span of time within bounds, kept as a whole number of its unit.
+    """A duration within bounds, in whole milliseconds or seconds.
 
-    A setting whose name ends in its unit also takes a number alone. Where the name does not say the
-    unit, a number alone would be a guess between milliseconds and seconds, and is refused.
+    A setting whose name ends in its unit also accepts a plain number. Without a unit in the name a
+    plain number would be ambiguous, and is rejected.
     """
 
     minimum: int
@@ -207,11 +206,11 @@ class Duration:
 
 @dataclass(frozen=True)
 class StringList:
-    """Several texts of one kind: a list in the file, separated by commas in the environment."""
+    """A list of texts: a list in the file, comma-separated in the environment."""
 
     each: Text
     required: bool = False
-    """Whether there has to be one."""
+    """Whether the list must not be empty."""
 
     @property
     def takes(self) -> str:

@@ -1,9 +1,9 @@
-"""Settings that are right each by itself and wrong together.
+"""Checks settings that are valid individually but not in combination.
 
-The law: fail closed. Where one setting shows what was meant and another would quietly do something
-else, records in a directory instead of a bucket, or passwords in the clear, the start is refused.
-What is unusual but sound is let through: a bucket with embedded metadata is one broker with a
-durable log.
+A combination is rejected if one setting shows the intention and another would silently do something
+else, such as storing records in a directory instead of a bucket, or sending passwords unencrypted.
+Unusual but sound combinations are accepted: a bucket with embedded metadata is a single broker with
+a durable log.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from kafscale.config.model import DEFAULT, Config
 
 
 def validate(config: Config) -> list[str]:
-    """Every pair of settings that cannot both be meant, as sentences."""
+    """Return an error message for every invalid combination."""
     checks = (
         _stores,
         _credentials,
@@ -31,12 +31,12 @@ def _stores(config: Config) -> Iterator[str]:
     s3 = config.s3
     if s3.use_memory and s3.bucket:
         yield (
-            "s3.bucket and s3.useMemory are both set: records can be kept in one place only; "
+            "s3.bucket and s3.useMemory are both set: records are stored in one place only; "
             "remove one of them"
         )
     if config.etcd.endpoints and not s3.bucket:
         yield (
-            "etcd.endpoints is set, but s3.bucket is not: the brokers of a cluster share their "
+            "etcd.endpoints is set, but s3.bucket is not: the brokers of a cluster share "
             "records through a bucket; set s3.bucket, or remove etcd.endpoints to run one "
             "embedded broker"
         )
@@ -63,13 +63,13 @@ def _stores(config: Config) -> Iterator[str]:
 
 def _credentials(config: Config) -> Iterator[str]:
     s3 = config.s3
-    yield from _together("s3.accessKey", s3.access_key, "s3.secretKey", s3.secret_key)
+    yield from _required_together("s3.accessKey", s3.access_key, "s3.secretKey", s3.secret_key)
     if s3.session_token and not s3.access_key:
-        yield "s3.sessionToken is set, but s3.accessKey is not: a token belongs to a key; set both"
+        yield "s3.sessionToken is set, but s3.accessKey is not: a token needs a key; set both"
     if s3.access_key and s3.credential_source != "env":
         yield (
-            f"s3.accessKey is set, but s3.credentialSource is {s3.credential_source}, which brings "
-            "keys of its own; set s3.credentialSource to env, or remove the keys"
+            f"s3.accessKey is set, but s3.credentialSource is {s3.credential_source}, which has "
+            "its own keys; set s3.credentialSource to env, or remove the keys"
         )
     for path, value in {"credentialsFile": s3.credentials_file, "profile": s3.profile}.items():
         if value and s3.credential_source != "file":
@@ -81,8 +81,10 @@ def _credentials(config: Config) -> Iterator[str]:
 
 def _etcd(config: Config) -> Iterator[str]:
     etcd, tls = config.etcd, config.etcd.tls
-    yield from _together("etcd.username", etcd.username, "etcd.password", etcd.password)
-    yield from _together("etcd.tls.certFile", tls.cert_file, "etcd.tls.keyFile", tls.key_file)
+    yield from _required_together("etcd.username", etcd.username, "etcd.password", etcd.password)
+    yield from _required_together(
+        "etcd.tls.certFile", tls.cert_file, "etcd.tls.keyFile", tls.key_file
+    )
     if not etcd.endpoints and (etcd.username or tls.enabled):
         yield (
             "etcd.username or etcd.tls.enabled is set, but etcd.endpoints is not: metadata would "
@@ -90,8 +92,8 @@ def _etcd(config: Config) -> Iterator[str]:
         )
     if not tls.enabled and (tls.cert_file or tls.ca_file):
         yield (
-            "files are named in etcd.tls, but etcd.tls.enabled is false: the connection would not "
-            "be encrypted; set etcd.tls.enabled to true, or remove the files"
+            "files are set in etcd.tls, but etcd.tls.enabled is false: the connection would not be "
+            "encrypted; set etcd.tls.enabled to true, or remove the files"
         )
     wrong = "http://" if tls.enabled else "https://"
     for endpoint in etcd.endpoints:
@@ -115,23 +117,23 @@ def _listeners(config: Config) -> Iterator[str]:
 
 
 def _clients(config: Config) -> Iterator[str]:
-    """What the protocols of all listeners need; what a single one lacks shows as it starts."""
+    """What the protocols of listeners need; settings of single listeners are checked at start."""
     tls, protocols = config.tls, _protocols(config)
     encrypts = bool(protocols & {"SSL", "SASL_SSL"})
     if encrypts and not tls.cert_file:
         yield (
-            "clients are to be served over TLS, but tls.certFile is not set: there is nothing to "
-            "encrypt with; set it, or have them served over PLAINTEXT or SASL_PLAINTEXT"
+            "a listener uses TLS, but tls.certFile is not set; set it, or use PLAINTEXT or "
+            "SASL_PLAINTEXT"
         )
     if encrypts and not tls.ca_file and any(not each.endswith("none") for each in tls.client_auth):
         yield (
-            "tls.clientAuth asks clients for certificates, but tls.caFile is not set: none could "
-            "be checked; set tls.caFile, or set tls.clientAuth to none"
+            "tls.clientAuth requests client certificates, but tls.caFile is not set to verify "
+            "them; set tls.caFile, or set tls.clientAuth to none"
         )
     if protocols & {"SASL_PLAINTEXT", "SASL_SSL"} and not config.sasl.enabled_mechanisms:
         yield (
-            "clients are to log in, but sasl.enabledMechanisms is empty: nobody could; name some, "
-            "such as SCRAM-SHA-512"
+            "a listener uses SASL, but sasl.enabledMechanisms is empty: no client could "
+            "authenticate; set it, for example to SCRAM-SHA-512"
         )
 
 
@@ -150,30 +152,30 @@ def _control(config: Config) -> Iterator[str]:
     if not tls.enabled:
         if control.allowed_names or any(files.values()):
             yield (
-                "control.allowedNames is set, or files are named in control.tls, but "
-                "control.tls.enabled is false: anybody could use the control plane; set it to "
-                "true, or remove the others"
+                "control.allowedNames or files in control.tls are set, but control.tls.enabled is "
+                "false: the control plane would be open to all; set it to true, or remove the "
+                "others"
             )
         return
     for key, path in files.items():
         if not path:
             yield (
-                f"control.tls.enabled is true, but control.tls.{key} is not set: those who talk on "
-                "the control plane check each other's certificates; set it"
+                f"control.tls.enabled is true, but control.tls.{key} is not set: both sides of the "
+                "control plane verify certificates; set it"
             )
     if not config.broker.control_port:
         yield (
-            "control.tls.enabled is true, but broker.controlPort names no port: what is encrypted "
-            "is served on a port of its own, which the others are told; name one"
+            "control.tls.enabled is true, but broker.controlPort is not set: the encrypted control "
+            "plane needs a port of its own; set it"
         )
 
 
 def _thresholds(config: Config) -> Iterator[str]:
     s3 = config.s3
     if s3.latency_warn_ms > s3.latency_crit_ms:
-        yield "s3.latencyWarnMs is above s3.latencyCritMs; a warning has to come first"
+        yield "s3.latencyWarnMs is above s3.latencyCritMs; it must not be"
     if s3.error_rate_warn > s3.error_rate_crit:
-        yield "s3.errorRateWarn is above s3.errorRateCrit; a warning has to come first"
+        yield "s3.errorRateWarn is above s3.errorRateCrit; it must not be"
 
 
 def _groups(config: Config) -> Iterator[str]:
@@ -181,33 +183,35 @@ def _groups(config: Config) -> Iterator[str]:
     if consumer.heartbeat_interval_ms >= consumer.session_timeout_ms:
         yield (
             "consumer.heartbeatIntervalMs is not below consumer.sessionTimeoutMs; "
-            "every session would end before its first heartbeat"
+            "every session would expire before its first heartbeat"
         )
     if group.consumer_heartbeat_interval_ms >= group.consumer_session_timeout_ms:
         yield (
             "group.consumerHeartbeatIntervalMs is not below group.consumerSessionTimeoutMs; "
-            "every session would end before its first heartbeat"
+            "every session would expire before its first heartbeat"
         )
     if group.session_timeout_ms_min > group.session_timeout_ms_max:
         yield (
             "group.minSessionTimeoutMs is above group.maxSessionTimeoutMs; "
-            "no member could ask for a session that is allowed"
+            "no session timeout would be valid"
         )
 
 
 def _ui(config: Config) -> Iterator[str]:
-    yield from _together("ui.certFile", config.ui.cert_file, "ui.keyFile", config.ui.key_file)
+    yield from _required_together(
+        "ui.certFile", config.ui.cert_file, "ui.keyFile", config.ui.key_file
+    )
     for name, value in {"username": config.ui.username, "password": config.ui.password}.items():
         variable = f"KAFSCALE_UI_{name.upper()}"
         if value and config.origin(f"ui.{name}") not in {DEFAULT, variable}:
             yield (
-                f"ui.{name} is set in a file: who may sign in to the console is said by variables "
+                f"ui.{name} is set in a file: console credentials are read from variables "
                 f"only; remove it there, and set {variable}"
             )
 
 
-def _together(path: str, value: str, other_path: str, other: str) -> Iterator[str]:
-    """Two settings that mean something only as a pair."""
+def _required_together(path: str, value: str, other_path: str, other: str) -> Iterator[str]:
+    """Two settings that are only valid as a pair."""
     if bool(value) != bool(other):
         given, missing = (path, other_path) if value else (other_path, path)
         yield f"{given} is set, but {missing} is not; set both or neither"

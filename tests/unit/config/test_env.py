@@ -71,7 +71,7 @@ def test_the_variable_of_the_port_alone_wins_over_an_address():
 @pytest.mark.parametrize("address", ["", "localhost", "9092", "a:b", "::1:9092", "http://a:1"])
 def test_what_is_no_address_is_refused(address):
     with pytest.raises(
-        ConfigError, match=r"^KAFSCALE_BROKER_ADDR: .* it takes host:port or :port$"
+        ConfigError, match=r"^KAFSCALE_BROKER_ADDR: .* expected host:port or :port$"
     ):
         load({"KAFSCALE_BROKER_ADDR": address})
 

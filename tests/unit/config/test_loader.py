@@ -143,11 +143,11 @@ def test_all_problems_are_reported_at_once(write):
         "unknown variable KAFSCALE_S3_PATH_STYL: did you mean KAFSCALE_S3_PATH_STYLE?",
         (
             f'storage.flushIntervalMs ({file}:3): "fast" is not a duration; '
-            "it takes a number of milliseconds or a duration with its unit, from 1ms to 1h"
+            "expected a number of milliseconds or a duration with its unit, from 1ms to 1h"
         ),
         (
-            'logging.level (KAFSCALE_LOG_LEVEL): "loud" is not one of the choices; '
-            "it takes one of debug, info, warn, error"
+            'logging.level (KAFSCALE_LOG_LEVEL): "loud" is not one of them; '
+            "expected one of debug, info, warn, error"
         ),
     ]
 

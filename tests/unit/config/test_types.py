@@ -19,10 +19,10 @@ from kafscale.config.types import (
     ("kind", "text", "reason"),
     [
         (Text(), "", "is empty"),
-        (Text(), "two\nlines", "is not of the right form"),
-        (Text(), "blank at the end ", "is not of the right form"),
-        (Text(pattern="[a-z]+", optional=True), "A", "is not of the right form"),
-        (Choice(("json", "text")), "xml", "is not one of the choices"),
+        (Text(), "two\nlines", "has the wrong format"),
+        (Text(), "blank at the end ", "has the wrong format"),
+        (Text(pattern="[a-z]+", optional=True), "A", "has the wrong format"),
+        (Choice(("json", "text")), "xml", "is not one of them"),
         (Boolean(), "maybe", "is neither true nor false"),
         (Boolean(), "", "is neither true nor false"),
         (Integer(1, 10), "ten", "is not a whole number"),
@@ -40,7 +40,7 @@ from kafscale.config.types import (
         (Duration(1, 60, unit="s"), "1500ms", "is not a whole number of seconds"),
         (Duration(1, 60, unit_in_name=False), "30", "has no unit"),
         (StringList(Text(pattern="[a-z]+")), "a,,b", "has an entry that is empty"),
-        (StringList(Text(pattern="[a-z]+")), "a,B", "has an entry that is not of the right form"),
+        (StringList(Text(pattern="[a-z]+")), "a,B", "has an entry that has the wrong format"),
         (StringList(Text(), required=True), " ", "is empty"),
     ],
 )

@@ -81,21 +81,21 @@ MECHANISMS = {"KAFSCALE_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-512"}
         ({"KAFSCALE_CONTROL_ADDR": ":9093"}, "broker.metricsPort and broker.controlPort are both"),
         (
             {"KAFSCALE_BROKER_SECURITY_PROTOCOL": "SSL"},
-            "served over TLS, but tls.certFile is not set",
+            "a listener uses TLS, but tls.certFile is not set",
         ),
-        (LISTENERS | MECHANISMS, "served over TLS, but tls.certFile is not set"),
+        (LISTENERS | MECHANISMS, "a listener uses TLS, but tls.certFile is not set"),
         (SSL | {"KAFSCALE_TLS_CLIENT_AUTH": "required"}, "but tls.caFile is not set"),
         (SSL | {"KAFSCALE_TLS_CLIENT_AUTH": "none,OUT=requested"}, "but tls.caFile is not set"),
-        (SASL, "log in, but sasl.enabledMechanisms is empty"),
+        (SASL, "a listener uses SASL, but sasl.enabledMechanisms is empty"),
         (
             LISTENERS | {"KAFSCALE_TLS_CERT_FILE": "/crt"},
-            "log in, but sasl.enabledMechanisms is empty",
+            "a listener uses SASL, but sasl.enabledMechanisms is empty",
         ),
         *(
             (CONTROL | {f"KAFSCALE_CONTROL_TLS_{name}_FILE": ""}, f"but control.tls.{key} is not")
             for name, key in {"CERT": "certFile", "KEY": "keyFile", "CA": "caFile"}.items()
         ),
-        (CONTROL | {"KAFSCALE_CONTROL_ADDR": ":0"}, "but broker.controlPort names no port"),
+        (CONTROL | {"KAFSCALE_CONTROL_ADDR": ":0"}, "but broker.controlPort is not set"),
         (CONTROL | {"KAFSCALE_CONTROL_TLS_ENABLED": "0"}, "but control.tls.enabled is false"),
         ({"KAFSCALE_CONTROL_ALLOWED_NAMES": "operator"}, "but control.tls.enabled is false"),
         ({"KAFSCALE_S3_LATENCY_WARN_MS": "3001"}, "s3.latencyWarnMs is above s3.latencyCritMs"),

@@ -1,4 +1,7 @@
-"""Settings of etcd."""
+"""Settings of etcd.
+
+Without endpoints, metadata is in an SQLite file in the data directory.
+"""
 
 from dataclasses import dataclass, field
 
@@ -13,45 +16,42 @@ _TIMEOUT = Duration(100, 10 * MINUTE_MS, unit_in_name=False)
 
 @dataclass(frozen=True, kw_only=True)
 class EtcdTls:
-    """Encryption of the connection to etcd."""
+    """TLS of the connection to etcd."""
 
     enabled: bool = setting(False, Boolean())
-    """Whether connections to etcd use TLS. False, because a first cluster has no certificates yet;
-    a production cluster should say true."""
+    """Whether connections to etcd use TLS. False, because a new cluster has no certificates yet;
+    enable it in production."""
 
     cert_file: str = setting("", _OPTIONAL_TEXT)
-    """The file of the client certificate to show to etcd, as PEM. Empty, the default, shows
-    none."""
+    """The client certificate for etcd, as PEM. Empty, the default, sends none."""
 
     key_file: str = setting("", _OPTIONAL_TEXT)
-    """The file of the private key that belongs to the certificate, as PEM. Empty, the default, goes
-    with no certificate."""
+    """The private key of the certificate, as PEM. Empty by default."""
 
     ca_file: str = setting("", _OPTIONAL_TEXT)
-    """The file of the authorities that etcd's certificate is checked against, as PEM. Empty, the
-    default, trusts those of the operating system."""
+    """The CA certificates that verify etcd's certificate, as PEM. Empty, the default, uses those of
+    the operating system."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Etcd:
-    """etcd, where the cluster keeps what it knows."""
+    """etcd, which stores the metadata of a cluster."""
 
     endpoints: tuple[str, ...] = setting((), StringList(ENDPOINT))
-    """The members of the etcd cluster. Empty, the default, is the embedded mode: metadata is kept
-    in an SQLite file in the data directory, for one broker alone."""
+    """The etcd endpoints. Empty, the default, is the embedded mode: metadata is in an SQLite file
+    in the data directory, for a single broker."""
 
     dial_timeout_ms: int = setting(5 * SECOND_MS, _TIMEOUT, key="dialTimeout")
-    """How long connecting to one member may take before the next is tried. 5s is ample inside a
-    region."""
+    """The timeout of a connection attempt to one member before the next is tried. 5s are ample
+    within a region."""
 
     request_timeout_ms: int = setting(10 * SECOND_MS, _TIMEOUT, key="requestTimeout")
-    """How long one request to etcd may take. 10s outlasts the election of a new leader in etcd."""
+    """The timeout of a request to etcd. 10s are longer than a leader election of etcd."""
 
     username: str = setting("", _OPTIONAL_TEXT)
-    """The user to sign in to etcd as. Empty, the default, signs in as nobody, as a new etcd
-    expects."""
+    """The etcd user. Empty by default: no authentication."""
 
     password: str = setting("", _OPTIONAL_TEXT, secret=True)
-    """The password of that user. No default, because no secret is one."""
+    """The password of that user. Empty by default."""
 
     tls: EtcdTls = field(default_factory=EtcdTls)

@@ -1,7 +1,7 @@
-"""Settings of consumer groups: what members may ask for, and how long offsets are kept.
+"""Settings of consumer groups and committed offsets.
 
-The law: a setting is called as Kafka's broker setting of the same meaning, and has its default. A
-setting of Kafka's that would change nothing here does not exist.
+Names and defaults are those of Kafka's broker settings of the same meaning. Kafka's settings that
+would have no effect do not exist.
 """
 
 from dataclasses import dataclass
@@ -17,75 +17,77 @@ _SIZE = Integer(1, _INT_MAX)
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Consumer groups: the bounds within which they live, under the names of Kafka's own settings.
+    """Limits of consumer groups, under the names of Kafka's settings.
 
-    Those that begin with `consumer` hold for groups of the newer protocol, KIP-848, whose members
-    leave such things to the broker.
+    Settings that start with `consumer` apply to groups with the new protocol, KIP-848, where the
+    broker decides about them.
     """
 
     initial_rebalance_delay_ms: int = setting(3 * SECOND_MS, Duration(0, HOUR_MS))
-    """How long the first rebalance of an empty group waits for further members, and again for each
-    that comes meanwhile. In milliseconds; 3 seconds spare a group that is just being started
-    several rebalances, 0 has the first member read at once."""
+    """How long the first rebalance of an empty group waits for more members; every new member
+    extends it. In milliseconds. 3 seconds avoid several rebalances while a group starts; 0 lets the
+    first member start immediately."""
 
     session_timeout_ms_min: int = setting(
         6 * SECOND_MS, _SESSION_TIMEOUT, key="minSessionTimeoutMs"
     )
-    """The shortest session that a member may ask for. In milliseconds; with less than 6 seconds a
-    pause of a member or of the network becomes a rebalance."""
+    """The minimum session timeout that a member may request. In milliseconds. Below 6 seconds a
+    pause of a member or of the network would cause a rebalance."""
 
     session_timeout_ms_max: int = setting(
         30 * MINUTE_MS, _SESSION_TIMEOUT, key="maxSessionTimeoutMs"
     )
-    """The longest session that a member may ask for. In milliseconds; 30 minutes give batch jobs
-    time, and bound how long the partitions of a member that is gone stay unread."""
+    """The maximum session timeout that a member may request. In milliseconds. 30 minutes allow for
+    batch jobs, and limit how long partitions of a failed member are not consumed."""
 
     size_max: int = setting(_INT_MAX, _SIZE, key="maxSize")
-    """How many members a group may have; further ones are refused. 2147483647 is no bound, because
-    nobody but you knows which size is a mistake."""
+    """The maximum number of members of a group; further ones are rejected. 2147483647 means no
+    limit."""
 
     coordinator_append_linger_ms: int = setting(5, Duration(0, SECOND_MS))
-    """How long a change of a group or a committed offset waits for others, to be written together
-    with them. In milliseconds; 5 are not felt by a consumer and spare the metadata store most of
-    its writes. 0 waits for none."""
+    """How long a group change or an offset commit waits for others, to be written in one
+    transaction. In milliseconds. 5 are not noticeable for consumers, and avoid most writes to the
+    metadata store. 0 disables batching."""
 
     consumer_session_timeout_ms: int = setting(45 * SECOND_MS, Duration(SECOND_MS, HOUR_MS))
-    """How long a member may be silent before the group goes on without it. In milliseconds; 45
-    seconds are nine heartbeats."""
+    """How long a member may miss heartbeats before it is removed from the group. In milliseconds.
+    45 seconds are nine heartbeats."""
 
     consumer_heartbeat_interval_ms: int = setting(5 * SECOND_MS, Duration(100, HOUR_MS))
-    """How often members are told to show that they are alive, which is also when they learn of a
-    new assignment. In milliseconds; 5 seconds keep a large group cheap, fewer settle it sooner."""
+    """The heartbeat interval that the broker gives to members; they learn of a new assignment with
+    it. In milliseconds. 5 seconds cause little load with large groups; lower values make rebalances
+    faster."""
 
     consumer_size_max: int = setting(_INT_MAX, _SIZE, key="consumerMaxSize")
-    """How many members such a group may have; further ones are refused. 2147483647 is no bound, as
-    above."""
+    """The maximum number of members of such a group; further ones are rejected. 2147483647 means no
+    limit."""
 
     consumer_assignors: tuple[str, ...] = setting(
         ("uniform", "range"), StringList(Text("uniform or range", "uniform|range"), required=True)
     )
-    """Who may assign partitions to members; the first does where members ask for none. `uniform`
-    comes first, because it balances best and moves least; `range` gives a member the same
-    partitions of all topics."""
+    """The server-side assignors; the first is used if members request none. `uniform` is first,
+    because it balances best and moves fewest partitions; `range` assigns the same partition numbers
+    of all topics to a member."""
 
     consumer_migration_policy: str = setting(
         "bidirectional", Choice(("bidirectional", "upgrade", "downgrade", "disabled"))
     )
-    """Which way a group may change its protocol while it has members: to the newer one (`upgrade`),
-    back, or both. `bidirectional`, so that consumers can be moved one by one, and back again."""
+    """In which direction a group with members may change its protocol: `upgrade` to the new one,
+    `downgrade` to the classic one, both or none. `bidirectional` by default, so that consumers can
+    be migrated one by one, and back."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offsets:
-    """Committed offsets: what is kept, and for how long."""
+    """Committed offsets."""
 
     retention_minutes: int = setting(7 * 24 * 60, Integer(1, _INT_MAX))
-    """How long offsets are kept once nobody in the group reads them. In minutes; 10080 are seven
-    days, in which an application that was stopped can come back."""
+    """How long offsets are kept after their last use by a member of the group. In minutes. 10080
+    are seven days, in which a stopped application can be started again."""
 
     retention_check_interval_ms: int = setting(10 * MINUTE_MS, Duration(100, 24 * HOUR_MS))
-    """How often offsets that may be forgotten are looked for. In milliseconds; every 10 minutes is
-    soon enough for what is kept for days."""
+    """The interval of checks for expired offsets. In milliseconds. 10 minutes are precise enough
+    for a retention of days."""
 
     metadata_bytes_max: int = setting(
         4 * KIB,
@@ -93,5 +95,5 @@ class Offsets:
         key="metadataMaxBytes",
         variables=("KAFSCALE_OFFSET_METADATA_MAX_BYTES",),
     )
-    """How much text a consumer may keep beside an offset, in bytes. 4 KiB, because all of it is
-    held in memory and in the metadata store."""
+    """The maximum size of the metadata text of a committed offset, in bytes. 4 KiB, because all of
+    it is in memory and in the metadata store."""

@@ -1,4 +1,4 @@
-"""Settings of the MCP server: who may ask it over HTTP, and whether it may change anything."""
+"""Settings of the MCP server."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,16 +14,15 @@ class Mcp:
     """The MCP server, `kafscale mcp`."""
 
     allow_writes: bool = setting(False, Boolean())
-    """Whether assistants are offered tools that change the cluster. False, because one that only
-    looks can break nothing."""
+    """Whether the server offers tools that change the cluster. False, because read-only tools
+    cannot do damage."""
 
     token: str = setting("", Text(optional=True), secret=True)
-    """What clients have to show as a bearer token when they come over HTTP. There is no default,
-    and without it nothing is served over HTTP."""
+    """The bearer token that HTTP clients must send. There is no default, and without a token
+    nothing is served over HTTP."""
 
     host: str = setting("127.0.0.1", _HOST)
-    """The address on which it is served over HTTP. Only this machine by default."""
+    """The address of the HTTP server. Only the local machine by default."""
 
     port: int = setting(8811, Integer(0, 65535))
-    """The port on which it is served over HTTP; 0 takes any free one. 8811 is one that little else
-    is known to use."""
+    """The port of the HTTP server; 0 takes any free port. 8811 is rarely used by other software."""

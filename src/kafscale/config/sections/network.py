@@ -11,17 +11,17 @@ _TIMEOUT = Duration(100, HOUR_MS, unit_in_name=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """What one broker takes from its clients."""
+    """Limits and timeouts of client connections."""
 
     connections_max: int = setting(10_000, Integer(1, 1_000_000), key="maxConnections")
-    """The most client connections at once; further ones are closed as they arrive. 10,000 is far
-    above what a healthy cluster needs and below what exhausts a broker."""
+    """The maximum number of client connections; further ones are closed immediately. 10,000 is more
+    than a healthy cluster needs and less than what exhausts a broker."""
 
     connections_per_ip_max: int | None = setting(
         None, OptionalInteger(Integer(1, 1_000_000)), key="maxConnectionsPerIp"
     )
-    """The most connections from one address; further ones are closed as they arrive. Empty, the
-    default, bounds them by `maxConnections` alone, as in Kafka: many clients may share an
+    """The maximum number of connections from one IP address; further ones are closed immediately.
+    Empty, the default, applies `maxConnections` only, as in Kafka: many clients may share an
     address."""
 
     connections_per_ip_overrides: tuple[str, ...] = setting(
@@ -29,48 +29,46 @@ class Network:
         StringList(Text("of the form address:count", r"[0-9A-Za-z.:%-]+:\d{1,6}")),
         key="maxConnectionsPerIpOverrides",
     )
-    """The most connections from addresses that have a limit of their own: `10.0.0.7:500`. Empty is
-    the default."""
+    """Limits of single IP addresses, instead of `maxConnectionsPerIp`: `10.0.0.7:500`. Empty by
+    default."""
 
     connection_rate_max: int | None = setting(
         None, OptionalInteger(Integer(1, 1_000_000)), key="maxConnectionCreationRate"
     )
-    """How many new connections are taken in a second; further ones wait in the queue of the system.
-    Empty, the default, takes all."""
+    """The maximum number of new connections per second; further ones wait in the listen queue.
+    Empty by default: no limit."""
 
     request_bytes_max: int = setting(100 * MIB, Size(KIB, 2 * GIB - 1), key="maxRequestSize")
-    """The largest request, in bytes; a connection that announces a larger one is closed before
-    anything is set aside for it. 100 MiB is Kafka's own limit."""
+    """The maximum request size in bytes; a connection that announces a larger request is closed
+    before memory is allocated for it. 100 MiB, as in Kafka."""
 
     socket_send_buffer_bytes: int = setting(MIB, Size(4 * KIB, GIB), key="socketSendBuffer")
-    """The kernel's send buffer of a connection, in bytes. 1 MiB keeps a fast network busy while the
-    broker prepares the next answer."""
+    """The socket send buffer (SO_SNDBUF) in bytes. 1 MiB keeps a fast network busy while the broker
+    prepares the next response."""
 
     socket_receive_buffer_bytes: int = setting(MIB, Size(4 * KIB, GIB), key="socketReceiveBuffer")
-    """The kernel's receive buffer of a connection, in bytes. 1 MiB takes in a typical batch at
-    once."""
+    """The socket receive buffer (SO_RCVBUF) in bytes. 1 MiB holds a typical batch."""
 
     connection_timeout_ms: int = setting(30 * SECOND_MS, _TIMEOUT, key="connectionTimeout")
-    """How long a new connection may take to send its first whole request. 30s is patient with slow
-    networks and still frees the place of a client that never speaks."""
+    """How long a new connection may take to send its first complete request. 30s tolerate slow
+    networks and still release connections of clients that send nothing."""
 
     idle_timeout_ms: int = setting(10 * MINUTE_MS, _TIMEOUT, key="idleTimeout")
-    """How long a connection may be silent before it is closed. 10 minutes, as in Kafka: clients
-    that poll are never silent for so long."""
+    """How long a connection may be idle before it is closed. 10 minutes, as in Kafka; consumers
+    that poll are never idle for that time."""
 
     in_flight_requests_max: int = setting(64, Integer(1, 10_000), key="maxInFlightRequests")
-    """How many requests of one connection are worked on at once; further ones wait in the socket.
-    64 is far above what Kafka's clients send, and bounds what one client may cost."""
+    """The maximum number of concurrent requests of one connection; further ones wait in the socket.
+    64 is far above what Kafka's clients send, and limits the memory that one client can use."""
 
     fetch_bytes_max: int = setting(55 * MIB, Size(KIB, GIB), key="maxFetchSize")
-    """The largest answer to one fetch, in bytes, whatever the consumer asks for; one larger batch
-    is still sent. 55 MiB is Kafka's own limit."""
+    """The maximum size of a fetch response in bytes, whatever the consumer requests; a single
+    larger batch is still sent. 55 MiB, as in Kafka."""
 
     fetch_sessions_max: int = setting(1_000, Integer(0, 1_000_000), key="maxFetchSessions")
-    """How many incremental fetch sessions are remembered; consumers beyond that send their whole
-    list of partitions with each fetch. 1,000 is Kafka's own limit; 0 has none."""
+    """The maximum number of incremental fetch sessions; further consumers send their full list of
+    partitions with each fetch. 1,000, as in Kafka; 0 disables fetch sessions."""
 
     request_timeout_ms: int = setting(60 * SECOND_MS, _TIMEOUT, key="requestTimeout")
-    """How long a request that brings no time limit of its own may take until its answer. A minute
-    is twice the time after which Kafka's clients give up by default, so that the client is the one
-    who decides."""
+    """The timeout of requests that have no timeout of their own. A minute is twice the default
+    timeout of Kafka's clients, so that the client times out first."""

@@ -14,31 +14,30 @@ _SERVICE: Final = Text("a name", r"[0-9A-Za-z._-]{1,100}", optional=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Logging:
-    """What is written to the log."""
+    """The log."""
 
     level: str = setting(
         "info", Choice(("debug", "info", "warn", "error")), variables=("KAFSCALE_LOG_LEVEL",)
     )
-    """The least important events that are still written. `info` tells what a broker does, not what
-    each request does."""
+    """The lowest level that is logged. `info` shows what a broker does, but not every request."""
 
     format: str = setting("json", Choice(("json", "text")))
-    """One JSON object a line, for programs, or text for people. `json`, because a broker's log is
-    mostly collected and searched."""
+    """`json` writes one JSON object per line, `text` is for people. `json` by default, because logs
+    are usually collected."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tracing:
-    """Traces of requests and of what they wait for, sent to a collector of OpenTelemetry."""
+    """Traces of requests and of what they wait for, sent to an OpenTelemetry collector."""
 
     endpoint: str = setting("", _COLLECTOR)
-    """The collector that takes traces, by OTLP over HTTP; where the URL has no path, /v1/traces is
-    added. Empty, the default, is no tracing, which costs nothing."""
+    """The URL of the collector, for OTLP over HTTP; without a path, /v1/traces is added. Empty, the
+    default, disables tracing, without any overhead."""
 
     sample_ratio: float = setting(0.01, Float())
-    """Which share of the requests that come without a trace begins one. 0.01, one in a hundred, is
-    enough to see where time goes, and too little to slow a broker down."""
+    """The share of requests without a trace context that start a trace. 0.01 is one in a hundred,
+    which shows where time is spent and causes little load."""
 
     service_name: str = setting("", _SERVICE)
-    """The name under which traces of this process are found. Empty, the default, is
-    `kafscale-broker` or `kafscale-operator`, after what the process is."""
+    """The service name in traces. Empty, the default, is `kafscale-broker` or `kafscale-operator`,
+    depending on the process."""

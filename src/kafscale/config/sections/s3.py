@@ -1,4 +1,8 @@
-"""Settings of the object store."""
+"""Settings of object storage.
+
+Without a bucket, objects are files in the data directory. A store that is configured is never
+silently replaced by another.
+"""
 
 from dataclasses import dataclass
 
@@ -26,130 +30,131 @@ _STORAGE_CLASSES = ("STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERIN
 
 @dataclass(frozen=True, kw_only=True)
 class S3:
-    """Object storage, where all records live."""
+    """Object storage, which contains all records."""
 
     bucket: str = setting("", _BUCKET)
-    """The bucket that holds all records, by name or ARN. Empty, the default, is the embedded mode:
-    objects are files in the data directory of this machine."""
+    """The bucket, by name or ARN. Empty, the default, is the embedded mode: objects are files in
+    the data directory."""
 
     region: str = setting("us-east-1", Text("a region such as us-east-1", _REGION))
-    """The region of the bucket. `us-east-1` is also what most S3-compatible servers expect."""
+    """The region of the bucket. `us-east-1` is what most S3-compatible servers expect, too."""
 
     endpoint: str = setting("", _URL)
-    """The address of an S3-compatible server such as MinIO. Empty, the default, is AWS itself."""
+    """The URL of an S3-compatible server such as MinIO. Empty, the default, means AWS."""
 
     path_style: bool = setting(False, Boolean())
-    """Whether the bucket is named in the path of a URL rather than in its host. False suits AWS;
+    """Whether the bucket is part of the URL's path instead of its host name. False, as AWS expects;
     MinIO and most local servers need true."""
 
     kms_key_arn: str = setting("", _ARN, variables=("KAFSCALE_S3_KMS_ARN",))
-    """The KMS key that encrypts objects. Empty, the default, leaves encryption to the bucket, which
-    at S3 means keys that S3 keeps itself; the broker warns of it when it starts."""
+    """The KMS key for server-side encryption. Empty, the default, leaves encryption to the bucket's
+    settings, which usually means keys that S3 manages; the broker logs a warning at start."""
 
     storage_class: str = setting(
         "STANDARD", Text(f"one of {', '.join(_STORAGE_CLASSES)}", "|".join(_STORAGE_CLASSES))
     )
-    """The storage class of segments. STANDARD is the cheapest for records that are read, or that
-    are kept for less than a month; indexes and the WAL always have it, being small or soon gone."""
+    """The storage class of segments. STANDARD is the cheapest for records that are read, or kept
+    for less than a month. Indexes and the WAL always use STANDARD, because they are small or
+    short-lived."""
 
     create_bucket: bool = setting(False, Boolean())
-    """Whether a starting broker makes the bucket if there is none. False, because a wrong name
-    would make a bucket, too, and hide the records that are in the right one."""
+    """Whether a starting broker creates a missing bucket. False, because with a mistyped name it
+    would create an empty bucket."""
 
     manage_lifecycle: bool = setting(False, Boolean())
-    """Whether the bucket gets lifecycle rules that remove what topics no longer keep, a week after
-    a broker would have. False, because rules belong to whoever owns the bucket; those of others are
-    never touched."""
+    """Whether brokers add lifecycle rules to the bucket that delete expired objects a week after
+    brokers would have. False, because rules belong to the owner of the bucket. Rules of others are
+    never changed."""
 
     role_arn: str = setting("", _ARN)
-    """A role to assume, with the credentials of any source, for every access to the bucket. Empty,
-    the default, uses the credentials as they are."""
+    """An IAM role to assume for all requests, with the credentials of the source below. Empty, the
+    default, uses the credentials directly."""
 
     sts_endpoint: str = setting("", _URL)
-    """The address of the service that hands out roles. Empty, the default, is that of AWS in the
-    bucket's region."""
+    """The URL of the STS service. Empty, the default, is that of AWS in the bucket's region."""
 
     credential_source: str = setting("env", Choice(("env", "file", "iam", "workload-identity")))
-    """Where credentials come from: `env` is the keys below or the usual AWS variables, `file` a
-    profile in the usual AWS files, `iam` the role of the machine or task, `workload-identity` that
-    of the pod's service account. `env` works everywhere; no other source is tried than this."""
+    """The source of credentials: `env` is the keys below or the usual AWS variables, `file` a
+    profile in the usual AWS files, `iam` the role of the machine or task, `workload-identity` the
+    role of the pod's service account. `env` works everywhere; no other source is tried."""
 
     credentials_file: str = setting("", _OPTIONAL_TEXT)
-    """The file with credentials, where they come from one; it is read again every minute. Empty,
-    the default, is where AWS's tools look: `~/.aws/credentials`."""
+    """The credentials file, if the source is `file`; it is read again every minute. Empty, the
+    default, is `~/.aws/credentials`."""
 
     profile: str = setting("", _OPTIONAL_TEXT)
-    """The profile in that file. Empty, the default, is the one that AWS's tools use: what
-    AWS_PROFILE says, or else `default`."""
+    """The profile in that file. Empty, the default, is the value of AWS_PROFILE, or else
+    `default`."""
 
     access_key: str = setting("", _OPTIONAL_TEXT, secret=True)
-    """The access key, given together with the secret key. Empty, the default, leaves both to the
-    credential source."""
+    """The access key; it requires the secret key. Empty, the default, uses the credential
+    source."""
 
     secret_key: str = setting("", _OPTIONAL_TEXT, secret=True)
-    """The secret key that belongs to the access key. No default, because no secret is one."""
+    """The secret key of the access key. Empty by default."""
 
     session_token: str = setting("", _OPTIONAL_TEXT, secret=True)
-    """The token of temporary keys. Empty, the default, because permanent keys have none."""
+    """The session token of temporary keys. Empty by default."""
 
     namespace: str = setting("default", _NAMESPACE)
-    """The first part of every object's key. `default` is enough for one cluster; clusters that
-    share a bucket need one each."""
+    """The first part of every object key. `default` is enough for one cluster; clusters that share
+    a bucket need different namespaces."""
 
     part_bytes: int = setting(5 * MIB, Size(5 * MIB, 5 * GIB), key="partSize")
-    """The size from which an object that takes another's place is uploaded in parts, and of each
-    part, in bytes. 5 MiB is the least that S3 allows. New objects, as almost all are, are one
-    request each, however large: only that is sure to take nobody's place."""
+    """The part size of multipart uploads, in bytes, and the object size from which they are used;
+    only replaced objects are uploaded in parts. 5 MiB is the minimum of S3. New objects, which are
+    almost all, are created by a single conditional PUT of any size, which cannot overwrite another
+    object."""
 
     concurrency: int = setting(5, Integer(1, 1024))
-    """How many parts of one such object are uploaded at once. 5 fills a fast network without
-    crowding out other uploads."""
+    """How many parts of one object are uploaded concurrently. 5 use a fast network without
+    displacing other uploads."""
 
     requests_max: int = setting(64, Integer(2, 10_000), key="maxRequests")
-    """How many requests the broker has under way at once; others wait for their turn. 64 keep a
-    bucket busy that is 50 ms away. Some are left free for the WAL, which producers wait for."""
+    """The maximum number of concurrent requests; others wait. 64 are enough for a bucket with a
+    latency of 50 ms. Some are reserved for the WAL, because producers wait for it."""
 
     connect_timeout_ms: int = setting(5 * SECOND_MS, _TIMEOUT, key="connectTimeout")
-    """How long connecting to the bucket may take. 5s outlasts a lost packet or two."""
+    """The timeout of connections to the object store. 5s tolerate a few lost packets."""
 
     request_timeout_ms: int = setting(10 * SECOND_MS, _TIMEOUT, key="requestTimeout")
-    """How long a request may take, not counting one second for every MiB that it moves. After 10s
-    without an answer another try is more likely to get one."""
+    """The timeout of a request, plus one second for every MiB that it transfers. After 10s without
+    a response a retry is more likely to succeed."""
 
     retries_max: int = setting(3, Integer(0, 100), key="maxRetries")
-    """How often a failed request is tried again before it is reported as failed. 3 gets over a
-    passing fault and still lets a real outage be seen."""
+    """How often a failed request is retried. 3 retries hide a transient error, and a real outage
+    still becomes visible."""
 
     read_bucket: str = setting("", _BUCKET)
-    """A copy of the bucket to read from, for example in a nearer region. Empty, the default, reads
-    where it writes."""
+    """A replica of the bucket to read from, for example in a nearer region. Empty, the default,
+    reads from the bucket itself."""
 
     read_region: str = setting("", Text("a region such as us-east-1", _REGION, optional=True))
-    """The region of the bucket to read from. Empty, the default, is `s3.region`."""
+    """The region of the read bucket. Empty, the default, is `s3.region`."""
 
     read_endpoint: str = setting("", _URL)
-    """The address of the server to read from. Empty, the default, is `s3.endpoint`."""
+    """The URL of the server of the read bucket. Empty, the default, is `s3.endpoint`."""
 
     use_memory: bool = setting(False, Boolean(), variables=("KAFSCALE_USE_MEMORY_S3",))
-    """Whether objects are kept in the memory of this process and lost with it. False; true is for
-    tests, and has to be said because nothing ever falls back to memory by itself."""
+    """Whether objects are kept in the memory of this process and lost at exit. False; true is for
+    tests. Kafscale never falls back to memory on its own."""
 
     health_window_sec: int = setting(60, Duration(1, 3600, unit="s"))
-    """The time over which latency and errors of the store are averaged to judge its health. In
-    seconds; 60 is long enough to overlook one slow request."""
+    """The time over which latency and errors of the store are averaged for its health. In seconds.
+    60 are long enough to ignore a single slow request."""
 
     latency_warn_ms: int = setting(500, _LATENCY)
-    """The average latency from which the store counts as degraded. In milliseconds; 500 is several
-    times what S3 needs on a good day."""
+    """The average latency above which the store is degraded. In milliseconds. 500 is several times
+    the usual latency of S3."""
 
     latency_crit_ms: int = setting(3000, _LATENCY)
-    """The average latency from which the store counts as unavailable. In milliseconds; at 3000
-    producers are better refused than kept waiting."""
+    """The average latency above which the store is unavailable. In milliseconds. Above 3000 it is
+    better to reject produce requests than to let them wait."""
 
     error_rate_warn: float = setting(0.2, Float())
-    """The share of failed requests from which the store counts as degraded. A fraction; 0.2 is one
-    in five, which retries still hide."""
+    """The share of failed requests above which the store is degraded. A fraction. 0.2 is one in
+    five, which retries still hide."""
 
     error_rate_crit: float = setting(0.6, Float())
-    """The share of failed requests from which the store counts as unavailable. A fraction; at 0.6
-    most retries fail as well."""
+    """The share of failed requests above which the store is unavailable. A fraction. At 0.6 most
+    retries fail, too."""

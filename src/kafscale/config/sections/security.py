@@ -1,8 +1,8 @@
-"""Settings of who may come in: encryption, authentication and authorization.
+"""Settings of encryption, authentication and authorization.
 
-The law: all of it is off by default, as the spec asks, and closed by default once it is on. Names
-are Kafka's where Kafka has a name. A setting that may differ between listeners takes an entry for
-all of them (`required`), entries for single ones (`EXTERNAL=required`), or both.
+Everything is disabled by default, as specified, and denies by default once it is enabled. Names are
+Kafka's where Kafka has the setting. A setting that may differ by listener accepts an entry for all
+listeners (`required`), entries for single ones (`EXTERNAL=required`), or both.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _PRINCIPAL = Text("a principal, such as User:alice", r"[A-Za-z]+:.+")
 
 
 def for_listener(values: Sequence[str], listener: str, default: str = "") -> str:
-    """What is set for a listener: its own entry, or else the one for all of them.
+    """The value for a listener: its own entry, or else the one for all listeners.
 
     >>> for_listener(("none", "EXTERNAL=required"), "EXTERNAL")
     'required'
@@ -39,30 +39,28 @@ def for_listener(values: Sequence[str], listener: str, default: str = "") -> str
 
 
 def all_for_listener(values: Sequence[str], listener: str) -> tuple[str, ...]:
-    """All that is set for a listener: its own entries, or else those for all of them."""
+    """All values for a listener: its own entries, or else those for all listeners."""
     own = tuple(value.partition("=")[2] for value in values if value.partition("=")[0] == listener)
     return own or tuple(value for value in values if "=" not in value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tls:
-    """Encryption of the listeners that ask for it: SSL and SASL_SSL."""
+    """TLS of the listeners with the protocols SSL and SASL_SSL."""
 
     cert_file: tuple[str, ...] = setting((), _FILES)
-    """The certificate that clients are shown, as PEM, followed by those of the authorities between
-    it and the root. Empty, the default, has no listener encrypt. It is read again when it changes;
-    connections stay."""
+    """The server certificate as PEM, followed by its intermediate certificates. Empty, the default,
+    disables TLS. The file is read again when it changes; open connections are kept."""
 
     key_file: tuple[str, ...] = setting((), _FILES)
-    """The private key that belongs to the certificate, as PEM. Empty, the default, takes it from
-    `certFile`."""
+    """The private key of the certificate, as PEM. Empty, the default, reads it from `certFile`."""
 
     key_password: str = setting("", _TEXT, secret=True)
-    """What the private key is encrypted with. Empty, the default, for a key that is not."""
+    """The password of the private key. Empty, the default, for an unencrypted key."""
 
     ca_file: tuple[str, ...] = setting((), _FILES)
-    """The authorities that certificates of clients are checked against, as PEM. Empty, the default,
-    trusts none, so that clients cannot be asked for one."""
+    """The CA certificates that verify client certificates, as PEM. Empty, the default, trusts none,
+    so that client certificates cannot be requested."""
 
     client_auth: tuple[str, ...] = setting(
         ("none",),
@@ -73,30 +71,31 @@ class Tls:
             )
         ),
     )
-    """Whether clients are asked for a certificate: `none`, `requested` takes those who have one by
-    its name and lets others in as ANONYMOUS, `required` refuses them. `none`, as in Kafka."""
+    """Whether client certificates are requested: `none`; `requested` authenticates clients with a
+    certificate and treats others as ANONYMOUS; `required` rejects clients without one. `none`, as
+    in Kafka."""
 
     min_version: str = setting("1.2", Choice(("1.2", "1.3")))
-    """The oldest version of TLS that is spoken. 1.2, because clients in use know no newer one; what
-    is older is broken."""
+    """The minimum TLS version. 1.2, because some clients in use support no newer one; older
+    versions are insecure."""
 
     ciphers: str = setting("", _TEXT)
-    """The ciphers of TLS 1.2, as OpenSSL writes lists of them. Empty, the default, takes those that
-    keep past conversations secret when a key is lost (ECDHE with AES-GCM or ChaCha20)."""
+    """The cipher list for TLS 1.2, in OpenSSL's format. Empty, the default, allows ciphers with
+    forward secrecy only (ECDHE with AES-GCM or ChaCha20)."""
 
     principal_mapping_rules: str = setting("DEFAULT", Text())
-    """How the name in a client's certificate becomes a principal, in Kafka's words: rules like
-    `RULE:^CN=(.*?),.*$/$1/L` separated by commas, the first that matches wins. The default,
-    `DEFAULT`, takes the whole name, which is as long as it is unmistakable."""
+    """How the subject of a client certificate becomes a principal, in Kafka's format:
+    comma-separated rules like `RULE:^CN=(.*?),.*$/$1/L`; the first match wins. The default,
+    `DEFAULT`, uses the whole subject, which is unambiguous."""
 
     reload_interval_ms: int = setting(10 * SECOND_MS, Duration(100, HOUR_MS))
-    """How often the files are looked at for changes. In milliseconds; 10 seconds cost nothing, and
-    a certificate is renewed days before it ends."""
+    """How often the files are checked for changes. In milliseconds. 10 seconds are cheap, and
+    certificates are renewed days before they expire."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sasl:
-    """Authentication on the listeners that ask for it: SASL_PLAINTEXT and SASL_SSL."""
+    """Authentication on listeners with the protocols SASL_PLAINTEXT and SASL_SSL."""
 
     enabled_mechanisms: tuple[str, ...] = setting(
         (),
@@ -107,108 +106,105 @@ class Sasl:
             )
         ),
     )
-    """The mechanisms that are offered. Entries for a single listener replace those for all of them.
-    Empty, the default, offers none, so that a listener that needs one refuses to start."""
+    """The SASL mechanisms that are offered. Entries for a single listener replace those for all
+    listeners. Empty, the default, offers none; a SASL listener then refuses to start."""
 
     plain_users: str = setting("", _TEXT, secret=True)
-    """The users of PLAIN and their passwords, as `alice:secret,bob:other`. Empty, the default, has
-    none; a file keeps them better."""
+    """The users of PLAIN with their passwords, as `alice:secret,bob:other`. Empty by default; a
+    file is safer."""
 
     plain_users_file: str = setting("", _FILE)
     """A file with a user and a password on each line, as `alice:secret`, or a directory with one
-    file per user that holds the password, which is how Kubernetes mounts a secret. Read again when
-    it changes. Empty, the default, names none."""
+    file per user that contains the password, as in a mounted Kubernetes Secret. Read again when it
+    changes. Empty by default."""
 
     oauth_jwks_file: str = setting("", _FILE)
-    """The keys that tokens of OAUTHBEARER are signed with, as a JWKS. Read again when it changes.
-    Empty, the default, names none."""
+    """A JWKS file with the keys that verify OAUTHBEARER tokens. Read again when it changes. Empty
+    by default."""
 
     oauth_jwks_url: str = setting("", _URL)
-    """Where these keys are fetched from. Empty, the default, fetches none."""
+    """The URL of a JWKS with these keys. Empty by default."""
 
     oauth_jwks_refresh_ms: int = setting(HOUR_MS, Duration(SECOND_MS, _DAY_MS))
-    """How often the keys are fetched again; a token signed with a key that is not known has them
-    fetched sooner. In milliseconds; an hour, as in Kafka."""
+    """How often the URL is fetched; a token with an unknown key triggers an earlier fetch. In
+    milliseconds. An hour, as in Kafka."""
 
     oauth_expected_issuer: str = setting("", _TEXT)
-    """Who has to have issued a token (`iss`). Empty, the default, asks for nobody in particular."""
+    """The required issuer of tokens (`iss`). Empty, the default, accepts any issuer."""
 
     oauth_expected_audience: tuple[str, ...] = setting((), StringList(Text()))
-    """For whom a token has to be (`aud`); one of them is enough. Empty, the default, takes tokens
-    that are for anybody."""
+    """The accepted audiences of tokens (`aud`); one match is enough. Empty, the default, accepts
+    any audience."""
 
     oauth_required_scopes: tuple[str, ...] = setting((), StringList(Text()))
-    """What a token has to allow, all of it. Empty, the default, asks for nothing."""
+    """The scopes that a token must have, all of them. Empty, the default, requires none."""
 
     oauth_principal_claim: str = setting("sub", Text())
-    """The claim that names the user. `sub`, as in Kafka."""
+    """The claim with the user name. `sub`, as in Kafka."""
 
     oauth_scope_claim: str = setting("scope", Text())
-    """The claim that lists what the token allows, as a list or as words. `scope`, as in Kafka."""
+    """The claim with the scopes, as a list or as space-separated text. `scope`, as in Kafka."""
 
     oauth_groups_claim: str = setting("groups", Text())
-    """The claim that lists the groups of the user; rules for `Group:name` then hold for the user as
-    well. `groups` is what most identity providers send."""
+    """The claim with the groups of the user; ACLs for `Group:name` then apply to the user, too.
+    `groups` is what most identity providers send."""
 
     oauth_clock_skew_sec: int = setting(30, Duration(0, 600, unit="s"))
-    """How far the clocks of the issuer and of this broker may be apart. In seconds; 30, as in
-    Kafka."""
+    """The tolerated difference between the clocks of the issuer and of the broker. In seconds. 30,
+    as in Kafka."""
 
     max_reauth_ms: int = setting(0, Duration(0, 30 * _DAY_MS), key="connectionsMaxReauthMs")
-    """After how long a client has to authenticate again on the same connection (KIP-368). In
-    milliseconds; 0, as in Kafka, never asks for it but when a token ends."""
+    """After how long a client must authenticate again on its connection (KIP-368). In milliseconds.
+    0, as in Kafka, requires it only when a token expires."""
 
     receive_bytes_max: int = setting(512 * KIB, Size(KIB, 100 * MIB), key="serverMaxReceiveSize")
-    """The largest request of somebody who has not authenticated, in bytes. 512 KiB, as in Kafka."""
+    """The maximum request size before authentication, in bytes. 512 KiB, as in Kafka."""
 
     failed_delay_ms: int = setting(100, Duration(0, 10 * SECOND_MS), key="failedDelayMs")
-    """How long the answer to a failed login is held back; it doubles with every failure from the
-    same address. In milliseconds; 100, as in Kafka."""
+    """The delay of the response to a failed authentication; it doubles with every failure from the
+    same address. In milliseconds. 100, as in Kafka."""
 
     failed_delay_ms_max: int = setting(
         10 * SECOND_MS, Duration(0, MINUTE_MS), key="failedDelayMaxMs"
     )
-    """The longest such delay. In milliseconds; after 10 seconds most clients still listen."""
+    """The maximum of that delay. In milliseconds. After 10 seconds most clients still wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Authorization:
-    """Whether rules decide about who may do what."""
+    """Authorization by ACLs."""
 
     enabled: bool = setting(False, Boolean())
-    """Whether what a client asks for is checked against ACLs and roles. False, as the spec says;
-    once it is true, what no rule allows is denied."""
+    """Whether requests are authorized by ACLs and roles. False, as specified; once it is true,
+    everything that no ACL allows is denied."""
 
     super_users: tuple[str, ...] = setting((), StringList(_PRINCIPAL))
-    """Those who may do everything: the first rules have to come from somebody. Empty, the default,
-    has none."""
+    """Principals that may do everything, for example to create the first ACLs. Empty by default."""
 
     allow_everyone_if_no_acl_found: bool = setting(False, Boolean())
-    """Whether anybody may use what no rule speaks of. False, as in Kafka."""
+    """Whether resources without any ACL may be used by everyone. False, as in Kafka."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PeerTls:
-    """Encryption of the control plane; both sides show certificates."""
+    """Mutual TLS of the control plane."""
 
     enabled: bool = setting(False, Boolean())
-    """Whether the control plane is served over TLS alone, at `broker.controlPort`, to those who
-    show a certificate. False, because a first cluster has no certificates yet."""
+    """Whether the control plane is served at `broker.controlPort` only, over TLS, to clients with a
+    certificate. False, because a new cluster has no certificates yet."""
 
     cert_file: str = setting("", _FILE)
-    """The certificate of this broker, as PEM; it shows it to those who ask, and when it asks others
-    itself. Empty, the default, goes with no TLS."""
+    """The certificate of this broker, as PEM, for its server and its connections to other brokers.
+    Empty by default, without TLS."""
 
     key_file: str = setting("", _FILE)
-    """The private key that belongs to the certificate, as PEM. Empty, the default, goes with no
-    certificate."""
+    """The private key of the certificate, as PEM. Empty by default."""
 
     ca_file: str = setting("", _FILE)
-    """The authorities that certificates of the others are checked against, as PEM. Empty, the
-    default, goes with no TLS."""
+    """The CA certificates that verify the other side, as PEM. Empty by default, without TLS."""
 
     def as_client(self) -> "ClientTls | None":
-        """How this broker asks others; None stands for in the clear."""
+        """The TLS settings for connections to other brokers; None without TLS."""
         if not self.enabled:
             return None
         return ClientTls(ca_file=self.ca_file, cert_file=self.cert_file, key_file=self.key_file)
@@ -221,29 +217,28 @@ class Control:
     tls: PeerTls = field(default_factory=PeerTls)
 
     allowed_names: tuple[str, ...] = setting((), StringList(Text()))
-    """The names in the certificates (CN or DNS) of those who may use the control plane. Empty, the
-    default, lets everybody in whose certificate is from the right authority."""
+    """The certificate names (CN or DNS) of the clients that may use the control plane. Empty, the
+    default, allows every certificate of the CA."""
 
     operator_address: str = setting("", ADDRESS)
-    """The control plane of the Kubernetes operator: brokers send it samples of what they measure.
-    Empty, the default, has no operator to send them to."""
+    """The address of the Kubernetes operator's control plane, which brokers send metrics to. Empty
+    by default: no operator."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClientTls:
-    """How commands check brokers, and show who they are."""
+    """TLS of the commands that connect to brokers."""
 
     ca_file: str = setting("", _FILE)
-    """The authorities that certificates of brokers are checked against, as PEM. Empty, the default,
-    trusts those of the operating system."""
+    """The CA certificates that verify brokers, as PEM. Empty, the default, uses those of the
+    operating system."""
 
     cert_file: str = setting("", _FILE)
-    """The certificate to show to brokers, as PEM. Empty, the default, shows none."""
+    """The client certificate, as PEM. Empty by default."""
 
     key_file: str = setting("", _FILE)
-    """The private key that belongs to the certificate, as PEM. Empty, the default, takes it from
-    `certFile`."""
+    """The private key of the certificate, as PEM. Empty, the default, reads it from `certFile`."""
 
     check_host: bool = setting(True, Boolean())
-    """Whether a broker's certificate has to be for the name under which it is reached. True; false
-    lets any certificate of the authority pass for any broker."""
+    """Whether the certificate of a broker must match its host name. True; false accepts any
+    certificate of the CA for any broker."""

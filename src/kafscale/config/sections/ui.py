@@ -1,4 +1,4 @@
-"""Settings of the web console: who gets in, where it listens, and what it looks at."""
+"""Settings of the web console: login, listener, TLS and polling."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,50 +19,50 @@ class Ui:
     """The web console, `kafscale console`."""
 
     username: str = setting("", Text(optional=True))
-    """The name to sign in to the console with; only its variable sets it. There is no default on
-    purpose: without a name and a password nobody can sign in."""
+    """The user name for the console; it can be set by its variable only. There is no default:
+    without a name and a password no login is possible."""
 
     password: str = setting("", Text(optional=True), secret=True)
-    """The password to sign in to the console with; only its variable sets it. There is no default,
-    because everybody would know it."""
+    """The password for the console; it can be set by its variable only. There is no default,
+    because a default password would be public."""
 
     host: str = setting("127.0.0.1", _HOST)
-    """The address on which the console is served. Only this machine by default: whoever opens it to
-    others is to think of TLS first."""
+    """The address of the console. Only the local machine by default; configure TLS before you
+    expose it."""
 
     port: int = setting(8080, Integer(0, 65535))
-    """The port on which the console is served; 0 takes any free one. 8080 is where people look for
-    web pages that are not for everybody."""
+    """The port of the console; 0 takes any free port. 8080 is a usual port for internal web
+    pages."""
 
     cert_file: str = setting("", _FILE)
-    """The certificate to serve the console over TLS with, and those of who issued it. Empty, the
-    default, serves without TLS."""
+    """The certificate chain for serving the console over TLS. Empty, the default, serves it without
+    TLS."""
 
     key_file: str = setting("", _FILE)
-    """The private key of that certificate, not encrypted. Empty is the default."""
+    """The private key of that certificate, unencrypted. Empty by default."""
 
     behind_tls: bool = setting(False, Boolean())
-    """Whether browsers reach the console over TLS that something in front of it ends, such as an
-    Ingress: cookies are then marked as secure, and browsers are told to stay with TLS. False,
-    because a first try has nothing in front."""
+    """Whether a proxy in front of the console, such as an Ingress, terminates TLS. Cookies are then
+    marked as secure, and browsers are told to use HTTPS only. False, because a new installation has
+    no proxy."""
 
     trusted_proxies: tuple[str, ...] = setting((), StringList(_NETWORK))
-    """What stands in front of the console and is believed when it says in X-Forwarded-For whom it
-    asks for: addresses or networks, such as 10.0.0.0/8. Failed logins count by that address, so
-    that one who guesses locks out nobody else. Empty, the default, believes nobody."""
+    """Proxies whose X-Forwarded-For header is trusted: addresses or networks, such as 10.0.0.0/8.
+    Failed logins are counted by client address, so that an attacker does not lock out other users.
+    Empty, the default, trusts none."""
 
     session_hours: int = setting(12, Integer(1, 720))
-    """How long somebody stays signed in. 12 hours are a long day of work."""
+    """How long a login lasts. 12 hours are a working day."""
 
     session_key: str = setting("", Text(optional=True), secret=True)
-    """What the cookies of sessions are signed with, together with the password: any long random
-    text. Empty, the default, makes one up at each start, which ends all sessions; several consoles
-    behind one name need the same."""
+    """The key that signs session cookies, together with the password: any long random text. Empty,
+    the default, generates a key at each start, which ends all sessions. Several consoles behind one
+    name need the same key."""
 
     look_interval_ms: int = setting(2_000, Duration(500, 60_000))
-    """How often the console looks at the brokers. In milliseconds; every 2 seconds show a change
-    while one still waits for it, and cost brokers little."""
+    """How often the console polls the brokers. In milliseconds. 2 seconds show changes promptly and
+    cause little load."""
 
     schema_registry_url: str = setting("", _URL, variables=("KAFSCALE_SCHEMA_REGISTRY_URL",))
-    """The schema registry to ask how records are to be read, by Confluent's REST interface. Empty,
-    the default, asks none."""
+    """The URL of a schema registry with Confluent's REST API, for decoding records. Empty, the
+    default, uses none."""

@@ -92,6 +92,6 @@ def test_check_prints_every_problem_and_exits_with_1(kafscale):
         "error: unknown setting broker.prot (broker.yaml:3): did you mean broker.port?",
         (
             'error: broker.port (broker.yaml:2): "many" is not a whole number; '
-            "it takes a whole number from 0 to 65535"
+            "expected a whole number from 0 to 65535"
         ),
     ]
