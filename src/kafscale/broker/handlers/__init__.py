@@ -1,1 +1,1 @@
-"""The handlers: one a file, named as its message; each turns a request into its answer."""
+"""The handlers: one module per API, named like its message."""

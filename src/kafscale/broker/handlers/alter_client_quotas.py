@@ -1,14 +1,14 @@
 """AlterClientQuotas: v0-1.
 
 Behaviour:
-* The quotas of each entity are changed all together or not at all; each entity succeeds or fails on
-  its own. When it is answered, a change holds here; the other brokers hear of it at once.
-* An entity, or a key of one, that stands in the request twice is refused, and answered once.
-* To remove what is not there is no error, whatever its key.
-* Needs ALTER_CONFIGS on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise for every entity.
-* `validate_only` checks all of this and changes nothing.
+* The quotas of one entity are changed together or not at all; each entity succeeds or fails on its
+  own. A change applies here when the response is sent; the watch delivers it to other brokers.
+* An entity, or a key of one, that appears twice is refused, and answered once.
+* Removing a quota that is not set is no error, whatever its key.
+* Requires ALTER_CONFIGS on the cluster, else CLUSTER_AUTHORIZATION_FAILED for every entity.
+* `validate_only` performs the same checks and changes nothing.
 
-Version notes: both versions are served alike.
+Version notes: both versions behave alike.
 """
 
 import asyncio
@@ -36,14 +36,16 @@ async def handle(
 ) -> AlterClientQuotasResponse:
     topic_admission.check_admin_allowed(context.broker)
     context.require(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
-    named = Counter(_name(quota.entity) for quota in request.quotas)
-    # Of those that stand there twice one is as good as another: all of them are refused.
-    asked = {_name(quota.entity): quota for quota in request.quotas}
+    counts = Counter(_key(quota.entity) for quota in request.quotas)
+    # Any one of duplicates will do here: all of them are refused.
+    by_entity = {_key(quota.entity): quota for quota in request.quotas}
     return AlterClientQuotasResponse(
         quotas=await asyncio.gather(
             *(
-                _alter(context, quota, is_only=named[name] == 1, check=request.validate_only)
-                for name, quota in asked.items()
+                _alter(
+                    context, quota, is_only=counts[key] == 1, validate_only=request.validate_only
+                )
+                for key, quota in by_entity.items()
             )
         )
     )
@@ -57,14 +59,14 @@ def error_response(
 
 
 async def _alter(
-    context: RequestContext, quota: QuotaToAlter, *, is_only: bool, check: bool
+    context: RequestContext, quota: QuotaToAlter, *, is_only: bool, validate_only: bool
 ) -> AlteredQuota:
     try:
         if not is_only:
             raise InvalidRequestError("Each entity must appear at most once.")
         entity = entity_of(_parts(quota.entity))
         changes = _changes(entity, quota.changes)
-        if not check:
+        if not validate_only:
             await context.broker.access_store.alter_quota(entity, changes)
             context.broker.audit.changed(
                 context, "quota altered", entity=dict(_parts(quota.entity)), quota=changes
@@ -74,10 +76,10 @@ async def _alter(
     return AlteredQuota(error_message=None, entity=quota.entity)
 
 
-def _changes(entity: QuotaEntity, asked: Sequence[QuotaChange]) -> dict[str, float | None]:
-    """What to set, and what to remove; raises what is wrong about it."""
+def _changes(entity: QuotaEntity, requested: Sequence[QuotaChange]) -> dict[str, float | None]:
+    """The values to set, or None to remove; raises if a change is invalid."""
     changes: dict[str, float | None] = {}
-    for change in asked:
+    for change in requested:
         if change.key in changes:
             raise InvalidRequestError(f"Duplicate quota key {change.key}")
         if not change.remove:
@@ -90,8 +92,8 @@ def _parts(entity: Sequence[EntityPart]) -> list[Part]:
     return [(part.entity_type, part.entity_name) for part in entity]
 
 
-def _name(entity: Sequence[EntityPart]) -> frozenset[Part]:
-    """Who is meant, in whatever order the parts stand."""
+def _key(entity: Sequence[EntityPart]) -> frozenset[Part]:
+    """Identifies an entity, whatever the order of its parts."""
     return frozenset(_parts(entity))
 
 

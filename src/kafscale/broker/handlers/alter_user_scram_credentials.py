@@ -1,12 +1,12 @@
 """AlterUserScramCredentials: v0.
 
 Behaviour:
-* Each user succeeds or fails alone: a credential is set, or deleted. What is kept are the keys made
-  from the salted password, from which nobody can log in.
-* As in Kafka, a user who is named twice is DUPLICATE_RESOURCE, whatever the mechanisms; so
+* Each user succeeds or fails on its own: a credential is set or deleted. The broker stores keys
+  that are derived from the salted password, which are of no use for a login.
+* As in Kafka, a user that is named twice is DUPLICATE_RESOURCE, whatever the mechanisms; so
   credentials for two mechanisms take two requests.
-* Too few or too many iterations and empty names are UNACCEPTABLE_CREDENTIAL, mechanisms that nobody
-  knows UNSUPPORTED_SASL_MECHANISM, deleting what is not there RESOURCE_NOT_FOUND.
+* Too few or too many iterations and empty names are UNACCEPTABLE_CREDENTIAL, unknown mechanisms
+  UNSUPPORTED_SASL_MECHANISM, deleting a missing credential RESOURCE_NOT_FOUND.
 
 Version notes: there is one version.
 """
@@ -36,7 +36,7 @@ from kafscale.security.sasl import scram
 
 USER_LENGTH_MAX: Final = 4_096
 SALT_BYTES_MAX: Final = 1_024
-"""Both so that a credential fits into the store."""
+"""Both limits make a credential fit into the metadata store."""
 
 
 async def handle(
@@ -58,7 +58,7 @@ async def handle(
         except KafscaleError as error:
             errors[change.user] = error
     return AlterUserScramCredentialsResponse(
-        users=[_answer(user, error) for user, error in errors.items()]
+        users=[_result(user, error) for user, error in errors.items()]
     )
 
 
@@ -67,7 +67,7 @@ def error_response(
 ) -> AlterUserScramCredentialsResponse:
     """The same error for every user."""
     users = dict.fromkeys(change.user for change in _changes(request))
-    return AlterUserScramCredentialsResponse(users=[_answer(user, error) for user in users])
+    return AlterUserScramCredentialsResponse(users=[_result(user, error) for user in users])
 
 
 def _changes(
@@ -86,19 +86,19 @@ async def _apply(context: RequestContext, change: CredentialToDelete | Credentia
     mechanism = _mechanism(change.mechanism)
     if isinstance(change, CredentialToSet):
         await _set(context, change, mechanism)
-        told = "scram credential set"
+        event = "scram credential set"
     else:
         if not await broker.access_store.remove_credential(user, mechanism):
             raise ResourceNotFoundError("Attempt to delete a user credential that does not exist")
-        told = "scram credential deleted"
-    broker.audit.changed(context, told, user=user, mechanism=mechanism.label)
+        event = "scram credential deleted"
+    broker.audit.changed(context, event, user=user, mechanism=mechanism.label)
 
 
 async def _set(context: RequestContext, change: CredentialToSet, mechanism: ScramMechanism) -> None:
     if not 0 < len(change.salt) <= SALT_BYTES_MAX:
-        raise UnacceptableCredentialError(f"A salt has 1 to {SALT_BYTES_MAX} bytes")
+        raise UnacceptableCredentialError(f"Salt must have 1 to {SALT_BYTES_MAX} bytes")
     if not change.salted_password:
-        raise UnacceptableCredentialError("A salted password is never empty")
+        raise UnacceptableCredentialError("Salted password must not be empty")
     credential = scram.credential(
         change.user,
         mechanism,
@@ -116,7 +116,7 @@ def _mechanism(number: int) -> ScramMechanism:
         raise UnsupportedMechanismError("Unknown SCRAM mechanism") from None
 
 
-def _answer(user: str, error: KafscaleError | None) -> AlteredUser:
+def _result(user: str, error: KafscaleError | None) -> AlteredUser:
     if error is None:
         return AlteredUser(name=user, error_message=None)
     return AlteredUser(name=user, error_code=error.code, error_message=str(error))

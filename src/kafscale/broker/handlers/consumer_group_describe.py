@@ -2,14 +2,14 @@
 
 Behaviour:
 * Groups of the consumer protocol only. A classic group is answered like one that does not exist:
-  GROUP_ID_NOT_FOUND, on which Kafka's tools ask DescribeGroups. An empty name is INVALID_GROUP_ID.
-* A member is told with what it reads now and with what it shall read in the end; topics that are
-  gone are left out.
-* Needs DESCRIBE on each group, GROUP_AUTHORIZATION_FAILED otherwise; and on every topic that its
-  members are assigned, or else the group is TOPIC_AUTHORIZATION_FAILED.
+  GROUP_ID_NOT_FOUND, on which Kafka's tools send DescribeGroups. An empty group id is
+  INVALID_GROUP_ID.
+* A member has its current and its target assignment; deleted topics are left out.
+* Requires DESCRIBE on each group, else GROUP_AUTHORIZATION_FAILED; and on every topic that its
+  members are assigned, else the group is TOPIC_AUTHORIZATION_FAILED.
 
 Version notes:
-* v1+: whether a member speaks the classic protocol, in a group that is about to change.
+* v1+: whether a member uses the classic protocol, in a group that is being migrated.
 """
 
 from typing import Final
@@ -53,21 +53,21 @@ def error_response(
 def _describe(
     context: RequestContext, request: ConsumerGroupDescribeRequest, group_id: str
 ) -> DescribedGroup:
-    allowed = authorization.OPERATIONS_NOT_REQUESTED
+    operations = authorization.OPERATIONS_NOT_REQUESTED
     try:
         context.require(Operation.DESCRIBE, ResourceType.GROUP, group_id)
-        group = _described(context, _found(context, group_id))
+        group = _described(context, _find(context, group_id))
         _check_topics(context, group)
     except KafscaleError as error:
         return _failed(group_id, error)
     if request.include_authorized_operations:
-        allowed = authorization.authorized_operations(context, ResourceType.GROUP, group_id)
-    group.authorized_operations = allowed
+        operations = authorization.authorized_operations(context, ResourceType.GROUP, group_id)
+    group.authorized_operations = operations
     return group
 
 
 def _check_topics(context: RequestContext, group: DescribedGroup) -> None:
-    """Refuse to tell of a group that reads what the client may not see."""
+    """Raise if the group reads topics that the client may not describe."""
     if context.broker.authorizer is None:
         return
     names = {
@@ -84,7 +84,7 @@ def _check_topics(context: RequestContext, group: DescribedGroup) -> None:
         )
 
 
-def _found(context: RequestContext, group_id: str) -> GroupRecord:
+def _find(context: RequestContext, group_id: str) -> GroupRecord:
     check_group_id(group_id)
     record = context.broker.groups.describe(group_id)
     if record.kind is not Kind.CONSUMER:

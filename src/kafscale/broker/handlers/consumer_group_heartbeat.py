@@ -1,18 +1,18 @@
 """ConsumerGroupHeartbeat: v0-1.
 
 Behaviour:
-* A member of the consumer protocol joins (epoch 0), stays, follows what it is told to read, and
-  leaves (-1, or -2 as a static member that comes back). Where nothing has changed since its last
-  heartbeat, nothing is said, by either side.
-* A request that makes no sense in itself is INVALID_REQUEST: a blank name of a group, an instance
-  or a rack; joining without a subscription or a rebalance timeout, or with partitions.
-* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise; and DESCRIBE on every topic that is
-  subscribed to by its name, TOPIC_AUTHORIZATION_FAILED otherwise. A regular expression matches what
+* A member of the consumer protocol joins (epoch 0), sends heartbeats, reconciles its assignment,
+  and leaves (-1, or -2 as a static member that will rejoin). Fields that have not changed since the
+  last heartbeat are left out, in requests and responses.
+* Contradictory requests are INVALID_REQUEST: a blank group id, instance id or rack; joining without
+  a subscription or a rebalance timeout, or with owned partitions.
+* Requires READ on the group, else GROUP_AUTHORIZATION_FAILED; and DESCRIBE on every topic that is
+  subscribed by name, else TOPIC_AUTHORIZATION_FAILED. A regular expression matches the topics that
   the member may DESCRIBE.
 
 Version notes:
-* v0: a new member may come without an id, and is given one.
-* v1+: the member has made its id; topics may be subscribed to by a regular expression.
+* v0: a new member may join without a member id, and is assigned one.
+* v1+: the member generates its id; topics may be subscribed by a regular expression.
 """
 
 import base64
@@ -41,12 +41,12 @@ from kafscale.protocol.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 
-OWN_IDS_SINCE: Final = 1
+CLIENT_IDS_SINCE: Final = 1
 
-JOINING, LEAVING, LEAVING_FOR_A_WHILE = 0, -1, -2
-"""What an epoch means that is none."""
+JOINING, LEAVING, STATIC_LEAVING = 0, -1, -2
+"""Member epochs with a special meaning."""
 
-NOT_SAID: Final = -1
+NO_TIMEOUT: Final = -1
 
 
 def handle(
@@ -88,17 +88,17 @@ def error_response(
 
 
 def new_member_id() -> str:
-    """An id like those that clients make: a random UUID in 22 characters, the first no dash."""
-    made = "-"
-    while made.startswith("-"):
-        made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-    return made
+    """An id like those of clients: a random UUID in 22 characters, not starting with a dash."""
+    member_id = "-"
+    while member_id.startswith("-"):
+        member_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    return member_id
 
 
 def _check(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
     epoch = request.member_epoch
-    may_be_nameless = context.version < OWN_IDS_SINCE and epoch in {JOINING, LEAVING_FOR_A_WHILE}
-    if _is_blank(request.member_id) and not may_be_nameless:
+    may_lack_member_id = context.version < CLIENT_IDS_SINCE and epoch in {JOINING, STATIC_LEAVING}
+    if _is_blank(request.member_id) and not may_lack_member_id:
         raise InvalidRequestError("MemberId can't be empty.")
     if _is_blank(request.group_id):
         raise InvalidRequestError("GroupId can't be empty.")
@@ -108,23 +108,23 @@ def _check(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> N
         raise InvalidRequestError("RackId can't be empty.")
     if epoch == JOINING:
         _check_joining(request)
-    elif epoch == LEAVING_FOR_A_WHILE and request.group_instance_id is None:
+    elif epoch == STATIC_LEAVING and request.group_instance_id is None:
         raise InvalidRequestError("InstanceId can't be null.")
-    elif epoch < LEAVING_FOR_A_WHILE:
+    elif epoch < STATIC_LEAVING:
         raise InvalidRequestError("MemberEpoch is invalid.")
 
 
 def _is_blank(name: str | None) -> bool:
-    """Whether a name is there, but nothing to be seen of it."""
+    """Whether a name is present but blank."""
     return name is not None and not name.strip()
 
 
 def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
-    if request.rebalance_timeout_ms == NOT_SAID:
+    if request.rebalance_timeout_ms == NO_TIMEOUT:
         raise InvalidRequestError("RebalanceTimeoutMs must be provided in first request.")
     if request.owned_partitions is None or request.owned_partitions:
         raise InvalidRequestError("TopicPartitions must be empty when (re-)joining.")
-    # Who subscribes to nothing is a member all the same; who does not say so is none.
+    # An empty subscription is valid; a missing one is not.
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
         raise InvalidRequestError("A subscription must be provided when (re-)joining.")
 

@@ -1,9 +1,9 @@
 """CreateAcls: v0-3.
 
 Behaviour:
-* Rules are added, and obeyed by this broker once it has answered; each that makes no sense fails on
-  its own, as INVALID_REQUEST. One that is there already is no error.
-* Where authorization is off: SECURITY_DISABLED.
+* ACLs are added, and this broker enforces them when it responds; each invalid ACL fails on its own
+  with INVALID_REQUEST. An ACL that exists already is no error.
+* If authorization is disabled: SECURITY_DISABLED.
 
 Version notes:
 * v0: literal patterns only. v1+: prefixed ones as well.
@@ -27,31 +27,31 @@ async def handle(context: RequestContext, request: CreateAclsRequest) -> CreateA
     context.require(Operation.ALTER, ResourceType.CLUSTER)
     topic_admission.check_admin_allowed(broker)
     check_enabled(broker)
-    read = [_read(written) for written in request.acls]
-    acls = [acl for acl in read if isinstance(acl, Acl)]
+    parsed = [_parse(fields) for fields in request.acls]
+    acls = [acl for acl in parsed if isinstance(acl, Acl)]
     await broker.access_store.add_acls(acls)
     for acl in acls:
         broker.audit.changed(context, "acl created", acl=format_acl(acl))
     return CreateAclsResponse(
-        acls=[_answer(None if isinstance(each, Acl) else each) for each in read]
+        acls=[_result(None if isinstance(each, Acl) else each) for each in parsed]
     )
 
 
 def error_response(
     _context: RequestContext, request: CreateAclsRequest, error: KafscaleError
 ) -> CreateAclsResponse:
-    """The same error for every rule."""
-    return CreateAclsResponse(acls=[_answer(error) for _ in request.acls])
+    """The same error for every ACL."""
+    return CreateAclsResponse(acls=[_result(error) for _ in request.acls])
 
 
-def _read(written: AclToCreate) -> Acl | InvalidRequestError:
+def _parse(fields: AclToCreate) -> Acl | InvalidRequestError:
     try:
-        return parse_acl(written)
+        return parse_acl(fields)
     except InvalidRequestError as error:
         return error
 
 
-def _answer(error: KafscaleError | None) -> CreatedAcl:
+def _result(error: KafscaleError | None) -> CreatedAcl:
     if error is None:
         return CreatedAcl(error_message=None)
     return CreatedAcl(error_code=error.code, error_message=str(error))

@@ -1,17 +1,17 @@
 """CreatePartitions: v0-3.
 
 Behaviour:
-* A topic can get more partitions, never fewer; the new ones are empty and can be written to when
-  the answer comes. Records of one key may lie in two partitions then, as in Kafka.
-* Topics grow side by side; each succeeds or fails on its own. A name that stands in the request
-  twice is refused, and answered once; all are, if they want too many new partitions together.
-* Needs ALTER on each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
-* An assignment of replicas, which could not be kept, is refused.
-* New partitions count against the client's quota; if that is used up, THROTTLING_QUOTA_EXCEEDED
-  (v3+), or a wait after the answer (KIP-599).
-* `validate_only` checks all of this, but for the quota, and changes nothing.
+* A topic can get more partitions, never fewer; the new ones are empty and have leaders, or soon
+  will, when the response is sent. As in Kafka, records of one key may then be in two partitions.
+* Topics are changed concurrently; each succeeds or fails on its own. A name that appears twice is
+  refused, and answered once; a request with too many new partitions is refused as a whole.
+* Requires ALTER on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
+* A replica assignment is refused, because it could not be honoured.
+* New partitions are charged to the client's quota; if it is exceeded, THROTTLING_QUOTA_EXCEEDED
+  (v3+), or a throttle time in the response (KIP-599).
+* `validate_only` performs the same checks, except for the quota, and changes nothing.
 
-Version notes: all versions are served alike.
+Version notes: all versions behave alike.
 """
 
 import asyncio
@@ -58,12 +58,16 @@ async def handle(
             if counts[topic.name] == 1 and topic.name not in denied
         )
     )
-    twice = InvalidRequestError("Duplicate topic name.")
+    duplicate = InvalidRequestError("Duplicate topic name.")
     return CreatePartitionsResponse(
         topics=[
             *grown,
             *(_failed(name, authorization_error(ResourceType.TOPIC, name)) for name in denied),
-            *(_failed(name, twice) for name in counts if counts[name] > 1 and name not in denied),
+            *(
+                _failed(name, duplicate)
+                for name in counts
+                if counts[name] > 1 and name not in denied
+            ),
         ]
     )
 
@@ -92,13 +96,13 @@ async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: b
 
 
 def _check(topic: TopicToGrow, current_count: int) -> None:
-    wanted_count = topic.partition_count
-    if wanted_count == current_count:
+    requested_count = topic.partition_count
+    if requested_count == current_count:
         raise InvalidPartitionsError(f"Topic already has {current_count} partition(s).")
-    if wanted_count < current_count:
+    if requested_count < current_count:
         raise InvalidPartitionsError(
             f"The topic {topic.name} currently has {current_count} partition(s);"
-            f" {wanted_count} would not be an increase."
+            f" {requested_count} would not be an increase."
         )
     if topic.assignments:
         raise InvalidAssignmentError(
@@ -107,7 +111,7 @@ def _check(topic: TopicToGrow, current_count: int) -> None:
 
 
 def _added(broker: Services, topic: TopicToGrow) -> int:
-    """How many partitions a topic would get, which may be nonsense."""
+    """How many partitions a topic would get; the number is not checked yet."""
     current = broker.catalog.get(topic.name)
     return topic.partition_count - current.partitions if current else 0
 

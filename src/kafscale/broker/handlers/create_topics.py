@@ -1,22 +1,22 @@
 """CreateTopics: v0-7.
 
 Behaviour:
-* Topics are created side by side; each succeeds or fails on its own. A name that stands in the
-  request twice is refused, and answered once; all are, if they want too many partitions together.
-* When a topic is answered, its partitions can be written to.
-* Records are replicated by the store: any replication factor is accepted and answered as 1, and an
-  assignment of replicas, which could not be kept, is refused.
-* Needs CREATE on each topic or on the cluster, TOPIC_AUTHORIZATION_FAILED otherwise, whether it
-  exists or not; and DESCRIBE_CONFIGS on the topic for what is told of it in the answer.
-* Partitions count against the client's quota; if that is used up, THROTTLING_QUOTA_EXCEEDED (v6+),
-  or a wait after the answer (KIP-599).
-* `validate_only` checks all of this, but for the quota, and creates nothing, so its answers have no
-  topic id.
+* Topics are created concurrently; each succeeds or fails on its own. A name that appears twice is
+  refused, and answered once; a request with too many partitions is refused as a whole.
+* When the response is sent, the partitions have leaders, or soon will.
+* The object store replicates records: any replication factor is accepted and returned as 1, and a
+  replica assignment is refused, because it could not be honoured.
+* Requires CREATE on each topic or on the cluster, else TOPIC_AUTHORIZATION_FAILED, whether it
+  exists or not; and DESCRIBE_CONFIGS on the topic for its configs in the response.
+* Partitions are charged to the client's quota; if it is exceeded, THROTTLING_QUOTA_EXCEEDED (v6+),
+  or a throttle time in the response (KIP-599).
+* `validate_only` performs the same checks, except for the quota, and creates nothing, so that the
+  response has no topic id.
 
 Version notes:
-* v4 lets clients ask for -1 partitions, the broker's number. As in Kafka it is granted in all
-  versions: KafkaJS asks for it in v3, and by default.
-* v5+: partitions, replicas and configs of the new topic in the answer; v7+: its id.
+* v4 lets clients request -1 partitions, the broker's default. As in Kafka it is granted in all
+  versions: KafkaJS requests it in v3, and by default.
+* v5+: partitions, replicas and configs of the new topic in the response; v7+: its id.
 """
 
 import asyncio
@@ -56,15 +56,15 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
     counts = Counter(topic.name for topic in request.topics)
     allowed = topic_admission.authorized_to_create(context, counts)
     topics = [topic for topic in request.topics if topic.name in allowed]
-    topic_admission.check_new_partitions(_wanted(context, topic) for topic in topics)
+    topic_admission.check_new_partitions(_requested_count(context, topic) for topic in topics)
     created = await asyncio.gather(
         *(_create(context, request, topic) for topic in topics if counts[topic.name] == 1)
     )
-    twice = InvalidRequestError("Duplicate topic name.")
+    duplicate = InvalidRequestError("Duplicate topic name.")
     return CreateTopicsResponse(
         topics=[
             *created,
-            *(_failed(name, twice) for name in counts if counts[name] > 1 and name in allowed),
+            *(_failed(name, duplicate) for name in counts if counts[name] > 1 and name in allowed),
             *(_denied(name) for name in counts if name not in allowed),
         ]
     )
@@ -82,8 +82,8 @@ async def _create(
 ) -> CreatedTopic:
     broker = context.broker
     try:
-        # The name first, as in Kafka: to many clients a topic that exists is as good as one that
-        # they have created, whatever else they ask for.
+        # The name is checked first, as in Kafka: to many clients an existing topic is as good as a
+        # new one, whatever else they request.
         broker.catalog.check_new(topic.name, partitions=1)
         partition_count = _partition_count(context, topic)
         configs = config_validation.validate(
@@ -93,21 +93,21 @@ async def _create(
         if not request.validate_only:
             broker.quotas.charge_mutation(context, partition_count)
             timeout_ms = max(request.timeout_ms, topic_admission.TIMEOUT_MS_MIN)
-            made = await broker.topics.create(topic.name, partition_count, configs, timeout_ms)
-            topic_id = made.id
+            created = await broker.topics.create(topic.name, partition_count, configs, timeout_ms)
+            topic_id = created.id
             broker.audit.changed(
                 context, "topic created", topic=topic.name, partitions=partition_count
             )
     except KafscaleError as error:
         return _failed(topic.name, error)
-    answer = CreatedTopic(name=topic.name, topic_id=topic_id, error_message=None)
+    result = CreatedTopic(name=topic.name, topic_id=topic_id, error_message=None)
     if context.version >= DESCRIBED_SINCE:
-        _describe(context, answer, partition_count, configs)
-    return answer
+        _describe(context, result, partition_count, configs)
+    return result
 
 
 def _partition_count(context: RequestContext, topic: TopicToCreate) -> int:
-    """How many partitions a topic gets; raises what is wrong about its partitions and replicas."""
+    """The number of partitions; raises if partitions or replicas are invalid."""
     if topic.assignments:
         raise InvalidAssignmentError(
             "Replicas cannot be assigned: the object store replicates records, brokers do not."
@@ -116,7 +116,7 @@ def _partition_count(context: RequestContext, topic: TopicToCreate) -> int:
         raise InvalidReplicationFactorError(
             "Replication factor must be larger than 0, or -1 to use the default value."
         )
-    count = _wanted(context, topic)
+    count = _requested_count(context, topic)
     if count < 1:
         raise InvalidPartitionsError(
             "Number of partitions must be larger than 0, or -1 to use the default value."
@@ -124,24 +124,24 @@ def _partition_count(context: RequestContext, topic: TopicToCreate) -> int:
     return count
 
 
-def _wanted(context: RequestContext, topic: TopicToCreate) -> int:
-    """How many partitions are asked for, which may be nonsense."""
+def _requested_count(context: RequestContext, topic: TopicToCreate) -> int:
+    """The requested number of partitions, which is not checked yet."""
     if topic.partition_count == DEFAULT:
         return context.broker.config.topics.auto_create_partitions
     return topic.partition_count
 
 
 def _describe(
-    context: RequestContext, answer: CreatedTopic, partition_count: int, configs: dict[str, str]
+    context: RequestContext, result: CreatedTopic, partition_count: int, configs: dict[str, str]
 ) -> None:
-    """Tell what has become of a topic, if the client may know that."""
-    may_know = Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, answer.name
-    if not context.is_authorized(*may_know, quiet=True):
-        answer.config_error_code = TopicAuthorizationError.code
+    """Add partitions and configs to the result, if the client may describe them."""
+    operation = Operation.DESCRIBE_CONFIGS
+    if not context.is_authorized(operation, ResourceType.TOPIC, result.name, quiet=True):
+        result.config_error_code = TopicAuthorizationError.code
         return
-    answer.partition_count = partition_count
-    answer.replication_factor = REPLICATION_FACTOR
-    answer.configs = [
+    result.partition_count = partition_count
+    result.replication_factor = REPLICATION_FACTOR
+    result.configs = [
         CreatedTopicConfig(
             name=config.name,
             value=config.value,

@@ -1,12 +1,12 @@
 """DeleteAcls: v0-3.
 
 Behaviour:
-* The rules that match a filter are removed, and told. This broker does not obey them any more once
-  it has answered. A filter that makes no sense fails on its own, as INVALID_REQUEST.
-* Where authorization is off: SECURITY_DISABLED.
+* The ACLs that match a filter are deleted and returned. This broker no longer enforces them when it
+  responds. An invalid filter fails on its own with INVALID_REQUEST.
+* If authorization is disabled: SECURITY_DISABLED.
 
 Version notes:
-* v0: literal patterns only. v1+: the filter says which.
+* v0: literal patterns only. v1+: the filter has the pattern type.
 """
 
 import asyncio
@@ -31,39 +31,39 @@ async def handle(context: RequestContext, request: DeleteAclsRequest) -> DeleteA
     context.require(Operation.ALTER, ResourceType.CLUSTER)
     topic_admission.check_admin_allowed(broker)
     check_enabled(broker)
-    found: list[list[Acl] | InvalidRequestError] = []
-    for written in request.filters:
-        found.append(_find(broker, written))
-        # Looking through all rules takes its time, and others have to be served meanwhile.
+    matches: list[list[Acl] | InvalidRequestError] = []
+    for fields in request.filters:
+        matches.append(_find(broker, fields))
+        # Matching all ACLs takes time: let other requests run in between.
         await asyncio.sleep(0)
-    acls = dict.fromkeys(acl for each in found if isinstance(each, list) for acl in each)
+    acls = dict.fromkeys(acl for each in matches if isinstance(each, list) for acl in each)
     await broker.access_store.remove_acls(acls)
     for acl in acls:
         broker.audit.changed(context, "acl deleted", acl=format_acl(acl))
-    return DeleteAclsResponse(filters=[_answer(each) for each in found])
+    return DeleteAclsResponse(filters=[_result(each) for each in matches])
 
 
 def error_response(
     _context: RequestContext, request: DeleteAclsRequest, error: KafscaleError
 ) -> DeleteAclsResponse:
     """The same error for every filter."""
-    return DeleteAclsResponse(filters=[_answer(error) for _ in request.filters])
+    return DeleteAclsResponse(filters=[_result(error) for _ in request.filters])
 
 
-def _find(broker: Services, written: AclFilter) -> list[Acl] | InvalidRequestError:
+def _find(broker: Services, fields: AclFilter) -> list[Acl] | InvalidRequestError:
     try:
-        wanted = parse_filter(written)
+        acl_filter = parse_filter(fields)
     except InvalidRequestError as error:
         return error
-    only = wanted.only()
+    only = acl_filter.only()
     if only is not None:
         return [only] if broker.access_store.has(only) else []
-    return sorted(filter(wanted.matches, broker.access_store.acls))
+    return sorted(filter(acl_filter.matches, broker.access_store.acls))
 
 
-def _answer(found: list[Acl] | KafscaleError) -> AppliedFilter:
-    if isinstance(found, KafscaleError):
-        return AppliedFilter(error_code=found.code, error_message=str(found))
+def _result(matches: list[Acl] | KafscaleError) -> AppliedFilter:
+    if isinstance(matches, KafscaleError):
+        return AppliedFilter(error_code=matches.code, error_message=str(matches))
     return AppliedFilter(
         error_message=None,
         acls=[
@@ -77,6 +77,6 @@ def _answer(found: list[Acl] | KafscaleError) -> AppliedFilter:
                 operation=acl.operation,
                 permission_type=acl.permission,
             )
-            for acl in found
+            for acl in matches
         ],
     )

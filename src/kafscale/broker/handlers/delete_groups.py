@@ -1,12 +1,12 @@
 """DeleteGroups: v0-2.
 
 Behaviour:
-* Groups are deleted side by side, with their offsets; each succeeds or fails on its own. One that
-  is named twice is deleted once.
-* A group that has members is NON_EMPTY_GROUP, one that does not exist GROUP_ID_NOT_FOUND.
-* Needs DELETE on each group, GROUP_AUTHORIZATION_FAILED otherwise.
+* Groups are deleted concurrently, with their offsets; each succeeds or fails on its own. A group
+  that is named twice is deleted once.
+* A group with members is NON_EMPTY_GROUP, a missing one GROUP_ID_NOT_FOUND.
+* Requires DELETE on each group, else GROUP_AUTHORIZATION_FAILED.
 
-Version notes: all versions are served alike.
+Version notes: all versions behave alike.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from kafscale.protocol.messages.delete_groups import (
 
 async def handle(context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     topic_admission.check_admin_allowed(context.broker)
-    asked = dict.fromkeys(request.group_ids)
-    groups = await asyncio.gather(*(_delete(context, group_id) for group_id in asked))
+    group_ids = dict.fromkeys(request.group_ids)
+    groups = await asyncio.gather(*(_delete(context, group_id) for group_id in group_ids))
     return DeleteGroupsResponse(groups=groups)
 
 

@@ -1,16 +1,16 @@
 """DeleteRecords: v0-2.
 
 Behaviour:
-* An offset becomes the first of its log, and is remembered before the answer; what lies below it is
-  not served any more, and its objects go with the next round of retention.
-* A topic that is compacted only keeps the newest record of each key, so that nothing can be deleted
+* An offset becomes the log start offset, and is stored before the response; records below it are no
+  longer served, and retention deletes their objects later.
+* A topic that is only compacted keeps the newest record of each key, so that nothing can be deleted
   from it: POLICY_VIOLATION.
-* -1 is the high watermark, which leaves nothing. An offset that was deleted before changes nothing
-  and is no error; one above the high watermark is OFFSET_OUT_OF_RANGE.
+* -1 is the high watermark, which deletes everything. An offset below the log start offset changes
+  nothing and is no error; one above the high watermark is OFFSET_OUT_OF_RANGE.
 * Each partition succeeds or fails on its own.
-* Needs DELETE on each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
+* Requires DELETE on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
 
-Version notes: all versions are served alike.
+Version notes: all versions behave alike.
 """
 
 import asyncio
@@ -67,23 +67,25 @@ async def _trim_topic(context: RequestContext, topic: TopicToTrim) -> TrimmedTop
 async def _trim(context: RequestContext, topic: str, asked: PartitionToTrim) -> TrimmedPartition:
     broker = context.broker
     try:
-        partition = find_by_name(broker, topic, asked.index)
-        if not partition.settings.has_delete_policy:
+        log = find_by_name(broker, topic, asked.index)
+        if not log.settings.has_delete_policy:
             raise PolicyViolationError(
-                f"topic {topic!r} is compacted: its cleanup.policy is not delete"
+                f"the cleanup.policy of topic {topic!r} does not include delete"
             )
         offset = asked.offset
         if offset == HIGH_WATERMARK:
-            offset = partition.high_watermark
-        if not 0 <= offset <= partition.high_watermark:
-            raise OffsetOutOfRangeError(f"{offset} is outside of 0 to {partition.high_watermark}")
-        await broker.storage.retention.delete_records(partition, offset)
+            offset = log.high_watermark
+        if not 0 <= offset <= log.high_watermark:
+            raise OffsetOutOfRangeError(
+                f"offset {offset} is not in the range 0 to {log.high_watermark}"
+            )
+        await broker.storage.retention.delete_records(log, offset)
     except KafscaleError as error:
         return _failed(asked.index, error)
     broker.audit.changed(
         context, "records deleted", topic=topic, partition=asked.index, before_offset=offset
     )
-    return TrimmedPartition(index=asked.index, low_watermark=partition.start_offset)
+    return TrimmedPartition(index=asked.index, low_watermark=log.start_offset)
 
 
 def _failed(index: int, error: KafscaleError) -> TrimmedPartition:

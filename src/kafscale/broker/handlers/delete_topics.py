@@ -1,20 +1,20 @@
 """DeleteTopics: v0-6.
 
 Behaviour:
-* Topics are deleted side by side; each succeeds or fails on its own. Once it is answered, a topic
-  is not served any more.
-* Its objects are deleted in the background, and its name is free when they are gone. The answer
-  waits a little for that, as long as the client's timeout and no longer than `WAIT_MS_MAX`, so that
-  a topic which is created again at once is there at once; that it is not over by then is no error.
-* A topic that is named twice, by its name or by its id, is refused.
-* Needs DELETE on each topic or on the cluster, TOPIC_AUTHORIZATION_FAILED otherwise. Who names a
-  topic that it may not even DESCRIBE is told the same, whether it exists or not.
-* Partitions count against the client's quota; if that is used up, THROTTLING_QUOTA_EXCEEDED (v5+),
-  or a wait after the answer (KIP-599).
+* Topics are deleted concurrently; each succeeds or fails on its own. When the response is sent, a
+  topic is no longer served.
+* Its objects are deleted in the background, and its name can be reused once they are gone. The
+  response waits for that, for the client's timeout but at most `WAIT_MS_MAX`, so that a topic can
+  usually be recreated at once; a deletion that takes longer is no error.
+* A topic that is named twice, by name or by id, is refused.
+* Requires DELETE on each topic or on the cluster, else TOPIC_AUTHORIZATION_FAILED. A client that
+  may not even DESCRIBE a topic gets the same error, whether the topic exists or not.
+* Partitions are charged to the client's quota; if it is exceeded, THROTTLING_QUOTA_EXCEEDED (v5+),
+  or a throttle time in the response (KIP-599).
 
 Version notes:
-* v5+: a message beside the error.
-* v6+: topics go by their name or by their id.
+* v5+: an error message.
+* v6+: topics are identified by name or by id.
 """
 
 import asyncio
@@ -50,17 +50,17 @@ POLL_SECONDS: Final = 0.01
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     broker = context.broker
     topic_admission.check_admin_allowed(broker)
-    asked = _asked(context, request)
-    found = [_find(context, topic) for topic in asked]
+    requested = _requested(context, request)
+    found = [_find(context, topic) for topic in requested]
     counts = Counter(topic.id for topic in found if isinstance(topic, Topic))
-    answers = await asyncio.gather(
+    results = await asyncio.gather(
         *(
             _delete(context, topic, result, counts)
-            for topic, result in zip(asked, found, strict=True)
+            for topic, result in zip(requested, found, strict=True)
         )
     )
-    await _until_gone(broker, counts.keys(), min(request.timeout_ms, WAIT_MS_MAX))
-    return DeleteTopicsResponse(topics=answers)
+    await _wait_for_deletion(broker, counts.keys(), min(request.timeout_ms, WAIT_MS_MAX))
+    return DeleteTopicsResponse(topics=results)
 
 
 def error_response(
@@ -68,22 +68,22 @@ def error_response(
 ) -> DeleteTopicsResponse:
     """The same error for every topic."""
     return DeleteTopicsResponse(
-        topics=[_failed(topic, error) for topic in _asked(context, request)]
+        topics=[_failed(topic, error) for topic in _requested(context, request)]
     )
 
 
-def _asked(context: RequestContext, request: DeleteTopicsRequest) -> Sequence[TopicToDelete]:
+def _requested(context: RequestContext, request: DeleteTopicsRequest) -> Sequence[TopicToDelete]:
     if context.version >= 6:
         return request.topics
     return [TopicToDelete(name=name) for name in request.topic_names]
 
 
 def _find(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleError:
-    """The topic that is meant, if the client may delete it."""
-    found = _known(context, asked)
+    """The requested topic, or an error; also if the client may not delete it."""
+    found = _lookup(context, asked)
     if context.is_authorized(Operation.DELETE, ResourceType.CLUSTER, quiet=True):
         return found
-    # Of a topic that nobody has, only a name says whether the client may ask for it.
+    # A topic that does not exist can be authorized by name only.
     needed = [Operation.DESCRIBE] if asked.name is not None else []
     if isinstance(found, Topic):
         needed.append(Operation.DELETE)
@@ -93,7 +93,7 @@ def _find(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleErro
     return found
 
 
-def _known(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleError:
+def _lookup(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleError:
     broker = context.broker
     by_name, by_id = asked.name is not None, asked.topic_id != UUID_ZERO
     if by_name and by_id:
@@ -127,13 +127,13 @@ async def _delete(
     return DeletedTopic(name=found.name, topic_id=found.id)
 
 
-async def _until_gone(broker: Services, topic_ids: Iterable[bytes], wait_ms: int) -> None:
-    """Wait until the names are free again, or long enough."""
-    wanted = set(topic_ids)
+async def _wait_for_deletion(broker: Services, topic_ids: Iterable[bytes], wait_ms: int) -> None:
+    """Wait until the names can be reused, or for `wait_ms`."""
+    pending = set(topic_ids)
     with suppress(TimeoutError):
         async with asyncio.timeout(max(wait_ms, 0) / 1000):
-            # The catalog tells its listeners of topics, not of tombstones: so this has to look.
-            while any(topic.id in wanted for topic in broker.catalog.deletions.values()):  # noqa: ASYNC110
+            # The catalog has no event for finished deletions: poll.
+            while any(topic.id in pending for topic in broker.catalog.deletions.values()):  # noqa: ASYNC110
                 await asyncio.sleep(POLL_SECONDS)
 
 

@@ -1,12 +1,12 @@
 """DescribeAcls: v0-3.
 
 Behaviour:
-* The rules that match the filter, by resource. Roles are rules whose operation Kafka's tools do not
-  know, and show as UNKNOWN.
-* Where authorization is off: SECURITY_DISABLED.
+* The ACLs that match the filter, by resource. Roles are ACLs with an operation that Kafka's tools
+  do not know, and print as UNKNOWN.
+* If authorization is disabled: SECURITY_DISABLED.
 
 Version notes:
-* v0: literal patterns only, so that others are left out. v1+: the filter says which.
+* v0: literal patterns only; others are left out. v1+: the filter has the pattern type.
 """
 
 from itertools import groupby
@@ -25,10 +25,10 @@ from kafscale.protocol.messages.describe_acls import (
 def handle(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
     context.require(Operation.DESCRIBE, ResourceType.CLUSTER)
     check_enabled(context.broker)
-    wanted = parse_filter(request)
-    found = sorted(filter(wanted.matches, context.broker.access_store.acls))
+    acl_filter = parse_filter(request)
+    matches = sorted(filter(acl_filter.matches, context.broker.access_store.acls))
     by_resource = groupby(
-        found, key=lambda acl: (acl.resource_type, acl.pattern_type, acl.resource_name)
+        matches, key=lambda acl: (acl.resource_type, acl.pattern_type, acl.resource_name)
     )
     return DescribeAclsResponse(
         error_message=None,

@@ -1,12 +1,12 @@
 """DescribeClientQuotas: v0-1.
 
 Behaviour:
-* The quotas of all entities that every filter matches; without filters, all of them. `strict`
-  leaves out entities with parts that no filter names.
-* An address cannot be looked for together with a user or a client id, which no entity has.
-* Needs DESCRIBE_CONFIGS on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise.
+* The quotas of all entities that match every filter; without filters, all of them. `strict` leaves
+  out entities with parts that no filter names.
+* Filters for an address together with a user or a client id are refused: no entity has both.
+* Requires DESCRIBE_CONFIGS on the cluster, else CLUSTER_AUTHORIZATION_FAILED.
 
-Version notes: both versions are served alike.
+Version notes: both versions behave alike.
 """
 
 from kafscale.broker.requests.context import RequestContext
@@ -27,11 +27,11 @@ def handle(
 ) -> DescribeClientQuotasResponse:
     context.require(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
     filters = [Filter(each.entity_type, each.match_type, each.match) for each in request.filters]
-    kinds = [each.kind for each in filters]
-    for kind in kinds:
-        if kinds.count(kind) > 1:
+    types = [each.kind for each in filters]
+    for entity_type in types:
+        if types.count(entity_type) > 1:
             raise InvalidRequestError(
-                f"Entity type {kind} cannot appear more than once in the filter."
+                f"Entity type {entity_type} cannot appear more than once in the filter."
             )
     quotas = context.broker.access_store.quotas
     return DescribeClientQuotasResponse(

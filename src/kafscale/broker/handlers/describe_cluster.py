@@ -1,15 +1,14 @@
 """DescribeCluster: v0-2.
 
 Behaviour:
-* The cluster's id, its controller, and all brokers that are alive; this one at the address under
-  which the client reaches it.
-* Everybody may ask. What one may do to the cluster is told to those who may DESCRIBE it; others may
-  do nothing.
-* There are no endpoints of controllers: who asks for those here is told so, as by a broker of
-  Kafka's.
+* The cluster id, the controller, and all live brokers; this one at the address that the client can
+  reach.
+* Requires no permission. Authorized operations on the cluster are returned to clients that may
+  DESCRIBE it, and are empty for others.
+* There are no controller endpoints: a request for them is refused, as by a broker of Kafka's.
 
 Version notes:
-* v1+: the type of endpoints that is asked for. v2+: fenced brokers, which there are none of.
+* v1+: the requested endpoint type. v2+: fenced brokers, of which there are none.
 """
 
 from typing import Final
@@ -26,20 +25,20 @@ from kafscale.protocol.messages.describe_cluster import (
 
 BROKERS, CONTROLLERS = 1, 2
 
-_REFUSED: Final = {CONTROLLERS: ErrorCode.MISMATCHED_ENDPOINT_TYPE}
+_ENDPOINT_ERRORS: Final = {CONTROLLERS: ErrorCode.MISMATCHED_ENDPOINT_TYPE}
 
 
 def handle(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     if request.endpoint_type != BROKERS:
-        code = _REFUSED.get(request.endpoint_type, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)
+        code = _ENDPOINT_ERRORS.get(request.endpoint_type, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)
         return DescribeClusterResponse(
             error_code=code,
-            error_message=f"This is an endpoint of type {BROKERS}, a broker's;"
-            f" the request wants type {request.endpoint_type}.",
+            error_message=f"The endpoint type of this broker is {BROKERS},"
+            f" but the request has {request.endpoint_type}.",
         )
-    allowed = authorization.OPERATIONS_NOT_REQUESTED
+    operations = authorization.OPERATIONS_NOT_REQUESTED
     if request.include_cluster_authorized_operations:
-        allowed = authorization.authorized_cluster_operations(context)
+        operations = authorization.authorized_cluster_operations(context)
     return DescribeClusterResponse(
         cluster_id=context.broker.cluster_id,
         controller_id=context.broker.cluster.controller_id,
@@ -47,5 +46,5 @@ def handle(context: RequestContext, request: DescribeClusterRequest) -> Describe
             Broker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
             for node in nodes(context)
         ],
-        cluster_authorized_operations=allowed,
+        cluster_authorized_operations=operations,
     )

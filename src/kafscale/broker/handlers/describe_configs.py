@@ -1,16 +1,16 @@
 """DescribeConfigs: v0-4.
 
 Behaviour:
-* A topic: all its configs, those it does not set itself included. This broker: all that has a true
-  value here, read-only. A broker without a name stands for what is set for all brokers while they
-  run, which is nothing.
-* The loggers of this broker: one, at the level of its settings.
+* A topic: all its configs, including inherited ones. This broker: all configs that have a true
+  value here, read-only. A broker without a name means the dynamic cluster-wide configs, of which
+  there are none.
+* The loggers of this broker: one, with the level of its settings.
 * Each resource succeeds or fails on its own; other types are INVALID_REQUEST.
-* Needs DESCRIBE_CONFIGS on each topic or group, or for others on the cluster, and is told which it
-  lacks: TOPIC_, GROUP_ or CLUSTER_AUTHORIZATION_FAILED.
+* Requires DESCRIBE_CONFIGS on each topic or group, for other resources on the cluster, else TOPIC_,
+  GROUP_ or CLUSTER_AUTHORIZATION_FAILED.
 
 Version notes:
-* v0: whether a value is a default. v1+: where it comes from, and on request its synonyms.
+* v0: whether a value is a default. v1+: its source, and on request its synonyms.
 * v3+: the type, and on request the documentation.
 """
 
@@ -53,10 +53,10 @@ def _describe(
         configs = _configs(context, resource)
     except KafscaleError as error:
         return _failed(resource, error)
-    # As in Kafka, no names at all are as good as none asked for: everything is told.
+    # As in Kafka, null and an empty list both mean all configs.
     names = set(resource.config_names or ())
-    wanted = [config for config in configs if not names or config.name in names]
-    for config in wanted:
+    requested = [config for config in configs if not names or config.name in names]
+    for config in requested:
         if not request.include_synonyms:
             config.synonyms = []
         if not request.include_documentation:
@@ -65,7 +65,7 @@ def _describe(
         error_message=None,
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=wanted,
+        configs=requested,
     )
 
 
@@ -102,7 +102,7 @@ def _logger(level: str) -> DescribedConfig:
         read_only=True,
         source=ConfigSource.STATIC_BROKER,
         type=ConfigType.STRING,
-        documentation="The least important events that are written, whoever writes them.",
+        documentation="The minimum level of events that are logged, for all loggers.",
     )
 
 

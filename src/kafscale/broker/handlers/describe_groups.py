@@ -2,15 +2,15 @@
 
 Behaviour:
 * Classic groups only. A group of the consumer protocol is answered like one that does not exist, on
-  which Kafka's tools ask ConsumerGroupDescribe.
-* What members have offered is told while the group is stable, when it is settled which protocol
-  that is; what they were assigned last is always told.
-* Needs DESCRIBE on each group, GROUP_AUTHORIZATION_FAILED otherwise.
+  which Kafka's tools send ConsumerGroupDescribe.
+* Member metadata are returned while the group is stable, because only then its protocol is known;
+  the last assignments are always returned.
+* Requires DESCRIBE on each group, else GROUP_AUTHORIZATION_FAILED.
 
 Version notes:
-* v0-5: a group that does not exist is Dead, and no error. v6+: GROUP_ID_NOT_FOUND.
-* v3+: what the client may do to the group, if it asks.
-* v4+: the instances of static members.
+* v0-5: a missing group is Dead, without an error. v6+: GROUP_ID_NOT_FOUND.
+* v3+: authorized operations, on request.
+* v4+: instance ids of static members.
 """
 
 from typing import Final
@@ -51,29 +51,29 @@ def error_response(
 def _describe(
     context: RequestContext, request: DescribeGroupsRequest, group_id: str
 ) -> DescribedGroup:
-    allowed = authorization.OPERATIONS_NOT_REQUESTED
+    operations = authorization.OPERATIONS_NOT_REQUESTED
     try:
         context.require(Operation.DESCRIBE, ResourceType.GROUP, group_id)
         if request.include_authorized_operations:
-            allowed = authorization.authorized_operations(context, ResourceType.GROUP, group_id)
-        record = _found(context, group_id)
+            operations = authorization.authorized_operations(context, ResourceType.GROUP, group_id)
+        record = _find(context, group_id)
     except GroupNotFoundError as error:
         if context.version >= NOT_FOUND_SINCE:
             return _failed(group_id, error, DEAD)
-        return DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=allowed)
+        return DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=operations)
     except KafscaleError as error:
         return _failed(group_id, error)
-    return _described(record, allowed)
+    return _described(record, operations)
 
 
-def _found(context: RequestContext, group_id: str) -> GroupRecord:
+def _find(context: RequestContext, group_id: str) -> GroupRecord:
     record = context.broker.groups.describe(group_id)
     if record.kind is not Kind.CLASSIC:
         raise GroupNotFoundError(f"Group {group_id} is not a classic group.")
     return record
 
 
-def _described(record: GroupRecord, allowed: int) -> DescribedGroup:
+def _described(record: GroupRecord, operations: int) -> DescribedGroup:
     protocol = record.protocol if record.state == STABLE else ""
     return DescribedGroup(
         group_id=record.group_id,
@@ -81,7 +81,7 @@ def _described(record: GroupRecord, allowed: int) -> DescribedGroup:
         protocol_type=record.protocol_type,
         protocol_name=protocol,
         members=[_member(member, protocol) for member in record.members.values()],
-        authorized_operations=allowed,
+        authorized_operations=operations,
     )
 
 

@@ -1,15 +1,14 @@
 """DescribeLogDirs: v0-5.
 
 Behaviour:
-* There is one directory, the object store, under the name that the broker's log gives it. A
-  partition's size is that of its segments and of what still waits to become one.
+* There is one log directory, the object store, under the name that the broker logs. The size of a
+  partition is that of its segments and of its tail that is not rolled yet.
 * Topics and partitions that do not exist are left out, as in Kafka.
-* Needs DESCRIBE on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise; where the store is, is not
-  told then.
+* Requires DESCRIBE on the cluster, else CLUSTER_AUTHORIZATION_FAILED, without the store's name.
 
 Version notes:
-* v3+: an error of the whole answer; before, it is told as the directory's.
-* v4+: the size of the volume, which no store tells.
+* v3+: a top-level error; before, it is the error of the directory.
+* v4+: the size of the volume, which no object store reports.
 """
 
 from collections.abc import Iterator
@@ -36,9 +35,9 @@ def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Describe
     context.require(Operation.DESCRIBE, ResourceType.CLUSTER)
     broker = context.broker
     topics = [
-        TopicInLogDir(name=name, partitions=[_measured(partition) for partition in partitions])
-        for name, partitions in _wanted(broker, request)
-        if partitions
+        TopicInLogDir(name=name, partitions=[_measure(log) for log in logs])
+        for name, logs in _requested_logs(broker, request)
+        if logs
     ]
     return DescribeLogDirsResponse(
         log_dirs=[LogDir(path=describe_objects(broker.config), topics=topics)]
@@ -49,8 +48,8 @@ def error_response(
     context: RequestContext, _request: DescribeLogDirsRequest, error: KafscaleError
 ) -> DescribeLogDirsResponse:
     if isinstance(error, AuthorizationError):
-        is_told = context.version >= ERROR_SINCE
-        log_dirs = [] if is_told else [LogDir(error_code=error.code)]
+        has_error_field = context.version >= ERROR_SINCE
+        log_dirs = [] if has_error_field else [LogDir(error_code=error.code)]
         return DescribeLogDirsResponse(error_code=error.code, log_dirs=log_dirs)
     path = describe_objects(context.broker.config)
     return DescribeLogDirsResponse(
@@ -58,7 +57,7 @@ def error_response(
     )
 
 
-def _wanted(
+def _requested_logs(
     broker: Services, request: DescribeLogDirsRequest
 ) -> Iterator[tuple[str, list[PartitionLog]]]:
     logs = broker.storage.logs
@@ -67,13 +66,12 @@ def _wanted(
             yield name, logs.of_topic(name)
     else:
         for topic in request.topics:
-            numbers = set(topic.partitions)
-            found = logs.of_topic(topic.name)
-            yield topic.name, [partition for partition in found if partition.partition in numbers]
+            indexes = set(topic.partitions)
+            topic_logs = logs.of_topic(topic.name)
+            yield topic.name, [log for log in topic_logs if log.partition in indexes]
 
 
-def _measured(partition: PartitionLog) -> PartitionInLogDir:
+def _measure(log: PartitionLog) -> PartitionInLogDir:
     return PartitionInLogDir(
-        index=partition.partition,
-        size_bytes=partition.segments.total_bytes + partition.tail.unrolled_bytes,
+        index=log.partition, size_bytes=log.segments.total_bytes + log.tail.unrolled_bytes
     )

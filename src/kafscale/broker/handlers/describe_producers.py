@@ -3,7 +3,7 @@
 Behaviour:
 * The idempotent producers that a partition remembers. None of them has a transaction.
 * Each partition succeeds or fails on its own.
-* Needs READ on each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
+* Requires READ on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
 
 Version notes: there is one version.
 """
@@ -60,7 +60,7 @@ def _describe_topic(context: RequestContext, topic: TopicToDescribe) -> Describe
 
 def _describe(broker: Services, topic: str, index: int) -> DescribedPartition:
     try:
-        partition = find_by_name(broker, topic, index)
+        log = find_by_name(broker, topic, index)
     except KafscaleError as error:
         return _failed(index, error)
     return DescribedPartition(
@@ -73,7 +73,7 @@ def _describe(broker: Services, topic: str, index: int) -> DescribedPartition:
                 last_timestamp_ms=producer.last_timestamp_ms,
                 coordinator_epoch=NO_COORDINATOR,
             )
-            for producer in partition.producers.describe()
+            for producer in log.producers.describe()
         ],
     )
 

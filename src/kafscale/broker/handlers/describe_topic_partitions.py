@@ -1,13 +1,13 @@
 """DescribeTopicPartitions: v0.
 
 Behaviour:
-* The topics asked for, or all of them, by name; each partition has one replica, its leader.
-* A page holds as many partitions as the client wants and no more than `PARTITIONS_COUNT_MAX`; where
-  it ends, a cursor says with which partition the next one begins. A topic that is gone by then is
-  answered as unknown if it was asked for, and left out if it was not.
-* Topics are never created here.
-* Needs DESCRIBE on each topic that is named, TOPIC_AUTHORIZATION_FAILED otherwise, whether it
-  exists or not. Of all topics, those are told that the client may see.
+* The requested topics, or all of them, by name; each partition has one replica, its leader.
+* A page has at most as many partitions as the client requests, and at most `PARTITIONS_COUNT_MAX`;
+  a cursor names the first partition of the next page. A topic that was deleted in between is
+  unknown if it was requested, and left out otherwise.
+* Topics are never auto-created here.
+* Requires DESCRIBE on each requested topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or
+  not. A request for all topics returns those that the client may DESCRIBE.
 
 Version notes: there is one version.
 """
@@ -68,7 +68,7 @@ def handle(
 def error_response(
     _context: RequestContext, request: DescribeTopicPartitionsRequest, error: KafscaleError
 ) -> DescribeTopicPartitionsResponse | None:
-    """The same error for every topic; where none is named, there is nothing to say it with."""
+    """The same error for every topic; None if no topic is named, as there is no other field."""
     if not request.topics:
         return None
     return DescribeTopicPartitionsResponse(
@@ -80,12 +80,12 @@ def _names(
     context: RequestContext, request: DescribeTopicPartitionsRequest, cursor: Cursor
 ) -> list[str]:
     """The topics of this page and of those after it."""
-    asked = {topic.name for topic in request.topics} or _seen(context)
-    return sorted(name for name in asked if name >= cursor.topic_name)
+    requested = {topic.name for topic in request.topics} or _visible(context)
+    return sorted(name for name in requested if name >= cursor.topic_name)
 
 
-def _seen(context: RequestContext) -> set[str]:
-    """All topics that the client may see."""
+def _visible(context: RequestContext) -> set[str]:
+    """All topics that the client may describe."""
     return {
         name
         for name in context.broker.catalog.topics
@@ -106,14 +106,14 @@ def _described(context: RequestContext, topic: Topic, numbers: Iterable[int]) ->
 
 def _partition(context: RequestContext, topic: str, number: int) -> DescribedPartition:
     leader_id, leader_epoch = context.broker.cluster.leader(topic, number)
-    is_led = leader_id != NO_BROKER
+    has_leader = leader_id != NO_BROKER
     return DescribedPartition(
-        error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
         index=number,
         leader_id=leader_id,
         leader_epoch=leader_epoch,
-        replicas=[leader_id] if is_led else [],
-        in_sync_replicas=[leader_id] if is_led else [],
+        replicas=[leader_id] if has_leader else [],
+        in_sync_replicas=[leader_id] if has_leader else [],
         eligible_leader_replicas=[],
         last_known_eligible_leader_replicas=[],
     )

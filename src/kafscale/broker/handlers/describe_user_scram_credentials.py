@@ -1,9 +1,9 @@
 """DescribeUserScramCredentials: v0.
 
 Behaviour:
-* Which mechanisms users have credentials for, and with how many iterations; nothing that helps to
-  guess a password. No users at all stand for everybody who has one.
-* A user without any is RESOURCE_NOT_FOUND, one who is named twice DUPLICATE_RESOURCE.
+* The mechanisms that users have credentials for, and the iterations; nothing that helps to guess a
+  password. A request without users returns all users with credentials.
+* A user without credentials is RESOURCE_NOT_FOUND, a user that is named twice DUPLICATE_RESOURCE.
 
 Version notes: there is one version.
 """
@@ -26,33 +26,38 @@ def handle(
     context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     context.require(Operation.DESCRIBE, ResourceType.CLUSTER)
-    asked = Counter(user.name for user in request.users or ())
-    found = _found(context, asked)
+    requested = Counter(user.name for user in request.users or ())
+    credentials = _credentials(context, requested)
     return DescribeUserScramCredentialsResponse(
         error_message=None,
-        users=[_describe(name, asked[name], found) for name in asked or sorted(found)],
+        users=[
+            _describe(name, requested[name], credentials)
+            for name in requested or sorted(credentials)
+        ],
     )
 
 
-def _found(context: RequestContext, asked: Counter[str]) -> Mapping[str, Sequence[ScramCredential]]:
-    rules = context.broker.access_store
-    if asked:
+def _credentials(
+    context: RequestContext, requested: Counter[str]
+) -> Mapping[str, Sequence[ScramCredential]]:
+    store = context.broker.access_store
+    if requested:
         possible = {
-            name: [rules.credential(name, mechanism) for mechanism in ScramMechanism]
-            for name in asked
+            name: [store.credential(name, mechanism) for mechanism in ScramMechanism]
+            for name in requested
         }
         return {
             name: [credential for credential in credentials if credential is not None]
             for name, credentials in possible.items()
         }
-    found: defaultdict[str, list[ScramCredential]] = defaultdict(list)
-    for credential in sorted(rules.credentials, key=lambda credential: credential.mechanism):
-        found[credential.user].append(credential)
-    return found
+    by_user: defaultdict[str, list[ScramCredential]] = defaultdict(list)
+    for credential in sorted(store.credentials, key=lambda credential: credential.mechanism):
+        by_user[credential.user].append(credential)
+    return by_user
 
 
 def _describe(
-    name: str, count: int, found: Mapping[str, Sequence[ScramCredential]]
+    name: str, count: int, credentials: Mapping[str, Sequence[ScramCredential]]
 ) -> DescribedUser:
     if count > 1:
         return _failed(
@@ -62,7 +67,7 @@ def _describe(
                 f" {name}"
             ),
         )
-    if not found[name]:
+    if not credentials[name]:
         return _failed(
             name,
             ResourceNotFoundError(
@@ -74,7 +79,7 @@ def _describe(
         error_message=None,
         credentials=[
             DescribedCredential(mechanism=each.mechanism, iterations=each.iterations)
-            for each in found[name]
+            for each in credentials[name]
         ],
     )
 

@@ -1,13 +1,13 @@
 """ElectLeaders: v0-2.
 
 Behaviour:
-* A partition that has a leader has the one that it should have: ELECTION_NOT_NEEDED. One that has
-  none is about to get one: PREFERRED_LEADER_NOT_AVAILABLE, or ELIGIBLE_LEADERS_NOT_AVAILABLE. Of
-  all partitions (null), only those are answered that an election was tried for, which is none.
-* Needs ALTER on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise.
+* A partition with a leader already has the preferred one: ELECTION_NOT_NEEDED. One without a leader
+  gets one soon: PREFERRED_LEADER_NOT_AVAILABLE, or ELIGIBLE_LEADERS_NOT_AVAILABLE. A request for
+  all partitions (null) returns those for which an election was tried, which are none.
+* Requires ALTER on the cluster, else CLUSTER_AUTHORIZATION_FAILED.
 
 Version notes:
-* v1+: an error of the whole answer, and the kind of election.
+* v1+: a top-level error, and the election type.
 """
 
 from typing import Final
@@ -27,16 +27,16 @@ from kafscale.protocol.messages.elect_leaders import (
 
 PREFERRED, UNCLEAN = 0, 1
 
-_KINDS: Final = {
+_NO_LEADER_ERRORS: Final = {
     PREFERRED: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
     UNCLEAN: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
 }
-"""The kinds of elections, and what is said where there is nobody to elect at the moment."""
+"""The election types, each with the error if no leader is available."""
 
 
 def handle(context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
     context.require(Operation.ALTER, ResourceType.CLUSTER)
-    if request.election_type not in _KINDS:
+    if request.election_type not in _NO_LEADER_ERRORS:
         raise InvalidRequestError(f"Unknown election type: {request.election_type}")
     return ElectLeadersResponse(
         topics=[
@@ -55,7 +55,7 @@ def handle(context: RequestContext, request: ElectLeadersRequest) -> ElectLeader
 def error_response(
     context: RequestContext, request: ElectLeadersRequest, error: KafscaleError
 ) -> ElectLeadersResponse | None:
-    """The error of the whole answer; before there was one, the same for every partition."""
+    """The top-level error; in v0, the same for every partition."""
     if context.version == 0 and not request.topics:
         return None
     return ElectLeadersResponse(
@@ -70,11 +70,15 @@ def error_response(
 
 
 def _elect(broker: Services, topic: str, index: int, election_type: int) -> ElectedPartition:
-    found = broker.catalog.get(topic)
-    if found is None or not 0 <= index < found.partitions:
-        return _failed(index, UnknownTopicError(f"there is no partition {index} of {topic!r}"))
+    existing = broker.catalog.get(topic)
+    if existing is None or not 0 <= index < existing.partitions:
+        return _failed(index, UnknownTopicError(f"topic {topic!r} has no partition {index}"))
     leader_id, _ = broker.cluster.leader(topic, index)
-    code = ErrorCode.ELECTION_NOT_NEEDED if leader_id != NO_BROKER else _KINDS[election_type]
+    code = (
+        ErrorCode.ELECTION_NOT_NEEDED
+        if leader_id != NO_BROKER
+        else _NO_LEADER_ERRORS[election_type]
+    )
     return ElectedPartition(index=index, error_code=code, error_message=code.message)
 
 

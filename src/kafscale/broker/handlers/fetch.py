@@ -1,24 +1,25 @@
 """Fetch: v0-18.
 
 Behaviour:
-* Whole batches from the one that holds the offset on, as they were stored, up to the high
-  watermark. The first batch of an answer is sent however large it is, so that every reader gets on.
-* An answer is sent at once if it has `min_bytes`, an error, or nothing to wait for; else when there
-  is enough, when `max_wait_ms` are over, or when the broker stops. Waiting costs nothing: the high
-  watermark wakes it.
-* What is in memory is read in the order asked; older records of several partitions are fetched from
-  the store together.
-* Needs READ on each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not. Who
-  claims to be a replica needs CLUSTER_ACTION on the cluster instead, and is told the same.
-* Trouble with the store is told as KAFKA_STORAGE_ERROR, which all clients try again; at once,
-  while the store is known to be unavailable.
+* Complete batches as they are stored, from the one with the requested offset up to the high
+  watermark. The first batch of a response is sent whatever its size, so that every reader makes
+  progress.
+* A response is sent at once if it has `min_bytes`, an error, or nothing to wait for; else when
+  there is enough, after `max_wait_ms`, or when the broker shuts down. Waiting does not poll: an
+  advancing high watermark wakes it.
+* Records in memory are read in the requested order; older records of several partitions are fetched
+  from the object store concurrently.
+* Requires READ on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not. A client
+  that fetches as a replica requires CLUSTER_ACTION on the cluster instead, with the same error.
+* Problems with the object store are KAFKA_STORAGE_ERROR, which all clients retry; at once while the
+  store is known to be unavailable.
 
 Version notes:
-* v0-3: batches are turned into message sets (magic 0 up to v1, magic 1 after that).
+* v0-3: batches are converted to message sets (magic 0 up to v1, magic 1 after that).
 * v7+: incremental sessions (KIP-227), see `fetch_sessions`.
-* v10+: zstd; before, a batch of it is refused with UNSUPPORTED_COMPRESSION_TYPE.
-* v12+: who is not the leader says who is; v16+: and where.
-* v13+: topics go by their id.
+* v10+: zstd; before, a zstd batch is refused with UNSUPPORTED_COMPRESSION_TYPE.
+* v12+: a broker that is not the leader returns the leader; v16+: and its address.
+* v13+: topics are identified by id.
 """
 
 import asyncio
@@ -52,8 +53,8 @@ READ_COMMITTED = 1
 BATCHES_SINCE = 4
 TIMESTAMPS_SINCE = 2
 ZSTD_SINCE = 10
-INFLATED_BYTES_MAX = 32 * 1024 * 1024
-"""What one batch may hold that is converted: producers that fill one keep far below."""
+DECOMPRESSED_BYTES_MAX = 32 * 1024 * 1024
+"""The decompressed size limit of a converted batch; batches of real producers are far smaller."""
 SESSIONS_SINCE = 7
 
 _NONE: frozenset[str | bytes] = frozenset()
@@ -79,7 +80,7 @@ def handle(
 def error_response(
     context: RequestContext, request: FetchRequest, error: KafscaleError
 ) -> FetchResponse:
-    """The error of the whole answer, or before there was one, the same for every partition."""
+    """The top-level error; before v7, the same for every partition."""
     if context.version >= SESSIONS_SINCE:
         return FetchResponse(error_code=error.code)
     return FetchResponse(
@@ -96,20 +97,20 @@ def error_response(
 def _denied(
     context: RequestContext, request: FetchRequest, partitions: Iterable[CachedPartition]
 ) -> frozenset[str | bytes]:
-    """The topics that the client may not read, by what it has called them: name or id."""
-    asked = {partition.key[0] for partition in partitions}
+    """The topics that the client may not read, by the name or id that it has sent."""
+    topics = {partition.key[0] for partition in partitions}
     if _is_replica(request):
-        may_follow = context.is_authorized(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
-        return _NONE if may_follow else frozenset(asked)
-    topics = context.broker.catalog.by_id
+        may_replicate = context.is_authorized(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+        return _NONE if may_replicate else frozenset(topics)
+    by_id = context.broker.catalog.by_id
     denied = set()
-    for topic in asked:
+    for topic in topics:
         if isinstance(topic, str):
             name = topic
-        elif topic in topics:
-            name = topics[topic].name
+        elif topic in by_id:
+            name = by_id[topic].name
         else:
-            continue  # Nobody has it, which is no secret of anybody's.
+            continue  # The topic does not exist; there is nothing to protect.
         if not context.is_authorized(Operation.READ, ResourceType.TOPIC, name):
             denied.add(topic)
     return frozenset(denied)
@@ -125,14 +126,14 @@ async def _wait(context: RequestContext, request: FetchRequest, fetch: "Fetch") 
     deadline = loop.time() + request.max_wait_ms / 1000
     await fetch.read_store()
     while not fetch.is_enough and loop.time() < deadline and not context.shutdown.is_set:
-        await fetch.more(deadline)
+        await fetch.wait_for_more(deadline)
         fetch.read_memory()
         await fetch.read_store()
     return fetch.build_response(context.broker.clock())
 
 
 class Fetch:
-    """One fetch at work: its partitions, and what was read of them."""
+    """One fetch in progress: its partitions, and what was read of them."""
 
     __slots__ = (
         "_bytes_left",
@@ -160,18 +161,18 @@ class Fetch:
         self._request = request
         self._logs: list[PartitionLog | None] = []
         self._missed: list[bool] = []
-        """Which partitions had to wait for the store."""
+        """Which partitions had to be read from the object store."""
         self._woken: asyncio.Future[None] | None = None
         self._bytes_left = 0
         self._size_bytes = 0
         self.session = session
         self.results: list[FetchedPartition] = []
         self.cold: list[int] = []
-        """Which partitions are to be read from the store."""
+        """The partitions that are still to be read from the object store."""
 
     @property
     def is_enough(self) -> bool:
-        """Whether there is a reason to answer now."""
+        """Whether to respond now."""
         return (
             self._size_bytes >= self._request.min_bytes
             or self._request.max_wait_ms <= 0
@@ -182,7 +183,7 @@ class Fetch:
     # --- reading ------------------------------------------------------------------------------
 
     def read_memory(self) -> None:
-        """Begin the answer with what tails hold."""
+        """Start the results with what is in the tails."""
         broker = self._context.broker
         self._bytes_left = min(self._request.max_bytes, broker.config.network.fetch_bytes_max)
         if not broker.quotas.is_idle:
@@ -208,7 +209,7 @@ class Fetch:
             self.results.append(result)
 
     async def read_store(self) -> None:
-        """Complete the answer with what only segments hold, several partitions at a time."""
+        """Complete the results with what is in segments, several partitions at a time."""
         while self.cold and self._bytes_left > 0:
             chosen: list[int] = []
             planned_bytes = 0
@@ -251,7 +252,7 @@ class Fetch:
     ) -> None:
         if slices and self._context.version < ZSTD_SINCE:
             bytes_max = min(partition.request.max_bytes, self._bytes_left)
-            slices = _converted(slices, self._context.version, partition.request.offset, bytes_max)
+            slices = _convert(slices, self._context.version, partition.request.offset, bytes_max)
         size_bytes = sum(map(len, slices))
         self._size_bytes += size_bytes
         self._bytes_left -= size_bytes
@@ -279,7 +280,7 @@ class Fetch:
         return log
 
     def build_response(self, now_ms: int) -> FetchResponse:
-        """The answer, counted."""
+        """Build the response, and count it in the metrics."""
         metrics = self._context.broker.metrics
         seconds = metrics.timer() - self._context.started
         topics: dict[str, bool] = {}
@@ -298,12 +299,12 @@ class Fetch:
                 traffic.cache_hits += not missed
         for topic, hit in topics.items():
             metrics.topic(topic).fetched(hit, seconds)
-        misled = [
+        wrong_leader = [
             number
             for number, result in enumerate(self.results)
             if result.error_code in WRONG_LEADER_ERRORS
         ]
-        leader_ids = [self._point_to_leader(number) for number in misled]
+        leader_ids = [self._set_current_leader(number) for number in wrong_leader]
         response = self.session.build_response(self.results, now_ms)
         if leader_ids:
             response.node_endpoints = [
@@ -312,7 +313,7 @@ class Fetch:
             ]
         return response
 
-    def _point_to_leader(self, number: int) -> int:
+    def _set_current_leader(self, number: int) -> int:
         partition = self.session.partitions[number]
         leader = current_leader(
             self._context, partition.name, partition.topic_id, partition.request.index
@@ -326,8 +327,8 @@ class Fetch:
 
     # --- waiting ------------------------------------------------------------------------------
 
-    async def more(self, deadline: float) -> None:
-        """Wait until there is enough to read, or something to tell, or no time left."""
+    async def wait_for_more(self, deadline: float) -> None:
+        """Wait until there is enough to read, an error, a shutdown, or the deadline."""
         logs = [log for log in self._logs if log is not None]
         loop = asyncio.get_running_loop()
         self._woken = loop.create_future()
@@ -345,8 +346,8 @@ class Fetch:
                 log.unwatch(self._check_available)
 
     def _check_available(self) -> None:
-        """See whether what has come meanwhile is enough."""
-        enough = self._request.min_bytes
+        """Wake the fetch if enough bytes are available."""
+        min_bytes = self._request.min_bytes
         available_bytes = 0
         for partition, log in zip(self.session.partitions, self._logs, strict=True):
             if log is None:
@@ -354,10 +355,10 @@ class Fetch:
             if log.closed:
                 self._wake()
                 return
-            limit_bytes = min(enough, partition.request.max_bytes)
-            found_bytes = log.tail.bytes_from(partition.request.offset, limit_bytes)
-            available_bytes += min(found_bytes, partition.request.max_bytes)
-        if available_bytes >= enough:
+            limit_bytes = min(min_bytes, partition.request.max_bytes)
+            tail_bytes = log.tail.bytes_from(partition.request.offset, limit_bytes)
+            available_bytes += min(tail_bytes, partition.request.max_bytes)
+        if available_bytes >= min_bytes:
             self._wake()
 
     def _wake(self) -> None:
@@ -365,10 +366,10 @@ class Fetch:
             self._woken.set_result(None)
 
 
-def _converted(
+def _convert(
     slices: list[memoryview], version: int, offset: int, bytes_max: int
 ) -> list[memoryview]:
-    """What a client of an older version can read."""
+    """Convert batches to a format that the version can read."""
     batches = split(slices[0] if len(slices) == 1 else b"".join(slices))
     if any(batch.codec is Codec.ZSTD for batch in batches):
         raise UnsupportedCodecError(f"zstd needs Fetch v{ZSTD_SINCE} or later")
@@ -380,7 +381,7 @@ def _converted(
         magic,
         first_offset=offset,
         bytes_max=bytes_max,
-        decompressed_bytes_max=INFLATED_BYTES_MAX,
+        decompressed_bytes_max=DECOMPRESSED_BYTES_MAX,
     )
     return [memoryview(converted)]
 

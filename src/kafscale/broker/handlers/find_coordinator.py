@@ -1,17 +1,17 @@
 """FindCoordinator: v0-6.
 
 Behaviour:
-* A group is coordinated by the broker that owns its shard, whether there is such a group or not;
-  while nobody does, the answer is COORDINATOR_NOT_AVAILABLE.
+* The coordinator of a group is the broker that owns its shard, whether the group exists or not;
+  while no broker owns it, the response is COORDINATOR_NOT_AVAILABLE.
 * Transactions and share groups are not supported: INVALID_REQUEST, on which clients give up and
-  show the message to their user. A transactional producer asks this first of all, and
-  InitProducerId has no message, so this is where it has to be said.
-* Needs DESCRIBE on each group, GROUP_AUTHORIZATION_FAILED otherwise; or on the transactional id,
+  show the message to their user. A transactional producer sends this request first, and
+  InitProducerId has no message, so this is the place for it.
+* Requires DESCRIBE on each group, else GROUP_AUTHORIZATION_FAILED; or on the transactional id, else
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
 Version notes:
-* v0-3: one key, answered at the top. v1+: a message beside the error.
-* v4+: any number of keys, each with an answer of its own.
+* v0-3: one key, answered at the top level. v1+: an error message.
+* v4+: any number of keys, each with its own result.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ from kafscale.protocol.messages.find_coordinator import (
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 
-SEVERAL_SINCE: Final = 4
+BATCHES_SINCE: Final = 4
 
 _RESOURCES: Final = {GROUP: ResourceType.GROUP, TRANSACTION: ResourceType.TRANSACTIONAL_ID}
 
@@ -39,39 +39,39 @@ def handle(context: RequestContext, request: FindCoordinatorRequest) -> FindCoor
         raise InvalidRequestError("Share groups are not supported")
     if request.key_type not in _RESOURCES:
         raise InvalidRequestError(f"Unknown coordinator type: {request.key_type}")
-    if context.version < SEVERAL_SINCE:
-        found = _answer(context, request.key_type, request.key)
+    if context.version < BATCHES_SINCE:
+        result = _coordinator(context, request.key_type, request.key)
         return FindCoordinatorResponse(
-            error_code=found.error_code,
-            error_message=found.error_message,
-            node_id=found.node_id,
-            host=found.host,
-            port=found.port,
+            error_code=result.error_code,
+            error_message=result.error_message,
+            node_id=result.node_id,
+            host=result.host,
+            port=result.port,
         )
     return FindCoordinatorResponse(
-        coordinators=[_answer(context, request.key_type, key) for key in request.keys]
+        coordinators=[_coordinator(context, request.key_type, key) for key in request.keys]
     )
 
 
-def _answer(context: RequestContext, key_type: int, key: str) -> Coordinator:
+def _coordinator(context: RequestContext, key_type: int, key: str) -> Coordinator:
     try:
         context.require(Operation.DESCRIBE, _RESOURCES[key_type], key)
         if key_type == TRANSACTION:
             raise InvalidRequestError(
                 "Transactions are not supported: do not set a transactional.id"
             )
-        found = _find(context, key)
+        owner = _find(context, key)
     except KafscaleError as error:
         return _failed(key, error)
-    return Coordinator(key=key, node_id=found.id, host=found.host, port=found.port)
+    return Coordinator(key=key, node_id=owner.id, host=owner.host, port=owner.port)
 
 
 def _find(context: RequestContext, group_id: str) -> Node:
     leader_id, _ = context.broker.cluster.leader(SHARDS_TOPIC, shard_of(group_id))
-    found = node(context, leader_id)
-    if found is None:
-        raise CoordinatorUnavailableError("The group's coordinator is being chosen.")
-    return found
+    owner = node(context, leader_id)
+    if owner is None:
+        raise CoordinatorUnavailableError("The group has no coordinator at the moment.")
+    return owner
 
 
 def error_response(
@@ -79,7 +79,7 @@ def error_response(
 ) -> FindCoordinatorResponse:
     """The same error for every key."""
     code, message = error.code, str(error)
-    if context.version < SEVERAL_SINCE:
+    if context.version < BATCHES_SINCE:
         return FindCoordinatorResponse(error_code=code, error_message=message, node_id=-1, port=-1)
     return FindCoordinatorResponse(coordinators=[_failed(key, error) for key in request.keys])
 

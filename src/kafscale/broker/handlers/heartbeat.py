@@ -1,14 +1,14 @@
 """Heartbeat: v0-4.
 
 Behaviour:
-* A member of a classic group stays one, and learns from REBALANCE_IN_PROGRESS that it has to join
-  again. Nothing is written, and the answer comes at once.
-* While the group is being loaded, whoever asks is taken for alive, as in Kafka: Java's consumers
-  know no error that says so here, and would give up.
+* Keeps a member of a classic group alive; REBALANCE_IN_PROGRESS makes it rejoin. Nothing is
+  written, and the response is immediate.
+* While the group is being loaded, every member counts as alive, as in Kafka: Java's consumers know
+  no error for this case here, and would give up.
 * An empty group id is INVALID_GROUP_ID.
-* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise.
+* Requires READ on the group, else GROUP_AUTHORIZATION_FAILED.
 
-Version notes: all versions are served alike.
+Version notes: all versions behave alike.
 """
 
 from collections.abc import Awaitable

@@ -1,15 +1,15 @@
 """IncrementalAlterConfigs: v0-1.
 
 Behaviour:
-* Single configs of a topic are set, removed, or, where they are lists, added to and taken from; all
-  others stay. A resource changes entirely or not at all, and obeys its new configs at once. Of two
-  clients that change different configs in one moment, both succeed.
-* Brokers are read-only. A resource that stands in the request twice is refused.
-* Needs ALTER_CONFIGS on each topic or group, or for others on the cluster, and is told which it
-  lacks: TOPIC_, GROUP_ or CLUSTER_AUTHORIZATION_FAILED.
-* `validate_only` checks all of this and changes nothing.
+* Single configs of a topic are set or deleted, and lists are appended to or subtracted from; all
+  others stay. A resource changes as a whole or not at all, and its new configs apply at once. Two
+  clients that change different configs at the same time both succeed.
+* Broker configs are read-only. A resource that appears twice is refused.
+* Requires ALTER_CONFIGS on each topic or group, for other resources on the cluster, else TOPIC_,
+  GROUP_ or CLUSTER_AUTHORIZATION_FAILED.
+* `validate_only` performs the same checks and changes nothing.
 
-Version notes: all versions are served alike.
+Version notes: all versions behave alike.
 """
 
 from kafscale.broker.configs import resources, topic_configs
@@ -38,7 +38,7 @@ async def handle(
     )
     if not request.validate_only:
         resources.audit_changes(context, request.resources, errors)
-    return IncrementalAlterConfigsResponse(resources=list(map(_answer, request.resources, errors)))
+    return IncrementalAlterConfigsResponse(resources=list(map(_result, request.resources, errors)))
 
 
 def error_response(
@@ -46,11 +46,11 @@ def error_response(
 ) -> IncrementalAlterConfigsResponse:
     """The same error for every resource."""
     return IncrementalAlterConfigsResponse(
-        resources=[_answer(resource, error) for resource in request.resources]
+        resources=[_result(resource, error) for resource in request.resources]
     )
 
 
-def _answer(resource: ResourceToAlter, error: KafscaleError | None = None) -> AlteredResource:
+def _result(resource: ResourceToAlter, error: KafscaleError | None = None) -> AlteredResource:
     return AlteredResource(
         error_code=error.code if error else 0,
         error_message=str(error) if error else None,

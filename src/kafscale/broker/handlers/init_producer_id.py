@@ -1,15 +1,15 @@
 """InitProducerId: v0-5.
 
 Behaviour:
-* A producer that is idempotent only gets a new id, with epoch 0. If it brings an id and an epoch,
-  it still gets a new id: so does Kafka, whose coordinator remembers those of transactions only.
+* An idempotent producer gets a new id, with epoch 0, also if it sends an id and an epoch: so does
+  Kafka, whose coordinator remembers those of transactional producers only.
 * Transactions are not supported: a transactional id is refused with INVALID_REQUEST, on which
-  clients give up at once. They have been told why before, by FindCoordinator.
-* Needs IDEMPOTENT_WRITE on the cluster or WRITE on some topic, CLUSTER_AUTHORIZATION_FAILED
-  otherwise; of transactional producers WRITE on their id, TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+  clients give up at once. FindCoordinator has sent them the reason before.
+* Requires IDEMPOTENT_WRITE on the cluster or WRITE on any topic, else CLUSTER_AUTHORIZATION_FAILED;
+  for transactional producers WRITE on their id, else TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
 Version notes:
-* v3+: an id and an epoch may be brought, both or neither.
+* v3+: the request may have an id and an epoch, both or neither.
 """
 
 from kafscale.broker.requests.context import RequestContext
@@ -21,20 +21,20 @@ from kafscale.protocol.messages.init_producer_id import (
 )
 
 NONE = -1
-"""No producer id, and no epoch."""
+"""The value without a producer id or epoch."""
 
 
 async def handle(context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
-    _check_allowed(context, request)
+    _check_authorized(context, request)
     if request.transactional_id is not None:
         raise InvalidRequestError("Transactions are not supported: do not set a transactional.id")
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
-        raise InvalidRequestError("A producer id and an epoch come together")
+        raise InvalidRequestError("Producer id and epoch must both be set, or neither")
     producer_id = await context.broker.producer_ids.next()
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
-def _check_allowed(context: RequestContext, request: InitProducerIdRequest) -> None:
+def _check_authorized(context: RequestContext, request: InitProducerIdRequest) -> None:
     if request.transactional_id is not None:
         context.require(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     elif not context.is_authorized_for_any(Operation.WRITE, ResourceType.TOPIC):

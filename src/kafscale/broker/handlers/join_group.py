@@ -1,18 +1,18 @@
 """JoinGroup: v0-9.
 
 Behaviour:
-* The answer waits until the next generation begins: when all members have joined, or the rebalance
-  timeout is over. A client that goes away meanwhile stays a member until its session ends.
-* A new member gets an id that begins with its instance, or with the name of its client. A refusal
-  tells the id by which the member was known, or with MEMBER_ID_REQUIRED the one to join with.
+* The response waits until the next generation begins: when all members have joined, or after the
+  rebalance timeout. A client that disconnects meanwhile stays a member until its session ends.
+* A new member gets an id that begins with its instance id or client id. An error response carries
+  the member's id, or with MEMBER_ID_REQUIRED the one to join with.
 * An empty group id is INVALID_GROUP_ID.
-* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise.
+* Requires READ on the group, else GROUP_AUTHORIZATION_FAILED.
 
 Version notes:
-* v0: the session's timeout serves for the rebalance, too.
-* v4+: a new member joins twice, first without an id; but for static members (v5+).
-* v7+: where there is no protocol, its name is null; before, it is empty.
-* v9+: a static leader that comes back may be told to leave the assignment as it is.
+* v0: the session timeout is the rebalance timeout as well.
+* v4+: a new member joins twice, first without an id; except for static members (v5+).
+* v7+: without a protocol, its name is null; before, it is empty.
+* v9+: a static leader that rejoins may be asked to skip the assignment.
 """
 
 from collections.abc import Awaitable
@@ -32,7 +32,7 @@ from kafscale.groups.responses import Joined
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.join_group import JoinedMember, JoinGroupRequest, JoinGroupResponse
 
-KNOWN_IDS_SINCE = 4
+MEMBER_ID_REQUIRED_SINCE = 4
 NULL_PROTOCOL_SINCE = 7
 SKIPPED_ASSIGNMENT_SINCE = 9
 
@@ -57,7 +57,7 @@ def handle(
         rebalance_timeout_ms=rebalance_timeout_ms,
         protocol_type=request.protocol_type,
         protocols=tuple((offered.name, offered.metadata) for offered in request.protocols),
-        must_know_id=context.version >= KNOWN_IDS_SINCE and instance_id is None,
+        must_know_id=context.version >= MEMBER_ID_REQUIRED_SINCE and instance_id is None,
         can_skip_assignment=context.version >= SKIPPED_ASSIGNMENT_SINCE,
         reason=request.reason or "",
     )

@@ -1,15 +1,15 @@
 """LeaveGroup: v0-5.
 
 Behaviour:
-* Members go at once, and the others are called to join again. Each goes or stays on its own; static
-  ones may be named by their instance alone, which is how an administrator sends them away.
-* In a group that nobody knows, no member is known: UNKNOWN_MEMBER_ID for each of them.
+* Members leave at once, and the others have to rejoin. Each member succeeds or fails on its own;
+  static ones may be named by their instance id alone, which is how administrators remove them.
+* In a group that does not exist, every member is UNKNOWN_MEMBER_ID.
 * An empty group id is INVALID_GROUP_ID.
-* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise.
+* Requires READ on the group, else GROUP_AUTHORIZATION_FAILED.
 
 Version notes:
-* v0-2: one member, whose error is that of the answer.
-* v3+: any number of members, each with an error of its own.
+* v0-2: one member, whose error is the top-level error.
+* v3+: any number of members, each with its own error.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -29,7 +29,7 @@ from kafscale.protocol.messages.leave_group import (
     LeavingMember,
 )
 
-SEVERAL_SINCE = 3
+BATCHES_SINCE = 3
 
 
 def handle(
@@ -52,7 +52,7 @@ def handle(
 def error_response(
     context: RequestContext, request: LeaveGroupRequest, error: KafscaleError
 ) -> LeaveGroupResponse:
-    if context.version >= SEVERAL_SINCE and isinstance(error, UnknownMemberError):
+    if context.version >= BATCHES_SINCE and isinstance(error, UnknownMemberError):
         members = [
             DepartedMember(member.member_id, member.group_instance_id, error.code)
             for member in request.members
@@ -62,7 +62,7 @@ def error_response(
 
 
 def _members(context: RequestContext, request: LeaveGroupRequest) -> Sequence[LeavingMember]:
-    if context.version >= SEVERAL_SINCE:
+    if context.version >= BATCHES_SINCE:
         return request.members
     return [LeavingMember(request.member_id)]
 
@@ -72,7 +72,7 @@ def _response(context: RequestContext, left: Left) -> LeaveGroupResponse:
         DepartedMember(member_id, instance_id, error.code if error else 0)
         for member_id, instance_id, error in left.members
     ]
-    if context.version >= SEVERAL_SINCE:
+    if context.version >= BATCHES_SINCE:
         return LeaveGroupResponse(members=members)
     [only] = members
     return LeaveGroupResponse(error_code=only.error_code)

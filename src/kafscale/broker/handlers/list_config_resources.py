@@ -1,12 +1,12 @@
 """ListConfigResources: v0-1.
 
 Behaviour:
-* Every topic, this broker and its logger. Client metrics and groups have no configs, so none are
-  listed; a type that Kafka does not know is UNSUPPORTED_VERSION, as there.
-* Needs DESCRIBE_CONFIGS on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise.
+* Every topic, this broker and its logger. Client metrics and groups have no configs here, so none
+  are listed; an unknown resource type is UNSUPPORTED_VERSION, as in Kafka.
+* Requires DESCRIBE_CONFIGS on the cluster, else CLUSTER_AUTHORIZATION_FAILED.
 
 Version notes:
-* v0: client metrics only. v1+: the types asked for, or all of them.
+* v0: client metrics only. v1+: the requested types, or all of them.
 """
 
 from collections.abc import Iterable
@@ -30,22 +30,22 @@ def handle(
     context.require(Operation.DESCRIBE_CONFIGS, model.ResourceType.CLUSTER)
     if context.version == 0:
         return ListConfigResourcesResponse()
-    known = {int(kind) for kind in ResourceType}
-    wanted = dict.fromkeys(request.resource_types or sorted(known))
-    if wanted.keys() - known:
-        raise UnknownApiError(f"not a type of resource: {sorted(wanted.keys() - known)}")
+    known = {int(each) for each in ResourceType}
+    requested = dict.fromkeys(request.resource_types or sorted(known))
+    if unknown := sorted(requested.keys() - known):
+        raise UnknownApiError(f"unknown resource types: {unknown}")
     return ListConfigResourcesResponse(
         resources=[
-            ListedResource(resource_name=name, resource_type=kind)
-            for kind in wanted
-            for name in _names(context.broker, kind)
+            ListedResource(resource_name=name, resource_type=resource_type)
+            for resource_type in requested
+            for name in _names(context.broker, resource_type)
         ]
     )
 
 
-def _names(broker: Services, kind: int) -> Iterable[str]:
-    if kind == ResourceType.TOPIC:
+def _names(broker: Services, resource_type: int) -> Iterable[str]:
+    if resource_type == ResourceType.TOPIC:
         return sorted(broker.catalog.topics)
-    if kind in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
+    if resource_type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
         return [str(broker.node_id)]
     return []

@@ -1,13 +1,13 @@
 """ListGroups: v0-5.
 
 Behaviour:
-* All groups, those without members and those that have nothing but offsets included.
-* States and types are asked for in any case; one that there is none of matches nothing.
-* Who may not DESCRIBE the cluster is told of the groups that it may DESCRIBE.
+* All groups, including those without members and those with offsets only.
+* State and type filters ignore case; an unknown one matches nothing.
+* A client that may not DESCRIBE the cluster gets the groups that it may DESCRIBE.
 
 Version notes:
-* v4+: only groups in some states, and the state of each.
-* v5+: only groups of some types, and the type of each.
+* v4+: a filter by state, and the state of each group.
+* v5+: a filter by type, and the type of each group.
 """
 
 from collections.abc import Iterable
@@ -24,20 +24,20 @@ from kafscale.protocol.messages.list_groups import (
 
 
 def handle(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
-    states, kinds = _lowered(request.state_filters), _lowered(request.type_filters)
-    sees_all = context.can_describe(ResourceType.CLUSTER, CLUSTER_NAME)
+    states, kinds = _lower(request.state_filters), _lower(request.type_filters)
+    can_describe_all = context.can_describe(ResourceType.CLUSTER, CLUSTER_NAME)
     return ListGroupsResponse(
         groups=[
             _listed(record)
             for record in context.broker.groups.list()
             if (not states or record.state.lower() in states)
             and (not kinds or record.kind.value in kinds)
-            and (sees_all or context.can_describe(ResourceType.GROUP, record.group_id))
+            and (can_describe_all or context.can_describe(ResourceType.GROUP, record.group_id))
         ]
     )
 
 
-def _lowered(filters: Iterable[str]) -> set[str]:
+def _lower(filters: Iterable[str]) -> set[str]:
     return {each.lower() for each in filters}
 
 

@@ -1,8 +1,8 @@
 """ListPartitionReassignments: v0.
 
 Behaviour:
-* None: partitions have no replicas that could be on their way to other brokers.
-* Needs DESCRIBE on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise.
+* None: partitions have no replicas that could be reassigned.
+* Requires DESCRIBE on the cluster, else CLUSTER_AUTHORIZATION_FAILED.
 
 Version notes: there is one version.
 """

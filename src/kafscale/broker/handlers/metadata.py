@@ -1,19 +1,19 @@
 """Metadata: v0-13.
 
 Behaviour:
-* The brokers and the topics asked for, or all of them; each partition has one replica, its leader.
-  One whose leader is gone, or not chosen yet, is LEADER_NOT_AVAILABLE for a moment.
-* A topic that does not exist is created, if the request and the broker's settings both allow it.
-* Needs DESCRIBE on each topic that is named, and CREATE on it or on the cluster where it is to be
-  created, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not. Of all topics, those are
-  told that the client may see.
-* This broker's address is the advertised one, or else the one at which the client has come.
+* The brokers and the requested topics, or all of them; each partition has one replica, its leader.
+  A partition without a leader is LEADER_NOT_AVAILABLE for a moment.
+* A missing topic is auto-created, if the request and the broker's settings both allow it.
+* Requires DESCRIBE on each requested topic, and CREATE on it or on the cluster to auto-create it,
+  else TOPIC_AUTHORIZATION_FAILED, whether it exists or not. A request for all topics returns those
+  that the client may DESCRIBE.
+* This broker's address is the advertised one, or else the one that the client connected to.
 
 Version notes:
-* v0: no topics named means all. From v1 on null means all, and an empty list none.
-* v4+: the client may forbid that topics are created.
-* v8+: what the client may do to topics; v8-10: and to the cluster.
-* v10+: topic ids in the answer; v12+: topics may be asked for by id, INVALID_REQUEST before.
+* v0: an empty list means all topics. From v1 on null means all, and an empty list none.
+* v4+: the client may disallow auto-creation.
+* v8+: authorized operations of topics; v8-10: and of the cluster.
+* v10+: topic ids in the response; v12+: requests by topic id, INVALID_REQUEST before.
 """
 
 from collections.abc import Awaitable
@@ -45,41 +45,51 @@ IDS_SINCE = 12
 ERROR_SINCE = 13
 
 _Errors = dict[str | bytes, int]
-"""What is wrong with topics, by what the client has called them: name or id."""
+"""Error codes by the name or id that the client has sent."""
 
 
 def handle(
     context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
-    if _wants_all(context, request):
-        known = context.broker.catalog.topics.values()
-        seen = [topic for topic in known if context.can_describe(ResourceType.TOPIC, topic.name)]
-        return _answer(context, request, [_described(context, request, topic) for topic in seen])
-    if context.version < IDS_SINCE and any(asked.name is None for asked in request.topics or ()):
-        raise InvalidRequestError(f"topics go by their names in version {context.version}")
+    if _requests_all(context, request):
+        existing = context.broker.catalog.topics.values()
+        visible = [
+            topic for topic in existing if context.can_describe(ResourceType.TOPIC, topic.name)
+        ]
+        return _response(
+            context, request, [_described(context, request, topic) for topic in visible]
+        )
+    if context.version < IDS_SINCE and any(
+        requested.name is None for requested in request.topics or ()
+    ):
+        raise InvalidRequestError(
+            f"version {context.version} identifies topics by name, but a name is null"
+        )
     errors: _Errors = {} if context.broker.authorizer is None else _denied(context, request)
     names = _missing(context, request, errors)
     if names:
-        return _create_and_answer(context, request, names, errors)
-    topics = [_find(context, request, asked, errors) for asked in request.topics or ()]
-    return _answer(context, request, topics)
+        return _create_and_respond(context, request, names, errors)
+    topics = [_find(context, request, requested, errors) for requested in request.topics or ()]
+    return _response(context, request, topics)
 
 
 def error_response(
     context: RequestContext, request: MetadataRequest, error: KafscaleError
 ) -> MetadataResponse | None:
-    if _wants_all(context, request) and context.version < ERROR_SINCE:
-        return None  # An answer without topics would read as: there are none.
+    if _requests_all(context, request) and context.version < ERROR_SINCE:
+        return None  # A response without topics would mean that there are none.
     return MetadataResponse(
         topics=[
-            TopicMetadata(error_code=error.code, name=asked.name or "", topic_id=asked.topic_id)
-            for asked in request.topics or ()
+            TopicMetadata(
+                error_code=error.code, name=requested.name or "", topic_id=requested.topic_id
+            )
+            for requested in request.topics or ()
         ],
         error_code=error.code,
     )
 
 
-async def _create_and_answer(
+async def _create_and_respond(
     context: RequestContext, request: MetadataRequest, names: list[str], errors: _Errors
 ) -> MetadataResponse:
     broker = context.broker
@@ -89,19 +99,19 @@ async def _create_and_answer(
                 context, name, broker.config.network.request_timeout_ms
             )
         except ThrottledError:
-            continue  # It is not known yet, as in Kafka, so that the client asks again.
+            continue  # The topic stays unknown, as in Kafka, so that the client retries.
         except KafscaleError as error:
             errors[name] = error.code
-    topics = [_find(context, request, asked, errors) for asked in request.topics or ()]
-    return _answer(context, request, topics)
+    topics = [_find(context, request, requested, errors) for requested in request.topics or ()]
+    return _response(context, request, topics)
 
 
-def _answer(
+def _response(
     context: RequestContext, request: MetadataRequest, topics: list[TopicMetadata]
 ) -> MetadataResponse:
-    allowed = authorization.OPERATIONS_NOT_REQUESTED
+    operations = authorization.OPERATIONS_NOT_REQUESTED
     if request.include_cluster_authorized_operations:
-        allowed = authorization.authorized_cluster_operations(context)
+        operations = authorization.authorized_cluster_operations(context)
     return MetadataResponse(
         brokers=[
             Broker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -110,36 +120,36 @@ def _answer(
         cluster_id=context.broker.cluster_id,
         controller_id=context.broker.cluster.controller_id,
         topics=topics,
-        cluster_authorized_operations=allowed,
+        cluster_authorized_operations=operations,
     )
 
 
-def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
+def _requests_all(context: RequestContext, request: MetadataRequest) -> bool:
     return request.topics is None or (context.version == 0 and not request.topics)
 
 
 def _denied(context: RequestContext, request: MetadataRequest) -> _Errors:
-    """The topics that are named and that the client may not see."""
+    """The requested topics that the client may not describe."""
     catalog = context.broker.catalog
     errors: _Errors = {}
-    for asked in request.topics or ():
-        known = catalog.by_id.get(asked.topic_id) if asked.name is None else None
-        name = known.name if known else asked.name
+    for requested in request.topics or ():
+        known = catalog.by_id.get(requested.topic_id) if requested.name is None else None
+        name = known.name if known else requested.name
         if name and not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name):
-            errors[_named(asked)] = TopicAuthorizationError.code
+            errors[_key(requested)] = TopicAuthorizationError.code
     return errors
 
 
-def _named(asked: TopicToDescribe) -> str | bytes:
-    return asked.topic_id if asked.name is None else asked.name
+def _key(requested: TopicToDescribe) -> str | bytes:
+    return requested.topic_id if requested.name is None else requested.name
 
 
 def _missing(context: RequestContext, request: MetadataRequest, errors: _Errors) -> list[str]:
-    """The topics that are to be created first; that the client may not create one is an error."""
+    """The topics to auto-create first; those that the client may not create get an error."""
     broker = context.broker
     if not request.allow_auto_topic_creation or not broker.config.topics.auto_create:
         return []
-    names = dict.fromkeys(asked.name for asked in request.topics or () if asked.name)
+    names = dict.fromkeys(requested.name for requested in request.topics or () if requested.name)
     missing = [name for name in names if name not in broker.catalog.topics and name not in errors]
     allowed = topic_admission.authorized_to_create(context, missing)
     errors.update(dict.fromkeys(set(missing) - allowed, TopicAuthorizationError.code))
@@ -147,30 +157,30 @@ def _missing(context: RequestContext, request: MetadataRequest, errors: _Errors)
 
 
 def _find(
-    context: RequestContext, request: MetadataRequest, asked: TopicToDescribe, errors: _Errors
+    context: RequestContext, request: MetadataRequest, requested: TopicToDescribe, errors: _Errors
 ) -> TopicMetadata:
     catalog = context.broker.catalog
-    if asked.name is None:
-        topic = catalog.by_id.get(asked.topic_id)
+    if requested.name is None:
+        topic = catalog.by_id.get(requested.topic_id)
         unknown = ErrorCode.UNKNOWN_TOPIC_ID
     else:
-        topic = catalog.get(asked.name)
+        topic = catalog.get(requested.name)
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    code = errors.get(_named(asked), 0 if topic else unknown)
+    code = errors.get(_key(requested), 0 if topic else unknown)
     if topic is None or code:
-        return TopicMetadata(error_code=code, name=asked.name, topic_id=asked.topic_id)
+        return TopicMetadata(error_code=code, name=requested.name, topic_id=requested.topic_id)
     return _described(context, request, topic)
 
 
 def _described(context: RequestContext, request: MetadataRequest, topic: Topic) -> TopicMetadata:
-    allowed = authorization.OPERATIONS_NOT_REQUESTED
+    operations = authorization.OPERATIONS_NOT_REQUESTED
     if request.include_topic_authorized_operations:
-        allowed = authorization.authorized_operations(context, ResourceType.TOPIC, topic.name)
+        operations = authorization.authorized_operations(context, ResourceType.TOPIC, topic.name)
     return TopicMetadata(
         name=topic.name,
         topic_id=topic.id,
         partitions=[_partition(context, topic.name, index) for index in range(topic.partitions)],
-        authorized_operations=allowed,
+        authorized_operations=operations,
     )
 
 

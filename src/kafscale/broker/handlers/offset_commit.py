@@ -1,22 +1,22 @@
 """OffsetCommit: v0-10.
 
 Behaviour:
-* All offsets of a request are committed together, and answered once they are in the store. Those
-  that cannot be are left out, each with an error of its own: UNKNOWN_TOPIC_OR_PARTITION, or
-  OFFSET_METADATA_TOO_LARGE above `offsets.metadataMaxBytes`. That the group refuses is told for
-  every partition that there is. A topic of which no partitions are named is passed over.
-* Who is no member of a group (generation -1) may commit while it has no members; the group need not
-  have been there before, and may have an empty name.
-* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise for every partition; and READ on
-  each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
-* An offset is that of the topic which has the name now: one created again begins anew.
+* All offsets of a request are committed together, and the response is sent once they are stored.
+  Invalid ones are left out, each with its own error: UNKNOWN_TOPIC_OR_PARTITION, or
+  OFFSET_METADATA_TOO_LARGE above `offsets.metadataMaxBytes`. An error of the group is returned for
+  every partition that exists. A topic without partitions is ignored.
+* A client that is not a member (generation -1) may commit while the group has no members; the group
+  need not exist before, and may have an empty id.
+* Requires READ on the group, else GROUP_AUTHORIZATION_FAILED for every partition; and READ on each
+  topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
+* An offset belongs to the topic that has the name now: a recreated topic has none.
 
 Version notes:
-* v0: nobody is a member. v1: the client says when each offset was committed.
-* v2-4: the client says for how long to keep the offsets.
+* v0: no client is a member. v1: the client sends the commit time of each offset.
+* v2-4: the client sends the retention time of the offsets.
 * v9+: members of the consumer protocol may commit, UNSUPPORTED_VERSION before; a member of a group
   that does not exist is GROUP_ID_NOT_FOUND, ILLEGAL_GENERATION before.
-* v10+: topics go by their id; UNKNOWN_TOPIC_ID where none has it.
+* v10+: topics are identified by id; UNKNOWN_TOPIC_ID if there is none.
 """
 
 from collections.abc import Awaitable
@@ -49,15 +49,15 @@ from kafscale.protocol.messages.offset_commit import (
 CONSUMER_PROTOCOL_SINCE: Final = 9
 TOPIC_IDS_SINCE: Final = 10
 
-NOT_FOR_GROUPS: Final = {
+PARTITION_ERRORS: Final = {
     UnknownTopicError.code,
     UnknownTopicIdError.code,
     TopicAuthorizationError.code,
 }
-"""What is wrong with a partition before its group has a say."""
+"""The errors of partitions that take precedence over those of the group."""
 
-NOT_SAID: Final = -1
-"""Stands for a time that the client leaves to us."""
+NO_TIME: Final = -1
+"""The value of a time that the client does not set."""
 
 
 def handle(
@@ -66,9 +66,9 @@ def handle(
     context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     offsets: dict[TopicPartition, CommittedOffset] = {}
     response = OffsetCommitResponse(
-        topics=[_gather(context, request, topic, offsets) for topic in _named(request)]
+        topics=[_collect(context, request, topic, offsets) for topic in _with_partitions(request)]
     )
-    if _is_nothing_there(response):
+    if _is_nothing_to_commit(response):
         return response
     committing = context.broker.groups.commit(
         request.group_id,
@@ -78,69 +78,70 @@ def handle(
         offsets,
         version_knows_missing_groups=context.version >= CONSUMER_PROTOCOL_SINCE,
     )
-    return _when_committed(committing, response)
+    return _await_commit(committing, response)
 
 
 def error_response(
     context: RequestContext, request: OffsetCommitRequest, error: KafscaleError
 ) -> OffsetCommitResponse:
-    """The same error for every partition; that the group refuses, for those that there are."""
+    """The same error for every partition; an error of the group, for those that exist."""
     code = error.code
     if isinstance(error, StaleMemberEpochError) and context.version < CONSUMER_PROTOCOL_SINCE:
         code = UnknownApiError.code
 
-    def told(asked: TopicToCommit, partition: PartitionToCommit) -> int:
+    def error_code(requested: TopicToCommit, partition: PartitionToCommit) -> int:
         if isinstance(error, GroupError):
-            return _own_code(context, asked, partition) or code
+            return _partition_error(context, requested, partition) or code
         return code
 
     return OffsetCommitResponse(
         topics=[
             CommittedTopic(
-                name=asked.name,
-                topic_id=asked.topic_id,
+                name=requested.name,
+                topic_id=requested.topic_id,
                 partitions=[
-                    CommittedPartition(each.index, told(asked, each)) for each in asked.partitions
+                    CommittedPartition(each.index, error_code(requested, each))
+                    for each in requested.partitions
                 ],
             )
-            for asked in _named(request)
+            for requested in _with_partitions(request)
         ]
     )
 
 
-def _named(request: OffsetCommitRequest) -> list[TopicToCommit]:
+def _with_partitions(request: OffsetCommitRequest) -> list[TopicToCommit]:
     return [topic for topic in request.topics if topic.partitions]
 
 
-def _is_nothing_there(response: OffsetCommitResponse) -> bool:
-    """Whether there is nothing that the group could be asked for."""
+def _is_nothing_to_commit(response: OffsetCommitResponse) -> bool:
+    """Whether every partition has an error that takes precedence over the group's."""
     codes = {each.error_code for topic in response.topics for each in topic.partitions}
-    return codes <= NOT_FOR_GROUPS
+    return codes <= PARTITION_ERRORS
 
 
-async def _when_committed(
+async def _await_commit(
     committing: Awaitable[None], response: OffsetCommitResponse
 ) -> OffsetCommitResponse:
     await committing
     return response
 
 
-def _gather(
+def _collect(
     context: RequestContext,
     request: OffsetCommitRequest,
-    asked: TopicToCommit,
+    requested: TopicToCommit,
     offsets: dict[TopicPartition, CommittedOffset],
 ) -> CommittedTopic:
-    """Add what can be committed of a topic to `offsets`, and answer for all of it."""
-    answer = CommittedTopic(name=asked.name, topic_id=asked.topic_id)
+    """Add the valid offsets of a topic to `offsets`; returns the results of its partitions."""
+    result = CommittedTopic(name=requested.name, topic_id=requested.topic_id)
     try:
-        topic = _topic(context, asked)
+        topic = _topic(context, requested)
     except KafscaleError as error:
-        answer.partitions = [
-            CommittedPartition(each.index, error.code) for each in asked.partitions
+        result.partitions = [
+            CommittedPartition(each.index, error.code) for each in requested.partitions
         ]
-        return answer
-    for partition in asked.partitions:
+        return result
+    for partition in requested.partitions:
         code = 0
         try:
             _check_partition(topic, partition)
@@ -148,32 +149,34 @@ def _gather(
             offsets[topic.name, partition.index] = _offset(context, request, topic, partition)
         except KafscaleError as error:
             code = error.code
-        answer.partitions.append(CommittedPartition(partition.index, code))
-    return answer
+        result.partitions.append(CommittedPartition(partition.index, code))
+    return result
 
 
-def _own_code(context: RequestContext, asked: TopicToCommit, partition: PartitionToCommit) -> int:
-    """What is wrong with a partition itself."""
+def _partition_error(
+    context: RequestContext, requested: TopicToCommit, partition: PartitionToCommit
+) -> int:
+    """The error code of a partition, apart from its group; 0 if there is none."""
     try:
-        _check_partition(_topic(context, asked, quiet=True), partition)
+        _check_partition(_topic(context, requested, quiet=True), partition)
     except KafscaleError as error:
         return error.code
     return 0
 
 
-def _topic(context: RequestContext, asked: TopicToCommit, *, quiet: bool = False) -> Topic:
-    """The topic that is meant, if there is one and the client may read it."""
+def _topic(context: RequestContext, requested: TopicToCommit, *, quiet: bool = False) -> Topic:
+    """The requested topic; raises if it does not exist or the client may not read it."""
     catalog = context.broker.catalog
     if context.version >= TOPIC_IDS_SINCE:
-        topic = catalog.by_id.get(asked.topic_id)
+        topic = catalog.by_id.get(requested.topic_id)
         unknown: KafscaleError = UnknownTopicIdError("no topic has this id")
     else:
-        topic = catalog.get(asked.name)
-        unknown = UnknownTopicError(f"there is no topic {asked.name!r}")
-    name = topic.name if topic else asked.name
-    # Of a topic that nobody has, only a name says whether the client may ask for it.
+        topic = catalog.get(requested.name)
+        unknown = UnknownTopicError(f"topic {requested.name!r} does not exist")
+    name = topic.name if topic else requested.name
+    # A topic that does not exist can be authorized by name only.
     if name and not context.is_authorized(Operation.READ, ResourceType.TOPIC, name, quiet=quiet):
-        raise TopicAuthorizationError("not allowed to read the topic")
+        raise TopicAuthorizationError("not authorized to read the topic")
     if topic is None:
         raise unknown
     return topic
@@ -187,7 +190,7 @@ def _check_partition(topic: Topic, partition: PartitionToCommit) -> None:
 def _check_metadata(context: RequestContext, partition: PartitionToCommit) -> None:
     size_bytes = len((partition.metadata or "").encode())
     if size_bytes > context.broker.config.offsets.metadata_bytes_max:
-        raise OffsetMetadataTooLargeError(f"the metadata has {size_bytes} bytes")
+        raise OffsetMetadataTooLargeError(f"the offset metadata has {size_bytes} bytes")
 
 
 def _offset(
@@ -198,12 +201,12 @@ def _offset(
 ) -> CommittedOffset:
     now_ms = context.received_ms
     retention_ms = request.retention_time_ms
-    is_dated = partition.commit_time_ms != NOT_SAID
+    has_commit_time = partition.commit_time_ms != NO_TIME
     return CommittedOffset(
         offset=partition.committed_offset,
         leader_epoch=partition.leader_epoch,
         metadata=partition.metadata or "",
-        committed_ms=partition.commit_time_ms if is_dated else now_ms,
-        expires_ms=None if retention_ms == NOT_SAID else now_ms + retention_ms,
+        committed_ms=partition.commit_time_ms if has_commit_time else now_ms,
+        expires_ms=None if retention_ms == NO_TIME else now_ms + retention_ms,
         topic_id=topic.id,
     )

@@ -1,19 +1,19 @@
 """OffsetFetch: v0-10.
 
 Behaviour:
-* What is committed, for the partitions asked for or for all that the group has; offset -1 and no
-  error where nothing is, whether the partition, the topic and the group exist or not.
-* An offset that was committed for an earlier topic of the same name counts as none.
-* Needs DESCRIBE on each group, GROUP_AUTHORIZATION_FAILED otherwise; and on each topic that is
-  named, TOPIC_AUTHORIZATION_FAILED otherwise. Of all topics, others are not told.
+* The committed offsets of the requested partitions, or of all that the group has; offset -1 without
+  an error if there is none, whether partition, topic and group exist or not.
+* An offset of an earlier topic of the same name does not count.
+* Requires DESCRIBE on each group, else GROUP_AUTHORIZATION_FAILED; and on each requested topic,
+  else TOPIC_AUTHORIZATION_FAILED. A request for all topics leaves out others.
 * There are no transactions, so that every offset is stable.
 
 Version notes:
-* v0-1: what goes wrong with the group is told for each partition; v2+: once, and no partitions.
-* v2+: null topics ask for all.
-* v8+: any number of groups, each with an error of its own.
-* v9+: a member of the consumer protocol says who it is, and is refused with an epoch of old.
-* v10+: topics go by their id; UNKNOWN_TOPIC_ID for each partition where none has it.
+* v0-1: an error of the group is returned for each partition; v2+: once, without partitions.
+* v2+: null topics mean all.
+* v8+: any number of groups, each with its own error.
+* v9+: a member of the consumer protocol sends its id and epoch; an old epoch is refused.
+* v10+: topics are identified by id; UNKNOWN_TOPIC_ID for each partition if there is none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from kafscale.protocol.messages.offset_fetch import (
 )
 
 GROUP_ERRORS_SINCE: Final = 2
-SEVERAL_SINCE: Final = 8
+BATCHES_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 
 NOT_COMMITTED: Final = -1
@@ -57,13 +57,13 @@ def error_response(
 
 
 def _groups(context: RequestContext, request: OffsetFetchRequest) -> Sequence[GroupToFetch]:
-    if context.version >= SEVERAL_SINCE:
+    if context.version >= BATCHES_SINCE:
         return request.groups
     return [GroupToFetch(group_id=request.group_id, topics=request.topics)]
 
 
 def _response(context: RequestContext, groups: list[FetchedGroup]) -> OffsetFetchResponse:
-    if context.version >= SEVERAL_SINCE:
+    if context.version >= BATCHES_SINCE:
         return OffsetFetchResponse(groups=groups)
     [only] = groups
     return OffsetFetchResponse(topics=only.topics, error_code=only.error_code)
@@ -76,9 +76,9 @@ def _fetch(context: RequestContext, group: GroupToFetch) -> FetchedGroup:
     except KafscaleError as error:
         return _failed(context, group, error)
     if group.topics is None:
-        topics = _all(context, committed)
+        topics = _fetch_all(context, committed)
     else:
-        topics = [_asked(context, asked, committed) for asked in group.topics]
+        topics = [_fetch_topic(context, requested, committed) for requested in group.topics]
     return FetchedGroup(group_id=group.group_id, topics=topics)
 
 
@@ -88,42 +88,45 @@ def _failed(context: RequestContext, group: GroupToFetch, error: KafscaleError) 
         return FetchedGroup(group_id=group.group_id, error_code=code)
     topics = [
         FetchedTopic(
-            name=asked.name, partitions=[_nothing(each, code) for each in asked.partitions]
+            name=requested.name,
+            partitions=[_not_committed(each, code) for each in requested.partitions],
         )
-        for asked in group.topics or []
+        for requested in group.topics or []
     ]
     return FetchedGroup(group_id=group.group_id, topics=topics)
 
 
-def _asked(context: RequestContext, asked: TopicToFetch, committed: _Offsets) -> FetchedTopic:
+def _fetch_topic(
+    context: RequestContext, requested: TopicToFetch, committed: _Offsets
+) -> FetchedTopic:
     catalog = context.broker.catalog
-    answer = FetchedTopic(name=asked.name, topic_id=asked.topic_id)
+    result = FetchedTopic(name=requested.name, topic_id=requested.topic_id)
     code = 0
     if context.version >= TOPIC_IDS_SINCE:
-        topic = catalog.by_id.get(asked.topic_id)
+        topic = catalog.by_id.get(requested.topic_id)
         code = 0 if topic else UnknownTopicIdError.code
     else:
-        topic = catalog.get(asked.name)
-    name = topic.name if topic else asked.name
-    # Of a topic that nobody has, only a name says whether the client may ask for it.
+        topic = catalog.get(requested.name)
+    name = topic.name if topic else requested.name
+    # A topic that does not exist can be authorized by name only.
     if name and not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name):
         topic, code = None, TopicAuthorizationError.code
-    for index in asked.partitions:
+    for index in requested.partitions:
         found = committed.get((topic.name, index)) if topic else None
         if topic and found and found.is_of(topic.id):
-            answer.partitions.append(_partition(index, found))
+            result.partitions.append(_partition(index, found))
         else:
-            answer.partitions.append(_nothing(index, code))
-    return answer
+            result.partitions.append(_not_committed(index, code))
+    return result
 
 
-def _all(context: RequestContext, committed: _Offsets) -> list[FetchedTopic]:
+def _fetch_all(context: RequestContext, committed: _Offsets) -> list[FetchedTopic]:
     topics: dict[str, FetchedTopic] = {}
     for (name, index), found in sorted(committed.items(), key=lambda each: each[0]):
         topic = context.broker.catalog.get(name)
         if topic and found.is_of(topic.id) and context.can_describe(ResourceType.TOPIC, name):
-            answer = topics.setdefault(name, FetchedTopic(name=name, topic_id=topic.id))
-            answer.partitions.append(_partition(index, found))
+            result = topics.setdefault(name, FetchedTopic(name=name, topic_id=topic.id))
+            result.partitions.append(_partition(index, found))
     return list(topics.values())
 
 
@@ -136,5 +139,5 @@ def _partition(index: int, found: CommittedOffset) -> FetchedPartition:
     )
 
 
-def _nothing(index: int, code: int) -> FetchedPartition:
+def _not_committed(index: int, code: int) -> FetchedPartition:
     return FetchedPartition(index=index, committed_offset=NOT_COMMITTED, error_code=code)

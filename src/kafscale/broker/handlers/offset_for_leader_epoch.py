@@ -1,15 +1,15 @@
 """OffsetForLeaderEpoch: v0-4.
 
 Behaviour:
-* Where an epoch ends in this log, so that a reader finds out whether what it has read is still
-  there. An epoch without records is answered with the one before it.
-* A client that believes in a leader epoch that is not ours is refused: 74 older, 75 newer.
-* Needs DESCRIBE on each topic, or CLUSTER_ACTION on the cluster, TOPIC_AUTHORIZATION_FAILED
-  otherwise, whether it exists or not.
-* Nobody sees past the high watermark, whoever asks: brokers do not follow each other.
+* The end offset of a leader epoch in this log, so that a consumer can detect truncation. An epoch
+  without records is answered with the one before it.
+* A client with another current leader epoch is refused: error 74 if it is older, 75 if newer.
+* Requires DESCRIBE on each topic, or CLUSTER_ACTION on the cluster, else
+  TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
+* End offsets never exceed the high watermark, for replicas neither: brokers do not replicate.
 
 Version notes:
-* v1+: which epoch it is in the answer. v2+: the epoch that the client believes in.
+* v1+: the leader epoch in the response. v2+: the client's current leader epoch.
 """
 
 from kafscale.broker.requests.context import RequestContext
@@ -30,11 +30,14 @@ from kafscale.protocol.messages.offset_for_leader_epoch import (
 def handle(
     context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    sees_all = context.is_authorized(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quiet=True)
+    can_describe_all = context.is_authorized(
+        Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quiet=True
+    )
     return OffsetForLeaderEpochResponse(
         topics=[
-            _answer_topic(context, topic)
-            if sees_all or context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+            _topic_result(context, topic)
+            if can_describe_all
+            or context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
             else _failed(topic, TopicAuthorizationError.code)
             for topic in request.topics
         ]
@@ -54,25 +57,30 @@ def _failed(topic: EpochsOfTopic, code: int) -> EpochEndsOfTopic:
     return EpochEndsOfTopic(
         name=topic.name,
         partitions=[
-            EpochEndOfPartition(error_code=code, index=asked.index) for asked in topic.partitions
+            EpochEndOfPartition(error_code=code, index=requested.index)
+            for requested in topic.partitions
         ],
     )
 
 
-def _answer_topic(context: RequestContext, topic: EpochsOfTopic) -> EpochEndsOfTopic:
+def _topic_result(context: RequestContext, topic: EpochsOfTopic) -> EpochEndsOfTopic:
     return EpochEndsOfTopic(
         name=topic.name,
-        partitions=[_answer(context.broker, topic.name, each) for each in topic.partitions],
+        partitions=[
+            _partition_result(context.broker, topic.name, each) for each in topic.partitions
+        ],
     )
 
 
-def _answer(broker: Services, topic: str, asked: EpochOfPartition) -> EpochEndOfPartition:
+def _partition_result(
+    broker: Services, topic: str, requested: EpochOfPartition
+) -> EpochEndOfPartition:
     try:
-        partition = find_by_name(broker, topic, asked.index)
-        check_leader_epoch(partition, asked.current_leader_epoch)
+        log = find_by_name(broker, topic, requested.index)
+        check_leader_epoch(log, requested.current_leader_epoch)
     except KafscaleError as error:
-        return EpochEndOfPartition(error_code=error.code, index=asked.index)
-    found = partition.epochs.end_offset_for(asked.leader_epoch, partition.high_watermark)
+        return EpochEndOfPartition(error_code=error.code, index=requested.index)
+    found = log.epochs.end_offset_for(requested.leader_epoch, log.high_watermark)
     return EpochEndOfPartition(
-        index=asked.index, leader_epoch=found.epoch, end_offset=found.end_offset
+        index=requested.index, leader_epoch=found.epoch, end_offset=found.end_offset
     )

@@ -1,23 +1,23 @@
 """Produce: v0-13.
 
 Behaviour:
-* Each partition succeeds or fails on its own; its batch is checked, stamped and handed to the WAL
-  in the order in which requests came. Records are never looked at.
-* acks=0 is never answered; an error closes the connection, which is how Kafka tells it. acks=1 is
-  answered after the append, acks=-1 when the batch is durable, or with REQUEST_TIMED_OUT after
-  `timeout_ms`: it may become durable still, and an idempotent producer that sends it again is
-  answered with the first one's offset.
-* A topic that does not exist is created where the broker's settings allow it.
-* Needs WRITE on each topic, and CREATE on it or on the cluster where it is to be created,
-  TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not; of transactional producers WRITE
-  on their id, TRANSACTIONAL_ID_AUTHORIZATION_FAILED otherwise for every partition.
+* Each partition succeeds or fails on its own; its batch is validated, assigned offsets and passed
+  to the WAL in the order of the requests. Records inside a batch are not read.
+* acks=0 has no response; an error closes the connection, as in Kafka. acks=1 is answered after the
+  append, acks=-1 when the batch is durable, or with REQUEST_TIMED_OUT after `timeout_ms`: it may
+  still become durable, and an idempotent producer that retries gets the offset of the first
+  attempt.
+* A missing topic is auto-created if the broker's settings allow it.
+* Requires WRITE on each topic, and CREATE on it or on the cluster to auto-create it, else
+  TOPIC_AUTHORIZATION_FAILED, whether it exists or not; for transactional producers WRITE on their
+  id, else TRANSACTIONAL_ID_AUTHORIZATION_FAILED for every partition.
 
 Version notes:
-* v0-2: message sets are turned into a batch. Some clients send batches already, as Kafka accepts.
+* v0-2: message sets are converted to a batch. Some clients send batches already, as Kafka accepts.
 * v3+: exactly one batch of magic 2 per partition.
 * v7+: zstd; before, it is refused with UNSUPPORTED_COMPRESSION_TYPE.
-* v10+: who is not the leader says who is.
-* v13+: topics go by their id.
+* v10+: a broker that is not the leader returns the leader.
+* v13+: topics are identified by id.
 """
 
 import asyncio
@@ -59,26 +59,26 @@ from kafscale.records import BatchView, Codec, sole, up_convert
 from kafscale.records.batch import MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT
 from kafscale.storage.log.partition_log import AppendResult, PartitionLog
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 NO_ACKS, LEADER_ACKS, ALL_ACKS = 0, 1, -1
 
 LEADERS_SINCE = 10
 
-INFLATION_MAX = 8
-"""How many times the largest batch an old message set may hold once it is decompressed."""
+DECOMPRESSION_FACTOR_MAX = 8
+"""The decompressed size limit of a message set, as a multiple of max.message.bytes."""
 
 _Pending = list[tuple[ProducedPartition, "asyncio.Future[None]"]]
 
 _Denied = set[str | bytes]
-"""The topics that the client may not write to, by what it has called them: name or id."""
+"""The topics that the client may not write to, by the name or id that it has sent."""
 
 
 def handle(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     if request.acks not in (NO_ACKS, LEADER_ACKS, ALL_ACKS):
-        raise InvalidAcksError(f"acks is {request.acks}, and may be 0, 1 or -1")
+        raise InvalidAcksError(f"invalid acks {request.acks}: expected 0, 1 or -1")
     if request.transactional_id is not None:
         context.require(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     context.broker.health.check_writable()
@@ -102,17 +102,17 @@ def _append(
     context: RequestContext, request: ProduceRequest, denied: _Denied
 ) -> "ProduceResponse | asyncio.Future[ProduceResponse] | None":
     if is_debugging():
-        _tell(request)
+        _log_request(request)
     pending: _Pending = []
     topics = [_append_topic(context, topic, denied, pending) for topic in request.topics]
     if request.acks == NO_ACKS:
-        _check_unanswered(topics)
+        _raise_first_error(topics)
         return None
     response = ProduceResponse(topics=topics)
     waits = request.acks == ALL_ACKS or context.broker.config.storage.produce_sync_flush
     if not waits or not pending:
-        return _counted(context, request, response)
-    return _when_durable(context, request, response, pending)
+        return _count(context, request, response)
+    return _respond_when_durable(context, request, response, pending)
 
 
 def _append_topic(
@@ -125,8 +125,8 @@ def _append_topic(
     produced: list[ProducedPartition] = []
     for partition in topic.partitions:
         try:
-            target = find_partition(context.broker, topic.name, topic.topic_id, partition.index)
-            appended = _append_partition(context, target, partition)
+            log = find_partition(context.broker, topic.name, topic.topic_id, partition.index)
+            appended = _append_partition(context, log, partition)
         except KafscaleError as error:
             produced.append(_failed(partition.index, error))
             continue
@@ -134,7 +134,7 @@ def _append_topic(
             index=partition.index,
             base_offset=appended.base_offset,
             log_append_time_ms=appended.timestamp_ms,
-            log_start_offset=target.start_offset,
+            log_start_offset=log.start_offset,
         )
         if appended.durable is not None:
             pending.append((result, appended.durable))
@@ -143,21 +143,21 @@ def _append_topic(
 
 
 def _append_partition(
-    context: RequestContext, target: PartitionLog, partition: PartitionToProduce
+    context: RequestContext, log: PartitionLog, partition: PartitionToProduce
 ) -> AppendResult:
-    batch = _batch(context.version, target, partition.records)
-    header = batch.validate(size_bytes_max=target.settings.message_bytes_max)
+    batch = _batch(context.version, log, partition.records)
+    header = batch.validate(size_bytes_max=log.settings.message_bytes_max)
     if context.version < 7 and batch.codec is Codec.ZSTD:
         raise UnsupportedCodecError("zstd needs Produce v7 or later")
     if header.attributes & TRANSACTIONAL_BIT:
         raise InvalidTransactionStateError("transactions are not supported")
-    return target.append(batch, context.received_ms, header)
+    return log.append(batch, context.received_ms, header)
 
 
-def _tell(request: ProduceRequest) -> None:
+def _log_request(request: ProduceRequest) -> None:
     for topic in request.topics:
         for partition in topic.partitions:
-            log.debug(
+            logger.debug(
                 "produce_received",
                 topic=topic.name or topic.topic_id.hex(),
                 partition=partition.index,
@@ -165,30 +165,30 @@ def _tell(request: ProduceRequest) -> None:
             )
 
 
-def _batch(version: int, target: PartitionLog, records: memoryview | None) -> BatchView:
+def _batch(version: int, log: PartitionLog, records: memoryview | None) -> BatchView:
     records = records if records is not None else memoryview(b"")
     if version < 3 and len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < MAGIC:
-        bytes_max = INFLATION_MAX * target.settings.message_bytes_max
+        bytes_max = DECOMPRESSION_FACTOR_MAX * log.settings.message_bytes_max
         return BatchView(bytearray(up_convert(records, decompressed_bytes_max=bytes_max)))
     return sole(records)
 
 
-def _when_durable(
+def _respond_when_durable(
     context: RequestContext, request: ProduceRequest, response: ProduceResponse, pending: _Pending
 ) -> "asyncio.Future[ProduceResponse]":
-    """The answer, when all batches are durable or the client's time is over.
+    """The response, when all batches are durable or after the client's timeout.
 
-    A future and callbacks rather than a coroutine: this is done for every request.
+    A future and callbacks instead of a coroutine: this runs for every request.
     """
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[ProduceResponse] = loop.create_future()
+    result: asyncio.Future[ProduceResponse] = loop.create_future()
     futures = {future for _, future in pending}
 
     def finish() -> None:
-        if not answer.done():
+        if not result.done():
             timer.cancel()
-            _settle(pending)
-            answer.set_result(_counted(context, request, response))
+            _set_errors(pending)
+            result.set_result(_count(context, request, response))
 
     def on_durable(future: "asyncio.Future[None]") -> None:
         futures.discard(future)
@@ -198,11 +198,11 @@ def _when_durable(
     timer = loop.call_later(request.timeout_ms / 1000, finish)
     for future in tuple(futures):
         future.add_done_callback(on_durable)
-    return answer
+    return result
 
 
-def _settle(pending: _Pending) -> None:
-    """Tell of the batches that are not durable, or never will be."""
+def _set_errors(pending: _Pending) -> None:
+    """Set the errors of batches that are not durable yet, or never will be."""
     for result, future in pending:
         error: BaseException | None
         if future.done():
@@ -216,7 +216,7 @@ def _settle(pending: _Pending) -> None:
             result.base_offset = -1
 
 
-def _counted(
+def _count(
     context: RequestContext, request: ProduceRequest, response: ProduceResponse
 ) -> ProduceResponse:
     metrics, catalog = context.broker.metrics, context.broker.catalog
@@ -224,7 +224,7 @@ def _counted(
     for produced, sent in zip(response.topics, request.topics, strict=True):
         topic = catalog.get(sent.name) if sent.name else catalog.by_id.get(sent.topic_id)
         if topic is None:
-            continue  # Names that clients make up must not become series.
+            continue  # Unknown names must not become metric series.
         metrics.topic(topic.name).produced(request.acks, seconds)
         for result, partition in zip(produced.partitions, sent.partitions, strict=True):
             if not 0 <= result.index < topic.partitions:
@@ -233,14 +233,14 @@ def _counted(
             if result.error_code:
                 traffic.produces_failed += 1
                 if result.error_code in WRONG_LEADER_ERRORS and context.version >= LEADERS_SINCE:
-                    _point_to_leader(context, response, topic.name, result)
+                    _set_current_leader(context, response, topic.name, result)
             else:
                 traffic.produces_succeeded += 1
                 traffic.produce_bytes += len(partition.records or b"")
     return response
 
 
-def _point_to_leader(
+def _set_current_leader(
     context: RequestContext, response: ProduceResponse, topic: str, result: ProducedPartition
 ) -> None:
     leader = current_leader(context, topic, b"", result.index)
@@ -258,10 +258,10 @@ async def _create_and_append(
     context: RequestContext, request: ProduceRequest, missing: list[str], denied: _Denied
 ) -> ProduceResponse | None:
     for name in missing:
-        with suppress(ThrottledError):  # It stays unknown then, so that the client tries again.
+        with suppress(ThrottledError):  # The topic stays unknown, so that the client retries.
             await topic_admission.auto_create(context, name, request.timeout_ms)
-    answer = _append(context, request, denied)
-    return await answer if isinstance(answer, Awaitable) else answer
+    response = _append(context, request, denied)
+    return await response if isinstance(response, Awaitable) else response
 
 
 def _denied(context: RequestContext, request: ProduceRequest) -> _Denied:
@@ -276,7 +276,7 @@ def _denied(context: RequestContext, request: ProduceRequest) -> _Denied:
 
 
 def _missing(context: RequestContext, request: ProduceRequest, denied: _Denied) -> list[str]:
-    """The topics that are to be created first; those that the client may not create are denied."""
+    """The topics to auto-create first; those that the client may not create are denied."""
     topics = context.broker.catalog.topics
     if all(topic.name in topics or not topic.name for topic in request.topics):
         return []
@@ -303,11 +303,11 @@ def _failed(index: int, error: KafscaleError) -> ProducedPartition:
     )
 
 
-def _check_unanswered(topics: list[ProducedTopic]) -> None:
-    """Tell the one way that is left that not everything could be appended."""
+def _raise_first_error(topics: list[ProducedTopic]) -> None:
+    """Raise if a partition failed: without a response, closing the connection reports it."""
     for topic in topics:
         for partition in topic.partitions:
             if partition.error_code:
                 is_denied = partition.error_code == TopicAuthorizationError.code
-                kind = TopicAuthorizationError if is_denied else RefusedError
-                raise kind(f"{topic.name}: {partition.error_message}")
+                error_type = TopicAuthorizationError if is_denied else RefusedError
+                raise error_type(f"{topic.name}: {partition.error_message}")

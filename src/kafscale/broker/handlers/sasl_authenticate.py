@@ -1,12 +1,12 @@
 """SaslAuthenticate: v0-2.
 
 Behaviour:
-* One token of the exchange that SaslHandshake has begun; ILLEGAL_SASL_STATE where none has.
-* What does not convince is answered with SASL_AUTHENTICATION_FAILED after a while that grows with
-  every failure from the same address, and the connection is closed.
+* One token of the exchange that SaslHandshake has begun; ILLEGAL_SASL_STATE without one.
+* A failure is answered with SASL_AUTHENTICATION_FAILED, after a delay that grows with every failure
+  of the same address, and the connection is closed.
 
 Version notes:
-* v1+: how long the session lasts; the client may log in again on the same connection before.
+* v1+: the session lifetime; the client may reauthenticate on the same connection (KIP-368).
 """
 
 import asyncio
@@ -23,18 +23,18 @@ from kafscale.protocol.messages.sasl_authenticate import (
 def handle(
     context: RequestContext, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse | Awaitable[SaslAuthenticateResponse]:
-    login = context.client.sasl_session
-    if login is None:
-        raise IllegalSaslStateError("nobody has to log in at this listener")
+    session = context.client.sasl_session
+    if session is None:
+        raise IllegalSaslStateError("the listener does not use SASL")
     try:
-        passed = login.authenticate(context.client, bytes(request.token))
+        result = session.authenticate(context.client, bytes(request.token))
     except AuthenticationError as error:
-        return _refused_later(str(error), login.delay_ms or 0)
+        return _fail_later(str(error), session.delay_ms or 0)
     return SaslAuthenticateResponse(
-        error_message=None, token=passed.token, session_lifetime_ms=passed.session_lifetime_ms
+        error_message=None, token=result.token, session_lifetime_ms=result.session_lifetime_ms
     )
 
 
-async def _refused_later(reason: str, delay_ms: int) -> SaslAuthenticateResponse:
+async def _fail_later(reason: str, delay_ms: int) -> SaslAuthenticateResponse:
     await asyncio.sleep(delay_ms / 1000)
     raise AuthenticationError(reason)

@@ -1,16 +1,16 @@
 """SyncGroup: v0-5.
 
 Behaviour:
-* The leader hands in what every member is to read, and the others wait for it: as long as the
-  rebalance timeout, after which they have to join again. The bytes reach each member as they are.
-* While the group is being loaded, members are told to join again (REBALANCE_IN_PROGRESS), as in
-  Kafka: Java's consumers know no error that says so here, and would give up.
+* The leader sends the assignments of all members, and the others wait for them: for the rebalance
+  timeout, after which they have to rejoin. Assignments are passed on unchanged.
+* While the group is being loaded, members have to rejoin (REBALANCE_IN_PROGRESS), as in Kafka:
+  Java's consumers know no error for this case here, and would give up.
 * An empty group id is INVALID_GROUP_ID.
-* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise.
+* Requires READ on the group, else GROUP_AUTHORIZATION_FAILED.
 
 Version notes:
-* v5+: a member says by which protocol it believes to be assigned, INCONSISTENT_GROUP_PROTOCOL if it
-  does not, and is told which it is.
+* v5+: a member sends the protocol that it expects, INCONSISTENT_GROUP_PROTOCOL if it differs, and
+  the response has it.
 """
 
 from collections.abc import Awaitable
@@ -36,7 +36,7 @@ def handle(
 ) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
     context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     if context.version >= PROTOCOL_SINCE and None in {request.protocol_type, request.protocol_name}:
-        raise InconsistentProtocolError("the type and the name of the protocol have to be given")
+        raise InconsistentProtocolError("protocol type and protocol name must be set")
     check_group_id(request.group_id)
     event = Sync(
         ticket=NO_TICKET,

@@ -8,7 +8,7 @@ from kafscale.broker.handlers.list_offsets import (
     EARLIEST_PENDING,
     LATEST,
     LATEST_TIERED,
-    NEWEST,
+    MAX_TIMESTAMP,
     VERSION_MIN,
 )
 from kafscale.protocol.error_codes import ErrorCode
@@ -96,9 +96,9 @@ def test_a_time_finds_the_first_record_at_or_after_it(version, rolled):
 def test_the_newest_record_need_not_be_the_last():
     async def body(broker):
         await broker.topic("orders")
-        assert await found(broker, NEWEST) == (-1, -1)
+        assert await found(broker, MAX_TIMESTAMP) == (-1, -1)
         await broker.write("orders", 1000, 3000, 2000)
-        assert await found(broker, NEWEST) == (1, 3000)
+        assert await found(broker, MAX_TIMESTAMP) == (1, 3000)
 
     serve(body)
 
