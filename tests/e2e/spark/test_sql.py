@@ -13,7 +13,7 @@ from kafscale.records import Record, build
 from kafscale.records.batch import BatchView
 from kafscale.records.record import Header
 from kafscale.spark.source.location import Location
-from kafscale.spark.sql.engine import Sql
+from kafscale.spark.sql.engine import SqlEngine
 from kafscale.spark.sql.errors import QueryError
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment
@@ -67,11 +67,11 @@ def orders(location) -> list[str]:
 
 
 @pytest.fixture
-def topics(spark, location) -> Sql:
-    return Sql(spark, location)
+def topics(spark, location) -> SqlEngine:
+    return SqlEngine(spark, location)
 
 
-def answer(topics: Sql, statement: str) -> list[Sequence[object]]:
+def answer(topics: SqlEngine, statement: str) -> list[Sequence[object]]:
     return list(map(tuple, topics.run(statement).rows))
 
 
@@ -210,8 +210,8 @@ def test_topics_and_their_columns_are_listed(topics, location):
     ("statement", "said"),
     [
         ("select * from ordres", "there is no topic ordres; did you mean orders?"),
-        ("select * from x", "there is no topic x; `show tables` lists all"),
-        ("select * from a.b", "the name of topic a.b has dots in it: write `a.b`"),
+        ("select * from x", "there is no topic x; `show tables` lists all topics"),
+        ("select * from a.b", "the topic name a.b contains dots: write `a.b`"),
         ("select stats from orders", "name `stats` cannot be resolved"),
         ("selct 1", "Syntax error at or near 'selct'. (line 1, position 1)"),
         ("select 1 / 0", "Division by zero."),
@@ -234,7 +234,7 @@ def test_records_of_a_running_broker_are_rows_as_soon_as_they_are_acknowledged(
     for number in range(1000):
         producer.produce(topic, order(number), key=f"{number}")
     producer.flush()
-    topics = Sql(spark, Location.parse(str(broker.data)))
+    topics = SqlEngine(spark, Location.parse(str(broker.data)))
     counted = f"select count(distinct id), sum(item.price) from `{topic}`"  # noqa: S608
     assert answer(topics, counted) == [(1000, sum(number * 1.5 for number in range(1000)))]
 

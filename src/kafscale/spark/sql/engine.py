@@ -1,18 +1,17 @@
-"""Topics as tables: statements of SQL over the log, as it is when each of them is run.
+"""Runs SQL statements over topics.
 
-    topics = Sql(spark, Location.parse("s3://records/production"))
-    result = topics.run("select status, count(*) from orders group by status")
+    engine = SqlEngine(spark, Location.parse("s3://records/production"))
+    result = engine.run("select status, count(*) from orders group by status")
 
-A topic becomes a view when a statement names it: Spark says which name it does not know, some
-records of that topic show which columns it has (`sql_columns`), and the statement is tried again.
-When it is planned, the views are gone. The laws:
+A topic becomes a temporary view when a statement names it: Spark reports the unknown table, a
+sample of the topic shows its columns (`columns`), and the statement is planned again. The views are
+dropped after planning. Invariants:
 
-* Every statement sees the log as it is then.
-* Columns that a query does not need are not read (`sql_plan`).
-* Conditions on `_offset`, `_partition` and `_timestamp` reach the source, which reads only segments
-  that can hold such records; unless a topic is read twice in one statement, which Spark's sources
-  cannot be trusted with.
-* What is wrong with a statement is raised as a `QueryError`, in a sentence.
+* Every statement sees the log at the time it runs.
+* Columns that a query does not need are not read (`views.find_scans`).
+* Filters on `_offset`, `_partition` and `_timestamp` are pushed down, so that only segments with
+  such records are read; except if a statement reads a topic twice, where pushdown is not safe.
+* Errors of a statement are raised as `QueryError`, in one sentence.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -27,113 +26,114 @@ from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.registration import PUSHDOWN_SETTING
 from kafscale.spark.sql import columns, errors, statements
-from kafscale.spark.sql.columns import COLUMNS, Shape
+from kafscale.spark.sql.columns import COLUMNS, TopicColumns
 from kafscale.spark.sql.errors import QueryError
-from kafscale.spark.sql.plan import reads_of
-from kafscale.spark.sql.sample import sample
-from kafscale.spark.sql.views import SOURCE, register_at, view
+from kafscale.spark.sql.views import find_scans, register_source, topic_view
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TOPICS_MAX: Final = 32
-"""How many topics one statement may name."""
+"""The number of topics that one statement may name."""
 
 _ALL: Final = frozenset(COLUMNS.values())
 
 
 class Result(NamedTuple):
-    """What a statement gives: no columns, if it is one that only does something."""
+    """The result of a statement; a statement without a result has no columns."""
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
 
 
-class Sql:
-    """A session, and the topics of one location in it."""
+class SqlEngine:
+    """Runs statements over the topics of one location."""
 
     def __init__(self, spark: "SparkSession", location: Location) -> None:
-        errors.silence()
-        register_at(spark, location)
+        errors.silence_query_logger()
+        register_source(spark, location)
         self._spark = spark
         self._location = location
-        self._shapes: dict[str, Shape] = {}
+        self._columns: dict[str, TopicColumns] = {}
 
     def run(self, statement: str, limit: int | None = None) -> Result:
-        """What a statement gives; its first rows, if there is a limit."""
+        """Run a statement; return all rows, or the first `limit`."""
         pattern = statements.shown_topics(statement)
         if pattern is not None:
-            return self._show(pattern, limit)
-        with _in_sentences():
-            found = self.query(statement, limit)
-            if not found.columns:
+            return self._show_topics(pattern, limit)
+        with _query_errors():
+            frame = self.query(statement, limit)
+            if not frame.columns:
                 return Result((), ())
-            return Result(tuple(found.columns), _rows(found))
+            return Result(tuple(frame.columns), _rows(frame))
 
     def query(self, statement: str, limit: int | None = None) -> "DataFrame":
-        """A statement as Spark has planned it; to be used once."""
+        """Plan a statement; the frame may be used once."""
         named: list[str] = []
         try:
-            with self._pushing_filters(False):
+            with self._pushdown(False):
                 planned = self._plan(statement, named)
-                reads = reads_of(planned, SOURCE) if named else None
-                if reads is None or not reads.topics:
+                scans = find_scans(planned) if named else None
+                if scans is None or not scans.topics:
                     return planned if limit is None else planned.limit(limit)
             for topic in named:
-                self._add_view(topic, reads.columns)
-            with self._pushing_filters(reads.are_distinct):
-                found = self._spark.sql(statement)
-                found = found if limit is None else found.limit(limit)
-                # Now, while the switch is as it has to be; it is looked at no more then.
-                found._jdf.queryExecution().executedPlan()  # noqa: SLF001 - there is no other way.
-            return found
+                self._add_view(topic, scans.columns)
+            with self._pushdown(scans.are_distinct):
+                frame = self._spark.sql(statement)
+                frame = frame if limit is None else frame.limit(limit)
+                # Plan now, while the pushdown setting holds.
+                frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - there is no other way.
+            return frame
         finally:
             for topic in named:
                 self._spark.catalog.dropTempView(topic)
 
     def _plan(self, statement: str, named: list[str]) -> "DataFrame":
-        """The statement over views of all topics that it names, which are told."""
+        """Plan a statement over views of the topics that it names, which are added to `named`."""
         offset_map: OffsetMap | None = None
         while True:
             try:
                 return self._spark.sql(statement)
             except PySparkException as error:
-                parts = errors.missing_name(error)
+                parts = errors.missing_table(error)
                 if parts is None or len(named) == TOPICS_MAX:
                     raise
-            offset_map = offset_map or self._look()
-            topic = _topic(parts, offset_map.topics, named)
-            if topic not in self._shapes:
-                keys, values = sample(self._location, offset_map, topic)
-                shape = columns.shape(keys, values)
-                if len(values):  # An empty topic may show something else later on.
-                    self._shapes[topic] = shape
+            offset_map = offset_map or self._list()
+            topic = _resolve_topic(parts, offset_map.topics, named)
+            if topic not in self._columns:
+                keys, values = columns.sample(self._location, offset_map, topic)
+                inferred = columns.infer_columns(keys, values)
+                if len(values):  # The columns of an empty topic may change.
+                    self._columns[topic] = inferred
             named.append(topic)
             self._add_view(topic, _ALL)
 
     def _add_view(self, topic: str, needed: Collection[str]) -> None:
-        shape = self._shapes.get(topic, columns.EMPTY)
-        view(self._spark, topic, shape, needed).createOrReplaceTempView(f"`{topic}`")
+        topic_columns = self._columns.get(topic, columns.EMPTY)
+        view = topic_view(self._spark, topic, topic_columns, needed)
+        view.createOrReplaceTempView(f"`{topic}`")
 
-    def _show(self, pattern: str, limit: int | None) -> Result:
-        offset_map = self._look()
+    def _show_topics(self, pattern: str, limit: int | None) -> Result:
+        offset_map = self._list()
         rows = []
         for topic in offset_map.topics:
             if statements.matches(pattern, topic):
-                held = [found for found in offset_map.partitions.values() if found.topic == topic]
-                offsets = sum(found.end_offset - found.start_offset for found in held)
-                size_bytes = sum(extent.length for found in held for extent in found.extents)
-                rows.append((topic, len(held), offsets, size_bytes))
+                partitions = [
+                    each for each in offset_map.partitions.values() if each.topic == topic
+                ]
+                offsets = sum(each.end_offset - each.start_offset for each in partitions)
+                size_bytes = sum(extent.length for each in partitions for extent in each.extents)
+                rows.append((topic, len(partitions), offsets, size_bytes))
         return Result(("topic", "partitions", "records", "bytes"), rows[:limit])
 
-    def _look(self) -> OffsetMap:
+    def _list(self) -> OffsetMap:
         with self._location.open() as store:
             return BucketLister(store, self._location.namespace).list()
 
     @contextmanager
-    def _pushing_filters(self, wanted: bool) -> Iterator[None]:
+    def _pushdown(self, enabled: bool) -> Iterator[None]:
         before = self._spark.conf.get(PUSHDOWN_SETTING, None)
-        self._spark.conf.set(PUSHDOWN_SETTING, wanted)
+        self._spark.conf.set(PUSHDOWN_SETTING, enabled)
         try:
             yield
         finally:
@@ -143,37 +143,37 @@ class Sql:
                 self._spark.conf.set(PUSHDOWN_SETTING, before)
 
 
-def _topic(parts: Sequence[str], topics: Sequence[str], named: Collection[str]) -> str:
-    """The topic that a name means which Spark does not know."""
+def _resolve_topic(parts: Sequence[str], topics: Sequence[str], named: Collection[str]) -> str:
+    """Return the topic for a table name that Spark does not know."""
     name = ".".join(parts)
-    alike = [topic for topic in topics if topic.lower() == name.lower()]
-    chosen = name if name in alike else (alike or [""])[0]
+    matching = [topic for topic in topics if topic.lower() == name.lower()]
+    chosen = name if name in matching else (matching or [""])[0]
     if not chosen:
         near = get_close_matches(name, topics, n=1, cutoff=0.7)
-        hint = f"did you mean {near[0]}?" if near else "`show tables` lists all"
+        hint = f"did you mean {near[0]}?" if near else "`show tables` lists all topics"
         raise QueryError(f"there is no topic {name}; {hint}")
     if len(parts) > 1:
-        raise QueryError(f"the name of topic {chosen} has dots in it: write `{chosen}`")
+        raise QueryError(f"the topic name {chosen} contains dots: write `{chosen}`")
     if chosen.lower() in {topic.lower() for topic in named}:
-        # Spark has the view and does not see it: whatever is asked for, it is no table.
-        raise QueryError(f"{chosen} is a topic: it can be read, and nothing else")
+        # Spark has the view but does not find it: the statement needs a real table.
+        raise QueryError(f"{chosen} is a topic, which can only be read")
     return chosen
 
 
 @contextmanager
-def _in_sentences() -> Iterator[None]:
+def _query_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise QueryError(errors.sentence(error)) from error
+        raise QueryError(errors.error_message(error)) from error
 
 
-def _rows(found: "DataFrame") -> Sequence[Sequence[Any]]:
-    """All rows; by way of Arrow, which knows in which zone a time is."""
+def _rows(frame: "DataFrame") -> Sequence[Sequence[Any]]:
+    """Collect all rows, through Arrow if possible, which keeps the time zone."""
     try:
-        table = found.toArrow()
+        table = frame.toArrow()
     except PySparkException as error:
         if error.getCondition() != "UNSUPPORTED_DATA_TYPE_FOR_ARROW_CONVERSION":
             raise
-        return found.collect()
+        return frame.collect()
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

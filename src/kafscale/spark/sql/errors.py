@@ -1,7 +1,7 @@
-"""What Spark says about a query, as a sentence.
+"""Reduces Spark's errors about a query to one sentence.
 
-Spark tells what is wrong with a class in brackets, a state of the SQL standard, the plan, and pages
-of Java. Of these, the message is kept, and where in the statement it points.
+Spark reports an error class in brackets, an SQLSTATE, the plan and Java stack traces. Only the
+message and the position in the statement are kept.
 """
 
 import logging
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _CLASS: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
-_PLACE: Final = re.compile(r"line (?P<line>\d+),? (?P<unit>pos|position) (?P<place>\d+)")
+_POSITION: Final = re.compile(r"line (?P<line>\d+),? (?P<unit>pos|position) (?P<number>\d+)")
 _OURS: Final = re.compile(
     r"^kafscale\.errors(?:\.\w+)*\.(?P<kind>\w+Error): (?P<text>.*)$", re.MULTILINE
 )
@@ -24,35 +24,35 @@ _NAME: Final = re.compile(r"`((?:[^`]|``)*)`")
 
 
 class QueryError(KafscaleError):
-    """A statement that cannot be run, or whose run came to nothing."""
+    """A statement is invalid or failed."""
 
 
-def silence() -> None:
-    """Keep PySpark from writing each error of a query to standard error as well, with its pages."""
+def silence_query_logger() -> None:
+    """Keep PySpark from also logging each query error with its stack trace."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
 
 
-def sentence(error: "PySparkException") -> str:
-    """What an error means to whoever wrote the statement."""
+def error_message(error: "PySparkException") -> str:
+    """Return the message of an error for the author of the statement."""
     whole = str(error)
     if ours := _OURS.search(whole):
         return ours["text"].strip()
     message = error.getMessage() if error.getCondition() else whole
     message = _STATE.sub("", _CLASS.sub("", message or whole))
-    said = " ".join(message.split())
-    found = _PLACE.search(whole)
+    text = " ".join(message.split())
+    found = _POSITION.search(whole)
     if found is None:
-        return said
-    # Where it says so shortly, Spark counts from 0.
-    position = int(found["place"]) + (found["unit"] == "pos")
-    return f"{said} (line {found['line']}, position {position})"
+        return text
+    # Spark counts `pos` from 0, but `position` from 1.
+    position = int(found["number"]) + (found["unit"] == "pos")
+    return f"{text} (line {found['line']}, position {position})"
 
 
-def missing_name(error: "PySparkException") -> list[str] | None:
-    """The parts of the name of a table that there is not; None if it is something else."""
+def missing_table(error: "PySparkException") -> list[str] | None:
+    """Return the name parts of a table that does not exist; None for other errors."""
     if error.getCondition() not in _NOT_FOUND:
         return None
-    named = error.getMessageParameters() or {}
-    quoted = named.get("relationName") or named.get("identifier") or ""
+    parameters = error.getMessageParameters() or {}
+    quoted = parameters.get("relationName") or parameters.get("identifier") or ""
     parts = [part.replace("``", "`") for part in _NAME.findall(quoted)]
     return parts[2:] if parts[:2] == ["spark_catalog", "default"] else parts

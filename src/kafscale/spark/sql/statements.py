@@ -1,7 +1,7 @@
-r"""SQL as people type it: where a statement ends, and which are not for Spark.
+r"""Splits SQL text into statements, and recognizes `show tables`.
 
-A statement ends with a semicolon that stands neither in quotes nor in a comment. The text may come
-line by line, as it does in a shell, so that what was not ended is kept. Pure.
+A statement ends with a semicolon outside of quotes and comments. Text may arrive line by line, as
+in a shell; an unfinished statement is kept. Pure.
 
     >>> text = Statements()
     >>> text.add("select 1; select ';'"), text.is_open
@@ -29,7 +29,7 @@ _SHOW: Final = re.compile(
 
 
 class Statements:
-    """Text that becomes statements as it grows."""
+    """Collects text and splits it into statements."""
 
     __slots__ = ("_text",)
 
@@ -38,18 +38,18 @@ class Statements:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something that was not ended yet."""
+        """Whether there is an unfinished statement."""
         return bool(_without_comments(self._text))
 
     def add(self, line: str) -> list[str]:
-        """Take a line, or many; the statements that it ends."""
-        found, self._text = _split(f"{self._text}\n{line}" if self._text else line)
+        """Add one or more lines; return the statements that they finish."""
+        statements, self._text = _split(f"{self._text}\n{line}" if self._text else line)
         if not self.is_open:
             self._text = ""
-        return found
+        return statements
 
     def finish(self) -> list[str]:
-        """What is left, as the last statement needs no semicolon."""
+        """Return the rest as the last statement, which needs no semicolon."""
         rest, self._text = self._text.strip(), ""
         return [rest] if _without_comments(rest) else []
 
@@ -58,25 +58,25 @@ class Statements:
 
 
 def split(text: str) -> list[str]:
-    """The statements of a text, which the end of the text ends, too."""
+    """Split a text into statements; the last one needs no semicolon."""
     statements = Statements()
     return [*statements.add(text), *statements.finish()]
 
 
 def shown_topics(statement: str) -> str | None:
-    """The pattern of a statement that asks which topics there are; None if it asks something else.
+    """Return the pattern of a `show tables` statement; None for other statements.
 
     >>> shown_topics("show tables"), shown_topics("SHOW TABLES LIKE 'order*'"), shown_topics("x")
     ('*', 'order*', None)
     """
-    found = _SHOW.fullmatch(_without_comments(statement))
-    if found is None:
+    match = _SHOW.fullmatch(_without_comments(statement))
+    if match is None:
         return None
-    return "*" if found["pattern"] is None else found["pattern"]
+    return "*" if match["pattern"] is None else match["pattern"]
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a name is meant by a pattern of SHOW: * is anything, | is or.
+    """Whether a name matches a pattern of SHOW: `*` is any text, `|` means or.
 
     >>> matches("order*|users", "Orders"), matches("order.", "orders")
     (True, False)

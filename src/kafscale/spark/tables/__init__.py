@@ -1,13 +1,14 @@
-"""Tables of the lake: Iceberg, Delta and plain Parquet, filled alike.
+"""Lake tables: Iceberg, Delta and plain Parquet, behind one interface.
 
-    base        what a table is: versions, changes, files; how far it has come with its topic
-    times       partitions by hour, day or month
-    filesystem     where files are
-    writer      rows become files
-    iceberg     tables of Iceberg; `iceberg_files` is what tasks need of one
-    delta       tables of Delta
-    parquet     directories of Parquet
-    maintenance merges small files, forgets old versions, removes what nobody names
+    base              the interface: versions, changes, files, progress
+    target            the table of a topic: format, path, name
+    time_partitions   partitioning by hour, day or month
+    filesystem        where files are stored
+    writer            writes rows as Parquet files
+    data_files        reads Parquet files; staged files
+    iceberg, delta, parquet            the formats, for the driver
+    iceberg_files, delta_files         what tasks need of them, without the table libraries
+    maintenance       merges small files, expires versions, removes orphaned files
 
 Needs no Spark and no jars.
 """

@@ -23,18 +23,18 @@ from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.time_partitions import TimeGranularity
 
 COMMIT_ATTEMPTS_MAX: Final = 20
-"""How often in a row others may be faster, before a commit is given up."""
+"""The number of attempts of a commit that conflicts with other writers."""
 
-PREFIX: Final = "kafscale-"
-"""What the names of all files begin with that are written here: no other is ever cleaned up."""
+FILE_PREFIX: Final = "kafscale-"
+"""The prefix of all files that are written here; no other file is ever cleaned up."""
 
 
 class CommitConflictError(OperatingError):
-    """Somebody else has changed the table meanwhile."""
+    """Another writer has changed the table since it was loaded."""
 
 
 class Execute(Protocol):
-    """Calls a function for every item, somewhere; results are in the order of items."""
+    """Calls a function for every item, maybe in parallel; results are in the order of items."""
 
     def __call__(
         self, items: Sequence[Any], function: Callable[[Any], Any], *, description: str
@@ -42,105 +42,105 @@ class Execute(Protocol):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a table has come with its topic."""
+    """The progress of a table with its topic."""
 
     offsets: Mapping[int, int] = {}
     """The next offset by partition."""
     topic_mark: int | None = None
-    """What tells the topic from another that had the same name; None if nobody knows."""
+    """Identifies the topic among those that had its name; None if unknown."""
 
 
 class DataFile(msgspec.Struct, frozen=True):
-    """A file with rows; it is pickled, and has to be small."""
+    """A file of a table; it is pickled and must be small."""
 
     path: str
     record_count: int
     size_bytes: int
     time_partition: int | None = None
-    """The partition that all rows are in, by the table's granularity."""
+    """The time partition of all rows, in the granularity of the table."""
     details: Any = None
-    """Whatever the format has to know besides, such as bounds of columns."""
+    """What the format needs besides, such as column statistics."""
 
 
 class Version(msgspec.Struct, frozen=True):
-    """A table as it was seen."""
+    """A loaded version of a table."""
 
     progress: Progress
     schema: pa.Schema
-    """Of the rows, as they are handed to files."""
+    """The schema of the rows."""
     granularity: TimeGranularity | None
     token: Any
-    """What the format knows it by."""
+    """The version in terms of the format."""
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What one commit does."""
+    """The content of one commit."""
 
     progress: Progress | None = None
-    """How far the table has come then; None leaves that as it is."""
+    """The new progress; None leaves it unchanged."""
     added: Sequence[DataFile] = ()
     removed: Sequence[DataFile] = ()
-    """These have to be of the version that is committed upon."""
+    """Files of the version on which the commit is based."""
     is_new_data: bool = True
-    """Whether rows come, go or change; else they are only put into other files."""
+    """Whether rows change; if not, they are only moved to other files."""
 
 
 class Files(Protocol):
-    """How the files of a table are written and read; it travels to the tasks."""
+    """Writes and reads the files of a table; it is sent to the tasks."""
 
     @property
     def schema(self) -> pa.Schema:
-        """Of what is in a file, exactly."""
+        """The exact schema of a file."""
 
     @property
     def granularity(self) -> TimeGranularity | None: ...
 
     @property
     def filesystem(self) -> TableFilesystem:
-        """Of the table's data."""
+        """The filesystem of the data of the table."""
 
     def write(
         self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, time_partition: int | None
     ) -> DataFile:
-        """Store a whole file, whose name nobody else uses."""
+        """Store a file under a unique name."""
 
     def read(
         self, file: DataFile, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a file, as the table sees them now; with some columns, or with all."""
+        """Read the rows of a file in the schema of the table, with some or all columns."""
 
     def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
-        """Between which values a column lies, both included; None if that is not known."""
+        """Return the minimum and maximum of a column; None if unknown."""
 
     def discard(self, files: Sequence[DataFile]) -> None:
-        """Remove files that no commit names; those that are not there are gone already."""
+        """Delete files that no commit references; missing files are ignored."""
 
 
 class Table(Protocol):
-    """A table of the lake; the driver has it."""
+    """A lake table, on the driver."""
 
     @property
     def name(self) -> str: ...
 
     def load(self) -> Version | None:
-        """The table as it is now; None if there is none."""
+        """Load the current version; None if the table does not exist."""
 
     def create(self, schema: pa.Schema, granularity: TimeGranularity | None) -> Version:
-        """Make it, unless somebody else has made it meanwhile; then that is the one."""
+        """Create the table; if another writer was first, load theirs."""
 
     def evolve(self, version: Version, schema: pa.Schema) -> Version:
-        """Give it the columns of a schema that `evolution.merge` has made of its own."""
+        """Change the columns to those of a schema that `evolution.merge` has returned."""
 
     def files(self, version: Version) -> Files: ...
 
     def data_files(self, version: Version) -> list[DataFile]:
-        """The files that a version consists of."""
+        """Return the files of a version."""
 
     def commit(self, version: Version, change: Change) -> None:
-        """Do all of the change or nothing, on exactly this version."""
+        """Apply the change atomically, based on exactly this version."""
 
     def expire(self, version: Version, older_than_ms: int) -> int:
-        """Forget versions from before a time; how many there were."""
+        """Expire versions older than a time; return their number."""
 
     def orphans(self, version: Version, older_than_ms: int) -> list[DataFile]:
-        """Files of ours that are older than this and that no version names."""
+        """Return our files that are older than a time and that no version references."""

@@ -1,14 +1,14 @@
-"""Tables of Delta, without jars: tasks write Parquet, the driver commits to the log.
+"""Delta tables, without jars: tasks write Parquet, the driver commits to the log.
 
-How far a table has come is in Delta's own means for it, application transactions, which are part of
-a commit and outlive the log's clean-up: `kafscale/TOPIC/PARTITION` has the next offset for its
-version, `kafscale/TOPIC/partitions` says how many there are, and `kafscale/TOPIC/mark` which topic
-it is. The laws beyond those of `base`:
+Progress is stored in Delta's application transactions, which are part of a commit and survive the
+clean-up of the log: the version of `kafscale/TOPIC/PARTITION` is the next offset, that of
+`kafscale/TOPIC/partitions` the number of partitions, and that of `kafscale/TOPIC/mark` identifies
+the topic. Invariants beyond those of `base`:
 
-* There is one attempt, for exactly the next version of the log. Where it fails, or its answer is
-  lost, the history tells whether the commit is there: each carries a name of its own.
-* New columns are a commit ahead of the rows that have them. A column keeps its type: Delta cannot
-  widen one.
+* A commit is attempted once, for exactly the next version of the log. If it fails, or its response
+  is lost, the history shows whether it exists: each commit has a unique ID.
+* New columns are committed before the rows that have them. A column keeps its type: Delta cannot
+  widen it.
 """
 
 import time
@@ -26,14 +26,14 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Tra
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.spark.tables import time_partitions
 from kafscale.spark.tables.base import Change, CommitConflictError, DataFile, Progress, Version
+from kafscale.spark.tables.data_files import STAGING_DIRECTORY
 from kafscale.spark.tables.delta_files import DeltaFiles
 from kafscale.spark.tables.filesystem import TableFilesystem
-from kafscale.spark.tables.staging import STAGED
 from kafscale.spark.tables.time_partitions import TimeGranularity
 
-COMMIT: Final = "kafscale.commit"
+COMMIT_ID: Final = "kafscale.commit"
 HISTORY_MAX: Final = 100
-"""How many commits others may have made while the answer to ours was on its way."""
+"""The number of commits that are searched for ours when its response is lost."""
 
 _OPTIONS: Final = {
     "s3.endpoint": "AWS_ENDPOINT_URL",
@@ -45,7 +45,7 @@ _OPTIONS: Final = {
 
 
 class DeltaTable:
-    """A table in a directory or a bucket, filled from one topic."""
+    """A Delta table, filled from one topic."""
 
     def __init__(self, filesystem: TableFilesystem, topic: str) -> None:
         self._filesystem = filesystem
@@ -55,7 +55,7 @@ class DeltaTable:
     def name(self) -> str:
         return self._filesystem.root
 
-    # --- looking ------------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------
 
     def load(self) -> Version | None:
         try:
@@ -92,17 +92,17 @@ class DeltaTable:
         columns = pa.schema(loaded.schema().to_arrow())
         granularity = self._granularity(loaded.metadata().partition_columns)
         schema = pa.schema(
-            [one for one in columns if granularity is None or one.name != granularity.column]
+            [each for each in columns if granularity is None or each.name != granularity.column]
         )
-        count = loaded.transaction_version(self._application("partitions")) or 0
+        count = loaded.transaction_version(self._application_id("partitions")) or 0
         offsets = {}
         for partition in range(count):
-            offset = loaded.transaction_version(self._application(partition))
+            offset = loaded.transaction_version(self._application_id(partition))
             if offset is not None:
                 offsets[partition] = offset
-        mark = loaded.transaction_version(self._application("mark"))
+        mark = loaded.transaction_version(self._application_id("mark"))
         return Version(
-            Progress(offsets, mark), schema, granularity, _Seen(loaded, loaded.version())
+            Progress(offsets, mark), schema, granularity, _Loaded(loaded, loaded.version())
         )
 
     def _granularity(self, columns: list[str]) -> TimeGranularity | None:
@@ -112,17 +112,17 @@ class DeltaTable:
             if columns == [granularity.column]:
                 return granularity
         raise InvalidRequestError(
-            f"{self.name} is partitioned by {', '.join(columns)}: only hours, days or months can be"
-            " written, in columns of ours"
+            f"{self.name} is partitioned by {', '.join(columns)}: only the columns kafscale_hour,"
+            " kafscale_day and kafscale_month are supported"
         )
 
-    # --- changing -----------------------------------------------------------------------------
+    # --- writing ------------------------------------------------------------------------------
 
     def create(self, schema: pa.Schema, granularity: TimeGranularity | None) -> Version:
         columns = list(schema)
         if granularity is not None:
             columns.append(pa.field(granularity.column, granularity.column_type))
-        with suppress(CommitFailedError):  # Somebody else was faster.
+        with suppress(CommitFailedError):  # Another writer was first.
             LoadedTable.create(
                 self._filesystem.root,
                 schema=DeltaSchema.from_arrow(pa.schema(columns)),
@@ -134,7 +134,7 @@ class DeltaTable:
 
     def evolve(self, version: Version, schema: pa.Schema) -> Version:
         try:
-            # Writing nothing is how fields are added that lie within others.
+            # Writing an empty table also adds nested fields.
             write_deltalake(
                 version.token.loaded, schema.empty_table(), mode="append", schema_mode="merge"
             )
@@ -144,10 +144,10 @@ class DeltaTable:
             raise InvalidRequestError(f"{self.name}: {error}") from error
         evolved = self._version(self._open())
         for column in schema:
-            is_type = evolved.schema.field(column.name).type
-            if is_type != column.type:
+            type_ = evolved.schema.field(column.name).type
+            if type_ != column.type:
                 raise InvalidRequestError(
-                    f"{self.name}: column {column.name} is {is_type}; Delta cannot make it"
+                    f"{self.name}: column {column.name} is {type_}; Delta cannot change it to"
                     f" {column.type}"
                 )
         return evolved
@@ -155,11 +155,11 @@ class DeltaTable:
     def commit(self, version: Version, change: Change) -> None:
         loaded, seen = version.token
         if loaded.version() != seen:
-            raise CommitConflictError(f"{self.name}: version {seen} has been committed upon")
+            raise CommitConflictError(f"{self.name}: version {seen} is no longer the newest")
         commit_id = uuid.uuid4().hex
         partition_by = list(loaded.metadata().partition_columns)
         properties = CommitProperties(
-            custom_metadata={COMMIT: commit_id},
+            custom_metadata={COMMIT_ID: commit_id},
             max_commit_retries=0,
             app_transactions=self._transactions(change.progress or Progress()),
         )
@@ -172,15 +172,15 @@ class DeltaTable:
                 actions, "append", loaded.schema(), partition_by, commit_properties=properties
             )
         except (DeltaError, OSError) as error:
-            if self._has(commit_id):
+            if self._has_commit(commit_id):
                 return
             if isinstance(error, CommitFailedError):
                 raise CommitConflictError(f"{self.name}: {error}") from error
             raise OperatingError(f"{self.name}: the commit failed: {error}") from error
 
-    def _has(self, commit_id: str) -> bool:
+    def _has_commit(self, commit_id: str) -> bool:
         history = self._open().history(HISTORY_MAX)
-        return any(commit.get(COMMIT) == commit_id for commit in history)
+        return any(commit.get(COMMIT_ID) == commit_id for commit in history)
 
     def _transactions(self, progress: Progress) -> list[Transaction]:
         versions: dict[str | int, int] = {}
@@ -189,16 +189,16 @@ class DeltaTable:
             versions["partitions"] = max(progress.offsets) + 1
         if progress.topic_mark is not None:
             versions["mark"] = progress.topic_mark
-        return [Transaction(self._application(of), number) for of, number in versions.items()]
+        return [Transaction(self._application_id(of), number) for of, number in versions.items()]
 
-    def _application(self, of: str | int) -> str:
+    def _application_id(self, of: str | int) -> str:
         return f"kafscale/{self._topic}/{of}"
 
     def _add(
         self, file: DataFile, granularity: TimeGranularity | None, change: Change
     ) -> AddAction:
         return AddAction(
-            path=self._inside(file),
+            path=self._relative_path(file),
             size=file.size_bytes,
             partition_values=_partition(file, granularity),
             modification_time=file.details["modified_ms"],
@@ -210,20 +210,20 @@ class DeltaTable:
         self, file: DataFile, granularity: TimeGranularity | None, change: Change
     ) -> RemoveAction:
         return RemoveAction(
-            path=self._inside(file),
+            path=self._relative_path(file),
             data_change=change.is_new_data,
             deletion_timestamp=time.time_ns() // 1_000_000,
             size=file.size_bytes,
             partition_values=_partition(file, granularity),
         )
 
-    def _inside(self, file: DataFile) -> str:
+    def _relative_path(self, file: DataFile) -> str:
         return file.path.removeprefix(f"{self._filesystem.root}/")
 
-    # --- upkeep -------------------------------------------------------------------------------
+    # --- maintenance --------------------------------------------------------------------------
 
     def expire(self, version: Version, older_than_ms: int) -> int:
-        """Remove what only older versions name, and so how far back one can look."""
+        """Delete files that only older versions reference, which limits time travel."""
         age_hours = max(time.time_ns() // 1_000_000 - older_than_ms, 0) // 3_600_000
         loaded = version.token.loaded
         loaded.create_checkpoint()
@@ -232,11 +232,11 @@ class DeltaTable:
         )
 
     def orphans(self, version: Version, older_than_ms: int) -> list[DataFile]:  # noqa: ARG002
-        """Only what was staged: of all else, Delta keeps account itself, for `expire`."""
+        """Return old staged files; `expire` handles all other files."""
         filesystem = self._filesystem
         return [
             DataFile(item.key, 0, item.size_bytes)
-            for item in filesystem.list(filesystem.join(STAGED))
+            for item in filesystem.list(filesystem.join(STAGING_DIRECTORY))
             if item.modified_ms < older_than_ms
         ]
 
@@ -247,8 +247,8 @@ def _partition(file: DataFile, granularity: TimeGranularity | None) -> dict[str,
     return {granularity.column: time_partitions.format_partition(file.time_partition, granularity)}
 
 
-class _Seen(NamedTuple):
-    """A loaded table, and the version that it was in: committing moves it on."""
+class _Loaded(NamedTuple):
+    """A loaded table, and its version at that time: a commit changes it."""
 
     loaded: LoadedTable
     version: int

@@ -1,4 +1,4 @@
-"""The files of a Delta table: Parquet without the column that the table is partitioned by."""
+"""The files of a Delta table: Parquet without the partition column."""
 
 import time
 from datetime import UTC, date, datetime, timedelta
@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafscale.spark.tables.base import DataFile
-from kafscale.spark.tables.stored_files import StoredFiles
+from kafscale.spark.tables.data_files import NamedColumnFiles
 from kafscale.spark.tables.time_partitions import partition_directory
 
-TEXT_MAX: Final = 32
-"""Longer texts have no bounds: cut ones would have to be rounded."""
+TEXT_LENGTH_MAX: Final = 32
+"""Longer texts have no bounds: truncated ones would have to be rounded."""
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
-class DeltaFiles(StoredFiles):
-    """How files of one version of a table are written and read."""
+class DeltaFiles(NamedColumnFiles):
+    """Writes and reads the files of one version of a table."""
 
     def write(
         self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, time_partition: int | None
@@ -32,48 +32,48 @@ class DeltaFiles(StoredFiles):
 
 
 def statistics(metadata: pq.FileMetaData) -> str:
-    """What Delta keeps of a file's columns, as JSON: how many nulls, the least, the greatest."""
+    """Return Delta's column statistics as JSON: null counts, minimum and maximum."""
     nulls: dict[str, int] = {}
-    least: dict[str, Any] = {}
-    greatest: dict[str, Any] = {}
+    minimum: dict[str, Any] = {}
+    maximum: dict[str, Any] = {}
     for column in range(metadata.num_columns):
         if "." in metadata.schema.column(column).path:
             continue
         name = metadata.schema.column(column).path
-        found = [
+        groups = [
             metadata.row_group(group).column(column).statistics
             for group in range(metadata.num_row_groups)
         ]
-        if not found or any(one is None or not one.has_null_count for one in found):
+        if not groups or any(each is None or not each.has_null_count for each in groups):
             continue
-        nulls[name] = sum(one.null_count for one in found)
-        bounded = [one for one in found if one.has_min_max]
-        # A row group of nulls only has no bounds, and needs none.
-        if not bounded or any(not one.has_min_max and one.num_values for one in found):
+        nulls[name] = sum(each.null_count for each in groups)
+        bounded = [each for each in groups if each.has_min_max]
+        # A row group of nulls has no bounds, and needs none.
+        if not bounded or any(not each.has_min_max and each.num_values for each in groups):
             continue
-        low = _bound(min(one.min for one in bounded), is_upper=False)
-        high = _bound(max(one.max for one in bounded), is_upper=True)
+        low = _bound(min(each.min for each in bounded), is_upper=False)
+        high = _bound(max(each.max for each in bounded), is_upper=True)
         if low is not None and high is not None:
-            least[name], greatest[name] = low, high
+            minimum[name], maximum[name] = low, high
     document = {
         "numRecords": metadata.num_rows,
-        "minValues": least,
-        "maxValues": greatest,
+        "minValues": minimum,
+        "maxValues": maximum,
         "nullCount": nulls,
     }
     return msgspec.json.encode(document).decode()
 
 
 def _bound(value: Any, *, is_upper: bool) -> Any:
-    """A bound as Delta writes it; None if it has none of this type."""
+    """Return a bound in Delta's JSON; None if the type has no bounds."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
         return value
     if isinstance(value, str):
-        return value if len(value) <= TEXT_MAX else None
+        return value if len(value) <= TEXT_LENGTH_MAX else None
     if isinstance(value, datetime):
-        if is_upper and value.microsecond % 1000:  # Delta counts milliseconds.
+        if is_upper and value.microsecond % 1000:  # Delta stores milliseconds.
             value += _MILLISECOND
         return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z"
     return value.isoformat() if isinstance(value, date) else None

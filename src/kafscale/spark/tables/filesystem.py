@@ -1,8 +1,8 @@
-"""Where the files of tables are: a directory, a bucket, or whatever pyiceberg can write to.
+"""The filesystem of tables: a directory, a bucket, or another filesystem of pyiceberg.
 
-All formats share it, so that one set of properties (`s3.endpoint`, `s3.access-key-id`, …, named as
-pyiceberg names them) reaches every kind of table. A filesystem is made on the driver and travels to
-the tasks. The law: properties may hold secrets, and are no part of its `repr`.
+All formats share it, so that one set of properties with pyiceberg's names (`s3.endpoint`,
+`s3.access-key-id`, …) configures every kind of table. It is created on the driver and sent to the
+tasks. Invariant: properties may hold secrets and are not part of the `repr`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,23 +36,23 @@ _BUCKET_SETTINGS: Final = {
 
 @dataclass(frozen=True)
 class TableFilesystem:
-    """Files below a root; paths are whole, as `join` makes them."""
+    """Files below a root; paths are absolute, as `join` returns them."""
 
     root: str
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, root: str, properties: Mapping[str, str] | None = None) -> "TableFilesystem":
-        """The filesystem at a root, which for a directory is made absolute.
+        """Return the filesystem at a root; the path of a directory is made absolute.
 
-        Directories may be named as URLs, and keep that name: tables write it down.
+        A directory given as a URL keeps its URL, because tables store it.
 
         >>> TableFilesystem.of("s3://lake/tables/").join("orders", "a.parquet")
         's3://lake/tables/orders/a.parquet'
         """
         text = root.rstrip("/")
         if not text:
-            raise InvalidRequestError(f"{root!r} is no place for a table")
+            raise InvalidRequestError(f"{root!r} is not a path of a table")
         is_relative = "://" not in text
         return cls(str(Path(text).absolute()) if is_relative else text, dict(properties or {}))
 
@@ -62,14 +62,14 @@ class TableFilesystem:
 
     @property
     def url(self) -> str:
-        """The root with a scheme, also of a directory."""
+        """The root as a URL."""
         return self.root if "://" in self.root else f"{_FILE}{self.root}"
 
     def join(self, *parts: str) -> str:
         return "/".join((self.root, *(part for part in parts if part)))
 
     def write(self, path: str, data: pa.Buffer) -> None:
-        """Store a file, whole."""
+        """Store a file."""
         system, inside = self._resolve(path)
         if self.is_local:
             system.create_dir(str(Path(inside).parent), recursive=True)
@@ -85,7 +85,7 @@ class TableFilesystem:
         return bool(system.get_file_info(inside).type == FileType.File)
 
     def move(self, path: str, to: str) -> None:
-        """Rename a file; on a bucket that is a copy, and then the end of the old one."""
+        """Rename a file; in a bucket, copy it and delete the old one."""
         system, inside = self._resolve(path)
         _, target = self._resolve(to)
         if self.is_local:
@@ -101,7 +101,7 @@ class TableFilesystem:
                 continue
 
     def list(self, path: str) -> Iterator[ObjectInfo]:
-        """Every file below a path; none where there is no such path."""
+        """Yield the files below a path; none if it does not exist."""
         system, inside = self._resolve(path)
         scheme, separator, _ = self.root.rpartition("://")
         selector = FileSelector(inside, recursive=True, allow_not_found=True)
@@ -111,14 +111,14 @@ class TableFilesystem:
                 yield ObjectInfo(f"{scheme}{separator}{info.path}", info.size, modified_ms)
 
     def objects(self) -> tuple[BlockingObjectStore, str]:
-        """A store whose create-only PUT can be relied on, and the prefix of the root in it."""
+        """Return a store with a create-only PUT, and the prefix of the root in it."""
         if self.is_local:
             directory = Path(self.root.removeprefix(_FILE))
             directory.mkdir(parents=True, exist_ok=True)
             return BlockingObjectStore(lambda: LocalObjectStore(directory, shared=True)), ""
         parts = urlsplit(self.root)
         if parts.scheme not in {"s3", "s3a", "s3n"}:
-            raise InvalidRequestError(f"{self.root}: a directory or an s3:// path is needed")
+            raise InvalidRequestError(f"{self.root} is neither a directory nor an s3:// URL")
         bucket = self._bucket(parts.netloc)
 
         def connect() -> ObjectStore:
@@ -138,12 +138,12 @@ class TableFilesystem:
         return S3Bucket(name=name, path_style=path_style, **settings)
 
     def _resolve(self, path: str) -> tuple[FileSystem, str]:
-        files = _files(tuple(sorted(self.properties.items())))
-        scheme, place, inside = files.parse_location(path)
-        return files.fs_by_scheme(scheme, place), inside
+        files = _file_io(tuple(sorted(self.properties.items())))
+        scheme, host, inside = files.parse_location(path)
+        return files.fs_by_scheme(scheme, host), inside
 
 
 @lru_cache(maxsize=16)
-def _files(properties: tuple[tuple[str, str], ...]) -> PyArrowFileIO:
-    """Connections are kept, as long as the properties are the same."""
+def _file_io(properties: tuple[tuple[str, str], ...]) -> PyArrowFileIO:
+    """Cache connections by their properties."""
     return PyArrowFileIO(dict(properties))

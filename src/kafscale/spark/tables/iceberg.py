@@ -1,14 +1,13 @@
-"""Tables of Iceberg, by pyiceberg: tasks write Parquet, the driver commits.
+"""Iceberg tables with pyiceberg: tasks write Parquet, the driver commits.
 
-How far a table has come is a property, `kafscale.offsets.TOPIC`, set in the transaction that adds
-the files: properties survive the expiry of snapshots. The laws beyond those of `base`:
+Progress is the table property `kafscale.offsets.TOPIC`, set in the transaction that adds the files:
+properties survive the expiry of snapshots. Invariants beyond those of `base`:
 
-* Every commit makes a snapshot, also one without files, and the catalog is asked to refuse it if
-  the newest snapshot is not the one that was seen. This is what makes two writers exclude each
-  other: a property alone could be set by both.
-* There is one attempt. pyiceberg would repeat a commit by itself on top of whatever came between,
-  offsets and all, which would double rows; so it is told not to.
-* Where the answer to a commit is lost, the table is asked whether the snapshot is there.
+* Every commit creates a snapshot, even without files, and requires that the newest snapshot is the
+  loaded one. This excludes concurrent writers: a property alone could be set by both.
+* A commit is attempted once. pyiceberg would retry it on top of other commits, with its old
+  offsets, which would duplicate rows; so its retries are disabled.
+* If the response to a commit is lost, the table shows whether the snapshot exists.
 """
 
 from collections.abc import Sequence
@@ -34,7 +33,7 @@ from pyiceberg.typedef import Record
 
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.spark.tables.base import (
-    PREFIX,
+    FILE_PREFIX,
     Change,
     CommitConflictError,
     DataFile,
@@ -45,19 +44,19 @@ from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.iceberg_files import IcebergFiles, arrow_schema
 from kafscale.spark.tables.time_partitions import TimeGranularity
 
-OFFSETS: Final = "kafscale.offsets."
-MARK: Final = "kafscale.topic-mark."
+OFFSETS_PROPERTY: Final = "kafscale.offsets."
+MARK_PROPERTY: Final = "kafscale.topic-mark."
 
 DEFAULTS: Final = {
     "format-version": "2",
     "write.parquet.compression-codec": "zstd",
-    # A stream of commits must not leave a trail of metadata that grows for ever.
+    # Keep the metadata from growing with every commit.
     "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
 }
-"""What a new table is created with."""
+"""The properties of a new table."""
 
-_ONCE: Final = {"commit.retry.num-retries": "0"}
+_NO_RETRIES: Final = {"commit.retry.num-retries": "0"}
 _TRANSFORMS: Final[dict[TimeGranularity, Transform[Any, int]]] = {
     TimeGranularity.HOUR: HourTransform(),
     TimeGranularity.DAY: DayTransform(),
@@ -81,7 +80,7 @@ class IcebergTable:
     def name(self) -> str:
         return ".".join(self._identifier)
 
-    # --- looking ------------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------
 
     def load(self) -> Version | None:
         try:
@@ -109,8 +108,8 @@ class IcebergTable:
 
     def _version(self, loaded: LoadedTable) -> Version:
         properties = loaded.properties
-        offsets = properties.get(OFFSETS + self._topic)
-        mark = properties.get(MARK + self._topic)
+        offsets = properties.get(OFFSETS_PROPERTY + self._topic)
+        mark = properties.get(MARK_PROPERTY + self._topic)
         progress = Progress(
             msgspec.json.decode(offsets, type=dict[int, int]) if offsets else {},
             int(mark) if mark else None,
@@ -119,20 +118,26 @@ class IcebergTable:
         return Version(progress, schema, self._granularity(loaded), loaded)
 
     def _granularity(self, loaded: LoadedTable) -> TimeGranularity | None:
-        """What the table is partitioned by, which need not be our work."""
+        """Return the granularity; raise if another engine partitioned the table otherwise."""
         fields = loaded.spec().fields
         if not fields:
             return None
-        units = {str(transform): granularity for granularity, transform in _TRANSFORMS.items()}
+        granularities = {
+            str(transform): granularity for granularity, transform in _TRANSFORMS.items()
+        }
         source = loaded.schema().find_column_name(fields[0].source_id)
-        if len(fields) == 1 and source == self._time_column and str(fields[0].transform) in units:
-            return units[str(fields[0].transform)]
+        if (
+            len(fields) == 1
+            and source == self._time_column
+            and str(fields[0].transform) in granularities
+        ):
+            return granularities[str(fields[0].transform)]
         raise InvalidRequestError(
             f"{self.name} is partitioned by {loaded.spec()}: only hours, days or months of "
-            f"{self._time_column} can be written"
+            f"{self._time_column} are supported"
         )
 
-    # --- changing -----------------------------------------------------------------------------
+    # --- writing ------------------------------------------------------------------------------
 
     def create(self, schema: pa.Schema, granularity: TimeGranularity | None) -> Version:
         with suppress(NamespaceAlreadyExistsError):
@@ -156,7 +161,7 @@ class IcebergTable:
         return self._version(self._catalog.load_table(self._identifier))
 
     def commit(self, version: Version, change: Change) -> None:
-        loaded = _once(version.token)
+        loaded = _without_retries(version.token)
         transaction = loaded.transaction()
         properties = self._properties(change.progress)
         update = transaction.update_snapshot(snapshot_properties=properties)
@@ -172,26 +177,26 @@ class IcebergTable:
             transaction.commit_transaction()
         except ValidationException as error:
             raise CommitConflictError(f"{self.name}: {error}") from error
-        except Exception as error:  # What catalogs raise has no common root.
-            if self._has(producer.snapshot_id):
+        except Exception as error:  # Errors of catalogs have no common base class.
+            if self._has_snapshot(producer.snapshot_id):
                 return
             if isinstance(error, CommitFailedException):
                 raise CommitConflictError(f"{self.name}: {error}") from error
             raise OperatingError(f"{self.name}: the commit failed: {error}") from error
 
-    def _has(self, snapshot_id: int) -> bool:
+    def _has_snapshot(self, snapshot_id: int) -> bool:
         now = self._catalog.load_table(self._identifier)
         return now.snapshot_by_id(snapshot_id) is not None
 
     def _properties(self, progress: Progress | None) -> dict[str, str]:
         if progress is None:
             return {}
-        properties = {OFFSETS + self._topic: _json(progress)}
+        properties = {OFFSETS_PROPERTY + self._topic: _offsets_json(progress)}
         if progress.topic_mark is not None:
-            properties[MARK + self._topic] = str(progress.topic_mark)
+            properties[MARK_PROPERTY + self._topic] = str(progress.topic_mark)
         return properties
 
-    # --- upkeep -------------------------------------------------------------------------------
+    # --- maintenance --------------------------------------------------------------------------
 
     def expire(self, version: Version, older_than_ms: int) -> int:
         loaded = version.token
@@ -205,29 +210,32 @@ class IcebergTable:
         return count - len(now.snapshots())
 
     def orphans(self, version: Version, older_than_ms: int) -> list[DataFile]:
-        """Files of ours with rows, and the lists of files of snapshots that are forgotten."""
+        """Return our unreferenced data files, and manifests of expired snapshots."""
         loaded = version.token
-        named = set()
+        referenced = set()
         for snapshot in loaded.snapshots():
-            named.add(snapshot.manifest_list)
+            referenced.add(snapshot.manifest_list)
             for manifest in snapshot.manifests(loaded.io):
-                named.add(manifest.manifest_path)
+                referenced.add(manifest.manifest_path)
                 entries = manifest.fetch_manifest_entry(loaded.io)
-                named.update(entry.data_file.file_path for entry in entries)
+                referenced.update(entry.data_file.file_path for entry in entries)
         data = self.files(version).filesystem
-        lists = TableFilesystem(f"{loaded.location()}/metadata", data.properties)
+        manifests = TableFilesystem(f"{loaded.location()}/metadata", data.properties)
         return [
             DataFile(item.key, 0, item.size_bytes)
-            for filesystem, prefix, suffix in ((data, PREFIX, ".parquet"), (lists, "", ".avro"))
+            for filesystem, prefix, suffix in (
+                (data, FILE_PREFIX, ".parquet"),
+                (manifests, "", ".avro"),
+            )
             for item in filesystem.list(filesystem.root)
-            if item.modified_ms < older_than_ms and item.key not in named
+            if item.modified_ms < older_than_ms and item.key not in referenced
             if (name := item.key.rpartition("/")[2]).startswith(prefix) and name.endswith(suffix)
         ]
 
 
-def _once(loaded: LoadedTable) -> LoadedTable:
-    """The table as pyiceberg sees it that has been told not to try again by itself."""
-    properties = {**loaded.metadata.properties, **_ONCE}
+def _without_retries(loaded: LoadedTable) -> LoadedTable:
+    """Return the table with the retries of pyiceberg disabled."""
+    properties = {**loaded.metadata.properties, **_NO_RETRIES}
     metadata = loaded.metadata.model_copy(update={"properties": properties})
     return LoadedTable(
         loaded.name(), metadata, loaded.metadata_location, loaded.io, loaded.catalog, loaded.config
@@ -249,6 +257,6 @@ def _iceberg_file(loaded: LoadedTable, file: DataFile) -> IcebergFile:
     )
 
 
-def _json(progress: Progress) -> str:
+def _offsets_json(progress: Progress) -> str:
     offsets = {str(partition): offset for partition, offset in sorted(progress.offsets.items())}
     return msgspec.json.encode(offsets).decode()

@@ -1,7 +1,7 @@
-"""The files of an Iceberg table: Parquet whose columns carry the table's ids.
+"""The files of an Iceberg table: Parquet whose columns have the field IDs of the table.
 
-Statistics are taken from the file's own metadata where it is written, so that the driver opens no
-file at all.
+The task that writes a file takes its statistics from the Parquet metadata, so that the driver opens
+no file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,25 +21,25 @@ from pyiceberg.table import Table as LoadedTable
 from pyiceberg.table import TableProperties
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.tables import parquet_reader
 from kafscale.spark.tables.base import DataFile
+from kafscale.spark.tables.data_files import read_batches, read_bounds
 from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.time_partitions import TimeGranularity, partition_directory
 from kafscale.spark.values import conform
 
-_ID: Final = b"PARQUET:field_id"
+_FIELD_ID: Final = b"PARQUET:field_id"
 
 
 @dataclass(frozen=True)
 class IcebergFiles:
-    """How files of one version of a table are written and read."""
+    """Writes and reads the files of one version of a table."""
 
     table_schema: Schema
     granularity: TimeGranularity | None
     filesystem: TableFilesystem
-    """Of the table's data."""
+    """The filesystem of the data of the table."""
     properties: Mapping[str, str]
-    """Of the table: they say which statistics it wants."""
+    """The properties of the table, which select its statistics."""
 
     @classmethod
     def of(cls, loaded: LoadedTable, granularity: TimeGranularity | None) -> "IcebergFiles":
@@ -71,40 +71,40 @@ class IcebergFiles:
     def read(
         self, file: DataFile, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Read without pyiceberg, which takes missing lists for empty ones."""
+        """Read without pyiceberg, which reads null lists as empty ones."""
         if file.details.delete_files:
             raise InvalidRequestError(
-                f"{file.path} has rows that another engine has deleted without rewriting it; let"
-                " that engine rewrite the table's files first"
+                f"{file.path} has delete files of another engine; rewrite the data files of the"
+                " table with that engine first"
             )
         schema = self.schema
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
-        for batch in parquet_reader.batches(
-            self.filesystem, file.path, lambda one: schema.get_field_index(self._name(one)) >= 0
+        for batch in read_batches(
+            self.filesystem,
+            file.path,
+            lambda column: schema.get_field_index(self._name(column)) >= 0,
         ):
             names = [self._name(column) for column in batch.schema]
             yield conform(batch.rename_columns(names), schema)
 
     def _name(self, field: pa.Field) -> str:
-        """What a column of a file is called in the table by now; ids stay when names change."""
-        number = (field.metadata or {}).get(_ID)
+        """Return the current name of a column of a file, by its field ID."""
+        number = (field.metadata or {}).get(_FIELD_ID)
         if number is None:
             return str(field.name)
         for child in _children(field.type):
             if self._name(child) != child.name:
                 raise InvalidRequestError(
-                    f"{field.name}.{child.name} was renamed: its files cannot be rewritten here"
+                    f"{field.name}.{child.name} was renamed: rewriting its files is not supported"
                 )
         try:
             return self.table_schema.find_field(int(number)).name
         except ValueError:
-            return f"{field.name} that was dropped"
+            return f"{field.name} that was dropped"  # No column has this name.
 
     def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
-        return parquet_reader.bounds(
-            self.filesystem, file.path, lambda one: self._name(one) == column
-        )
+        return read_bounds(self.filesystem, file.path, lambda field: self._name(field) == column)
 
     def discard(self, files: Sequence[DataFile]) -> None:
         self.filesystem.delete([file.path for file in files])
@@ -115,16 +115,16 @@ def _children(type_: pa.DataType) -> list[pa.Field]:
 
 
 def arrow_schema(schema: Schema, *, ids: bool) -> pa.Schema:
-    """The columns of a table, with the ids that Parquet is to carry, or without."""
+    """Return the Arrow schema of a table, with or without field IDs."""
     return pa.schema([_field(field) for field in schema_to_pyarrow(schema, include_field_ids=ids)])
 
 
 def _field(field: pa.Field) -> pa.Field:
-    return field.with_type(_small(field.type))
+    return field.with_type(_without_large_types(field.type))
 
 
-def _small(type_: pa.DataType) -> pa.DataType:
-    """Types of 32 bits where pyiceberg takes those of 64: files are the same, memory is less."""
+def _without_large_types(type_: pa.DataType) -> pa.DataType:
+    """Replace pyiceberg's 64-bit offsets by 32-bit ones: same files, less memory."""
     if pa.types.is_large_string(type_):
         return pa.string()
     if pa.types.is_large_binary(type_):

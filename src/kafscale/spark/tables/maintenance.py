@@ -1,9 +1,9 @@
 """Table maintenance: merges small files, expires old versions, removes orphaned files.
 
-The laws: merging changes no row and no offset, and replaces only files that it has read, so that
-whatever others commit meanwhile stays; a group of files that somebody else has replaced in the
-meantime is left alone. Left-overs are files of ours that no version names, and that are so old that
-nobody can be about to commit them.
+Invariants: merging changes neither rows nor progress, and replaces only files that it has read, so
+that concurrent commits are kept; a group of files that another writer has replaced meanwhile is
+skipped. Orphaned files are our files that no version references, and that are too old to belong to
+a commit in progress.
 """
 
 from collections import defaultdict
@@ -34,11 +34,11 @@ GROUP_MIN: Final = 2
 
 @dataclass(frozen=True, kw_only=True)
 class MaintenanceOptions:
-    """What is to be done."""
+    """Which maintenance to do."""
 
     merges_files: bool = False
     expires_after_ms: int | None = None
-    """How old a version may become; None keeps all."""
+    """The maximum age of versions; None keeps all."""
 
     @property
     def is_enabled(self) -> bool:
@@ -46,12 +46,12 @@ class MaintenanceOptions:
 
 
 class MaintenanceResult(msgspec.Struct):
-    """What has been done for a table."""
+    """The result of maintenance."""
 
     merged_count: int = 0
-    """Files that are gone into others."""
+    """The number of files that were merged into others."""
     expired_count: int = 0
-    """Versions, or where a format counts these, files that only old versions named."""
+    """The number of expired versions; for Delta, of files that only old versions referenced."""
     orphan_count: int = 0
 
     def __add__(self, other: "MaintenanceResult") -> "MaintenanceResult":
@@ -64,27 +64,27 @@ class MaintenanceResult(msgspec.Struct):
 
 def maintain(
     table: Table,
-    upkeep: MaintenanceOptions,
+    options: MaintenanceOptions,
     time_column: str,
     *,
     encoding: Encoding,
     execute: Execute,
     clock: Callable[[], int],
 ) -> MaintenanceResult:
-    """Do what is wanted for one table; there is nothing to do for one that does not exist."""
-    done = MaintenanceResult()
-    if upkeep.merges_files:
-        done.merged_count = merge_files(table, time_column, encoding, execute)
-    if upkeep.expires_after_ms is not None and (version := table.load()) is not None:
+    """Maintain one table, if it exists."""
+    result = MaintenanceResult()
+    if options.merges_files:
+        result.merged_count = merge_files(table, time_column, encoding, execute)
+    if options.expires_after_ms is not None and (version := table.load()) is not None:
         try:
-            done.expired_count = table.expire(version, clock() - upkeep.expires_after_ms)
+            result.expired_count = table.expire(version, clock() - options.expires_after_ms)
         except CommitConflictError as error:
-            log.info("old versions stay for now", table=table.name, reason=str(error))
+            log.info("table versions not expired", table=table.name, reason=str(error))
     if (version := table.load()) is not None:
         orphans = table.orphans(version, clock() - ORPHAN_AGE_MS)
         table.files(version).discard(orphans)
-        done.orphan_count = len(orphans)
-    return done
+        result.orphan_count = len(orphans)
+    return result
 
 
 # --- merging --------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def maintain(
 
 @dataclass(frozen=True)
 class _Group:
-    """Small files of one partition that fit into one."""
+    """Small files of one time partition that are merged into one."""
 
     files: Files
     encoding: Encoding
@@ -101,7 +101,7 @@ class _Group:
 
 
 def merge_files(table: Table, time_column: str, encoding: Encoding, execute: Execute) -> int:
-    """Put small files together; how many there were."""
+    """Merge small files; return how many were merged."""
     version = table.load()
     if version is None:
         return 0
@@ -121,25 +121,25 @@ def merge_files(table: Table, time_column: str, encoding: Encoding, execute: Exe
 
 
 def small_groups(files: Sequence[DataFile], target_bytes: int) -> Iterator[tuple[DataFile, ...]]:
-    """Files that are worth merging, in groups that make about one file of the target's size."""
-    moments: dict[int | None, list[DataFile]] = defaultdict(list)
+    """Group small files of a time partition into about one file of the target size each."""
+    by_partition: dict[int | None, list[DataFile]] = defaultdict(list)
     for file in files:
-        if file.size_bytes < target_bytes * 3 // 4 and _is_plain(file):
-            moments[file.time_partition].append(file)
-    for small in moments.values():
+        if file.size_bytes < target_bytes * 3 // 4 and _has_no_deletes(file):
+            by_partition[file.time_partition].append(file)
+    for small in by_partition.values():
         group: list[DataFile] = []
         size_bytes = 0
-        for file in sorted(small, key=lambda one: one.size_bytes):
+        for file in sorted(small, key=lambda file: file.size_bytes):
             if group and size_bytes + file.size_bytes > target_bytes:
-                break  # All that are left are larger, and so are nearly full.
+                break  # The remaining files are larger, and nearly full.
             group.append(file)
             size_bytes += file.size_bytes
         if len(group) >= GROUP_MIN:
             yield tuple(group)
 
 
-def _is_plain(file: DataFile) -> bool:
-    """Whether a file is all there is to its rows; Iceberg may keep deletions apart."""
+def _has_no_deletes(file: DataFile) -> bool:
+    """Whether a file has no separate delete files, as Iceberg may have."""
     return not getattr(file.details, "delete_files", None)
 
 
@@ -152,18 +152,18 @@ def _merge(group: _Group) -> list[DataFile]:
 
 
 def _replace(table: Table, removed: Sequence[DataFile], added: Sequence[DataFile]) -> bool:
-    """Exchange files, unless one of them is no longer there."""
+    """Replace files, unless one of them is no longer part of the table."""
     paths = {file.path for file in removed}
     for _ in range(COMMIT_ATTEMPTS_MAX):
         version = table.load()
         assert version is not None
-        there = [file for file in table.data_files(version) if file.path in paths]
-        if len(there) < len(paths):
+        existing = [file for file in table.data_files(version) if file.path in paths]
+        if len(existing) < len(paths):
             return False
         try:
-            table.commit(version, Change(None, added, there, is_new_data=False))
+            table.commit(version, Change(None, added, existing, is_new_data=False))
         except CommitConflictError as error:
-            log.info("another writer was faster", table=table.name, reason=str(error))
+            log.info("commit conflict, retrying", table=table.name, reason=str(error))
         else:
             return True
     return False

@@ -32,27 +32,27 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.spark.tables.base import Change, CommitConflictError, DataFile, Progress, Version
+from kafscale.spark.tables.data_files import NamedColumnFiles
 from kafscale.spark.tables.filesystem import TableFilesystem
-from kafscale.spark.tables.stored_files import StoredFiles
 from kafscale.spark.tables.time_partitions import TimeGranularity, partition_directory
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 COMMITS: Final = "_kafscale/commits/"
-STAGED: Final = "_kafscale/staged"
+STAGING_DIRECTORY: Final = "_kafscale/staged"
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """All that is to be known of a table, and the files that are new; an object in JSON."""
+    """The state of the table after a commit, and its new files; stored as a JSON object."""
 
     commit_id: str
-    """What its writer knows it by."""
+    """By which its writer recognizes it."""
     schema: str
-    """Of the rows, as Arrow serializes it, in base64."""
+    """The Arrow schema of the rows, serialized, in base64."""
     granularity: TimeGranularity | None = msgspec.field(name="unit")
     progress: dict[str, Progress]
     """By topic."""
     files: tuple[str, ...] = ()
-    """By their final names, below the root."""
+    """The final paths below the root."""
 
 
 class ParquetTable:
@@ -64,7 +64,7 @@ class ParquetTable:
         topic: str,
         checkpoint: Callable[[str], None] = lambda _step: None,
     ) -> None:
-        """`checkpoint` is called between all steps, with their names: tests stop there."""
+        """`checkpoint` is called with a name after each step; tests stop there."""
         self._filesystem = filesystem
         self._topic = topic
         self._checkpoint = checkpoint
@@ -75,13 +75,13 @@ class ParquetTable:
     def name(self) -> str:
         return self._filesystem.root
 
-    # --- looking ------------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------
 
     def load(self) -> Version | None:
-        found = self._newest()
-        if found is None:
+        newest = self._newest()
+        if newest is None:
             return None
-        number, commit = found
+        number, commit = newest
         self._finish(number, commit)
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(commit.schema)))
         progress = commit.progress.get(self._topic, Progress())
@@ -90,9 +90,9 @@ class ParquetTable:
     def files(self, version: Version) -> "ParquetFiles":
         return ParquetFiles(version.schema, version.granularity, self._filesystem)
 
-    def data_files(self, version: Version) -> list[DataFile]:  # noqa: ARG002 - there is no way.
+    def data_files(self, version: Version) -> list[DataFile]:  # noqa: ARG002
         raise InvalidRequestError(
-            f"{self.name}: the files of plain Parquet cannot be replaced; use Iceberg or Delta"
+            f"{self.name}: files of plain Parquet tables cannot be replaced; use Iceberg or Delta"
         )
 
     def _newest(self) -> tuple[int, Commit] | None:
@@ -113,11 +113,11 @@ class ParquetTable:
                     return None if commit is None else (self._known, commit)
                 self._known += 1
 
-    # --- changing -----------------------------------------------------------------------------
+    # --- writing ------------------------------------------------------------------------------
 
     def create(self, schema: pa.Schema, granularity: TimeGranularity | None) -> Version:
-        with suppress(CommitConflictError):  # Somebody else was faster.
-            self._put(0, Commit(uuid.uuid4().hex, _encoded(schema), granularity, {}))
+        with suppress(CommitConflictError):  # Another writer was first.
+            self._put(0, Commit(uuid.uuid4().hex, _encode(schema), granularity, {}))
         version = self.load()
         assert version is not None
         return version
@@ -125,7 +125,7 @@ class ParquetTable:
     def evolve(self, version: Version, schema: pa.Schema) -> Version:
         number, commit = version.token
         changed = msgspec.structs.replace(
-            commit, commit_id=uuid.uuid4().hex, schema=_encoded(schema), files=()
+            commit, commit_id=uuid.uuid4().hex, schema=_encode(schema), files=()
         )
         self._put(number + 1, changed)
         now = self.load()
@@ -133,27 +133,27 @@ class ParquetTable:
         return now
 
     def commit(self, version: Version, change: Change) -> None:
-        assert not change.removed, "rows are only ever added"
+        assert not change.removed, "rows can only be added"
         number, commit = version.token
         files = tuple(file.details for file in change.added)
         progress = dict(commit.progress)
         if change.progress is not None:
             progress[self._topic] = change.progress
-        made = Commit(uuid.uuid4().hex, commit.schema, commit.granularity, progress, files)
-        self._put(number + 1, made)
+        new = Commit(uuid.uuid4().hex, commit.schema, commit.granularity, progress, files)
+        self._put(number + 1, new)
         self._checkpoint("commit written")
-        self._finish(number + 1, made)
+        self._finish(number + 1, new)
 
     def expire(self, version: Version, older_than_ms: int) -> int:  # noqa: ARG002
-        """Forget nothing: what counts are the names, and each is needed."""
+        """Expire nothing: every committed file is part of the table."""
         return 0
 
     def orphans(self, version: Version, older_than_ms: int) -> list[DataFile]:  # noqa: ARG002
-        """What was staged long ago: the files of all commits have been moved."""
+        """Return old staged files; those of commits have been moved."""
         filesystem = self._filesystem
         return [
             DataFile(item.key, 0, item.size_bytes)
-            for item in filesystem.list(filesystem.join(STAGED))
+            for item in filesystem.list(filesystem.join(STAGING_DIRECTORY))
             if item.modified_ms < older_than_ms
         ]
 
@@ -164,45 +164,45 @@ class ParquetTable:
             try:
                 store.put(key, [msgspec.json.encode(commit)])
             except ObjectExistsError as error:
-                # A PUT whose answer was lost may meet itself when it is tried again.
-                if not _is_there(store, key, commit):
+                # The retry of a PUT whose response was lost may find its own object.
+                if not _is_committed(store, key, commit):
                     raise CommitConflictError(
-                        f"{self.name}: commit {number} is another's"
+                        f"{self.name}: commit {number} is by another writer"
                     ) from error
             except StoreUnavailableError:
-                # It may still happen later, so the files of the commit have to stay.
-                if not _is_there(store, key, commit):
+                # The PUT may still succeed later, so the files of the commit must stay.
+                if not _is_committed(store, key, commit):
                     raise
 
     def _finish(self, number: int, commit: Commit) -> None:
-        """Move the files of a commit to where readers look for them, unless that is done."""
+        """Move the files of a commit to their final paths, unless that is done."""
         if number == self._finished:
             return
         for name in commit.files:
-            staged = self._filesystem.join(STAGED, name.rpartition("/")[2])
+            staged = self._filesystem.join(STAGING_DIRECTORY, name.rpartition("/")[2])
             final = self._filesystem.join(name)
             if self._filesystem.exists(staged):
                 try:
                     self._filesystem.move(staged, final)
                 except OSError:
-                    # Whoever looks at the same time may have been faster.
+                    # A concurrent `load` may have moved it.
                     if self._filesystem.exists(staged):
                         raise
             if not self._filesystem.exists(final):
-                raise DamagedObjectError(final, "it was committed and is not there")
+                raise DamagedObjectError(final, "the committed file is missing")
             self._checkpoint("file moved")
         self._finished = number
 
 
-class ParquetFiles(StoredFiles):
-    """How files are written; nothing is ever read back but to be looked at."""
+class ParquetFiles(NamedColumnFiles):
+    """Writes staged files, which a commit moves to their final paths."""
 
     def write(
         self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, time_partition: int | None
     ) -> DataFile:
         directory = partition_directory(time_partition, self.granularity)
         final = f"{directory}/{name}" if directory else name
-        path = self.filesystem.join(STAGED, name)
+        path = self.filesystem.join(STAGING_DIRECTORY, name)
         self.filesystem.write(path, data)
         return DataFile(path, metadata.num_rows, data.size, time_partition, final)
 
@@ -216,7 +216,7 @@ def _number(key: str) -> int:
     return int(name) if name.isdigit() else -1
 
 
-def _encoded(schema: pa.Schema) -> str:
+def _encode(schema: pa.Schema) -> str:
     return base64.b64encode(schema.serialize()).decode()
 
 
@@ -227,7 +227,7 @@ def _decode(key: str, data: bytes) -> Commit:
         raise DamagedObjectError(key, str(error)) from None
 
 
-def _is_there(store: BlockingObjectStore, key: str, commit: Commit) -> bool:
+def _is_committed(store: BlockingObjectStore, key: str, commit: Commit) -> bool:
     try:
         return _decode(key, bytes(store.get(key))).commit_id == commit.commit_id
     except ObjectNotFoundError:

@@ -1,11 +1,11 @@
-"""Which tables there are for which topics: a format, a place, a name.
+"""The tables of topics: format, path and name.
 
-    Iceberg     a table in a catalog of pyiceberg: REST, SQL, Glue, …; without one, a catalog of
-                its own in a directory
+    Iceberg     a table in a catalog of pyiceberg (REST, SQL, Glue, …), or in a SQLite catalog in a
+                directory
     Delta       a directory, or a prefix in a bucket, for each table
     Parquet     the same
 
-The law: the properties of a catalog may hold secrets, and are no part of a `repr`.
+Invariant: the properties of a catalog may hold secrets and are not part of the `repr`.
 """
 
 import re
@@ -23,13 +23,13 @@ from kafscale.spark.tables.filesystem import TableFilesystem
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-DEAD_LETTERS: Final = "_dead_letters"
-TOPIC: Final = "{topic}"
+DEAD_LETTERS_SUFFIX: Final = "_dead_letters"
+TOPIC_PLACEHOLDER: Final = "{topic}"
 CATALOG_FILE: Final = "catalog.db"
 
 
 class TableFormat(StrEnum):
-    """What a table is."""
+    """The format of a table."""
 
     ICEBERG = "iceberg"
     DELTA = "delta"
@@ -38,46 +38,50 @@ class TableFormat(StrEnum):
 
 DEFAULT_NAMES: Final = {
     TableFormat.ICEBERG: "kafscale.{topic}",
-    TableFormat.DELTA: TOPIC,
-    TableFormat.PARQUET: TOPIC,
+    TableFormat.DELTA: TOPIC_PLACEHOLDER,
+    TableFormat.PARQUET: TOPIC_PLACEHOLDER,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where tables are made; called for one, it gives it."""
+    """Where tables are created; call it with a topic to get its table."""
 
     table_format: TableFormat
     path: str = ""
-    """The directory or bucket of tables; of Iceberg's warehouse, if there is no catalog."""
+    """The directory or bucket of the tables; for Iceberg, the warehouse."""
     catalog: str = ""
-    """The name of a catalog of pyiceberg, which may be set up elsewhere."""
+    """The name of a pyiceberg catalog, which pyiceberg's own configuration may define."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Of the catalog, or of the filesystem: `s3.endpoint` and so on."""
+    """Properties of the catalog or filesystem, such as `s3.endpoint`."""
     table: str = ""
-    """The name of tables, with `{topic}` in it."""
+    """The name of the tables, with the placeholder `{topic}`."""
 
     def __post_init__(self) -> None:
         is_catalog = bool(self.catalog or self.properties.get("type") or self.properties.get("uri"))
         if self.table_format is TableFormat.ICEBERG:
             if not (is_catalog or self.path):
-                raise InvalidRequestError("Iceberg needs a catalog, or a path for one of its own")
+                raise InvalidRequestError("Iceberg needs a catalog, or a path for a local one")
         elif not self.path:
-            raise InvalidRequestError(f"{self.table_format} needs a path to put tables in")
+            raise InvalidRequestError(f"{self.table_format} needs a path for its tables")
         elif self.catalog:
-            raise InvalidRequestError(f"{self.table_format} has no catalogs")
+            raise InvalidRequestError(f"{self.table_format} does not use catalogs")
 
     def __call__(self, topic: str, *, time_column: str, is_dead: bool = False) -> Table:
-        """The table of a topic, or that of its dead letters."""
-        name = (self.table or DEFAULT_NAMES[self.table_format]).replace(TOPIC, self._name(topic))
-        name += DEAD_LETTERS if is_dead else ""
-        # Each format brings a library of its own, which takes a while to load.
+        """Return the table of a topic, or of its dead letters."""
+        name = (self.table or DEFAULT_NAMES[self.table_format]).replace(
+            TOPIC_PLACEHOLDER, self._table_name(topic)
+        )
+        name += DEAD_LETTERS_SUFFIX if is_dead else ""
+        # Each format has its own library, which is slow to load.
         if self.table_format is TableFormat.ICEBERG:
             from kafscale.spark.tables.iceberg import IcebergTable  # noqa: PLC0415
 
             identifier = tuple(name.split("."))
             if len(identifier) < 2:
-                raise InvalidRequestError(f"a table of Iceberg is in a namespace: {name!r} is not")
+                raise InvalidRequestError(
+                    f"an Iceberg table must be in a namespace: {name!r} is not"
+                )
             return IcebergTable(self._catalog, identifier, topic, time_column)
         filesystem = TableFilesystem.of(f"{self.path.rstrip('/')}/{name}", self.properties)
         if self.table_format is TableFormat.DELTA:
@@ -88,8 +92,8 @@ class Target:
 
         return ParquetTable(filesystem, topic)
 
-    def _name(self, topic: str) -> str:
-        """A topic's name in that of a table: dots would part it, and dashes need quotes in SQL."""
+    def _table_name(self, topic: str) -> str:
+        """Return the topic name for a table name; Iceberg allows no dots, SQL no dashes."""
         is_identifier = self.table_format is TableFormat.ICEBERG
         return re.sub(r"\W", "_", topic) if is_identifier else topic
 
@@ -101,13 +105,13 @@ class Target:
         if self.path:
             properties.setdefault("warehouse", TableFilesystem.of(self.path).url)
         if not (self.catalog or "type" in properties or "uri" in properties):
-            properties |= self._own_catalog()
+            properties |= self._local_catalog()
         try:
             return load_catalog(self.catalog or "kafscale", **properties)
         except (ValueError, ImportError) as error:
-            raise ConfigError(f"the catalog cannot be used: {error}") from error
+            raise ConfigError(f"cannot load the catalog: {error}") from error
 
-    def _own_catalog(self) -> dict[str, str]:
+    def _local_catalog(self) -> dict[str, str]:
         filesystem = TableFilesystem.of(self.path)
         if not filesystem.is_local:
             raise InvalidRequestError(

@@ -19,62 +19,62 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafscale.spark.tables import time_partitions
-from kafscale.spark.tables.base import PREFIX, DataFile, Files
+from kafscale.spark.tables.base import FILE_PREFIX, DataFile, Files
 
 OPEN_MAX: Final = 64
-"""How many files a writer fills at once."""
+"""The number of files that a writer fills at the same time."""
 
-_DIFFERENCES: Final = "DELTA_BINARY_PACKED"
+_DELTA_ENCODING: Final = "DELTA_BINARY_PACKED"
 _ZSTD_LEVEL: Final = 1
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How rows are laid out in files."""
+    """The encoding of Parquet files."""
 
     compression: str = "zstd"
     row_group_bytes: int = 128 * 1024 * 1024
-    """Of a row group in memory."""
+    """The size of a row group in memory."""
     file_bytes: int = 128 * 1024 * 1024
-    """From which size on a file is closed, as it is stored."""
+    """The stored size at which a file is closed."""
     plain: tuple[str, ...] = ()
-    """Columns that hardly repeat themselves."""
-    counting: tuple[str, ...] = ()
-    """Columns of numbers or times that count up."""
+    """Columns with few repeated values."""
+    ascending: tuple[str, ...] = ()
+    """Columns of ascending numbers or timestamps."""
 
     def options(self, schema: pa.Schema) -> dict[str, Any]:
-        """What Parquet's writer is told."""
+        """Return the options of the Parquet writer."""
         flat = [item.name for item in schema if not pa.types.is_nested(item.type)]
-        left_out = {*self.plain, *self.counting}
+        no_dictionary = {*self.plain, *self.ascending}
         return {
             "compression": self.compression,
             "compression_level": _ZSTD_LEVEL if self.compression == "zstd" else None,
-            "use_dictionary": [name for name in flat if name not in left_out],
-            "column_encoding": {name: _DIFFERENCES for name in self.counting if name in flat},
+            "use_dictionary": [name for name in flat if name not in no_dictionary],
+            "column_encoding": {name: _DELTA_ENCODING for name in self.ascending if name in flat},
             "store_schema": False,
         }
 
 
 def unique_name() -> str:
-    return f"{PREFIX}{uuid.uuid4().hex}.parquet"
+    return f"{FILE_PREFIX}{uuid.uuid4().hex}.parquet"
 
 
 @dataclass
-class _Open:
-    """A file that is being filled."""
+class _OpenFile:
+    """A file that is being written."""
 
     time_partition: int | None
     stream: pa.BufferOutputStream
     writer: pq.ParquetWriter
     metadata: list[Any]
-    waiting: list[pa.RecordBatch] = field(default_factory=list)
-    waiting_bytes: int = 0
+    pending: list[pa.RecordBatch] = field(default_factory=list)
+    pending_bytes: int = 0
 
     def write_group(self) -> None:
-        if self.waiting:
-            group = pa.Table.from_batches(self.waiting)
+        if self.pending:
+            group = pa.Table.from_batches(self.pending)
             self.writer.write_table(group, row_group_size=group.num_rows)
-            self.waiting, self.waiting_bytes = [], 0
+            self.pending, self.pending_bytes = [], 0
 
 
 class FileWriter:
@@ -87,12 +87,12 @@ class FileWriter:
         self._encoding = encoding
         self._name = name
         self._options = encoding.options(files.schema)
-        self._open: dict[int | None, _Open] = {}
-        self._waiting_bytes = 0
+        self._open: dict[int | None, _OpenFile] = {}
+        self._pending_bytes = 0
         self._written: list[DataFile] = []
 
     def add(self, rows: pa.RecordBatch, timestamps: pa.Array) -> None:
-        """Take rows of exactly the files' schema, and when each of them is from."""
+        """Add rows of exactly the schema of the files, with their timestamps."""
         if self._files.granularity is None:
             self._add(None, rows)
             return
@@ -102,13 +102,13 @@ class FileWriter:
             self._add(time_partition, part)
 
     def finish(self) -> Sequence[DataFile]:
-        """Store what is left; all files that there are."""
+        """Store the remaining rows; return all files."""
         for file in list(self._open.values()):
             self._close(file)
         return self._written
 
     def abandon(self) -> None:
-        """Remove whatever has been stored: it is not wanted after all."""
+        """Delete the files that have been stored."""
         self._open.clear()
         self._files.discard(self._written)
         self._written = []
@@ -119,29 +119,29 @@ class FileWriter:
         file = self._open.get(time_partition)
         if file is None:
             if len(self._open) == OPEN_MAX:
-                self._close(max(self._open.values(), key=lambda one: one.waiting_bytes))
+                self._close(max(self._open.values(), key=lambda each: each.pending_bytes))
             file = self._open[time_partition] = self._begin(time_partition)
-        file.waiting.append(rows)
-        file.waiting_bytes += rows.nbytes
-        self._waiting_bytes += rows.nbytes
-        if self._waiting_bytes >= self._encoding.row_group_bytes:
-            largest = max(self._open.values(), key=lambda one: one.waiting_bytes)
-            self._waiting_bytes -= largest.waiting_bytes
+        file.pending.append(rows)
+        file.pending_bytes += rows.nbytes
+        self._pending_bytes += rows.nbytes
+        if self._pending_bytes >= self._encoding.row_group_bytes:
+            largest = max(self._open.values(), key=lambda each: each.pending_bytes)
+            self._pending_bytes -= largest.pending_bytes
             largest.write_group()
             if largest.stream.tell() >= self._encoding.file_bytes:
                 self._close(largest)
 
-    def _begin(self, time_partition: int | None) -> _Open:
+    def _begin(self, time_partition: int | None) -> _OpenFile:
         stream = pa.BufferOutputStream()
         metadata: list[Any] = []
         writer = pq.ParquetWriter(
             stream, self._files.schema, metadata_collector=metadata, **self._options
         )
-        return _Open(time_partition, stream, writer, metadata)
+        return _OpenFile(time_partition, stream, writer, metadata)
 
-    def _close(self, file: _Open) -> None:
+    def _close(self, file: _OpenFile) -> None:
         del self._open[file.time_partition]
-        self._waiting_bytes -= file.waiting_bytes
+        self._pending_bytes -= file.pending_bytes
         file.write_group()
         file.writer.close()
         (metadata,) = file.metadata

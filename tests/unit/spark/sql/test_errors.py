@@ -1,12 +1,12 @@
-"""Of all that Spark says about an error, a sentence is left."""
+"""Tests of the reduction of Spark's errors to one sentence."""
 
 import pytest
 
-from kafscale.spark.sql.errors import missing_name, sentence
+from kafscale.spark.sql.errors import error_message, missing_table
 
 
-class Said(Exception):  # noqa: N818 - it stands for what Spark raises.
-    """An exception that Spark's Java has thrown, as PySpark hands it on."""
+class FakeSparkError(Exception):
+    """An exception like those of PySpark."""
 
     def __init__(self, text, condition=None, **parameters):
         super().__init__(text)
@@ -61,16 +61,16 @@ kafscale.errors.base.OffsetOutOfRangeError: offsets 1 to 2 of orders/0 are gone
         ("something else", None, "something else"),
     ],
 )
-def test_the_message_is_kept_and_the_rest_is_not(text, condition, expected):
-    assert sentence(Said(text, condition)) == expected
+def test_error_message_keeps_message_and_position(text, condition, expected):
+    assert error_message(FakeSparkError(text, condition)) == expected
 
 
-def test_the_name_of_a_table_that_is_missing_is_found():
+def test_missing_table_returns_the_name_parts():
     missing = "TABLE_OR_VIEW_NOT_FOUND"
-    assert missing_name(Said("", missing, relationName="`orders`")) == ["orders"]
-    assert missing_name(Said("", missing, relationName="`a`.`b``c`")) == ["a", "b`c"]
+    assert missing_table(FakeSparkError("", missing, relationName="`orders`")) == ["orders"]
+    assert missing_table(FakeSparkError("", missing, relationName="`a`.`b``c`")) == ["a", "b`c"]
     in_catalog = "`spark_catalog`.`default`.`orders`"
-    assert missing_name(Said("", missing, relationName=in_catalog)) == ["orders"]
+    assert missing_table(FakeSparkError("", missing, relationName=in_catalog)) == ["orders"]
     several = "REQUIRES_SINGLE_PART_NAMESPACE"
-    assert missing_name(Said("", several, identifier="`a`.`b`.`c`")) == ["a", "b", "c"]
-    assert missing_name(Said("", "DIVIDE_BY_ZERO")) is None
+    assert missing_table(FakeSparkError("", several, identifier="`a`.`b`.`c`")) == ["a", "b", "c"]
+    assert missing_table(FakeSparkError("", "DIVIDE_BY_ZERO")) is None

@@ -1,4 +1,4 @@
-"""Where statements end, whatever stands in them."""
+"""Tests of the splitting of SQL text."""
 
 import pytest
 
@@ -27,11 +27,11 @@ from kafscale.spark.sql.statements import Statements, matches, shown_topics, spl
         ("select 'never ended; x", ["select 'never ended; x"]),
     ],
 )
-def test_a_semicolon_ends_a_statement_unless_it_is_quoted_or_in_a_comment(text, expected):
+def test_split_at_semicolons_outside_of_quotes_and_comments(text, expected):
     assert split(text) == expected
 
 
-def test_lines_are_kept_until_a_statement_ends():
+def test_add_keeps_lines_until_a_statement_ends():
     text = Statements()
     assert text.add("select 'a") == []
     assert text.is_open
@@ -42,7 +42,7 @@ def test_lines_are_kept_until_a_statement_ends():
     assert not text.is_open
 
 
-def test_what_is_typed_can_be_given_up():
+def test_clear_discards_an_unfinished_statement():
     text = Statements()
     text.add("select 'never ended")
     text.clear()
@@ -50,7 +50,7 @@ def test_what_is_typed_can_be_given_up():
     assert text.add("select 1;") == ["select 1"]
 
 
-def test_comments_alone_do_not_open_a_statement():
+def test_comments_do_not_open_a_statement():
     text = Statements()
     assert text.add("-- about the next one") == []
     assert not text.is_open
@@ -69,11 +69,11 @@ def test_comments_alone_do_not_open_a_statement():
         ("select 'show tables'", None),
     ],
 )
-def test_who_asks_for_topics_is_understood(statement, pattern):
+def test_shown_topics(statement, pattern):
     assert shown_topics(statement) == pattern
 
 
-def test_patterns_are_those_of_spark():
+def test_patterns_match_like_sparks():
     names = ["orders", "Order.lines", "users"]
     assert [name for name in names if matches("order*", name)] == ["orders", "Order.lines"]
     assert [name for name in names if matches("users|orders", name)] == ["orders", "users"]

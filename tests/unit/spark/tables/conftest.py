@@ -1,4 +1,4 @@
-"""Tables of every format, and rows for them."""
+"""Tables of every format."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +10,14 @@ from unit.spark.jobs.lake_tables import FORMATS, Tables
 
 @pytest.fixture(params=FORMATS)
 def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tables]:
-    made = Tables(request.param, tmp_path / "lake")
-    yield made
-    made.close()
+    created = Tables(request.param, tmp_path / "lake")
+    yield created
+    created.close()
 
 
 @pytest.fixture(params=["iceberg", "delta"])
 def changing_tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tables]:
-    """Those whose files can be replaced."""
-    made = Tables(request.param, tmp_path / "lake")
-    yield made
-    made.close()
+    """Tables whose files can be replaced."""
+    created = Tables(request.param, tmp_path / "lake")
+    yield created
+    created.close()

@@ -1,4 +1,4 @@
-"""Rows with a number and a time, written to files as tasks do."""
+"""Rows for the table tests, written like a task writes them."""
 
 import pickle
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ SCHEMA = pa.schema(
 
 
 def rows(numbers: Sequence[int]) -> pa.RecordBatch:
-    """A row for each number, as many hours after the start as it says."""
+    """Return a row for each number, that many hours after the start."""
     return pa.RecordBatch.from_pylist(
         [
             {
@@ -39,11 +39,11 @@ def rows(numbers: Sequence[int]) -> pa.RecordBatch:
 def write(
     table: Table, version: Version, numbers: Sequence[int], encoding: Encoding | None = None
 ) -> list[DataFile]:
-    """Files with these rows; everything travels to a task and back."""
+    """Write files with these rows; everything is pickled on the way."""
     files = pickle.loads(pickle.dumps(table.files(version)))  # noqa: S301 - our own.
     writer = FileWriter(files, encoding or Encoding())
     batch = rows(numbers)
     arrays = batch.columns
     batch = pa.RecordBatch.from_arrays(arrays, schema=files.schema)
     writer.add(batch, batch.column("timestamp"))
-    return pickle.loads(pickle.dumps(list(writer.finish())))  # noqa: S301 - the same.
+    return pickle.loads(pickle.dumps(list(writer.finish())))  # noqa: S301 - our own.

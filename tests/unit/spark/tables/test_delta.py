@@ -1,4 +1,4 @@
-"""What is special about Delta: its log, its statistics, and tables that others have made."""
+"""Tests specific to Delta: log, statistics, and tables of other engines."""
 
 import json
 
@@ -20,13 +20,13 @@ def table(tmp_path):
     return DeltaTable(TableFilesystem.of(str(tmp_path / "orders")), "orders")
 
 
-def fill(table, *parts):
-    for number, numbers in enumerate(parts):
+def fill(table, *commits):
+    for number, numbers in enumerate(commits):
         version = table.load()
         table.commit(version, Change(Progress({0: number + 1}), write(table, version, numbers)))
 
 
-def test_progress_survives_the_clean_up_of_the_log(table, tmp_path):
+def test_progress_survives_log_cleanup(table, tmp_path):
     table.create(SCHEMA, None)
     fill(table, [1], [2], [3])
     LoadedTable(table.name).create_checkpoint()
@@ -36,7 +36,7 @@ def test_progress_survives_the_clean_up_of_the_log(table, tmp_path):
     assert LoadedTable(table.name).to_pyarrow_table().num_rows == 3
 
 
-def test_statistics_are_those_of_the_rows(table):
+def test_statistics_of_files(table):
     table.create(SCHEMA, TimeGranularity.DAY)
     fill(table, range(1, 4))
     actions = pa.table(LoadedTable(table.name).get_add_actions(flatten=True)).to_pylist()
@@ -49,7 +49,7 @@ def test_statistics_are_those_of_the_rows(table):
     assert second["min.timestamp"].timestamp() * 1000 == 1_700_000_000_000 + 2 * 3_600_000
 
 
-def test_readers_see_the_partition_as_a_column(table):
+def test_partition_is_a_column_for_readers(table):
     table.create(SCHEMA, TimeGranularity.HOUR)
     fill(table, [0, 1])
     rows = LoadedTable(table.name).to_pyarrow_table(
@@ -58,7 +58,7 @@ def test_readers_see_the_partition_as_a_column(table):
     assert rows.column("id").to_pylist() == [1]
 
 
-def test_every_commit_says_what_it_is(table, tmp_path):
+def test_commits_store_progress_as_transactions(table, tmp_path):
     table.create(SCHEMA, None)
     fill(table, [1])
     entry = tmp_path / "orders" / "_delta_log" / "00000000000000000001.json"
@@ -67,13 +67,15 @@ def test_every_commit_says_what_it_is(table, tmp_path):
     assert applications == {"kafscale/orders/0": 1, "kafscale/orders/partitions": 1}
 
 
-def test_a_column_keeps_its_type(table):
+def test_evolve_rejects_type_changes(table):
     version = table.create(pa.schema([("id", pa.int32())]), None)
-    with pytest.raises(InvalidRequestError, match="column id is int32; Delta cannot make it int64"):
+    with pytest.raises(
+        InvalidRequestError, match="column id is int32; Delta cannot change it to int64"
+    ):
         table.evolve(version, pa.schema([("id", pa.int64())]))
 
 
-def test_a_table_with_other_partitions_is_refused(table):
+def test_load_rejects_other_partitioning(table):
     write_deltalake(table.name, pa.table({"a": [1], "b": [2]}), partition_by=["a"])
-    with pytest.raises(InvalidRequestError, match="partitioned by a: only hours"):
+    with pytest.raises(InvalidRequestError, match="partitioned by a: only the columns"):
         table.load()

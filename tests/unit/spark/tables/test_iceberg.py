@@ -1,4 +1,4 @@
-"""What is special about Iceberg: answers that are lost, and tables that others have made."""
+"""Tests specific to Iceberg: lost responses, and tables of other engines."""
 
 import pyarrow as pa
 import pytest
@@ -15,22 +15,22 @@ from unit.spark.jobs.lake_tables import Tables, sql_catalog
 from unit.spark.tables.table_rows import SCHEMA, rows, write
 
 
-class LostAnswers(SqlCatalog):
-    """A catalog whose answers to commits do not arrive; if `happens` is true, commits do."""
+class LostResponses(SqlCatalog):
+    """A catalog that loses the responses to commits; the commits too unless `commits`."""
 
-    happens = True
+    commits = True
 
     def commit_table(self, table, requirements, updates):
-        if self.happens:
+        if self.commits:
             super().commit_table(table, requirements, updates)
-        raise TimeoutError("no answer")
+        raise TimeoutError("no response")
 
 
 @pytest.fixture
 def tables(tmp_path):
-    made = Tables("iceberg", tmp_path)
-    yield made
-    made.close()
+    created = Tables("iceberg", tmp_path)
+    yield created
+    created.close()
 
 
 @pytest.fixture
@@ -38,19 +38,19 @@ def table(tables):
     return tables("orders", time_column="timestamp")
 
 
-@pytest.mark.parametrize("happens", [True, False])
-def test_an_answer_that_is_lost_is_looked_for(tables, table, happens):
+@pytest.mark.parametrize("commits", [True, False])
+def test_commit_with_a_lost_response(tables, table, commits):
     version = table.create(SCHEMA, None)
     files = write(table, version, range(3))
-    catalog = sql_catalog(tables.directory, LostAnswers)
-    catalog.happens = happens
-    shaky = IcebergTable(catalog, ("lake", "orders"), "orders", "timestamp")
-    if happens:
-        shaky.commit(version_of(shaky), Change(Progress({0: 3}), files))
+    catalog = sql_catalog(tables.directory, LostResponses)
+    catalog.commits = commits
+    unreliable = IcebergTable(catalog, ("lake", "orders"), "orders", "timestamp")
+    if commits:
+        unreliable.commit(version_of(unreliable), Change(Progress({0: 3}), files))
         assert tables.rows("orders").num_rows == 3
     else:
-        with pytest.raises(OperatingError, match="no answer"):
-            shaky.commit(version_of(shaky), Change(Progress({0: 3}), files))
+        with pytest.raises(OperatingError, match="no response"):
+            unreliable.commit(version_of(unreliable), Change(Progress({0: 3}), files))
         assert tables.rows("orders").num_rows == 0
         assert table.load().progress == Progress()
     catalog.close()
@@ -62,7 +62,7 @@ def version_of(table: IcebergTable):
     return version
 
 
-def test_progress_survives_the_expiry_of_all_that_wrote_it(table):
+def test_progress_survives_the_expiry_of_snapshots(table):
     table.create(SCHEMA, TimeGranularity.DAY)
     for number in range(3):
         version = table.load()
@@ -87,7 +87,7 @@ def test_statistics_let_readers_skip_files(tables, table):
 
 
 def test_columns_are_widened_and_renamed(tables, table):
-    """Files keep the ids of their columns, whatever those are called by now."""
+    """Files keep the field IDs of their columns when these are renamed."""
     narrow = pa.schema([("id", pa.int32()), *list(SCHEMA)[1:]])
     version = table.create(narrow, None)
     table.commit(version, Change(Progress({0: 2}), write_narrow(table, version)))
@@ -112,7 +112,7 @@ def write_narrow(table, version):
     return list(writer.finish())
 
 
-def test_a_table_with_other_partitions_is_refused(tables, table):
+def test_load_rejects_other_partitioning(tables, table):
     tables.catalog().create_namespace("lake")
     loaded = tables.catalog().create_table(("lake", "orders"), SCHEMA)
     with loaded.update_spec() as spec:

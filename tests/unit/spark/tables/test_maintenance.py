@@ -1,4 +1,4 @@
-"""Maintenance merges files without changing rows, while others write."""
+"""Tests of table maintenance."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -37,17 +37,17 @@ def ids(tables) -> list[int]:
 
 
 @pytest.mark.parametrize("granularity", [None, TimeGranularity.DAY])
-def test_small_files_become_large_ones(changing_tables, granularity):
+def test_merge_files_merges_small_files(changing_tables, granularity):
     table = filled(changing_tables, granularity)
     before = table.data_files(table.load())
     merged = merge_files(table, "timestamp", Encoding(), inline)
     version = table.load()
     after = table.data_files(version)
-    moments = {file.time_partition for file in before}
-    assert len(after) == len(moments) < len(before)
+    partitions = {file.time_partition for file in before}
+    assert len(after) == len(partitions) < len(before)
     assert merged == len(before) - sum(
         1
-        for time_partition in moments
+        for time_partition in partitions
         if [file.time_partition for file in before].count(time_partition) == 1
     )
     assert version.progress.offsets == {0: 8}
@@ -55,83 +55,83 @@ def test_small_files_become_large_ones(changing_tables, granularity):
     assert merge_files(table, "timestamp", Encoding(), inline) == 0
 
 
-def test_what_others_append_meanwhile_stays(changing_tables):
+def test_merge_files_keeps_concurrent_appends(changing_tables):
     table = filled(changing_tables)
 
-    def meanwhile(
+    def execute_with_commit(
         items: Sequence[Any], function: Callable[[Any], Any], *, description: str
     ) -> list[Any]:
-        done = inline(items, function, description=description)
+        results = inline(items, function, description=description)
         version = table.load()
         table.commit(version, Change(Progress({0: 100}), write(table, version, [99])))
-        return done
+        return results
 
-    assert merge_files(table, "timestamp", Encoding(), meanwhile) == 4
+    assert merge_files(table, "timestamp", Encoding(), execute_with_commit) == 4
     assert ids(changing_tables) == [*range(8), 99]
     assert table.load().progress.offsets == {0: 100}
     assert len(table.data_files(table.load())) == 2
 
 
-def test_what_others_replace_meanwhile_is_left_alone(changing_tables):
+def test_merge_files_skips_files_replaced_meanwhile(changing_tables):
     table = filled(changing_tables)
 
-    def meanwhile(
+    def execute_with_commit(
         items: Sequence[Any], function: Callable[[Any], Any], *, description: str
     ) -> list[Any]:
-        done = inline(items, function, description=description)
+        results = inline(items, function, description=description)
         version = table.load()
         one = next(file for file in table.data_files(version) if file.record_count == 2)
         table.commit(version, Change(None, write(table, version, [77]), [one]))
-        return done
+        return results
 
     count = len(changing_tables.data_files())
-    assert merge_files(table, "timestamp", Encoding(), meanwhile) == 0
+    assert merge_files(table, "timestamp", Encoding(), execute_with_commit) == 0
     assert len(ids(changing_tables)) == 7
     assert 77 in ids(changing_tables)
-    assert len(changing_tables.data_files()) == count + 1, "what was written in vain is gone"
+    assert len(changing_tables.data_files()) == count + 1, "the merged file was deleted"
 
 
-def test_old_versions_are_forgotten_and_progress_is_not(changing_tables):
+def test_maintain_expires_versions_but_not_progress(changing_tables):
     table = filled(changing_tables)
     merge_files(table, "timestamp", Encoding(), inline)
     files = len(changing_tables.data_files())
     assert files == 5
     age(changing_tables, 30 * DAY_MS)
     now_ms = 2**42  # In a hundred years.
-    upkeep = MaintenanceOptions(expires_after_ms=KEPT_MS)
-    done = maintain(
-        table, upkeep, "timestamp", encoding=Encoding(), execute=inline, clock=lambda: now_ms
+    options = MaintenanceOptions(expires_after_ms=KEPT_MS)
+    result = maintain(
+        table, options, "timestamp", encoding=Encoding(), execute=inline, clock=lambda: now_ms
     )
-    assert done.expired_count == 4
+    assert result.expired_count == 4
     assert len(changing_tables.data_files()) == 1
     assert ids(changing_tables) == list(range(8))
     assert table.load().progress.offsets == {0: 8}
 
 
-def test_left_overs_are_removed_when_they_are_old(tables):
+def test_maintain_removes_old_orphans(tables):
     table = filled(tables)
     version = table.load()
     orphans = write(table, version, [1000])
-    upkeep = MaintenanceOptions(merges_files=False, expires_after_ms=KEPT_MS)
-    how = {"encoding": Encoding(), "execute": inline, "clock": lambda: 2**41}
+    options = MaintenanceOptions(merges_files=False, expires_after_ms=KEPT_MS)
+    arguments = {"encoding": Encoding(), "execute": inline, "clock": lambda: 2**41}
     age(tables, -(2**41))
-    assert maintain(table, upkeep, "timestamp", **how).orphan_count == 0
+    assert maintain(table, options, "timestamp", **arguments).orphan_count == 0
     age(tables, DAY_MS)
-    maintain(table, upkeep, "timestamp", **how)
-    if tables.kind != "delta":  # It goes by its own clock.
+    maintain(table, options, "timestamp", **arguments)
+    if tables.kind != "delta":  # It uses its own clock.
         assert not [path for path in tables.data_files() if path.name in orphans[0].path]
     assert ids(tables) == list(range(8))
 
 
 def age(tables, by_ms: int) -> None:
-    """Make all files as old, seen from 2**41."""
+    """Set the age of all files, relative to 2**41."""
     for path in tables.directory.rglob("*"):
         if path.is_file() and path.suffix in {".parquet", ".avro"}:
             when_s = max((2**41 - by_ms) / 1000 - 60, 0) if by_ms > 0 else 2**41 / 1000
             os.utime(path, (when_s, when_s))
 
 
-def test_groups_are_of_one_moment_and_not_too_large():
+def test_small_groups_share_a_time_partition_and_fit_the_target():
     def file(size: int, time_partition: int | None = None) -> DataFile:
         return DataFile(f"{size}", 1, size, time_partition)
 

@@ -1,4 +1,4 @@
-"""The laws of tables, over all formats."""
+"""Tests of the invariants of tables, for all formats."""
 
 import pickle
 
@@ -11,63 +11,63 @@ from kafscale.spark.tables.time_partitions import TimeGranularity
 from unit.spark.jobs.lake_tables import Tables
 from unit.spark.tables.table_rows import SCHEMA, rows, write
 
-UNITS = [None, *TimeGranularity]
+GRANULARITIES = [None, *TimeGranularity]
 
 
 def ids(tables: Tables, name: str = "orders") -> list[int]:
     return sorted(tables.rows(name).column("id").to_pylist())
 
 
-def opened(tables: Tables, topic: str = "orders"):
+def open_table(tables: Tables, topic: str = "orders"):
     return tables(topic, time_column="timestamp")
 
 
-def test_there_is_none_before_it_is_made(tables):
-    assert opened(tables).load() is None
+def test_load_of_a_missing_table(tables):
+    assert open_table(tables).load() is None
 
 
-def test_making_one_twice_makes_one(tables):
-    first = opened(tables).create(SCHEMA, TimeGranularity.DAY)
-    second = opened(tables).create(pa.schema([("other", pa.int64())]), None)
-    for version in (first, second, opened(tables).load()):
+def test_create_twice_returns_the_first_table(tables):
+    first = open_table(tables).create(SCHEMA, TimeGranularity.DAY)
+    second = open_table(tables).create(pa.schema([("other", pa.int64())]), None)
+    for version in (first, second, open_table(tables).load()):
         assert version.schema == SCHEMA
         assert version.granularity is TimeGranularity.DAY
         assert version.progress == Progress()
 
 
-@pytest.mark.parametrize("granularity", UNITS)
-def test_rows_and_progress_come_together(tables, granularity):
-    table = opened(tables)
+@pytest.mark.parametrize("granularity", GRANULARITIES)
+def test_commit_stores_rows_and_progress(tables, granularity):
+    table = open_table(tables)
     version = table.create(SCHEMA, granularity)
     progress = Progress({0: 30, 7: 2**40}, 2**63 - 1)
     table.commit(version, Change(progress, write(table, version, range(30))))
-    now = opened(tables).load()
+    now = open_table(tables).load()
     assert now.progress == progress
     assert ids(tables) == list(range(30))
     table.commit(now, Change(Progress({0: 31}, 5)))
-    assert opened(tables).load().progress.offsets[0] == 31, "there need not be any rows"
+    assert open_table(tables).load().progress.offsets[0] == 31, "a commit without rows"
     assert ids(tables) == list(range(30))
 
 
-@pytest.mark.parametrize("granularity", UNITS)
-def test_a_version_is_committed_upon_once(tables, granularity):
-    table, other = opened(tables), opened(tables)
+@pytest.mark.parametrize("granularity", GRANULARITIES)
+def test_conflicting_commit_is_rejected(tables, granularity):
+    table, other = open_table(tables), open_table(tables)
     table.create(SCHEMA, granularity)
-    seen, seen_by_other = table.load(), other.load()
-    table.commit(seen, Change(Progress({0: 5}), write(table, seen, range(5))))
-    files = write(other, seen_by_other, range(5))
+    version, other_version = table.load(), other.load()
+    table.commit(version, Change(Progress({0: 5}), write(table, version, range(5))))
+    files = write(other, other_version, range(5))
     with pytest.raises(CommitConflictError):
-        other.commit(seen_by_other, Change(Progress({0: 5}), files))
+        other.commit(other_version, Change(Progress({0: 5}), files))
     with pytest.raises(CommitConflictError):
-        table.commit(seen, Change(Progress({0: 9})))
-    other.files(seen_by_other).discard(files)
-    other.files(seen_by_other).discard(files)
+        table.commit(version, Change(Progress({0: 9})))
+    other.files(other_version).discard(files)
+    other.files(other_version).discard(files)
     assert ids(tables) == list(range(5))
     assert table.load().progress.offsets == {0: 5}
 
 
-def test_progress_is_by_topic(tables):
-    orders = opened(tables)
+def test_progress_is_stored_by_topic(tables):
+    orders = open_table(tables)
     version = orders.create(SCHEMA, None)
     orders.commit(version, Change(Progress({0: 5})))
     payments = type(orders)(*_arguments(tables, orders))
@@ -82,8 +82,8 @@ def _arguments(tables, table):
     return (table.files(table.load()).filesystem, "payments")
 
 
-def test_a_change_may_leave_progress_as_it_is(tables):
-    table = opened(tables)
+def test_commit_without_progress_keeps_it(tables):
+    table = open_table(tables)
     version = table.create(SCHEMA, None)
     table.commit(version, Change(Progress({0: 5}, 1)))
     now = table.load()
@@ -92,8 +92,8 @@ def test_a_change_may_leave_progress_as_it_is(tables):
     assert ids(tables) == [0, 1, 2]
 
 
-def test_columns_are_added(tables):
-    table = opened(tables)
+def test_evolve_adds_columns(tables):
+    table = open_table(tables)
     version = table.create(SCHEMA, None)
     table.commit(version, Change(Progress({0: 2}), write(table, version, range(2))))
     wider = SCHEMA.append(pa.field("price", pa.float64()))
@@ -103,10 +103,10 @@ def test_columns_are_added(tables):
     assert ids(tables) == [0, 1]
 
 
-@pytest.mark.parametrize("granularity", UNITS)
-def test_rows_are_read_back_as_they_are(changing_tables, granularity):
-    """Also those of files that were written before a column was added; missing lists stay so."""
-    table = opened(changing_tables)
+@pytest.mark.parametrize("granularity", GRANULARITIES)
+def test_rows_read_back_equal(changing_tables, granularity):
+    """Also from files written before a column was added; null lists stay null."""
+    table = open_table(changing_tables)
     version = table.create(SCHEMA, granularity)
     table.commit(version, Change(Progress({0: 2}), write(table, version, range(30))))
     wider = SCHEMA.append(pa.field("price", pa.float64()))
@@ -127,9 +127,9 @@ def test_rows_are_read_back_as_they_are(changing_tables, granularity):
     assert files.bounds(current[0], "price") is None
 
 
-@pytest.mark.parametrize("granularity", UNITS)
-def test_files_are_replaced(changing_tables, granularity):
-    table = opened(changing_tables)
+@pytest.mark.parametrize("granularity", GRANULARITIES)
+def test_commit_replaces_files(changing_tables, granularity):
+    table = open_table(changing_tables)
     version = table.create(SCHEMA, granularity)
     table.commit(version, Change(Progress({0: 2}), write(table, version, [1, 2])))
     version = table.load()
@@ -141,8 +141,8 @@ def test_files_are_replaced(changing_tables, granularity):
     assert not {file.path for file in old} & {file.path for file in table.data_files(version)}
 
 
-def test_plain_files_cannot_be_replaced(tmp_path):
+def test_plain_parquet_files_cannot_be_replaced(tmp_path):
     tables = Tables("parquet", tmp_path)
-    table = opened(tables)
+    table = open_table(tables)
     with pytest.raises(InvalidRequestError, match="use Iceberg or Delta"):
         table.data_files(table.create(SCHEMA, None))

@@ -1,11 +1,11 @@
-"""Files of the right size, split by time, with bounded memory."""
+"""Tests of the file writer: sizes, time partitions and memory."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafscale.spark.tables.data_files import StagedFiles
 from kafscale.spark.tables.filesystem import TableFilesystem
-from kafscale.spark.tables.staging import StagedFiles
 from kafscale.spark.tables.time_partitions import (
     TimeGranularity,
     format_partition,
@@ -21,13 +21,13 @@ def files(tmp_path, granularity=None) -> StagedFiles:
 
 
 def fill(writer: FileWriter, *numbers: range) -> list:
-    for some in numbers:
-        batch = rows(some)
+    for part in numbers:
+        batch = rows(part)
         writer.add(batch, batch.column("timestamp"))
     return list(writer.finish())
 
 
-def test_rows_of_many_batches_become_one_file(tmp_path):
+def test_writer_joins_batches_in_one_file(tmp_path):
     target = files(tmp_path)
     (file,) = fill(FileWriter(target, Encoding()), range(3), range(3, 5))
     assert file.record_count == 5
@@ -36,39 +36,41 @@ def test_rows_of_many_batches_become_one_file(tmp_path):
     assert pq.read_metadata(file.path).num_row_groups == 1
 
 
-def test_nothing_makes_no_file(tmp_path):
+def test_writer_creates_no_empty_file(tmp_path):
     assert fill(FileWriter(files(tmp_path), Encoding()), range(0)) == []
 
 
-def test_large_files_are_closed(tmp_path):
+def test_writer_closes_large_files(tmp_path):
     small = Encoding(row_group_bytes=1, file_bytes=1)
-    made = fill(FileWriter(files(tmp_path), small), range(2), range(2, 4), range(4, 5))
-    assert [file.record_count for file in made] == [2, 2, 1]
+    written = fill(FileWriter(files(tmp_path), small), range(2), range(2, 4), range(4, 5))
+    assert [file.record_count for file in written] == [2, 2, 1]
     groups = Encoding(row_group_bytes=1)
     (file,) = fill(FileWriter(files(tmp_path), groups), range(2), range(2, 4))
     assert pq.read_metadata(file.path).num_row_groups == 2
 
 
-def test_a_file_is_of_one_moment(tmp_path):
+def test_each_file_has_one_time_partition(tmp_path):
     target = files(tmp_path, TimeGranularity.DAY)
-    made = fill(FileWriter(target, Encoding()), range(20), range(20, 30))
-    assert [(file.time_partition, file.record_count) for file in made] == [
+    written = fill(FileWriter(target, Encoding()), range(20), range(20, 30))
+    assert [(file.time_partition, file.record_count) for file in written] == [
         (19675, 2),
         (19676, 24),
         (19677, 4),
     ]
-    found = [row["id"] for file in made for batch in target.read(file) for row in batch.to_pylist()]
+    found = [
+        row["id"] for file in written for batch in target.read(file) for row in batch.to_pylist()
+    ]
     assert found == list(range(30))
 
 
-def test_many_moments_do_not_fill_the_memory(tmp_path):
+def test_number_of_open_files_is_bounded(tmp_path):
     writer = FileWriter(files(tmp_path, TimeGranularity.HOUR), Encoding())
-    made = fill(writer, range(OPEN_MAX + 5))
-    assert sum(file.record_count for file in made) == OPEN_MAX + 5
-    assert len({file.time_partition for file in made}) == OPEN_MAX + 5
+    written = fill(writer, range(OPEN_MAX + 5))
+    assert sum(file.record_count for file in written) == OPEN_MAX + 5
+    assert len({file.time_partition for file in written}) == OPEN_MAX + 5
 
 
-def test_what_is_abandoned_is_gone(tmp_path):
+def test_abandon_deletes_stored_files(tmp_path):
     writer = FileWriter(files(tmp_path), Encoding(row_group_bytes=1, file_bytes=1))
     batch = rows(range(3))
     writer.add(batch, batch.column("timestamp"))
@@ -80,14 +82,14 @@ def test_what_is_abandoned_is_gone(tmp_path):
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "lz4", "none"])
 def test_compressions(tmp_path, compression):
     target = files(tmp_path)
-    how = Encoding(compression=compression, plain=("name",), counting=("id", "timestamp"))
-    (file,) = fill(FileWriter(target, how), range(50))
+    encoding = Encoding(compression=compression, plain=("name",), ascending=("id", "timestamp"))
+    (file,) = fill(FileWriter(target, encoding), range(50))
     (batch,) = target.read(file)
     assert batch.equals(rows(range(50)))
 
 
 @pytest.mark.parametrize("granularity", list(TimeGranularity))
-def test_moments_before_1970_and_their_names(granularity):
+def test_time_partitions_before_1970(granularity):
     times = pa.array([-1, 0, -(40 * 86_400_000_000)], pa.timestamp("us", tz="UTC"))
     batch = pa.RecordBatch.from_arrays([pa.array([0, 1, 2])], ["row"])
     found = {

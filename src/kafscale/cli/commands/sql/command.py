@@ -21,7 +21,7 @@ from kafscale.cli.commands.spark.session import (
 from kafscale.cli.commands.sql.printer import Form
 
 if TYPE_CHECKING:
-    from kafscale.spark.sql.engine import Sql
+    from kafscale.spark.sql.engine import SqlEngine
 
 
 def sql(
@@ -75,7 +75,7 @@ def sql(
 
 
 @contextmanager
-def _topics(path: str, master: str, conf: list[str]) -> "Iterator[Sql]":
+def _topics(path: str, master: str, conf: list[str]) -> "Iterator[SqlEngine]":
     """The topics at a path, on a session that takes some time to start."""
     from rich.console import Console
 
@@ -88,7 +88,7 @@ def _topics(path: str, master: str, conf: list[str]) -> "Iterator[Sql]":
             settings.insert(0, f"spark.sql.warehouse.dir={stack.enter_context(tables)}")
         with Console(stderr=True).status("Starting Spark ..."):
             spark = stack.enter_context(session("sql", master, settings))
-            from kafscale.spark.sql.engine import Sql
+            from kafscale.spark.sql.engine import SqlEngine
 
-            topics = Sql(spark, location)
+            topics = SqlEngine(spark, location)
         yield topics

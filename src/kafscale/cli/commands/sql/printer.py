@@ -20,7 +20,7 @@ from kafscale.cli.output import Output, Part, print_data, print_line, print_tabl
 from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
-    from kafscale.spark.sql.engine import Sql
+    from kafscale.spark.sql.engine import SqlEngine
 
 
 class Form(StrEnum):
@@ -31,7 +31,7 @@ class Form(StrEnum):
     CSV = "csv"
 
 
-def print_result(topics: "Sql", statement: str, form: Form, limit: int | None) -> None:
+def print_result(topics: "SqlEngine", statement: str, form: Form, limit: int | None) -> None:
     """Run a statement, and print what it gives."""
     began_s = time.monotonic()
     # One more than is printed tells whether there are more.

@@ -15,7 +15,7 @@ from kafscale.errors import KafscaleError
 from kafscale.spark.sql.statements import Statements
 
 if TYPE_CHECKING:
-    from kafscale.spark.sql.engine import Sql
+    from kafscale.spark.sql.engine import SqlEngine
 
 PROMPT: Final = "sql> "
 PROMPT_OPEN: Final = "...> "
@@ -29,7 +29,7 @@ HELP: Final = r"""A statement ends with ; and may take several lines.
 
 
 def converse(
-    topics: "Sql", form: Form, limit: int | None, read: Callable[[str], str] = input
+    topics: "SqlEngine", form: Form, limit: int | None, read: Callable[[str], str] = input
 ) -> None:
     """Answer statements until there are no more; `read` is given a prompt and returns a line."""
     print_line(r"Statements end with ; and \q ends the shell. \? tells more.")
@@ -55,7 +55,7 @@ def converse(
                 _answer(topics, statement, form, limit)
 
 
-def _answer(topics: "Sql", statement: str, form: Form, limit: int | None) -> None:
+def _answer(topics: "SqlEngine", statement: str, form: Form, limit: int | None) -> None:
     try:
         print_result(topics, statement, form, limit)
     except KafscaleError as error:

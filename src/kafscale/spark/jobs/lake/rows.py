@@ -101,7 +101,7 @@ def with_column_encodings(encoding: Encoding, *, is_decoded: bool) -> Encoding:
     """Choose column encodings: keys and values vary, offsets and timestamps ascend."""
     prefix = PREFIX if is_decoded else ""
     plain = (f"{prefix}key",) if is_decoded else ("key", "value")
-    return replace(encoding, plain=plain, counting=(f"{prefix}offset", f"{prefix}timestamp"))
+    return replace(encoding, plain=plain, ascending=(f"{prefix}offset", f"{prefix}timestamp"))
 
 
 def decoder_for(values: ValueSpec, table: pa.Schema) -> ValueDecoder:

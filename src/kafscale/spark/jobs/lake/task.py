@@ -21,7 +21,7 @@ from kafscale.spark.plan.task_planner import Task
 from kafscale.spark.read.task import read_task
 from kafscale.spark.source.location import Location
 from kafscale.spark.tables.base import DataFile, Files
-from kafscale.spark.tables.staging import StagedFiles
+from kafscale.spark.tables.data_files import StagedFiles
 from kafscale.spark.tables.writer import Encoding, FileWriter
 from kafscale.spark.values import BadRow, ValueDecoder, ValueSpec, conform, extend
 

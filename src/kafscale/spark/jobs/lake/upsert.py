@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from kafscale.spark.tables.base import DataFile, Execute, Files
-from kafscale.spark.tables.staging import StagedFiles
+from kafscale.spark.tables.data_files import StagedFiles
 from kafscale.spark.tables.writer import Encoding, FileWriter, unique_name
 from kafscale.spark.values import conform
 

@@ -28,7 +28,7 @@ from kafscale.spark.runtime.map_in_arrow import map_in_arrow
 from kafscale.spark.source.columns import ALL_WITH_HEADERS
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.query import spark_schema
-from kafscale.spark.sql.errors import sentence, silence
+from kafscale.spark.sql.errors import error_message, silence_query_logger
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -53,7 +53,7 @@ def filter_and_select(records: "DataFrame", where: str, select: Sequence[str]) -
     from pyspark.errors import AnalysisException, ParseException  # noqa: PLC0415 - loads Spark.
     from pyspark.sql import functions as sql  # noqa: PLC0415
 
-    silence()
+    silence_query_logger()
     text = sql.col("value").cast("string")
     rows = records.withColumns({"text": text, "json": sql.try_parse_json(text)})
     try:
@@ -70,7 +70,7 @@ def filter_and_select(records: "DataFrame", where: str, select: Sequence[str]) -
         result = rows.selectExpr(*select, *(name for name in columns if name not in names))
         return result.select(*(_cast(result, name) for name in columns))
     except (AnalysisException, ParseException) as error:
-        raise InvalidRequestError(f"invalid where or select: {sentence(error)}") from None
+        raise InvalidRequestError(f"invalid where or select: {error_message(error)}") from None
 
 
 def _cast(rows: "DataFrame", name: str) -> "Column":

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from kafscale.errors import OperatingError
-from kafscale.spark.sql.errors import sentence
+from kafscale.spark.sql.errors import error_message
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -59,7 +59,7 @@ def collect_with_progress(
             raise
     for problem in problems:
         if isinstance(problem, PySparkException):
-            raise OperatingError(f"{description}: {sentence(problem)}") from problem
+            raise OperatingError(f"{description}: {error_message(problem)}") from problem
         raise problem
     return rows
 

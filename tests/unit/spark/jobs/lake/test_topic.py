@@ -101,7 +101,7 @@ def test_given_schema_widens_the_table(log, tables):
     log.append("orders", 0, encoded({"id": 2**40}))
     wider = job(log, tables, values=ValueSpec(format="json", schema="id long"))
     if tables.kind == "delta":
-        with pytest.raises(InvalidRequestError, match="Delta cannot make it int64"):
+        with pytest.raises(InvalidRequestError, match="Delta cannot change it to int64"):
             wider.run()
         return
     wider.run()
