@@ -1,4 +1,4 @@
-"""Snapshots of a real etcd in a real bucket, and what is made of them."""
+"""Tests of snapshots of a real etcd in a real bucket, and of restoring them."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import S3ObjectStore
 from services import etcd_programs, s3_server
 from services.etcd_server import EtcdCluster, EtcdServer
-from unit.operator.etcd.members import FakeMember, whole
+from unit.operator.etcd.members import FakeMember, with_checksum
 
 
 def clock():
@@ -53,12 +53,12 @@ def identity(member):
     )
 
 
-def test_they_are_kept_from_three_members_and_from_two(tmp_path, snapshots):
+def test_snapshots_are_taken_from_three_members_and_from_two(tmp_path, snapshots):
     spec, metrics = SnapshotsSpec(interval_seconds=10), SnapshotMetrics()
     with EtcdCluster(tmp_path) as cluster:
 
         async def body(store):
-            keeper = SnapshotScheduler(
+            scheduler = SnapshotScheduler(
                 snapshots,
                 spec,
                 cluster.settings(),
@@ -67,12 +67,12 @@ def test_they_are_kept_from_three_members_and_from_two(tmp_path, snapshots):
                 timer=time.monotonic,
                 wait_seconds=15,
             )
-            first = await keeper.reconcile(clock())
+            first = await scheduler.reconcile(clock())
             assert [each.status for each in first.conditions] == ["True", "True"]
             await store.commit([], [Put("/kafscale/cluster/id", b"test")])
-            cluster.member(await leading(cluster.settings())).kill()
+            cluster.member(await find_leader(cluster.settings())).kill()
             await store.get("/kafscale/cluster/id")
-            second = await keeper.reconcile(clock() + 10_000)
+            second = await scheduler.reconcile(clock() + 10_000)
             assert second.failures == 0
             assert second.last_key != first.last_key
             return await snapshots.verify(second.last_key)
@@ -82,20 +82,20 @@ def test_they_are_kept_from_three_members_and_from_two(tmp_path, snapshots):
     assert metrics.size_bytes == described.size_bytes > 20_000
 
 
-async def leading(settings):
+async def find_leader(settings):
     for endpoint in settings.endpoints:
         async with Maintenance(endpoint, settings) as member:
             if (await member.status()).is_leader:
                 return endpoint
-    raise AssertionError("nobody leads")
+    raise AssertionError("no leader")
 
 
-def test_a_large_one_goes_up_in_parts_and_comes_back_whole(snapshots, tmp_path):
-    content = whole(b"0123456789abcdef" * (SINGLE_PUT_BYTES_MAX // 16 + 1000))
+def test_large_snapshot_is_uploaded_in_parts(snapshots, tmp_path):
+    content = with_checksum(b"0123456789abcdef" * (SINGLE_PUT_BYTES_MAX // 16 + 1000))
     path = tmp_path / "fetched.db"
 
     async def body():
-        taken = await snapshots.take(FakeMember(content, piece_bytes=1 << 20))
+        taken = await snapshots.take(FakeMember(content, chunk_bytes=1 << 20))
         await snapshots.fetch(taken.key, path)
 
     asyncio.run(body())
@@ -104,7 +104,7 @@ def test_a_large_one_goes_up_in_parts_and_comes_back_whole(snapshots, tmp_path):
 
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(not etcd_programs.is_available(), reason="no Go here to build etcdutl with")
-def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, snapshots):
+def test_restored_store_has_the_data_and_a_pending_restore(tmp_path, snapshots):
     program = str(etcd_programs.directory() / "etcdutl")
     (tmp_path / "first").mkdir()
     with EtcdServer(tmp_path / "first") as server:
@@ -114,27 +114,31 @@ def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, 
                 await store.commit([], [Put(f"/kafscale/topics/{number}", b"before")])
             async with Maintenance(server.members[0].endpoint, server.settings()) as member:
                 taken = await snapshots.take(member)
-            done = await store.commit([], [Put("/kafscale/topics/0", b"after")])
+            committed = await store.commit([], [Put("/kafscale/topics/0", b"after")])
             assert await find_pending_restore(store) is None
-            return taken, done.revision
+            return taken, committed.revision
 
         taken, revision = server.play(fill)
     directory = tmp_path / "second" / "etcd-0"
     second = EtcdServer(tmp_path / "second")
-    with restore.staging(directory) as room:
-        asyncio.run(snapshots.fetch(taken.key, room / "snapshot.db"))
-        leapt = restore.restore(
-            program, room / "snapshot.db", directory, room, identity(second.members[0])
+    with restore.staging(directory) as staging_directory:
+        asyncio.run(snapshots.fetch(taken.key, staging_directory / "snapshot.db"))
+        is_bumped = restore.restore(
+            program,
+            staging_directory / "snapshot.db",
+            directory,
+            staging_directory,
+            identity(second.members[0]),
         )
-    assert leapt
+    assert is_bumped
     assert [path.name for path in directory.iterdir()] == ["member"]
     with second:
 
-        async def look(store):
+        async def check_store(store):
             found = await store.range("/kafscale/topics/")
             assert {entry.value for entry in found.entries} == {b"before"}
             assert len(found.entries) == 10
-            # Nobody who has seen the other store takes this one for it.
+            # A watcher of the former store notices that this is another one.
             async for events in store.watch("/kafscale/topics/", revision):
                 assert [event.kind for event in events] == [EventKind.COMPACTED]
             pending = await find_pending_restore(store)
@@ -144,4 +148,4 @@ def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, 
             await store.commit([], [Put("/kafscale/topics/0", b"again")])
             return (await store.get("/kafscale/topics/0")).value
 
-        assert second.play(look) == b"again"
+        assert second.play(check_store) == b"again"

@@ -1,4 +1,4 @@
-"""A managed etcd of real members: it forms, loses a member, grows, shrinks and is restarted."""
+"""Tests of a managed etcd with real members: form, lose a member, scale and restart."""
 
 import asyncio
 import time
@@ -33,14 +33,14 @@ def cluster(**managed: Any) -> Cluster:
     return read_cluster({"metadata": metadata, "spec": spec})
 
 
-class World:
+class EtcdFixture:
     """An operator with one cluster, whose pods are processes."""
 
     def __init__(self, directory: Path, pods: EtcdPods) -> None:
         self.kube = pods.kube
         self.pods = pods
         self.directory = directory
-        self.keeper = EtcdReconciler(
+        self.reconciler = EtcdReconciler(
             pods.kube,
             PLATFORM,
             clock=lambda: time.time_ns() // 1_000_000,
@@ -51,21 +51,23 @@ class World:
             query_ms_max=1000,
         )
 
-    async def until(self, wanted: Cluster, is_so: Callable[[EtcdState], bool]) -> EtcdState:
-        """Go round until it is so."""
+    async def reconcile_until(
+        self, desired: Cluster, condition: Callable[[EtcdState], bool]
+    ) -> EtcdState:
+        """Reconcile until the condition holds."""
         deadline = time.monotonic() + SECONDS_MAX
         while True:
-            state = await self.keeper.reconcile(wanted)
+            state = await self.reconciler.reconcile(desired)
             await self.pods.step()
-            if is_so(state):
+            if condition(state):
                 return state
             assert time.monotonic() < deadline, state
             await asyncio.sleep(0.05)
 
-    async def whole(self, wanted: Cluster, count: int = 3) -> EtcdState:
-        """Go round until all is well and nothing is left to do."""
-        return await self.until(
-            wanted,
+    async def reconcile_until_healthy(self, desired: Cluster, count: int = 3) -> EtcdState:
+        """Reconcile until all members are healthy and nothing is left to do."""
+        return await self.reconcile_until(
+            desired,
             lambda state: (
                 not state.is_busy
                 and (state.members, state.members_ready) == (count, count)
@@ -79,8 +81,8 @@ class World:
         return EtcdStore(self.pods.settings(settings))
 
     async def mode(self) -> str:
-        found = await self.kube.get(CONFIG_MAPS, "web", "shop-etcd-bootstrap")
-        return found["data"]["mode"] if found else ""
+        config_map = await self.kube.get(CONFIG_MAPS, "web", "shop-etcd-bootstrap")
+        return config_map["data"]["mode"] if config_map else ""
 
     async def uids(self) -> dict[str, str]:
         pods = await self.kube.list(PODS, "web")
@@ -91,8 +93,8 @@ class World:
         raise AssertionError
 
 
-async def written(store: EtcdStore, key: str) -> None:
-    """Write something, be it that a leader has to be elected first."""
+async def write_when_available(store: EtcdStore, key: str) -> None:
+    """Write a key, after a leader election if necessary."""
     deadline = time.monotonic() + SECONDS_MAX
     while True:
         try:
@@ -104,130 +106,130 @@ async def written(store: EtcdStore, key: str) -> None:
 
 
 @pytest.fixture
-def play(tmp_path):
-    """Runs the body of a test, an async function of a world."""
+def run_test(tmp_path):
+    """Runs the body of a test, an async function of a fixture."""
 
-    def run(body, wanted):
+    def run(body, desired):
         async def scenario():
-            with EtcdPods(MemoryKube(), wanted, PLATFORM, tmp_path) as pods:
-                await body(World(tmp_path / "certificates", pods))
+            with EtcdPods(MemoryKube(), desired, PLATFORM, tmp_path) as pods:
+                await body(EtcdFixture(tmp_path / "certificates", pods))
 
         asyncio.run(scenario())
 
     return run
 
 
-def test_three_members_form_a_cluster_that_only_those_with_a_certificate_use(play):
-    wanted = cluster()
+def test_three_members_form_a_cluster(run_test):
+    desired = cluster()
 
-    async def body(world):
-        state = await world.whole(wanted)
+    async def body(fixture):
+        state = await fixture.reconcile_until_healthy(desired)
         assert state.is_ready
         assert state.status().managed
         assert state.database_bytes
-        assert await world.mode() == "formed"
-        store = await world.store(state)
+        assert await fixture.mode() == "formed"
+        store = await fixture.store(state)
         await store.commit([], [Put("/a", b"1")])
         await store.close()
 
-    play(body, wanted)
+    run_test(body, desired)
 
 
-def test_a_member_that_has_lost_its_data_comes_back_as_another_and_nothing_is_lost(play):
-    wanted = cluster()
+def test_member_without_data_is_replaced_without_loss(run_test):
+    desired = cluster()
 
-    async def body(world):
-        state = await world.whole(wanted)
-        store = await world.store(state)
+    async def body(fixture):
+        state = await fixture.reconcile_until_healthy(desired)
+        store = await fixture.store(state)
         await store.commit([], [Put("/before", b"1")])
-        uids = await world.uids()
+        uids = await fixture.uids()
 
-        world.pods.lose("shop-etcd-1")
-        state = await world.until(wanted, lambda state: state.members_ready == 2)
+        fixture.pods.lose("shop-etcd-1")
+        state = await fixture.reconcile_until(desired, lambda state: state.members_ready == 2)
         assert state.is_ready
         await store.commit([], [Put("/meanwhile", b"2")])
-        await world.whole(wanted)
+        await fixture.reconcile_until_healthy(desired)
 
-        assert await world.mode() == "formed"
+        assert await fixture.mode() == "formed"
         assert {e.key for e in (await store.range("/")).entries} == {"/before", "/meanwhile"}
-        after = await world.uids()
+        after = await fixture.uids()
         assert after.pop("shop-etcd-1") != uids.pop("shop-etcd-1")
         assert after == uids
-        # The one that came back counts: the cluster can do without another.
-        world.pods.broken.add("shop-etcd-0")
-        world.pods.kill("shop-etcd-0")
-        await written(store, "/after")
+        # The replaced member counts: the cluster tolerates the loss of another one.
+        fixture.pods.broken.add("shop-etcd-0")
+        fixture.pods.kill("shop-etcd-0")
+        await write_when_available(store, "/after")
         await store.close()
 
-    play(body, wanted)
+    run_test(body, desired)
 
 
-def test_a_volume_that_is_gone_is_replaced(play):
-    wanted = cluster()
+def test_lost_volume_is_replaced(run_test):
+    desired = cluster()
 
-    async def body(world):
-        await world.whole(wanted)
-        await world.kube.delete(PODS, "web", "shop-etcd-2")
-        await world.kube.delete(VOLUME_CLAIMS, "web", "data-shop-etcd-2")
-        await world.until(wanted, lambda state: state.members == 2)
-        await world.whole(wanted)
+    async def body(fixture):
+        await fixture.reconcile_until_healthy(desired)
+        await fixture.kube.delete(PODS, "web", "shop-etcd-2")
+        await fixture.kube.delete(VOLUME_CLAIMS, "web", "data-shop-etcd-2")
+        await fixture.reconcile_until(desired, lambda state: state.members == 2)
+        await fixture.reconcile_until_healthy(desired)
 
-    play(body, wanted)
+    run_test(body, desired)
 
 
-def test_when_all_data_are_lost_no_empty_cluster_takes_their_place(play):
-    wanted = cluster()
+def test_loss_of_all_data_never_forms_an_empty_cluster(run_test):
+    desired = cluster()
 
-    async def body(world):
-        await world.whole(wanted)
+    async def body(fixture):
+        await fixture.reconcile_until_healthy(desired)
         for index in range(3):
-            world.pods.kill(f"shop-etcd-{index}")
+            fixture.pods.kill(f"shop-etcd-{index}")
         for index in range(3):
-            world.pods.lose(f"shop-etcd-{index}")
-        ends = time.monotonic() + 4
-        while time.monotonic() < ends:
-            state = await world.keeper.reconcile(wanted)
-            await world.pods.step()
+            fixture.pods.lose(f"shop-etcd-{index}")
+        deadline = time.monotonic() + 4
+        while time.monotonic() < deadline:
+            state = await fixture.reconciler.reconcile(desired)
+            await fixture.pods.step()
             await asyncio.sleep(0.2)
         assert not state.is_ready
         [ready] = [each for each in state.conditions if each.type == "EtcdReady"]
         assert ready.reason == "NoQuorum"
 
-    play(body, wanted)
+    run_test(body, desired)
 
 
-def test_one_member_becomes_three_and_one_again(play):
-    wanted, fewer = cluster(), cluster(replicas=1)
+def test_scale_from_one_to_three_members_and_back(run_test):
+    desired, fewer = cluster(), cluster(replicas=1)
 
-    async def body(world):
-        state = await world.whole(fewer, 1)
-        store = await world.store(state)
+    async def body(fixture):
+        state = await fixture.reconcile_until_healthy(fewer, 1)
+        store = await fixture.store(state)
         await store.commit([], [Put("/a", b"1")])
         await store.close()
-        state = await world.whole(wanted)
-        store = await world.store(state)
+        state = await fixture.reconcile_until_healthy(desired)
+        store = await fixture.store(state)
         assert len((await store.range("/")).entries) == 1
         await store.close()
-        await world.whole(fewer, 1)
-        assert list(await world.uids()) == ["shop-etcd-0"]
+        await fixture.reconcile_until_healthy(fewer, 1)
+        assert list(await fixture.uids()) == ["shop-etcd-0"]
 
-    play(body, wanted)
+    run_test(body, desired)
 
 
-def test_a_change_of_the_spec_restarts_members_one_by_one(play):
-    wanted = cluster()
-    other = msgspec.structs.replace(wanted, spec=cluster(quota="1Gi").spec)
+def test_spec_change_restarts_members_one_at_a_time(run_test):
+    desired = cluster()
+    other = msgspec.structs.replace(desired, spec=cluster(quota="1Gi").spec)
 
-    async def body(world):
-        await world.whole(wanted)
-        before = uids = await world.uids()
+    async def body(fixture):
+        await fixture.reconcile_until_healthy(desired)
+        before = uids = await fixture.uids()
         while before.items() & uids.items():
-            state = await world.until(other, lambda _state: True)
-            now = await world.uids()
+            state = await fixture.reconcile_until(other, lambda _state: True)
+            now = await fixture.uids()
             assert len(uids.items() - now.items()) <= 1
             assert state.is_ready
             uids = now
-        await world.whole(other)
+        await fixture.reconcile_until_healthy(other)
         assert len(uids) == 3
 
-    play(body, wanted)
+    run_test(body, desired)

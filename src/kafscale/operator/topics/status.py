@@ -28,7 +28,7 @@ from kafscale.operator.spec.topic import TopicResource
 OFFSETS_MS: Final = 30_000
 
 Leader = Callable[[str, int], tuple[int, int]]
-"""The leader of a partition, or `NOBODY`, and its leader epoch."""
+"""The leader of a partition, or `NO_BROKER`, and its leader epoch."""
 
 
 def read(status: Mapping[str, Any]) -> TopicStatus:
