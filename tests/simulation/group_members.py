@@ -25,8 +25,8 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from kafscale.groups.effects import NO_TICKET
-from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Leaver, Sync
+from kafscale.groups.effects import NO_REPLY_TOKEN
+from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, MemberIdentity, Sync
 from kafscale.groups.responses import Joined
 from kafscale.testing import virtual_time
 from simulation.group_world import (
@@ -170,7 +170,7 @@ class ClassicMember(Member):
                 lambda groups: groups.heartbeat(
                     GROUP,
                     Heartbeat(
-                        ticket=NO_TICKET,
+                        reply_token=NO_REPLY_TOKEN,
                         member_id=self.member_id,
                         instance_id=self.instance_id,
                         generation=self.generation,
@@ -190,15 +190,15 @@ class ClassicMember(Member):
         self.partitions = ()
         self.world.promises.owns(self.name, frozenset())
         event = Join(
-            ticket=NO_TICKET,
+            reply_token=NO_REPLY_TOKEN,
             member_id=self.member_id,
-            fresh_id=f"{self.name}-{self.world.next_offset()}",
+            new_member_id=f"{self.name}-{self.world.next_offset()}",
             instance_id=self.instance_id,
             session_timeout_ms=SESSION_MS,
             rebalance_timeout_ms=REBALANCE_MS,
             protocol_type="consumer",
             protocols=(("range", SUBSCRIPTION),),
-            must_know_id=self.instance_id is None,
+            requires_known_member_id=self.instance_id is None,
         )
         try:
             joined = await self.call(lambda groups: groups.join(GROUP, event))
@@ -210,7 +210,7 @@ class ClassicMember(Member):
             lambda groups: groups.sync(
                 GROUP,
                 Sync(
-                    ticket=NO_TICKET,
+                    reply_token=NO_REPLY_TOKEN,
                     member_id=self.member_id,
                     instance_id=self.instance_id,
                     generation=joined.generation,
@@ -238,8 +238,8 @@ class ClassicMember(Member):
 
     async def leave(self) -> None:
         await self.kill()
-        leaver = Leaver(member_id=self.member_id, instance_id=self.instance_id)
-        event = Leave(ticket=NO_TICKET, members=(leaver,))
+        leaver = MemberIdentity(member_id=self.member_id, instance_id=self.instance_id)
+        event = Leave(reply_token=NO_REPLY_TOKEN, members=(leaver,))
         try:
             await self.call(lambda groups: groups.leave(GROUP, event))
         except (GroupError, ConnectionLostError):
@@ -264,7 +264,7 @@ class ConsumerMember(Member):
         # Who did not get an answer says everything again, and so hears everything again.
         is_full, self._is_full = self._is_full or self.generation == 0, True
         event = ConsumerHeartbeat(
-            ticket=NO_TICKET,
+            reply_token=NO_REPLY_TOKEN,
             member_id=self.member_id,
             member_epoch=self.generation,
             instance_id=self.instance_id,
@@ -286,7 +286,7 @@ class ConsumerMember(Member):
         await self.kill()
         epoch = -1 if self.instance_id is None else -2
         event = ConsumerHeartbeat(
-            ticket=NO_TICKET,
+            reply_token=NO_REPLY_TOKEN,
             member_id=self.member_id,
             member_epoch=epoch,
             instance_id=self.instance_id,

@@ -113,7 +113,7 @@ class Life:
             linger_ms=5,
             clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
             random=world.random,
-            proven=lambda: self.is_proven,
+            lease_is_valid=lambda: self.is_proven,
         )
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.running = asyncio.create_task(self.coordinator.run())
@@ -122,7 +122,7 @@ class Life:
         """End at once; answers that are under way are lost."""
         self.running.cancel()
         await asyncio.wait([self.running])
-        self.coordinator.retire()
+        self.coordinator.shut_down()
         self.ended.set_result(None)
 
 
@@ -214,7 +214,7 @@ class GroupWorld:
         """End a life, at once or after a farewell."""
         life = self.lives.pop(node)
         if orderly:
-            life.coordinator.retire()
+            life.coordinator.shut_down()
             await life.coordinator.writer.finish(60)
         await life.end()
 
@@ -243,7 +243,7 @@ class GroupWorld:
         """Move shards in an orderly manner, as a controller asks their one owner to."""
         [owner] = {self.owners[shard] for shard in shards}
         for shard in shards:
-            asked = await self._assign(shard, lambda it: replace(it, moving_to=node))
+            asked = await self._assign(shard, lambda it: replace(it, reassigning_to=node))
             if self.random.random() < 0.5:
                 owner.coordinator.update_guard(shard, asked)
         await asyncio.sleep(self.random.uniform(0, 1))
@@ -258,7 +258,7 @@ class GroupWorld:
                 before,
                 broker_id=life.node,
                 broker_epoch=life.epoch,
-                moving_to=None,
+                reassigning_to=None,
                 leader_epoch=before.leader_epoch + 1,
             )
 

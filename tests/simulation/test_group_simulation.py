@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from kafscale.groups.model import Kind
+from kafscale.groups.model import GroupType
 from simulation.group_members import Bystander, ClassicMember, ConsumerMember, Member
 from simulation.group_world import BYSTANDERS, GROUP, NODES, SHARDS, TOPIC, GroupWorld
 from simulation.model import BrokenPromiseError
@@ -187,8 +187,8 @@ class MixedScenario(GroupScenario):
         coordinator = self.world.owner(GROUP).coordinator
         record = next((it for it in coordinator.list() if it.group_id == GROUP), None)
         if record is not None and kinds:
-            wanted = Kind.CONSUMER if ConsumerMember in kinds else Kind.CLASSIC
-            assert record.kind is wanted
+            wanted = GroupType.CONSUMER if ConsumerMember in kinds else GroupType.CLASSIC
+            assert record.group_type is wanted
 
 
 @pytest.mark.timeout(120)

@@ -137,7 +137,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         epoch = await node.join()
         stack.push_async_callback(node.close)
         shutdown = ShutdownSignal()
-        shutdown.add_callback(groups.retire)
+        shutdown.add_callback(groups.shut_down)
         sasl_sessions = await stack.enter_async_context(
             _sasl_sessions(config, services, bound_listeners, random)
         )

@@ -183,7 +183,7 @@ def _coordinator(
         linger_ms=config.group.coordinator_append_linger_ms,
         clock=GroupClock(clock, steady_clock),
         random=random,
-        proven=lambda: registration.lease_is_valid,
+        lease_is_valid=lambda: registration.lease_is_valid,
     )
 
 

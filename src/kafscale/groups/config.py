@@ -1,10 +1,10 @@
-"""The bounds within which groups live, under the names of Kafka's broker settings."""
+"""Limits of groups, named after Kafka's broker settings."""
 
 import msgspec
 
 
 class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What `group.*` says; the defaults are Kafka's."""
+    """The `group.*` settings; the defaults are Kafka's."""
 
     initial_rebalance_delay_ms: int = 3_000
     session_timeout_ms_min: int = 6_000
@@ -15,7 +15,7 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
     consumer_heartbeat_interval_ms: int = 5_000
     consumer_size_max: int = 2**31 - 1
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
-    """The first one is used where members do not ask for another."""
+    """The first one is used if members do not ask for another."""
     upgrades: bool = True
     """Whether a classic group may become a consumer group while it has members."""
     downgrades: bool = True

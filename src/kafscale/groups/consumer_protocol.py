@@ -1,15 +1,15 @@
-r"""What the consumers of a classic group tell each other through the coordinator, as bytes.
+r"""ConsumerProtocol: the bytes that consumers of a classic group exchange via the coordinator.
 
-A member's `Subscription` is the metadata of JoinGroup, its assignment the bytes of SyncGroup, where
-the protocol type is "consumer". Both begin with their version, big-endian, never flexible:
+A member's `Subscription` is the metadata of JoinGroup, its assignment the bytes of SyncGroup, if
+the protocol type is "consumer". Both start with their version, big-endian, never flexible:
 
     subscription   version int16, topics [text], user data (bytes or null),
                    from 1 owned [text, [int32]], from 2 generation int32, from 3 rack (text or null)
     assignment     version int16, topics [text, [int32]], user data (bytes or null)
 
-The laws are Kafka's. A newer version only appends, so it is read as the newest of ours, and bytes
-that follow are passed over. Whatever cannot be read is a `ProtocolError`: the coordinator keeps and
-forwards such bytes all the same, for only their readers have to understand them.
+The rules are Kafka's. A newer version only appends fields, so it is read as the newest known
+version, and trailing bytes are ignored. Undecodable bytes raise `ProtocolError`: the coordinator
+stores and forwards them nevertheless, as only their readers have to understand them.
 
     >>> newer = encode_subscription(Subscription(("orders",), rack="b")).replace(b"\0\3", b"\0\x63")
     >>> decode_subscription(newer + b"what version 99 appends").rack
@@ -37,26 +37,26 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Subscription(msgspec.Struct, frozen=True):
-    """What a member wants to read, and what it holds already."""
+    """The topics that a member subscribes to, and the partitions it owns."""
 
     topics: tuple[str, ...]
     user_data: bytes | None = None
-    """For the assignor, which alone knows its format."""
+    """For the assignor, which defines its format."""
     owned: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Topics with the partitions that the member holds (from version 1)."""
+    """Topics with the partitions that the member owns (from version 1)."""
     generation: int = NO_GENERATION
-    """In which it got them (from version 2)."""
+    """The generation in which it got them (from version 2)."""
     rack: str | None = None
-    """Where it is (from version 3)."""
+    """Its rack (from version 3)."""
 
 
 def decode_version(data: Buffer) -> int:
-    """The version to read these bytes in, and to answer their writer in."""
+    """The version in which to read these bytes, and to respond."""
     return _Reader(data).version
 
 
 def decode_subscription(data: Buffer) -> Subscription:
-    """Read a subscription; what its version lacks is as if nothing had been said."""
+    """Decode a subscription; fields that its version lacks have their defaults."""
     reader = _Reader(data)
     version = reader.version
     return Subscription(
@@ -69,7 +69,7 @@ def decode_subscription(data: Buffer) -> Subscription:
 
 
 def encode_subscription(subscription: Subscription, version: int = VERSION_MAX) -> bytes:
-    """The subscription as bytes; what the version lacks is left out."""
+    """Encode a subscription; fields that the version lacks are omitted."""
     parts = [_version(version), _INT32.pack(len(subscription.topics))]
     parts += [_text(topic) for topic in subscription.topics]
     parts.append(_nullable_bytes(subscription.user_data))
@@ -84,7 +84,7 @@ def encode_subscription(subscription: Subscription, version: int = VERSION_MAX) 
 
 
 def decode_assignment(data: Buffer) -> dict[str, tuple[int, ...]]:
-    """The partitions by topic; no bytes at all, as a member without an assignment has, are none."""
+    """Decode the partitions by topic; no bytes, as for a member without assignment, are none."""
     if not data:
         return {}
     partitions: dict[str, tuple[int, ...]] = {}
@@ -96,7 +96,7 @@ def decode_assignment(data: Buffer) -> dict[str, tuple[int, ...]]:
 
 
 def has_user_data(assignment: Buffer) -> bool:
-    """Whether an assignor tells its member more than which partitions it may read."""
+    """Whether an assignment contains user data besides the partitions."""
     if not assignment:
         return False
     reader = _Reader(assignment)
@@ -108,12 +108,12 @@ def has_user_data(assignment: Buffer) -> bool:
 def encode_assignment(
     topics: Mapping[str, Sequence[int]], user_data: bytes | None = b"", version: int = 0
 ) -> bytes:
-    """The assignment as bytes; its versions follow the subscription's, but all are the same."""
+    """Encode an assignment; its versions follow the subscription's, but all are equal."""
     return b"".join([_version(version), *_topics(topics.items()), _nullable_bytes(user_data)])
 
 
 class _Reader:
-    """Reads one value after the other; every method raises where the bytes do not hold it."""
+    """Reads values in sequence; every method raises if the bytes end early."""
 
     __slots__ = ("_position", "_view", "version")
 
@@ -122,7 +122,7 @@ class _Reader:
         self._position = 0
         version = self._int16()
         if version < 0:
-            _refuse(f"there is no version {version}")
+            _fail(f"version {version} does not exist")
         self.version = min(version, VERSION_MAX)
 
     def int32(self) -> int:
@@ -133,12 +133,12 @@ class _Reader:
         """The indices of the elements that follow."""
         count = self.int32()
         if count < 0:
-            _refuse(f"a list of {count} elements")
+            _fail(f"array length {count}")
         return range(count)
 
     def text(self) -> str:
         text = self.nullable_text()
-        return _refuse("a text is missing") if text is None else text
+        return _fail("null string") if text is None else text
 
     def nullable_text(self) -> str | None:
         size = self._int16()
@@ -147,7 +147,7 @@ class _Reader:
         try:
             return str(self._take(size), "utf-8")
         except UnicodeDecodeError:
-            _refuse("a text is not UTF-8")
+            _fail("string is not UTF-8")
 
     def nullable_bytes(self) -> bytes | None:
         size = self.int32()
@@ -164,16 +164,16 @@ class _Reader:
 
     def _take(self, size: int) -> memoryview:
         if size < 0:
-            _refuse(f"a length of {size}")
+            _fail(f"length {size}")
         taken = self._view[self._position : self._position + size]
         if len(taken) < size:
-            _refuse(f"{size} bytes were announced, {len(taken)} are there")
+            _fail(f"expected {size} bytes, got {len(taken)}")
         self._position += size
         return taken
 
 
-def _refuse(reason: str) -> NoReturn:
-    raise ProtocolError(f"not what a consumer tells its group: {reason}")
+def _fail(reason: str) -> NoReturn:
+    raise ProtocolError(f"invalid consumer protocol bytes: {reason}")
 
 
 def _version(version: int) -> bytes:
@@ -184,7 +184,7 @@ def _version(version: int) -> bytes:
 def _text(text: str) -> bytes:
     encoded = text.encode()
     if len(encoded) > TEXT_BYTES_MAX:
-        raise EncodeError(f"a name of {len(encoded)} bytes, above {TEXT_BYTES_MAX}")
+        raise EncodeError(f"string of {len(encoded)} bytes exceeds {TEXT_BYTES_MAX}")
     return _INT16.pack(len(encoded)) + encoded
 
 

@@ -1,8 +1,8 @@
-"""What a group wants done after an event: the only way in which it reaches the world.
+"""Effects: what a group asks its caller to do after an event. Groups have no other output.
 
-The law: the shell carries effects out in their order. A `Save` asks for the group's record, as it
-is after the event, to be written; a reply that is `durable` leaves only after everything that was
-saved up to it is in the store. So nobody is told of an assignment that a crash could take back.
+Invariants: the caller executes effects in order. `Save` writes the group's record as it is after
+the event; a reply that is `durable` is sent only after everything saved up to it is in the store.
+So no member learns of an assignment that a crash could undo.
 """
 
 from typing import Final
@@ -10,25 +10,25 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import KafscaleError
-from kafscale.groups.responses import Answer
+from kafscale.groups.responses import Response
 
-NO_TICKET: Final = 0
+NO_REPLY_TOKEN: Final = 0
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
-    """Answer whoever waits with this ticket; nobody may wait for it any more."""
+    """Send the response of the request with this token; the client may be gone."""
 
-    ticket: int
-    answer: Answer | KafscaleError
+    reply_token: int
+    response: Response | KafscaleError
     durable: bool = False
 
 
 class Save(msgspec.Struct, frozen=True, gc=False):
-    """Write the record of the group; of several that wait, only the newest is written."""
+    """Write the group's record; of several pending saves only the newest is written."""
 
 
 class Rebalanced(msgspec.Struct, frozen=True, gc=False):
-    """A new generation has begun: for the log and the metrics."""
+    """A new generation has started: for the log and the metrics."""
 
     generation: int
     member_count: int

@@ -1,48 +1,48 @@
-"""`Group`: what both kinds of group have in common, as the coordinator sees them."""
+"""`Group`: the interface of both group types, as the coordinator uses it."""
 
 from typing import Protocol
 
 from kafscale.errors import KafscaleError
 from kafscale.groups.effects import Effect
 from kafscale.groups.events import Event
-from kafscale.groups.model import GroupRecord, Kind
+from kafscale.groups.model import GroupRecord, GroupType
 
 
 class Group(Protocol):
-    """A group that lives; whatever happens to it comes through `handle`."""
+    """A group; all events go through `handle`."""
 
     @property
     def group_id(self) -> str: ...
 
     @property
-    def kind(self) -> Kind: ...
+    def group_type(self) -> GroupType: ...
 
     @property
     def state(self) -> str:
-        """Spelled as Kafka's tools show it."""
+        """As in Kafka's tools."""
 
     @property
     def member_count(self) -> int: ...
 
     @property
     def deadline_ms(self) -> int | None:
-        """When the next `Tick` is due; one that comes too early does no harm."""
+        """When the next `Tick` is due; an early tick has no effect."""
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Let an event happen, at once and as a whole."""
+        """Handle an event atomically."""
 
-    def dismiss(self, error: KafscaleError, now_ms: int) -> list[Effect]:
-        """Answer everybody who waits with this error; nothing else changes."""
+    def abort(self, error: KafscaleError, now_ms: int) -> list[Effect]:
+        """Fail all pending requests with this error."""
 
     def check_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int
     ) -> None:
-        """Raise unless who says so may commit offsets; a member that may has shown itself alive."""
+        """Raise unless this member may commit offsets; a valid commit counts as a heartbeat."""
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Raise unless who says so may read the committed offsets."""
+        """Raise unless this member may read the committed offsets."""
 
     def subscribes_to(self, topic: str) -> bool:
-        """Whether some member reads the topic, as far as that is known."""
+        """Whether a member is subscribed to the topic, as far as is known."""
 
     def record(self) -> GroupRecord: ...

@@ -1,7 +1,7 @@
-"""A group as it is kept in the metadata store, and as it is described to those who ask.
+"""A group as it is stored in the metadata store, and as it is described to clients.
 
-Data only, of either kind of group. The law: a group that is restored from its record goes on where
-it was, but for those who waited for an answer, and for its timers, which begin again.
+Data only, for both group types. Invariant: a group that is restored from its record continues where
+it was, except for pending requests, and for its timers, which start again.
 """
 
 import enum
@@ -24,32 +24,34 @@ class TopicInfo(msgspec.Struct, frozen=True, gc=False):
     partition_count: int
 
 
-class Kind(enum.StrEnum):
-    """Which protocol a group speaks, spelled as ListGroups does."""
+class GroupType(enum.StrEnum):
+    """The group type, spelled as in ListGroups."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
 
 
 class MemberRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A member. What only one kind of group has is empty in the other."""
+    """A member; fields that only one group type has are empty in the other."""
 
     member_id: str
     instance_id: str | None = None
     client_id: str = ""
     client_host: str = ""
     heartbeat_ms: int = 0
-    """When it was last heard of, as far as that was written down."""
+    """The last heartbeat at the time of the write."""
     session_timeout_ms: int = 0
     rebalance_timeout_ms: int = 0
 
     protocols: tuple[tuple[str, bytes], ...] = ()
-    """Classic, and classic members of a consumer group: what it offers, most preferred first."""
+    """Classic, and classic members of a consumer group: the offered protocols, most preferred
+    first.
+    """
     assignment: bytes = b""
     """Classic: the leader's bytes."""
 
     is_classic: bool = True
-    """Whether it speaks the classic protocol; in a consumer group, while that is upgraded."""
+    """Whether it uses the classic protocol; possible in a consumer group during an upgrade."""
     rack_id: str | None = None
     member_epoch: int = 0
     previous_member_epoch: int = 0
@@ -57,27 +59,27 @@ class MemberRecord(msgspec.Struct, frozen=True, kw_only=True):
     subscribed_regex: str = ""
     server_assignor: str | None = None
     assigned: Partitions = {}
-    """Consumer: what it owns."""
+    """Consumer: the partitions it owns."""
     revoking: Partitions = {}
-    """Consumer: what it owns and has been asked to give up."""
+    """Consumer: the partitions it owns and has to revoke."""
     target: Partitions = {}
-    """Consumer: what it is to own in the end."""
+    """Consumer: its target assignment."""
 
 
 class GroupRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A group with its members; its committed offsets are kept beside it, each on its own."""
+    """A group with its members; each committed offset is stored separately."""
 
     group_id: str
-    kind: Kind = Kind.CLASSIC
+    group_type: GroupType = GroupType.CLASSIC
     state: str
-    """Spelled as Kafka's tools show it."""
+    """As in Kafka's tools."""
     state_since_ms: int = 0
     protocol_type: str = ""
     protocol: str = ""
-    """The protocol that was chosen; in a consumer group, the assignor."""
+    """The selected protocol; in a consumer group, the assignor."""
     leader: str = ""
     generation: int = 0
-    """In a consumer group, its epoch."""
+    """In a consumer group, the group epoch."""
     assignment_epoch: int = 0
-    """Consumer: the group epoch that the targets were made for."""
+    """Consumer: the group epoch of the target assignment."""
     members: Mapping[str, MemberRecord] = {}

@@ -1,4 +1,4 @@
-"""What members are told; an error is told as a `KafscaleError` instead."""
+"""Responses to members; errors are `KafscaleError`s instead."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from kafscale.groups.model import Partitions
 
 
 class JoinedMember(msgspec.Struct, frozen=True, gc=False):
-    """A member as the leader is shown it."""
+    """A member as the leader sees it."""
 
     member_id: str
     instance_id: str | None
@@ -17,7 +17,7 @@ class JoinedMember(msgspec.Struct, frozen=True, gc=False):
 
 
 class Joined(msgspec.Struct, frozen=True, kw_only=True):
-    """A member is in the generation that has just begun."""
+    """A member is in the generation that has just started."""
 
     generation: int
     protocol_type: str
@@ -25,12 +25,12 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True):
     leader: str
     member_id: str
     members: tuple[JoinedMember, ...] = ()
-    """All of them for the leader, none for the others."""
+    """All members for the leader, none for the others."""
     skip_assignment: bool = False
 
 
 class Synced(msgspec.Struct, frozen=True, kw_only=True):
-    """What the leader has assigned to a member: its bytes, untouched."""
+    """The leader's assignment for a member: its bytes, unchanged."""
 
     protocol_type: str
     protocol: str
@@ -38,24 +38,24 @@ class Synced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alive(msgspec.Struct, frozen=True):
-    """A heartbeat was taken, and there is nothing new."""
+    """A heartbeat was accepted, and no rebalance is pending."""
 
 
 class Left(msgspec.Struct, frozen=True):
-    """Which members are gone now; an error beside each that could not go."""
+    """The members that have left, with an error for each that could not."""
 
     members: Sequence[tuple[str, str | None, KafscaleError | None]]
-    """Member id and instance id as they were asked for."""
+    """Member id and instance id as in the request."""
 
 
 class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
-    """ConsumerGroupHeartbeat: where a member stands now."""
+    """ConsumerGroupHeartbeat: the member's current epoch and assignment."""
 
     member_id: str
     member_epoch: int
     heartbeat_interval_ms: int
     assignment: Partitions | None = None
-    """None where it is as it was told before."""
+    """None if it is unchanged since the last response."""
 
 
-Answer = Joined | Synced | Alive | Left | Reconciled
+Response = Joined | Synced | Alive | Left | Reconciled

@@ -1,4 +1,4 @@
-"""What consumers tell each other: comes back as written, and is what other clients write."""
+"""The consumer protocol's bytes: round trips, and compatibility with other clients."""
 
 from contextlib import suppress
 
@@ -61,12 +61,12 @@ JAVA_ASSIGNMENT = "00030000000100066f7264657273000000020000000100000002ffffffff"
 
 
 @pytest.mark.parametrize(("written", "subscription"), JAVA_SUBSCRIPTIONS)
-def test_java_writes_a_subscription_in_the_same_bytes(written, subscription):
+def test_subscription_bytes_match_java(written, subscription):
     assert encode_subscription(subscription).hex() == written
     assert decode_subscription(bytes.fromhex(written)) == subscription
 
 
-def test_java_writes_an_assignment_in_the_same_bytes():
+def test_assignment_bytes_match_java():
     assert encode_assignment({"orders": [1, 2]}, None, version=3).hex() == JAVA_ASSIGNMENT
     assert decode_assignment(bytes.fromhex(JAVA_ASSIGNMENT)) == {"orders": (1, 2)}
 
@@ -75,30 +75,30 @@ def test_java_writes_an_assignment_in_the_same_bytes():
 
 
 @given(subscriptions, versions)
-def test_a_subscription_comes_back_as_far_as_its_version_goes(subscription, version):
+def test_subscription_round_trip_per_version(subscription, version):
     written = encode_subscription(subscription, version)
     assert decode_subscription(written) == as_of(subscription, version)
     assert decode_version(written) == version
 
 
 @given(assignments, user_data, versions)
-def test_an_assignment_comes_back_in_every_version(assignment, data, version):
+def test_assignment_round_trip_per_version(assignment, data, version):
     written = encode_assignment(assignment, data, version)
     assert decode_assignment(written) == assignment
     assert decode_version(written) == version
 
 
-@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_any_buffer_is_read(kind):
-    assert decode_subscription(kind(encode_subscription(SUBSCRIPTION))) == SUBSCRIPTION
-    assert decode_assignment(kind(encode_assignment(ASSIGNMENT))) == ASSIGNMENT
+@pytest.mark.parametrize("buffer_type", [bytes, bytearray, memoryview])
+def test_any_buffer_type_is_decoded(buffer_type):
+    assert decode_subscription(buffer_type(encode_subscription(SUBSCRIPTION))) == SUBSCRIPTION
+    assert decode_assignment(buffer_type(encode_assignment(ASSIGNMENT))) == ASSIGNMENT
 
 
-def test_a_member_without_an_assignment_has_no_partitions():
+def test_empty_assignment_has_no_partitions():
     assert decode_assignment(b"") == {}
 
 
-def test_a_topic_that_is_named_twice_has_all_its_partitions():
+def test_duplicate_topics_are_merged():
     twice = bytes.fromhex(
         "0000 00000002 000161 00000001 00000005 000161 00000001 00000002 00000000"
     )
@@ -109,7 +109,7 @@ def test_a_topic_that_is_named_twice_has_all_its_partitions():
 
 
 @given(subscriptions, versions)
-def test_kafka_python_writes_a_subscription_in_the_same_bytes(subscription, version):
+def test_subscription_bytes_match_kafka_python(subscription, version):
     theirs = kafka_python_protocol.ConsumerProtocolSubscription
     subscription = as_of(subscription, version)
     made = theirs(
@@ -124,7 +124,7 @@ def test_kafka_python_writes_a_subscription_in_the_same_bytes(subscription, vers
 
 
 @given(assignments, user_data, versions)
-def test_kafka_python_writes_an_assignment_in_the_same_bytes(assignment, data, version):
+def test_assignment_bytes_match_kafka_python(assignment, data, version):
     theirs = kafka_python_protocol.ConsumerProtocolAssignment
     assigned = kafka_python_topics(theirs, assignment.items(), version)
     made = theirs(version=version, assigned_partitions=assigned, user_data=data)
@@ -132,7 +132,7 @@ def test_kafka_python_writes_an_assignment_in_the_same_bytes(assignment, data, v
 
 
 @given(subscriptions)
-def test_aiokafka_writes_a_subscription_of_version_0_in_the_same_bytes(subscription):
+def test_subscription_v0_bytes_match_aiokafka(subscription):
     theirs = aiokafka_protocol.ConsumerProtocolMemberMetadata(
         0, subscription.topics, subscription.user_data
     )
@@ -140,7 +140,7 @@ def test_aiokafka_writes_a_subscription_of_version_0_in_the_same_bytes(subscript
 
 
 @given(assignments, user_data)
-def test_aiokafka_writes_an_assignment_of_version_0_in_the_same_bytes(assignment, data):
+def test_assignment_v0_bytes_match_aiokafka(assignment, data):
     topics = [(topic, list(partitions)) for topic, partitions in assignment.items()]
     theirs = aiokafka_protocol.ConsumerProtocolMemberAssignment(0, topics, data)
     assert theirs.encode() == encode_assignment(assignment, data)
@@ -150,7 +150,7 @@ def test_aiokafka_writes_an_assignment_of_version_0_in_the_same_bytes(assignment
 
 
 @pytest.mark.parametrize("version", [4, 99, 0x7FFF])
-def test_a_newer_version_is_read_as_the_newest_that_we_know(version):
+def test_newer_version_is_read_as_the_newest_known(version):
     start, surplus = version.to_bytes(2, "big"), b"what a later version appends"
     written = start + encode_subscription(SUBSCRIPTION)[2:] + surplus
     assert decode_subscription(written) == SUBSCRIPTION
@@ -159,7 +159,7 @@ def test_a_newer_version_is_read_as_the_newest_that_we_know(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_bytes_that_follow_are_passed_over_as_java_does(version):
+def test_trailing_bytes_are_ignored_as_in_java(version):
     written = encode_subscription(SUBSCRIPTION, version)
     assert decode_subscription(written + b"\0surplus") == as_of(SUBSCRIPTION, version)
     written = encode_assignment(ASSIGNMENT, version=version)
@@ -168,14 +168,14 @@ def test_bytes_that_follow_are_passed_over_as_java_does(version):
 
 @pytest.mark.parametrize("decode", [decode_subscription, decode_assignment, decode_version])
 @pytest.mark.parametrize("version", [-1, -0x8000])
-def test_a_negative_version_is_refused(decode, version):
+def test_negative_version_is_rejected(decode, version):
     written = version.to_bytes(2, "big", signed=True) + encode_subscription(SUBSCRIPTION)[2:]
-    with pytest.raises(ProtocolError, match=f"no version {version}"):
+    with pytest.raises(ProtocolError, match=f"version {version} does not exist"):
         decode(written)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_truncation_is_refused(version):
+def test_every_truncation_is_rejected(version):
     written = encode_subscription(SUBSCRIPTION, version)
     for size in range(len(written)):
         with pytest.raises(ProtocolError):
@@ -189,27 +189,27 @@ def test_every_truncation_is_refused(version):
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
-        ("0000 ffffffff", "a list of -1 elements"),
-        ("0000 7fffffff", "2 bytes were announced, 0 are there"),
-        ("0000 00000001 ffff", "a text is missing"),
-        ("0000 00000001 fffe", "a length of -2"),
-        ("0000 00000001 0002c328", "a text is not UTF-8"),
-        ("0000 00000000 fffffffe", "a length of -2"),
+        ("0000 ffffffff", "array length -1"),
+        ("0000 7fffffff", "expected 2 bytes, got 0"),
+        ("0000 00000001 ffff", "null string"),
+        ("0000 00000001 fffe", "length -2"),
+        ("0000 00000001 0002c328", "string is not UTF-8"),
+        ("0000 00000000 fffffffe", "length -2"),
     ],
 )
-def test_a_refusal_says_what_is_wrong(written, reason):
+def test_decode_error_messages(written, reason):
     with pytest.raises(ProtocolError, match=reason):
         decode_subscription(bytes.fromhex(written))
 
 
-def test_a_name_that_no_topic_can_have_is_not_written():
+def test_overlong_topic_name_is_not_encoded():
     encode_assignment({"x" * 32_767: [0]})
     with pytest.raises(EncodeError, match="32768 bytes"):
         encode_assignment({"x" * 32_768: [0]})
 
 
 @given(st.binary(max_size=64))
-def test_arbitrary_bytes_are_read_or_refused_and_nothing_else(noise):
+def test_arbitrary_bytes_decode_or_raise_protocol_error(noise):
     for decode in (decode_subscription, decode_assignment, decode_version):
         with suppress(ProtocolError):
             decode(noise)

@@ -15,7 +15,7 @@ from kafscale.client.client import Client
 from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError, check
 from kafscale.errors import KafscaleError
-from kafscale.groups.model import Kind
+from kafscale.groups.model import GroupType
 from kafscale.net.host_port import Address
 from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -143,10 +143,10 @@ async def _member_counts(connection: Connection, listed: Sequence[ListedGroup]) 
     """The member counts of the groups that this broker coordinates."""
     chosen = listed[:GROUPS_DESCRIBED_MAX]
     counts: dict[str, int] = {}
-    if classic := _ids(each for each in chosen if _type(each) != Kind.CONSUMER.value):
+    if classic := _ids(each for each in chosen if _type(each) != GroupType.CONSUMER.value):
         described = await connection.ask(DESCRIBE_GROUPS, DescribeGroupsRequest(group_ids=classic))
         counts |= {g.group_id: len(g.members) for g in described.groups if not g.error_code}
-    if consumer := _ids(each for each in chosen if _type(each) == Kind.CONSUMER.value):
+    if consumer := _ids(each for each in chosen if _type(each) == GroupType.CONSUMER.value):
         request = ConsumerGroupDescribeRequest(group_ids=consumer)
         described_consumer = await connection.ask(CONSUMER_GROUP_DESCRIBE, request)
         counts |= {
@@ -160,4 +160,4 @@ def _ids(groups: Iterable[ListedGroup]) -> list[str]:
 
 
 def _type(group: ListedGroup) -> str:
-    return group.group_type.lower() or Kind.CLASSIC.value
+    return group.group_type.lower() or GroupType.CLASSIC.value

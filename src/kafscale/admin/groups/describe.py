@@ -13,7 +13,7 @@ from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
 from kafscale.errors import ProtocolError
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
-from kafscale.groups.model import Kind
+from kafscale.groups.model import GroupType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages import consumer_group_describe, describe_groups
 from kafscale.protocol.messages.consumer_group_describe import (
@@ -84,7 +84,7 @@ async def _consumer_group(coordinator: Coordinator) -> GroupDescription | None:
     check(f"group {coordinator.group_id}", group.error_code, group.error_message)
     return GroupDescription(
         group=coordinator.group_id,
-        type=Kind.CONSUMER.value,
+        type=GroupType.CONSUMER.value,
         state=group.group_state,
         protocol_type=PROTOCOL_TYPE,
         assignor=group.assignor_name,
@@ -121,7 +121,7 @@ async def _classic_group(coordinator: Coordinator) -> GroupDescription:
         )
     return GroupDescription(
         group=coordinator.group_id,
-        type=Kind.CLASSIC.value,
+        type=GroupType.CLASSIC.value,
         state=group.group_state,
         protocol_type=group.protocol_type,
         assignor=group.protocol_name,

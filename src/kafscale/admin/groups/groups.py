@@ -18,7 +18,7 @@ from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
 from kafscale.client.group_offsets import Committed, by_topic, committed
 from kafscale.errors import KafscaleError
-from kafscale.groups.model import Kind, TopicPartition
+from kafscale.groups.model import GroupType, TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from kafscale.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest
@@ -77,12 +77,12 @@ async def list_all(
     return [
         GroupInfo(
             group=group.group_id,
-            type=group.group_type.lower() or Kind.CLASSIC.value,
+            type=group.group_type.lower() or GroupType.CLASSIC.value,
             state=group.group_state,
             protocol_type=group.protocol_type,
         )
         for _, group in sorted(groups.items())
-        if not types or (group.group_type.lower() or Kind.CLASSIC.value) in types
+        if not types or (group.group_type.lower() or GroupType.CLASSIC.value) in types
     ]
 
 

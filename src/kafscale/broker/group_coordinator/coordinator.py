@@ -1,12 +1,13 @@
-"""The coordinator: the one door through which clients reach consumer groups.
+"""The group coordinator: the entry point of all requests that concern consumer groups.
 
-The laws: whatever happens to a group happens here, in one event loop, without waiting in between;
-who has to wait, waits outside, with a ticket. A commit is answered once it is in the store. What
-was answered survives this process, and so do members: those who come back in time find their group
-as they left it, here or wherever its shard is by then. Groups of other shards are not known here.
+Invariants: events of groups are handled here, in one event loop, without awaits in between;
+requests that have to wait hold a reply token. An offset commit is answered once it is in the store.
+What was acknowledged survives this process, and so do members: those that return in time find their
+group unchanged, on this broker or on the next owner of its shard. Groups of other shards are
+unknown here.
 
-What groups do is left to `groups`, how shards come and go to `shards`, and what requests look like
-to the handlers.
+`groups` has the state machines, `shards` opens and releases shards, and the handlers decode and
+encode the requests.
 """
 
 import asyncio
@@ -16,14 +17,12 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.broker.group_coordinator.group_registry import GroupDirectory
-from kafscale.broker.group_coordinator.group_runtime import HostedGroup
-from kafscale.broker.group_coordinator.pausable_clock import LOOK_SECONDS, GroupClock
-from kafscale.broker.group_coordinator.pending_replies import Tickets
-from kafscale.broker.group_coordinator.shard_session import Phase, Tenure
-from kafscale.broker.group_coordinator.shards import Shards
-from kafscale.broker.group_coordinator.tenures import Tenures
-from kafscale.broker.group_coordinator.topic_facts import TopicNames, topic_facts
+from kafscale.broker.group_coordinator.group_registry import GroupRegistry, TopicNames, topic_infos
+from kafscale.broker.group_coordinator.group_runtime import GroupRuntime
+from kafscale.broker.group_coordinator.pausable_clock import POLL_SECONDS, GroupClock
+from kafscale.broker.group_coordinator.pending_replies import PendingReplies
+from kafscale.broker.group_coordinator.shard_session import Phase, ShardSession, ShardSessions
+from kafscale.broker.group_coordinator.shards import GroupShards
 from kafscale.broker.group_coordinator.writer import GroupWriter
 from kafscale.errors import (
     GroupNotFoundError,
@@ -39,7 +38,7 @@ from kafscale.groups.committed_offsets import CommittedOffset, expired
 from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Sync, TopicsChanged
-from kafscale.groups.model import GroupRecord, Kind, TopicPartition
+from kafscale.groups.model import GroupRecord, GroupType, TopicPartition
 from kafscale.groups.responses import Alive, Joined, Left, Reconciled, Synced
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment, Topic
@@ -51,22 +50,22 @@ from kafscale.observability.metrics.broker import Metrics
 log = get_logger(__name__)
 
 WRITE_SECONDS_MAX: Final = 5.0
-"""How long a commit waits for the store, as in Kafka, before the client is told to try again."""
+"""How long a commit waits for the store, as in Kafka, before the client has to retry."""
 
-NOT_PROVEN: Final = "it is not proven that we may answer"
+LEASE_NOT_VALID: Final = "the broker's lease is not valid"
 
 EMPTY: Final = "Empty"
 
 
 class OffsetRetention(msgspec.Struct, frozen=True, kw_only=True):
-    """When committed offsets are forgotten."""
+    """When committed offsets expire."""
 
     retention_ms: int
     check_interval_ms: int
 
 
 class Coordinator:
-    """All consumer groups of our shards, as the handlers see them."""
+    """All consumer groups of this broker's shards, as the handlers see them."""
 
     def __init__(
         self,
@@ -79,126 +78,128 @@ class Coordinator:
         linger_ms: int,
         clock: GroupClock,
         random: Random,
-        proven: Callable[[], bool] = lambda: True,
+        lease_is_valid: Callable[[], bool] = lambda: True,
     ) -> None:
         self._catalog = catalog
         self._retention = retention
         self._clock = clock
-        self._proven = proven
-        """Whether nobody else can have been given our shards, as far as our own clock tells."""
-        self._tickets = Tickets()
-        self._tenures = Tenures(proven)
-        self.writer = GroupWriter(store, clock, linger_ms=linger_ms, random=random, lost=self._lose)
-        self.directory = GroupDirectory(
+        self._lease_is_valid = lease_is_valid
+        """Whether no other broker can own the shards, by this broker's own clock."""
+        self._pending_replies = PendingReplies()
+        self._sessions = ShardSessions(lease_is_valid)
+        self.writer = GroupWriter(
+            store, clock, linger_ms=linger_ms, random=random, on_lost=self._on_session_lost
+        )
+        self.registry = GroupRegistry(
             settings,
-            self._tenures,
-            self._tickets,
+            self._sessions,
+            self._pending_replies,
             metrics,
             topic_names=TopicNames(catalog.by_id),
             clock=clock,
         )
-        self._shards = Shards(store, catalog, self._tenures, self.directory, self.writer)
-        self._is_retired = False
-        self._topics_told = True
+        self._shards = GroupShards(store, catalog, self._sessions, self.registry, self.writer)
+        self._is_shut_down = False
+        self._topics_current = True
 
     # --- start and stop -------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Follow the catalog, which must have been started; there are no shards here yet."""
-        self.directory.topics = topic_facts(self._catalog.topics)
+        """Follow the topic catalog, which must have been started; there are no shards yet."""
+        self.registry.topics = topic_infos(self._catalog.topics)
         self._catalog.subscribe(self._on_topic)
 
     async def run(self) -> None:
-        """Write, and forget what is old; cancel it to stop."""
+        """Write groups, and expire offsets; cancel it to stop."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.writer.run())
             group.create_task(self._expire())
-            group.create_task(self._look_at_clock())
+            group.create_task(self._poll_lease())
 
-    def retire(self) -> None:
-        """Send those who wait elsewhere: this broker is about to stop."""
-        self._is_retired = True
+    def shut_down(self) -> None:
+        """Redirect waiting clients: this broker is about to stop."""
+        self._is_shut_down = True
         error = NotCoordinatorError("this broker is stopping")
-        for hosted in self.directory:
-            hosted.send_away(error)
+        for runtime in self.registry:
+            runtime.abort(error)
 
     # --- shards ---------------------------------------------------------------------------------
 
     @property
     def shards(self) -> Collection[int]:
-        """The shards that are served; those that are still being read are not."""
-        return {each.shard for each in self._tenures if each.phase is Phase.SERVING}
+        """The shards that are served; those that are still loading are not."""
+        return {each.shard for each in self._sessions if each.phase is Phase.SERVING}
 
     def is_coordinator_of(self, group_id: str) -> bool:
-        """Whether clients of this group are right here, even if they have to wait a moment."""
-        return not self._is_retired and self._tenures.has(group_id)
+        """Whether clients of this group are right here, even if it is still loading."""
+        return not self._is_shut_down and self._sessions.has_group(group_id)
 
     async def open_shards(self, guards: Mapping[int, OwnershipGuard]) -> None:
-        """Answer for these shards, once everything that the store knows of them is here.
+        """Serve these shards, once everything that the store holds for them is loaded.
 
-        Meanwhile their clients are told that it is loading. Raises `OperatingError` if the store
-        fails; none of them is served then.
+        Until then their clients get COORDINATOR_LOAD_IN_PROGRESS. Raises `OperatingError` if the
+        store fails; none of them is served then.
         """
         await self._shards.open(guards)
 
     async def release_shards(self, shards: Collection[int]) -> None:
-        """Stop answering for these shards; on return the store knows everything of them.
+        """Stop serving these shards; on return the store has everything of them.
 
         It takes as long as the store needs, while `run` runs, or until they are dropped.
         """
         await self._shards.release(shards)
 
     def drop_shard(self, shard: int) -> None:
-        """Stop answering for a shard that is somebody else's: nothing of it is written any more."""
+        """Stop serving a shard that another broker owns: nothing more of it is written."""
         self._shards.drop([shard])
 
     def drop_shards(self) -> None:
-        """Stop answering for all shards at once, and write nothing any more."""
-        self._shards.drop([tenure.shard for tenure in self._tenures])
+        """Stop serving all shards at once, and write nothing more."""
+        self._shards.drop([session.shard for session in self._sessions])
 
     def update_guard(self, shard: int, assignment: Assignment) -> None:
-        """Take note of a newer assignment; one that names another owner ends our time with it."""
+        """Record a newer assignment; one that names another owner ends the shard session."""
         self._shards.update(shard, assignment)
 
     # --- members --------------------------------------------------------------------------------
 
     def join(self, group_id: str, event: Join) -> asyncio.Future[Joined]:
         self._check(group_id)
-        return self._happen(self.directory.to_join(group_id, event), event)
+        return self._handle(self.registry.get_or_create_classic(group_id, event), event)
 
     def sync(self, group_id: str, event: Sync) -> asyncio.Future[Synced]:
-        return self._happen(self._of_member(group_id), event)
+        return self._handle(self._runtime_of_member(group_id), event)
 
     def heartbeat(self, group_id: str, event: Heartbeat) -> asyncio.Future[Alive]:
-        return self._happen(self._of_member(group_id), event)
+        return self._handle(self._runtime_of_member(group_id), event)
 
     def leave(self, group_id: str, event: Leave) -> asyncio.Future[Left]:
-        return self._happen(self._of_member(group_id), event)
+        return self._handle(self._runtime_of_member(group_id), event)
 
     def consumer_heartbeat(
         self, group_id: str, event: ConsumerHeartbeat
     ) -> asyncio.Future[Reconciled]:
         self._check(group_id)
-        return self._happen(self.directory.to_consume(group_id, event), event)
+        return self._handle(self.registry.get_or_create_consumer(group_id, event), event)
 
     # --- groups ---------------------------------------------------------------------------------
 
     def describe(self, group_id: str) -> GroupRecord:
-        return self._found(group_id).record()
+        return self._runtime(group_id).record()
 
     def list(self) -> Sequence[GroupRecord]:
-        """All groups of our shards; raise while those are not all known."""
-        self._check_not_retired()
-        self._tenures.check_all()
-        return [hosted.record() for hosted in self.directory]
+        """All groups of our shards; raises while some are still loading."""
+        self._check_not_shut_down()
+        self._sessions.check_all_loaded()
+        return [runtime.record() for runtime in self.registry]
 
     async def delete(self, group_id: str) -> None:
         """Delete a group without members, with its offsets."""
-        hosted = self._found(group_id)
-        if hosted.group.state != EMPTY:
+        runtime = self._runtime(group_id)
+        if runtime.group.state != EMPTY:
             raise NonEmptyGroupError(f"group {group_id!r} has members")
-        self.directory.remove(hosted)
-        await hosted.tenure.durable_within(WRITE_SECONDS_MAX)
+        self.registry.remove(runtime)
+        await runtime.session.wait_durable(WRITE_SECONDS_MAX)
         log.info("group deleted", group_id=group_id)
 
     # --- offsets --------------------------------------------------------------------------------
@@ -213,68 +214,74 @@ class Coordinator:
         *,
         version_knows_missing_groups: bool,
     ) -> Awaitable[None]:
-        """Keep how far a group has read; who awaits it is told when that is in the store.
+        """Commit offsets; the awaitable completes when they are in the store.
 
-        Who may commit is judged at once: a client may commit and leave in one breath.
+        The commit is validated at once: a client may commit and leave without waiting.
         """
-        tenure = self._check(group_id)
-        hosted = self.directory.get(group_id)
-        if hosted is not None:
-            hosted.group.check_commit(member_id, instance_id, generation, self._clock())
-            if not version_knows_missing_groups and _speaks_consumer(hosted, member_id):
+        session = self._check(group_id)
+        runtime = self.registry.get(group_id)
+        if runtime is not None:
+            runtime.group.check_commit(member_id, instance_id, generation, self._clock())
+            if not version_knows_missing_groups and _uses_consumer_protocol(runtime, member_id):
                 raise UnknownApiError(f"group {group_id!r} needs a newer version of OffsetCommit")
         elif generation < 0 and offsets:
-            hosted = self.directory.classic(group_id)
+            runtime = self.registry.get_or_create(group_id)
         elif generation < 0:
-            return tenure.durable_within(WRITE_SECONDS_MAX)
+            return session.wait_durable(WRITE_SECONDS_MAX)
         elif version_knows_missing_groups:
             raise GroupNotFoundError(f"Group {group_id} not found.")
         else:
             raise IllegalGenerationError(f"Group {group_id} not found.")
-        hosted.offsets.commit(offsets)
-        hosted.commit_counted()
-        return tenure.durable_within(WRITE_SECONDS_MAX)
+        runtime.offsets.commit(offsets)
+        runtime.count_commit()
+        return session.wait_durable(WRITE_SECONDS_MAX)
 
     def fetch(
         self, group_id: str, member_id: str | None, member_epoch: int
     ) -> Mapping[TopicPartition, CommittedOffset]:
-        """How far a group has read: nothing, for one that nobody knows, whoever asks."""
+        """The committed offsets of a group; none for an unknown group, as in Kafka."""
         self._check(group_id)
-        hosted = self.directory.get(group_id)
-        if hosted is None:
+        runtime = self.registry.get(group_id)
+        if runtime is None:
             return {}
-        hosted.group.check_fetch(member_id, member_epoch)
-        return hosted.offsets.committed
+        runtime.group.check_fetch(member_id, member_epoch)
+        return runtime.offsets.committed
 
     async def delete_offsets(
-        self, group_id: str, places: Sequence[TopicPartition]
+        self, group_id: str, topic_partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, KafscaleError | None]:
-        """Forget how far a group has read these; not so where its members still read them.
+        """Delete committed offsets, except for topics that members are subscribed to.
 
-        What members read is known of consumers alone: others have to leave first.
+        Subscriptions are known of consumers only: members of other protocols have to leave first.
         """
-        hosted = self._found(group_id)
-        if hosted.group.member_count and not _is_of_consumers(hosted.record()):
-            raise NonEmptyGroupError(f"group {group_id!r} has members that are no consumers")
-        answers: dict[TopicPartition, KafscaleError | None] = {
-            place: SubscribedTopicError(f"members of group {group_id!r} read topic {place[0]!r}")
-            if hosted.group.subscribes_to(place[0])
+        runtime = self._runtime(group_id)
+        if runtime.group.member_count and not _has_consumer_protocol_type(runtime.record()):
+            raise NonEmptyGroupError(
+                f"group {group_id!r} has members that do not use the consumer protocol"
+            )
+        results: dict[TopicPartition, KafscaleError | None] = {
+            topic_partition: SubscribedTopicError(
+                f"members of group {group_id!r} are subscribed to topic {topic_partition[0]!r}"
+            )
+            if runtime.group.subscribes_to(topic_partition[0])
             else None
-            for place in places
+            for topic_partition in topic_partitions
         }
-        hosted.offsets.forget([place for place, error in answers.items() if error is None])
-        await hosted.tenure.durable_within(WRITE_SECONDS_MAX)
-        return answers
+        runtime.offsets.delete(
+            [topic_partition for topic_partition, error in results.items() if error is None]
+        )
+        await runtime.session.wait_durable(WRITE_SECONDS_MAX)
+        return results
 
-    # --- what happens by itself -----------------------------------------------------------------
+    # --- background tasks -----------------------------------------------------------------------
 
-    async def _look_at_clock(self) -> None:
+    async def _poll_lease(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            if self._proven():
-                self._clock.go_on(NOT_PROVEN)
+            await asyncio.sleep(POLL_SECONDS)
+            if self._lease_is_valid():
+                self._clock.resume(LEASE_NOT_VALID)
             else:
-                self._clock.stop(NOT_PROVEN)
+                self._clock.pause(LEASE_NOT_VALID)
 
     async def _expire(self) -> None:
         while True:
@@ -282,103 +289,103 @@ class Coordinator:
             self.expire_offsets()
 
     def expire_offsets(self) -> None:
-        """Forget offsets that are too old, and empty groups that have none left."""
-        for hosted in self.directory:
-            record = hosted.record()
+        """Delete expired offsets, and empty groups that have none left."""
+        for runtime in self.registry:
+            record = runtime.record()
             is_empty = record.state == EMPTY
             old = tuple(
                 expired(
-                    hosted.offsets.newest,
+                    runtime.offsets.newest,
                     now_ms=self._clock() + self._clock.skew_ms,
                     retention_ms=self._retention.retention_ms,
                     empty_since_ms=record.state_since_ms
                     if is_empty and record.protocol_type
                     else None,
-                    is_read=_nobody_reads if is_empty else hosted.group.subscribes_to,
+                    is_read=_is_never_read if is_empty else runtime.group.subscribes_to,
                 )
             )
             if old:
                 log.info("offsets expired", group_id=record.group_id, count=len(old))
-                hosted.offsets.forget(old)
-            if is_empty and not hosted.offsets.newest:
-                self.directory.remove(hosted)
+                runtime.offsets.delete(old)
+            if is_empty and not runtime.offsets.newest:
+                self.registry.remove(runtime)
 
     def _on_topic(self, before: Topic | None, after: Topic | None) -> None:
         if after is None:
             assert before is not None
-            self._forget_topic(before)
-        if self._topics_told:
-            self._topics_told = False
-            asyncio.get_running_loop().call_soon(self._tell_topics)
+            self._delete_topic_offsets(before)
+        if self._topics_current:
+            self._topics_current = False
+            asyncio.get_running_loop().call_soon(self._notify_groups)
 
-    def _forget_topic(self, topic: Topic) -> None:
-        for hosted in self.directory:
-            # A shard that has just come may know of a newer topic of that name than we do.
-            places = [
-                place
-                for place, committed in hosted.offsets.newest.items()
-                if place[0] == topic.name and committed.is_of(topic.id)
+    def _delete_topic_offsets(self, topic: Topic) -> None:
+        for runtime in self.registry:
+            # A shard that was just loaded may have offsets of a newer topic of that name.
+            topic_partitions = [
+                topic_partition
+                for topic_partition, committed in runtime.offsets.newest.items()
+                if topic_partition[0] == topic.name and committed.is_of(topic.id)
             ]
-            if places:
-                hosted.offsets.forget(places)
+            if topic_partitions:
+                runtime.offsets.delete(topic_partitions)
 
-    def _tell_topics(self) -> None:
-        """Tell consumer groups of all changes since they were told last."""
-        self._topics_told = True
-        self.directory.topics = topic_facts(self._catalog.topics)
-        for hosted in self.directory:
-            if hosted.group.kind is Kind.CONSUMER:
-                hosted.happen(TopicsChanged(topics=self.directory.topics))
+    def _notify_groups(self) -> None:
+        """Notify consumer groups of all topic changes since the last notification."""
+        self._topics_current = True
+        self.registry.topics = topic_infos(self._catalog.topics)
+        for runtime in self.registry:
+            if runtime.group.group_type is GroupType.CONSUMER:
+                runtime.handle(TopicsChanged(topics=self.registry.topics))
 
-    # --- inside ---------------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------
 
-    def _happen(
-        self, hosted: HostedGroup, event: Join | Sync | Heartbeat | Leave | ConsumerHeartbeat
+    def _handle(
+        self, runtime: GroupRuntime, event: Join | Sync | Heartbeat | Leave | ConsumerHeartbeat
     ) -> "asyncio.Future[Any]":
-        ticket, answer = self._tickets.issue()
-        hosted.happen(msgspec.structs.replace(event, ticket=ticket))
-        self.directory.settle_kind(hosted)
-        self.directory.drop_void(hosted)
-        return answer
+        reply_token, response = self._pending_replies.create()
+        runtime.handle(msgspec.structs.replace(event, reply_token=reply_token))
+        self.registry.maybe_downgrade(runtime)
+        self.registry.remove_if_empty(runtime)
+        return response
 
-    def _of_member(self, group_id: str) -> HostedGroup:
+    def _runtime_of_member(self, group_id: str) -> GroupRuntime:
         self._check(group_id)
-        hosted = self.directory.get(group_id)
-        if hosted is None:
+        runtime = self.registry.get(group_id)
+        if runtime is None:
             raise UnknownMemberError(f"Group {group_id} not found.")
-        return hosted
+        return runtime
 
-    def _found(self, group_id: str) -> HostedGroup:
+    def _runtime(self, group_id: str) -> GroupRuntime:
         self._check(group_id)
-        hosted = self.directory.get(group_id)
-        if hosted is None:
+        runtime = self.registry.get(group_id)
+        if runtime is None:
             raise GroupNotFoundError(f"Group {group_id} not found.")
-        return hosted
+        return runtime
 
-    def _lose(self, tenure: Tenure) -> None:
-        self._shards.lose(tenure)
+    def _on_session_lost(self, session: ShardSession) -> None:
+        self._shards.end_lost_session(session)
 
-    def _check(self, group_id: str) -> Tenure:
-        """The tenure in which we answer for a group; raise if we do not, or not yet."""
-        self._check_not_retired()
-        return self._tenures.check(group_id)
+    def _check(self, group_id: str) -> ShardSession:
+        """The shard session that serves a group; raises if there is none, or not yet."""
+        self._check_not_shut_down()
+        return self._sessions.require(group_id)
 
-    def _check_not_retired(self) -> None:
-        if self._is_retired:
+    def _check_not_shut_down(self) -> None:
+        if self._is_shut_down:
             raise NotCoordinatorError("this broker is stopping")
 
 
-def _speaks_consumer(hosted: HostedGroup, member_id: str) -> bool:
-    """Whether a member speaks the newer protocol; nobody does who is no member."""
-    if hosted.group.kind is Kind.CLASSIC:
+def _uses_consumer_protocol(runtime: GroupRuntime, member_id: str) -> bool:
+    """Whether a member uses the consumer protocol; false for unknown members."""
+    if runtime.group.group_type is GroupType.CLASSIC:
         return False
-    member = hosted.record().members.get(member_id)
+    member = runtime.record().members.get(member_id)
     return member is not None and not member.is_classic
 
 
-def _is_of_consumers(record: GroupRecord) -> bool:
-    return record.kind is Kind.CONSUMER or record.protocol_type == PROTOCOL_TYPE
+def _has_consumer_protocol_type(record: GroupRecord) -> bool:
+    return record.group_type is GroupType.CONSUMER or record.protocol_type == PROTOCOL_TYPE
 
 
-def _nobody_reads(_topic: str) -> bool:
+def _is_never_read(_topic: str) -> bool:
     return False

@@ -1,16 +1,17 @@
-"""The groups that this broker answers for, by name: found, made, turned into the other kind.
+"""The groups that this broker coordinates, by id: lookup, creation, change of the group type.
 
-The laws: a name leads to one group at a time, of one kind. A group without members becomes whatever
-the next one who joins speaks; one with members becomes a consumer group when the first member of
-that protocol joins, if it may, and a classic one when the last of them has left. Its offsets stay.
+Invariants: an id has one group at a time, of one type. A group without members takes the type of
+the next member that joins. A group with members becomes a consumer group when the first member of
+that protocol joins, if it can be upgraded, and a classic group when the last of them has left. Its
+offsets stay.
 """
 
 from collections.abc import Iterator, Mapping
 
-from kafscale.broker.group_coordinator.group_runtime import HostedGroup
+from kafscale.broker.group_coordinator.group_runtime import GroupRuntime
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_coordinator.pending_replies import Tickets
-from kafscale.broker.group_coordinator.tenures import Tenures
+from kafscale.broker.group_coordinator.pending_replies import PendingReplies
+from kafscale.broker.group_coordinator.shard_session import ShardSessions
 from kafscale.errors import (
     GroupNotFoundError,
     KafscaleError,
@@ -23,8 +24,9 @@ from kafscale.groups.consumer.group import ConsumerGroup
 from kafscale.groups.effects import Reply
 from kafscale.groups.events import ConsumerHeartbeat, Join
 from kafscale.groups.group import Group
-from kafscale.groups.model import GroupRecord, Kind, TopicInfo
+from kafscale.groups.model import GroupRecord, GroupType, TopicInfo
 from kafscale.metadata.schema.group_codec import encode_group
+from kafscale.metadata.schema.model import Topic
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import Counters
 
@@ -33,138 +35,161 @@ log = get_logger(__name__)
 JOINING_EPOCH = 0
 
 
-class GroupDirectory:
+class GroupRegistry:
     """All groups of this broker."""
 
     def __init__(
         self,
         settings: GroupSettings,
-        tenures: Tenures,
-        tickets: Tickets,
+        sessions: ShardSessions,
+        pending_replies: PendingReplies,
         traffic: Counters,
         *,
         topic_names: Mapping[bytes, str],
         clock: GroupClock,
     ) -> None:
         self._settings = settings
-        self._tenures = tenures
-        self._tickets = tickets
+        self._sessions = sessions
+        self._pending_replies = pending_replies
         self._traffic = traffic
         self._topic_names = topic_names
         self._clock = clock
-        self._groups: dict[str, HostedGroup] = {}
+        self._groups: dict[str, GroupRuntime] = {}
         self.topics: Mapping[str, TopicInfo] = {}
-        """What consumer groups may be given; the coordinator keeps it current."""
+        """Topics for consumer groups; the coordinator keeps them current."""
 
-    def __iter__(self) -> Iterator[HostedGroup]:
+    def __iter__(self) -> Iterator[GroupRuntime]:
         return iter(list(self._groups.values()))
 
-    def get(self, group_id: str) -> HostedGroup | None:
+    def get(self, group_id: str) -> GroupRuntime | None:
         return self._groups.get(group_id)
 
-    # --- coming and going -----------------------------------------------------------------------
+    # --- creating and removing ------------------------------------------------------------------
 
-    def restore(self, record: GroupRecord) -> HostedGroup:
-        """Bring back a group from its record."""
-        hosted = self._host(self._restored(record))
-        hosted.is_saved = True
-        return hosted
+    def restore(self, record: GroupRecord) -> GroupRuntime:
+        """Restore a group from its record."""
+        runtime = self._add(self._restored(record))
+        runtime.is_saved = True
+        return runtime
 
-    def classic(self, group_id: str) -> HostedGroup:
-        """The group of this name; a new one without members, if there is none."""
-        found = self._groups.get(group_id)
-        return found or self._host(ClassicGroup(group_id, self._settings, self._clock()))
+    def get_or_create(self, group_id: str) -> GroupRuntime:
+        """The group of this id; a new one without members, if there is none."""
+        runtime = self._groups.get(group_id)
+        return runtime or self._add(ClassicGroup(group_id, self._settings, self._clock()))
 
-    def remove(self, hosted: HostedGroup) -> None:
-        """Forget a group, here and in the store."""
-        hosted.delete()
-        self.forget(hosted)
+    def remove(self, runtime: GroupRuntime) -> None:
+        """Delete a group, here and in the store."""
+        runtime.delete()
+        self.unload(runtime)
 
-    def forget(self, hosted: HostedGroup) -> None:
-        """Forget a group here; the store does not."""
-        del self._groups[hosted.group.group_id]
-        self._traffic.forget_group(hosted.group.group_id)
+    def unload(self, runtime: GroupRuntime) -> None:
+        """Drop a group here; the store keeps it."""
+        del self._groups[runtime.group.group_id]
+        self._traffic.forget_group(runtime.group.group_id)
 
-    def drop_void(self, hosted: HostedGroup) -> None:
-        """Forget a group that nothing came of."""
-        if hosted.is_void and self._groups.get(hosted.group.group_id) is hosted:
-            hosted.close()
-            self.forget(hosted)
+    def remove_if_empty(self, runtime: GroupRuntime) -> None:
+        """Drop a group that has neither members nor offsets nor a record."""
+        if runtime.is_empty and self._groups.get(runtime.group.group_id) is runtime:
+            runtime.close()
+            self.unload(runtime)
 
-    # --- which kind -----------------------------------------------------------------------------
+    # --- group types ----------------------------------------------------------------------------
 
-    def to_join(self, group_id: str, event: Join) -> HostedGroup:
+    def get_or_create_classic(self, group_id: str, event: Join) -> GroupRuntime:
         """The group that a classic member may join."""
-        found = self._groups.get(group_id)
-        if found is None:
+        runtime = self._groups.get(group_id)
+        if runtime is None:
             if event.member_id:
-                raise UnknownMemberError(f"Group {group_id} not found.")
-            return self.classic(group_id)
-        if found.group.kind is Kind.CONSUMER and not found.group.member_count:
-            found.become(ClassicGroup(group_id, self._settings, self._clock()))
-        return found
+                raise UnknownMemberError(f"Group {group_id} not runtime.")
+            return self.get_or_create(group_id)
+        if runtime.group.group_type is GroupType.CONSUMER and not runtime.group.member_count:
+            runtime.replace_group(ClassicGroup(group_id, self._settings, self._clock()))
+        return runtime
 
-    def to_consume(self, group_id: str, event: ConsumerHeartbeat) -> HostedGroup:
+    def get_or_create_consumer(self, group_id: str, event: ConsumerHeartbeat) -> GroupRuntime:
         """The group that a member of the consumer protocol may join, or is in."""
-        found = self._groups.get(group_id)
+        runtime = self._groups.get(group_id)
         now_ms = self._clock()
-        if found is not None and found.group.kind is Kind.CONSUMER:
-            return found
+        if runtime is not None and runtime.group.group_type is GroupType.CONSUMER:
+            return runtime
         if event.member_epoch != JOINING_EPOCH:
-            raise GroupNotFoundError(f"Group {group_id} not found.")
-        if found is None:
-            return self._host(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
-        if found.group.member_count:
-            self._upgrade(found, event)
+            raise GroupNotFoundError(f"Group {group_id} not runtime.")
+        if runtime is None:
+            return self._add(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
+        if runtime.group.member_count:
+            self._upgrade(runtime, event)
         else:
-            self._dismiss(found)
-            found.become(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
-        return found
+            self._abort_pending(runtime)
+            runtime.replace_group(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
+        return runtime
 
-    def settle_kind(self, hosted: HostedGroup) -> None:
-        """Turn a consumer group back into a classic one, where only classic members are left."""
-        group = hosted.group
-        if isinstance(group, ConsumerGroup) and group.wants_downgrade:
-            self._dismiss(hosted)
-            hosted.become(self._restored(group.downgraded()))
+    def maybe_downgrade(self, runtime: GroupRuntime) -> None:
+        """Convert a consumer group to a classic one, if only classic members are left."""
+        group = runtime.group
+        if isinstance(group, ConsumerGroup) and group.needs_downgrade:
+            self._abort_pending(runtime)
+            runtime.replace_group(self._restored(group.downgraded()))
             log.info("group downgraded", group_id=group.group_id)
 
-    def _upgrade(self, hosted: HostedGroup, event: ConsumerHeartbeat) -> None:
-        record = hosted.group.record()
+    def _upgrade(self, runtime: GroupRuntime, event: ConsumerHeartbeat) -> None:
+        record = runtime.group.record()
         if not self._settings.upgrades:
             raise GroupNotFoundError(f"group {record.group_id!r} has members of another protocol")
         now_ms = self._clock()
-        # Whoever would be refused must not disturb the members: it is tried on a copy first.
+        # A member that would be rejected must not disturb the others: try it on a copy first.
         trial = ConsumerGroup.upgraded(record, self._settings, self.topics, now_ms)
         for effect in trial.handle(event, now_ms):
-            if isinstance(effect, Reply) and isinstance(effect.answer, KafscaleError):
-                raise effect.answer
+            if isinstance(effect, Reply) and isinstance(effect.response, KafscaleError):
+                raise effect.response
         upgraded = ConsumerGroup.upgraded(record, self._settings, self.topics, now_ms)
-        self._dismiss(hosted)
-        hosted.become(upgraded)
+        self._abort_pending(runtime)
+        runtime.replace_group(upgraded)
         log.info("group upgraded", group_id=record.group_id, member_count=upgraded.member_count)
 
-    def _dismiss(self, hosted: HostedGroup) -> None:
-        """Have those who wait ask again: the group they wait for will not be there any more."""
-        error = RebalanceInProgressError("the group changes its protocol; join again")
-        hosted.carry_out(hosted.group.dismiss(error, self._clock()))
+    def _abort_pending(self, runtime: GroupRuntime) -> None:
+        """Make waiting members retry: their group is about to be replaced."""
+        error = RebalanceInProgressError("the group changes its protocol; rejoin")
+        runtime.execute(runtime.group.abort(error, self._clock()))
 
     def _restored(self, record: GroupRecord) -> Group:
         now_ms = self._clock()
-        if record.kind is Kind.CONSUMER:
+        if record.group_type is GroupType.CONSUMER:
             return ConsumerGroup.restored(record, self._settings, self.topics, now_ms)
         return ClassicGroup.restored(record, self._settings, now_ms)
 
-    def _host(self, group: Group) -> HostedGroup:
-        tenure = self._tenures.of(group.group_id)
-        assert tenure is not None, "only groups of our shards are hosted"
-        hosted = HostedGroup(
+    def _add(self, group: Group) -> GroupRuntime:
+        session = self._sessions.get_by_group(group.group_id)
+        assert session is not None, "the group's shard is owned by this broker"
+        runtime = GroupRuntime(
             group,
-            tenure,
-            self._tickets,
+            session,
+            self._pending_replies,
             self._traffic.group(group.group_id),
             encode=lambda record: encode_group(record, self._topic_names),
             clock=self._clock,
         )
-        self._groups[group.group_id] = hosted
-        return hosted
+        self._groups[group.group_id] = runtime
+        return runtime
+
+
+def topic_infos(topics: Mapping[str, Topic]) -> dict[str, TopicInfo]:
+    return {
+        name: TopicInfo(name=name, id=topic.id, partition_count=topic.partitions)
+        for name, topic in topics.items()
+    }
+
+
+class TopicNames(Mapping[bytes, str]):
+    """Live view of topic names by topic id."""
+
+    def __init__(self, by_id: Mapping[bytes, Topic]) -> None:
+        self._by_id = by_id
+
+    def __getitem__(self, topic_id: bytes) -> str:
+        return self._by_id[topic_id].name
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)

@@ -1,7 +1,7 @@
-"""A group that this broker answers for: its machine, its offsets, and the one timer that it needs.
+"""The runtime of one group: its state machine, its offsets, and its timer.
 
-The laws: an event happens at once and as a whole, and its effects are carried out in their order.
-The timer is only ever early: a heartbeat moves a deadline, and not the timer.
+Invariants: an event is handled atomically, and its effects are executed in order. The timer may
+fire early, never late: a heartbeat moves a deadline, but not the timer.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from kafscale.broker.group_coordinator.offsets import GroupOffsets
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_coordinator.pending_replies import Tickets
-from kafscale.broker.group_coordinator.shard_session import Tenure
+from kafscale.broker.group_coordinator.pending_replies import PendingReplies
+from kafscale.broker.group_coordinator.shard_session import ShardSession
 from kafscale.errors import KafscaleError
 from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
 from kafscale.groups.events import ConsumerHeartbeat, Event, Heartbeat, Tick
@@ -26,41 +26,41 @@ from kafscale.observability.metrics.counters import GroupCounters
 
 log = get_logger(__name__)
 
-RING_MS_MIN = 10
-"""A clock that stands still does not make its timers ring without end."""
+TIMER_MS_MIN = 10
+"""A paused clock must not make the timer fire in a busy loop."""
 
 
-class HostedGroup:
-    """One group at work."""
+class GroupRuntime:
+    """Runs one group."""
 
     def __init__(
         self,
         group: Group,
-        tenure: Tenure,
-        tickets: Tickets,
+        session: ShardSession,
+        pending_replies: PendingReplies,
         traffic: GroupCounters,
         *,
         encode: Callable[[GroupRecord], bytes],
         clock: GroupClock,
     ) -> None:
         self.group = group
-        self.tenure = tenure
-        """In which the group is here; whatever it wants written is written under its claim."""
-        self.offsets = GroupOffsets(group.group_id, tenure)
+        self.session = session
+        """The shard session of the group; all its writes carry the session's ownership guard."""
+        self.offsets = GroupOffsets(group.group_id, session)
         self.is_saved = False
-        """Whether the store knows the group, or soon will."""
-        self._tickets = tickets
+        """Whether the group's record is in the store, or about to be written."""
+        self._pending_replies = pending_replies
         self._traffic = traffic
         self._encode = encode
         self._clock = clock
         self._key = keys.consumer_group(group.group_id)
         self._timer: asyncio.TimerHandle | None = None
         self._is_deleted = False
-        self._arm()
+        self._schedule_timer()
 
     @property
-    def is_void(self) -> bool:
-        """Whether nothing is known of the group that anybody could miss."""
+    def is_empty(self) -> bool:
+        """Whether the group has no record, offsets, members or deadlines."""
         return (
             not self.is_saved
             and not self.offsets.newest
@@ -68,55 +68,55 @@ class HostedGroup:
             and self.group.deadline_ms is None
         )
 
-    def happen(self, event: Event) -> None:
-        """Let an event happen to the group."""
+    def handle(self, event: Event) -> None:
+        """Pass an event to the group, and execute the effects."""
         effects = self.group.handle(event, self._clock())
-        self.carry_out(effects)
+        self.execute(effects)
         if not _is_plain_heartbeat(event, effects):
-            self._arm()
+            self._schedule_timer()
 
-    def become(self, group: Group) -> None:
-        """Go on as a group of the other kind; offsets stay as they are."""
+    def replace_group(self, group: Group) -> None:
+        """Continue as a group of the other type; offsets stay."""
         self.group = group
         self.save()
-        self._arm()
+        self._schedule_timer()
 
-    def carry_out(self, effects: list[Effect]) -> None:
+    def execute(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Reply(ticket, answer, durable=False):
-                    self._tickets.answer(ticket, answer)
-                case Reply(ticket, answer):
-                    answered = partial(self._tickets.answer, ticket)
-                    self.tenure.when_durable(partial(answered, answer), lost=answered)
+                case Reply(reply_token, response, durable=False):
+                    self._pending_replies.resolve(reply_token, response)
+                case Reply(reply_token, response):
+                    resolve = partial(self._pending_replies.resolve, reply_token)
+                    self.session.when_durable(partial(resolve, response), on_lost=resolve)
                 case Save():
                     self.save()
                 case Rebalanced():
-                    self._tell(effect)
+                    self._log_rebalance(effect)
 
     def record(self) -> GroupRecord:
-        """The group as others are shown it, by the time of the world."""
+        """The group's record, with wall-clock times."""
         record = self.group.record()
         return replace(record, state_since_ms=record.state_since_ms + self._clock.skew_ms)
 
     def save(self) -> None:
         self.is_saved = True
-        self.tenure.write({self._key: self._operation})
+        self.session.write({self._key: self._operation})
 
-    def commit_counted(self) -> None:
+    def count_commit(self) -> None:
         self._traffic.commits += 1
 
     def delete(self) -> None:
-        """Remove everything from the store; the group is not to be used any more."""
+        """Delete everything from the store; the group must not be used any more."""
         self.close()
         self._is_deleted = True
-        self.tenure.write({self._key: self._operation})
-        self.offsets.forget(tuple(self.offsets.newest))
+        self.session.write({self._key: self._operation})
+        self.offsets.delete(tuple(self.offsets.newest))
 
-    def send_away(self, error: KafscaleError) -> None:
-        """Answer everybody who waits with this error; the group is not looked after any more."""
+    def abort(self, error: KafscaleError) -> None:
+        """Fail all pending requests with this error; the group is not served any more."""
         self.close()
-        self.carry_out(self.group.dismiss(error, self._clock()))
+        self.execute(self.group.abort(error, self._clock()))
 
     def close(self) -> None:
         if self._timer is not None:
@@ -128,7 +128,7 @@ class HostedGroup:
             return Delete(self._key)
         return Put(self._key, self._encode(self.record()))
 
-    def _tell(self, rebalanced: Rebalanced) -> None:
+    def _log_rebalance(self, rebalanced: Rebalanced) -> None:
         self._traffic.rebalances += 1
         log.info(
             "consumer_rebalance",
@@ -138,32 +138,32 @@ class HostedGroup:
             reason=rebalanced.reason,
         )
 
-    # --- time -----------------------------------------------------------------------------------
+    # --- timer ----------------------------------------------------------------------------------
 
-    def _arm(self) -> None:
-        """See to it that the timer goes off no later than something is due."""
+    def _schedule_timer(self) -> None:
+        """Make sure that the timer fires no later than the group's deadline."""
         deadline_ms = self.group.deadline_ms
         if deadline_ms is None:
             self.close()
             return
         loop = asyncio.get_running_loop()
-        due = loop.time() + max(deadline_ms - self._clock(), RING_MS_MIN) / 1000
+        due = loop.time() + max(deadline_ms - self._clock(), TIMER_MS_MIN) / 1000
         if self._timer is None or self._timer.when() > due:
             self.close()
-            self._timer = loop.call_at(due, self._ring)
+            self._timer = loop.call_at(due, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
-        self.happen(Tick())
+        self.handle(Tick())
 
 
 def _is_plain_heartbeat(event: Event, effects: list[Effect]) -> bool:
-    """Whether a member has only shown that it is alive, so that nothing is due any earlier."""
+    """Whether the event was a heartbeat without consequences, so that no deadline is earlier."""
     if not isinstance(event, Heartbeat | ConsumerHeartbeat) or len(effects) != 1:
         return False
     reply = effects[0]
     return (
         isinstance(reply, Reply)
         and not reply.durable
-        and not isinstance(reply.answer, KafscaleError)
+        and not isinstance(reply.response, KafscaleError)
     )

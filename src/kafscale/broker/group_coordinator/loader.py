@@ -1,9 +1,9 @@
-"""Groups and offsets as the last owner of their shards left them in the store.
+"""Loads groups and committed offsets as the last owner of their shards left them in the store.
 
-The laws: a record that cannot be read is told and left where it is; it stops no group but its own.
-An offset of a topic that is gone, or that was created again since, is no offset any more. What the
-catalog shows may be older than what is read here, so that a topic which it does not show is asked
-for. Reading gives way to others, restoring does not.
+Invariants: a damaged record is logged and left in the store; it affects no group but its own. An
+offset of a topic that was deleted, or recreated since, is dropped. The topic catalog may be older
+than the records read here, so a topic that it does not show is read from the store. Reading yields
+to other tasks; restoring does not.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.broker.group_coordinator.group_registry import GroupDirectory
+from kafscale.broker.group_coordinator.group_registry import GroupRegistry
 from kafscale.errors import DamagedObjectError
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.model import GroupRecord
@@ -28,69 +28,78 @@ from kafscale.observability.logging import get_logger
 log = get_logger(__name__)
 
 ENTRIES_AT_ONCE: Final = 500
-"""How many are decoded before others have a turn: some milliseconds' worth."""
+"""How many records are decoded before the event loop runs other tasks: a few milliseconds."""
 
 
-class Found(msgspec.Struct):
-    """What the store knows of some shards."""
+class LoadedShards(msgspec.Struct):
+    """What the store holds for some shards."""
 
     groups: dict[int, list[GroupRecord]]
-    """By shard, as the offsets."""
+    """By shard, like the offsets."""
     offsets: dict[int, list[tuple[keys.CommittedOffsetKey, CommittedOffset]]]
     topic_ids: Mapping[str, bytes | None] = {}
-    """Of topics that were asked for: None where it cannot be read, nothing where it is gone."""
+    """Ids of topics that were read from the store: None if damaged, missing if deleted."""
 
 
-async def read(store: MetadataStore, shards: Collection[int], topics: Mapping[str, Topic]) -> Found:
-    """All groups and offsets of these shards."""
-    found = Found({shard: [] for shard in shards}, {shard: [] for shard in shards})
+async def read(
+    store: MetadataStore, shards: Collection[int], topics: Mapping[str, Topic]
+) -> LoadedShards:
+    """Read all groups and offsets of these shards."""
+    loaded = LoadedShards({shard: [] for shard in shards}, {shard: [] for shard in shards})
     doubtful = set()
     snapshot = await store.range(keys.CONSUMERS)
-    async for shard, key, entry in _of_shards(snapshot.entries, found.groups.keys()):
+    async for shard, key, entry in _of_shards(snapshot.entries, loaded.groups.keys()):
         try:
             if isinstance(key, keys.ConsumerGroupKey):
-                found.groups[shard].append(decode_group(entry))
+                loaded.groups[shard].append(decode_group(entry))
                 continue
             committed = decode_offset(entry)
         except DamagedObjectError as error:
             log.error("group record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
             continue
-        found.offsets[shard].append((key, committed))
-        if not _is_of(committed, topics.get(key.topic)):
+        loaded.offsets[shard].append((key, committed))
+        if not _belongs_to(committed, topics.get(key.topic)):
             doubtful.add(key.topic)
-    found.topic_ids = await _topic_ids(store, doubtful)
-    return found
+    loaded.topic_ids = await _topic_ids(store, doubtful)
+    return loaded
 
 
 def restore(
-    found: Found, directory: GroupDirectory, shards: Collection[int], topics: Mapping[str, Topic]
+    loaded: LoadedShards,
+    registry: GroupRegistry,
+    shards: Collection[int],
+    topics: Mapping[str, Topic],
 ) -> None:
-    """Bring back the groups of these shards; offsets that mean nothing any more are deleted."""
-    for record in chain.from_iterable(found.groups[shard] for shard in shards):
-        directory.restore(record)
-    # A group that never had members has offsets and no record, so these come second.
-    for key, committed in chain.from_iterable(found.offsets[shard] for shard in shards):
-        place = (key.topic, key.partition)
-        hosted = directory.classic(key.group)
-        hosted.offsets.restore(place, committed)
-        if not (_is_of(committed, topics.get(key.topic)) or _is_stored(committed, key, found)):
-            hosted.offsets.forget((place,))
+    """Restore the groups of these shards; offsets of deleted topics are deleted."""
+    for record in chain.from_iterable(loaded.groups[shard] for shard in shards):
+        registry.restore(record)
+    # A group that never had members has offsets but no record, so offsets come second.
+    for key, committed in chain.from_iterable(loaded.offsets[shard] for shard in shards):
+        topic_partition = (key.topic, key.partition)
+        runtime = registry.get_or_create(key.group)
+        runtime.offsets.restore(topic_partition, committed)
+        if not (
+            _belongs_to(committed, topics.get(key.topic)) or _is_stored(committed, key, loaded)
+        ):
+            runtime.offsets.delete((topic_partition,))
 
 
-def _is_of(committed: CommittedOffset, topic: Topic | None) -> bool:
+def _belongs_to(committed: CommittedOffset, topic: Topic | None) -> bool:
     return topic is not None and committed.is_of(topic.id)
 
 
-def _is_stored(committed: CommittedOffset, key: keys.CommittedOffsetKey, found: Found) -> bool:
-    """Whether the store has the topic of an offset, or what may be it."""
-    if key.topic not in found.topic_ids:
+def _is_stored(
+    committed: CommittedOffset, key: keys.CommittedOffsetKey, loaded: LoadedShards
+) -> bool:
+    """Whether the store has the topic of an offset, or a damaged record that may be it."""
+    if key.topic not in loaded.topic_ids:
         return False
-    topic_id = found.topic_ids[key.topic]
+    topic_id = loaded.topic_ids[key.topic]
     return topic_id is None or committed.is_of(topic_id)
 
 
 async def _topic_ids(store: MetadataStore, names: Iterable[str]) -> dict[str, bytes | None]:
-    """The ids of topics as the store has them now."""
+    """The current topic ids in the store."""
     ids: dict[str, bytes | None] = {}
     for name in sorted(names):
         entry = await store.get(keys.topic_config(name))

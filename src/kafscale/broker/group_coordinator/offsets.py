@@ -1,14 +1,14 @@
-"""The committed offsets of one group: what readers are told, and what is on its way to the store.
+"""The committed offsets of one group: those in the store, and those being written.
 
-The law: an offset is told to readers once it is in the store, never before; what was committed last
-wins, however often the store had to be asked.
+Invariants: an offset is readable once it is in the store, never before. The last commit wins,
+however often the write is retried.
 """
 
 from collections.abc import Collection, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from kafscale.broker.group_coordinator.shard_session import Tenure
+from kafscale.broker.group_coordinator.shard_session import ShardSession
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.model import TopicPartition
 from kafscale.metadata.schema import keys
@@ -17,44 +17,49 @@ from kafscale.metadata.store.base import Delete, Operation, Put
 
 
 class GroupOffsets:
-    """How far one group has read."""
+    """The committed offsets of one group."""
 
-    def __init__(self, group_id: str, tenure: Tenure) -> None:
+    def __init__(self, group_id: str, session: ShardSession) -> None:
         self._group_id = group_id
-        self._tenure = tenure
+        self._session = session
         self._newest: dict[TopicPartition, CommittedOffset] = {}
         self._committed: dict[TopicPartition, CommittedOffset] = {}
         self.committed: Mapping[TopicPartition, CommittedOffset] = MappingProxyType(self._committed)
-        """What is in the store."""
+        """Offsets in the store."""
         self.newest: Mapping[TopicPartition, CommittedOffset] = MappingProxyType(self._newest)
-        """What will be, once everything is written."""
+        """Offsets once everything is written."""
 
-    def restore(self, place: TopicPartition, committed: CommittedOffset) -> None:
-        """Take over what was found in the store."""
-        self._newest[place] = self._committed[place] = committed
+    def restore(self, topic_partition: TopicPartition, committed: CommittedOffset) -> None:
+        """Take over an offset that was loaded from the store."""
+        self._newest[topic_partition] = self._committed[topic_partition] = committed
 
     def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         self._newest.update(offsets)
         self._write(offsets)
-        self._tenure.when_durable(partial(self._committed.update, offsets))
+        self._session.when_durable(partial(self._committed.update, offsets))
 
-    def forget(self, places: Collection[TopicPartition]) -> None:
-        for place in places:
-            self._newest.pop(place, None)
-        self._write(places)
-        self._tenure.when_durable(partial(self._uncommit, places))
+    def delete(self, topic_partitions: Collection[TopicPartition]) -> None:
+        for topic_partition in topic_partitions:
+            self._newest.pop(topic_partition, None)
+        self._write(topic_partitions)
+        self._session.when_durable(partial(self._uncommit, topic_partitions))
 
-    def _uncommit(self, places: Collection[TopicPartition]) -> None:
-        for place in places:
-            self._committed.pop(place, None)
+    def _uncommit(self, topic_partitions: Collection[TopicPartition]) -> None:
+        for topic_partition in topic_partitions:
+            self._committed.pop(topic_partition, None)
 
-    def _write(self, places: Collection[TopicPartition]) -> None:
-        self._tenure.write({self._key(place): partial(self._operation, place) for place in places})
+    def _write(self, topic_partitions: Collection[TopicPartition]) -> None:
+        self._session.write(
+            {
+                self._key(topic_partition): partial(self._operation, topic_partition)
+                for topic_partition in topic_partitions
+            }
+        )
 
-    def _operation(self, place: TopicPartition) -> Operation:
-        newest = self._newest.get(place)
-        key = self._key(place)
+    def _operation(self, topic_partition: TopicPartition) -> Operation:
+        newest = self._newest.get(topic_partition)
+        key = self._key(topic_partition)
         return Put(key, encode_offset(newest)) if newest else Delete(key)
 
-    def _key(self, place: TopicPartition) -> str:
-        return keys.committed_offset(self._group_id, *place)
+    def _key(self, topic_partition: TopicPartition) -> str:
+        return keys.committed_offset(self._group_id, *topic_partition)

@@ -1,48 +1,48 @@
-"""Time as groups see it: it stands still while members could not be heard or answered.
+"""The clock of groups: it is paused while heartbeats cannot be received or answered.
 
-Sessions and rebalances are promises about how long a member may be silent. A process that was
-stopped heard nobody. One whose store does not take its writes answers nobody, nor does one that
-cannot prove that it may. What passes meanwhile counts against no member. The clock is that of the
-world at the start, and runs by one that nobody sets; `skew_ms` leads back to the world's.
+Session and rebalance timeouts limit how long a member may be silent. A process that was suspended
+received no heartbeats. A broker whose metadata store does not accept writes, or whose lease is not
+valid, answers none. Such periods do not count against any member. The clock starts at wall-clock
+time and follows the monotonic clock; `skew_ms` converts back to wall-clock time.
 """
 
 from collections.abc import Callable
 from typing import Final
 
 GAP_MS_MAX: Final = 1_000
-"""Who looks at the clock every `LOOK_SECONDS` and finds so much gone did not run meanwhile."""
+"""A gap between two polls (see `POLL_SECONDS`) above which the process was suspended."""
 
-LOOK_SECONDS: Final = 0.25
+POLL_SECONDS: Final = 0.25
 
 
 class GroupClock:
-    """Milliseconds since 1970, less the time in which nothing could be expected of anybody."""
+    """Wall-clock milliseconds, excluding periods in which heartbeats could not be processed."""
 
-    def __init__(self, wall: Callable[[], int], steady: Callable[[], int]) -> None:
+    def __init__(self, wall: Callable[[], int], monotonic: Callable[[], int]) -> None:
         self._wall = wall
-        self._steady = steady
-        self._last_ms = steady()
+        self._monotonic = monotonic
+        self._last_ms = monotonic()
         self._ahead_ms = wall() - self._last_ms
-        self._stopped_by: set[str] = set()
+        self._pause_reasons: set[str] = set()
 
     def __call__(self) -> int:
-        steady_ms = self._steady()
+        steady_ms = self._monotonic()
         gap_ms = steady_ms - self._last_ms
         self._last_ms = steady_ms
-        if self._stopped_by or gap_ms > GAP_MS_MAX:
+        if self._pause_reasons or gap_ms > GAP_MS_MAX:
             self._ahead_ms -= gap_ms
         return steady_ms + self._ahead_ms
 
     @property
     def skew_ms(self) -> int:
-        """How far the world is ahead."""
+        """How far the wall clock is ahead."""
         return self._wall() - self()
 
-    def stop(self, reason: str) -> None:
-        """Stand still from now on, until there is no reason left."""
+    def pause(self, reason: str) -> None:
+        """Pause until no reason is left."""
         self()
-        self._stopped_by.add(reason)
+        self._pause_reasons.add(reason)
 
-    def go_on(self, reason: str) -> None:
+    def resume(self, reason: str) -> None:
         self()
-        self._stopped_by.discard(reason)
+        self._pause_reasons.discard(reason)

@@ -1,7 +1,7 @@
-"""Tickets: who waits for an answer from a group.
+"""Pending replies: requests that wait for the response of a group.
 
-The law: an answer reaches whoever waits with its ticket, once; one that nobody waits for any more,
-because the client has gone, is dropped.
+Invariant: a response is delivered once, to the request with its reply token; it is dropped if the
+client has disconnected.
 """
 
 import asyncio
@@ -9,28 +9,28 @@ from itertools import count
 from typing import Any
 
 from kafscale.errors import KafscaleError
-from kafscale.groups.responses import Answer
+from kafscale.groups.responses import Response
 
 
-class Tickets:
-    """The tickets that are out."""
+class PendingReplies:
+    """Futures of pending requests by reply token."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._pending_callbacks: dict[int, asyncio.Future[Any]] = {}
 
-    def issue(self) -> tuple[int, asyncio.Future[Any]]:
-        """A new ticket, and the answer to come."""
-        ticket = next(self._numbers)
+    def create(self) -> tuple[int, asyncio.Future[Any]]:
+        """A new reply token, and the future of its response."""
+        reply_token = next(self._numbers)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[ticket] = future
-        return ticket, future
+        self._pending_callbacks[reply_token] = future
+        return reply_token, future
 
-    def answer(self, ticket: int, answer: Answer | KafscaleError) -> None:
-        future = self._waiting.pop(ticket, None)
+    def resolve(self, reply_token: int, response: Response | KafscaleError) -> None:
+        future = self._pending_callbacks.pop(reply_token, None)
         if future is None or future.done():
             return
-        if isinstance(answer, KafscaleError):
-            future.set_exception(answer)
+        if isinstance(response, KafscaleError):
+            future.set_exception(response)
         else:
-            future.set_result(answer)
+            future.set_result(response)

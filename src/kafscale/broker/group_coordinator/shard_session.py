@@ -1,144 +1,214 @@
-"""A tenure: the time in which this broker answers for one shard of groups, under one claim.
+"""Shard sessions: the periods in which this broker serves a shard of groups, under one guard.
 
-The laws: what is asked for in a tenure is written while its claim holds, or never, and whoever
-waits for it is told which of the two. Of several values for one key only the newest is written; a
-write is made from what it is about at the moment when it leaves. A tenure that is over stays so:
-the same shard may come back, but in another tenure, which knows nothing of what this one left.
+Invariants:
 
-How writes reach the store is left to `writer`, what is answered for to `shards`.
+1. Writes of a session reach the store while its ownership guard holds, or never; its waiters learn
+   which.
+2. Of several values for one key only the newest is written; the operation is built when the batch
+   is taken.
+3. A session that has ended stays so. The same shard may return, but in another session, which knows
+   nothing of this one.
+4. A shard has at most one session. A group is served while the session of its shard is serving and
+   the broker's lease is valid, so that no other broker can own the shard.
+
+`writer` sends the writes to the store; `shards` starts and ends sessions.
 """
 
 import asyncio
 import enum
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 
-from kafscale.errors import CoordinatorUnavailableError, NotCoordinatorError
+from kafscale.errors import (
+    CoordinatorLoadingError,
+    CoordinatorUnavailableError,
+    NotCoordinatorError,
+)
+from kafscale.metadata.cluster.group_shards import shard_of
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.store.base import Operation
 
-Making = Callable[[], Operation]
-"""Makes an operation of the key's newest value, when its time has come."""
+OperationFactory = Callable[[], Operation]
+"""Builds the operation of a key from its newest value."""
 
-Done = Callable[[], object]
-Lost = Callable[[NotCoordinatorError], object]
+OnDurable = Callable[[], object]
+OnLost = Callable[[NotCoordinatorError], object]
 
 
 class Phase(enum.Enum):
-    """How far a tenure is."""
+    """The phase of a shard session."""
 
     LOADING = "loading"
-    """What the store knows is being read."""
+    """Groups and offsets are being loaded."""
     SERVING = "serving"
-    LEAVING = "leaving"
-    """Nobody is answered any more; what is pending is still written."""
-    OVER = "over"
+    RELEASING = "releasing"
+    """Requests are rejected; pending writes are completed."""
+    ENDED = "ended"
 
 
-class Tenure:
-    """One shard in our hands: its claim, and what its groups want written."""
+class ShardSession:
+    """One owned shard: its ownership guard, and its pending writes."""
 
-    __slots__ = ("_asked", "_departed", "_over", "_rouse", "_waiting", "guard", "phase", "shard")
+    __slots__ = (
+        "_end_error",
+        "_in_flight_callbacks",
+        "_pending",
+        "_pending_callbacks",
+        "_schedule",
+        "guard",
+        "phase",
+        "shard",
+    )
 
     def __init__(
-        self, shard: int, guard: OwnershipGuard, rouse: Callable[["Tenure"], None]
+        self, shard: int, guard: OwnershipGuard, schedule: Callable[["ShardSession"], None]
     ) -> None:
         self.shard = shard
         self.guard = guard
         self.phase = Phase.LOADING
-        self._rouse = rouse
-        """Tells the writer that something is to be written."""
-        self._asked: dict[str, Making] = {}
-        self._waiting: list[tuple[Done, Lost]] = []
-        """Who waits for what was asked for."""
-        self._departed: list[tuple[Done, Lost]] | None = None
-        """Who waits for what is on its way; None where nothing is."""
-        self._over: NotCoordinatorError | None = None
+        self._schedule = schedule
+        """Schedules this session with the writer."""
+        self._pending: dict[str, OperationFactory] = {}
+        self._pending_callbacks: list[tuple[OnDurable, OnLost]] = []
+        """Callbacks for the pending writes."""
+        self._in_flight_callbacks: list[tuple[OnDurable, OnLost]] | None = None
+        """Callbacks for the writes in flight; None if there are none."""
+        self._end_error: NotCoordinatorError | None = None
 
     @property
-    def is_over(self) -> bool:
-        return self.phase is Phase.OVER
+    def has_ended(self) -> bool:
+        return self.phase is Phase.ENDED
 
     @property
-    def asked_count(self) -> int:
-        """How many keys wait to be sent."""
-        return len(self._asked)
+    def pending_count(self) -> int:
+        """How many keys wait to be written."""
+        return len(self._pending)
 
     # --- for groups -----------------------------------------------------------------------------
 
-    def write(self, operations: Mapping[str, Making]) -> None:
-        """Have these keys written; those that wait already get the newer value."""
-        if not self.is_over:
-            self._asked.update(operations)
-            self._rouse(self)
+    def write(self, operations: Mapping[str, OperationFactory]) -> None:
+        """Write these keys; a pending write of a key is replaced by the newer value."""
+        if not self.has_ended:
+            self._pending.update(operations)
+            self._schedule(self)
 
-    def when_durable(self, done: Done, lost: Lost = lambda _error: None) -> None:
-        """Call `done` once all that was asked for up to now is in the store; at once, if it is.
+    def when_durable(self, on_durable: OnDurable, on_lost: OnLost = lambda _error: None) -> None:
+        """Call `on_durable` once all writes up to now are in the store; at once, if they are.
 
-        Call `lost` instead once that cannot be any more.
+        If the session ends before, call `on_lost` instead.
         """
-        if self._over is not None:
-            lost(self._over)
-        elif self._asked:
-            self._waiting.append((done, lost))
-        elif self._departed is not None:
-            self._departed.append((done, lost))
+        if self._end_error is not None:
+            on_lost(self._end_error)
+        elif self._pending:
+            self._pending_callbacks.append((on_durable, on_lost))
+        elif self._in_flight_callbacks is not None:
+            self._in_flight_callbacks.append((on_durable, on_lost))
         else:
-            done()
+            on_durable()
 
-    def durable_within(self, seconds: float) -> Awaitable[None]:
-        """The same, for somebody who cannot wait for ever; the writing goes on all the same.
+    def wait_durable(self, seconds: float) -> Awaitable[None]:
+        """Like `when_durable`, with a timeout; the writes continue after it.
 
-        What counts is what was asked for up to this call, not up to its being awaited.
+        It covers the writes up to this call, not up to the await.
         """
-        return _within(seconds, self._outcome())
+        return _wait_outcome(seconds, self._outcome())
 
-    async def settled(self) -> None:
-        """Wait until all that was asked for up to now is written, or never will be."""
+    async def wait_written(self) -> None:
+        """Wait until all writes up to now are in the store, or the session has ended."""
         await self._outcome()
 
     def _outcome(self) -> asyncio.Future[NotCoordinatorError | None]:
         outcome: asyncio.Future[NotCoordinatorError | None]
         outcome = asyncio.get_running_loop().create_future()
-        self.when_durable(partial(_tell, outcome, None), partial(_tell, outcome))
+        self.when_durable(partial(_resolve, outcome, None), partial(_resolve, outcome))
         return outcome
 
     # --- for the writer -------------------------------------------------------------------------
 
-    def depart(self) -> list[Operation]:
-        """What is to be written now."""
-        asked, self._asked = self._asked, {}
-        self._departed, self._waiting = self._waiting, []
-        return [make() for make in asked.values()]
+    def take_batch(self) -> list[Operation]:
+        """Take the pending operations to write them."""
+        pending, self._pending = self._pending, {}
+        self._in_flight_callbacks, self._pending_callbacks = self._pending_callbacks, []
+        return [make() for make in pending.values()]
 
-    def arrive(self) -> None:
-        """What departed last is in the store."""
-        departed, self._departed = self._departed or [], None
-        for done, _ in departed:
-            done()
+    def on_written(self) -> None:
+        """The last batch is in the store."""
+        callbacks, self._in_flight_callbacks = self._in_flight_callbacks or [], None
+        for on_durable, _ in callbacks:
+            on_durable()
 
-    # --- the end --------------------------------------------------------------------------------
+    # --- end ------------------------------------------------------------------------------------
 
     def end(self, error: NotCoordinatorError) -> None:
-        """Write nothing more, and tell everybody who waits."""
-        self.phase = Phase.OVER
-        self._over = error
-        self._asked.clear()
-        told = [*(self._departed or ()), *self._waiting]
-        self._departed, self._waiting = None, []
-        for _, lost in told:
-            lost(error)
+        """Discard pending writes, and notify their waiters."""
+        self.phase = Phase.ENDED
+        self._end_error = error
+        self._pending.clear()
+        callbacks = [*(self._in_flight_callbacks or ()), *self._pending_callbacks]
+        self._in_flight_callbacks, self._pending_callbacks = None, []
+        for _, on_lost in callbacks:
+            on_lost(error)
 
 
-def _tell(
+class ShardSessions:
+    """All sessions of this broker, by shard."""
+
+    def __init__(self, lease_is_valid: Callable[[], bool]) -> None:
+        self._lease_is_valid = lease_is_valid
+        self._by_shard: dict[int, ShardSession] = {}
+
+    def __iter__(self) -> Iterator[ShardSession]:
+        return iter(list(self._by_shard.values()))
+
+    def get(self, shard: int) -> ShardSession | None:
+        return self._by_shard.get(shard)
+
+    def get_by_group(self, group_id: str) -> ShardSession | None:
+        return self._by_shard.get(shard_of(group_id))
+
+    def add(self, session: ShardSession) -> None:
+        assert session.shard not in self._by_shard, session.shard
+        self._by_shard[session.shard] = session
+
+    def remove(self, session: ShardSession) -> None:
+        removed = self._by_shard.pop(session.shard)
+        assert removed is session, session.shard
+
+    def has_group(self, group_id: str) -> bool:
+        """Whether this broker is the coordinator of a group, even if it is still loading."""
+        session = self.get_by_group(group_id)
+        return session is not None and session.phase in {Phase.LOADING, Phase.SERVING}
+
+    def require(self, group_id: str) -> ShardSession:
+        """The session of a group that can be served now; raises if there is none."""
+        session = self.get_by_group(group_id)
+        if session is None or session.phase is Phase.RELEASING or not self._lease_is_valid():
+            raise NotCoordinatorError(f"this broker is not the coordinator of group {group_id!r}")
+        if session.phase is Phase.LOADING:
+            raise CoordinatorLoadingError(f"group {group_id!r} is being loaded")
+        return session
+
+    def check_all_loaded(self) -> None:
+        """Raise a retriable error unless all groups of this broker are loaded."""
+        if not self._lease_is_valid():
+            raise CoordinatorUnavailableError(
+                "the lease of this broker is not confirmed; try again"
+            )
+        if any(session.phase is Phase.LOADING for session in self._by_shard.values()):
+            raise CoordinatorLoadingError("groups are being loaded")
+
+
+def _resolve(
     outcome: asyncio.Future[NotCoordinatorError | None], error: NotCoordinatorError | None
 ) -> None:
-    # Whoever has stopped waiting has cancelled it.
+    # A waiter that was cancelled is done already.
     if not outcome.done():
         outcome.set_result(error)
 
 
-async def _within(seconds: float, outcome: asyncio.Future[NotCoordinatorError | None]) -> None:
+async def _wait_outcome(
+    seconds: float, outcome: asyncio.Future[NotCoordinatorError | None]
+) -> None:
     try:
         async with asyncio.timeout(seconds):
             error = await outcome

@@ -1,20 +1,19 @@
-"""The shards of groups that come to this broker and go from it, with all their groups.
+"""Opens, releases and drops the group shards of this broker, with all their groups.
 
-The laws: a shard is served once everything that the store knows of it is restored. One that is
-released is answered for no more at once, but what was asked for before is written; on return the
-store knows everything that anybody was told. One that is dropped, or found to be somebody else's,
-is let go of on the spot: nothing more is written, and whoever waits is sent elsewhere.
+Invariants: a shard is served once everything that the store holds for it is restored. A shard that
+is released stops serving at once, but pending writes are completed: on return the store has
+everything that was acknowledged. A shard that is dropped, or lost to another broker, is abandoned
+at once: nothing more is written, and pending requests fail with NOT_COORDINATOR.
 
-Whose a shard is, is decided elsewhere; the claim says it, and every write proves it.
+The controller decides which broker owns a shard; the ownership guard in every write enforces it.
 """
 
 import asyncio
 from collections.abc import Collection, Mapping
 
 from kafscale.broker.group_coordinator import loader
-from kafscale.broker.group_coordinator.group_registry import GroupDirectory
-from kafscale.broker.group_coordinator.shard_session import Phase, Tenure
-from kafscale.broker.group_coordinator.tenures import Tenures
+from kafscale.broker.group_coordinator.group_registry import GroupRegistry
+from kafscale.broker.group_coordinator.shard_session import Phase, ShardSession, ShardSessions
 from kafscale.broker.group_coordinator.writer import GroupWriter
 from kafscale.errors import NotCoordinatorError
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
@@ -26,98 +25,104 @@ from kafscale.observability.logging import get_logger
 log = get_logger(__name__)
 
 
-class Shards:
-    """Begins tenures, fills them with groups, and ends them."""
+class GroupShards:
+    """Starts shard sessions, loads their groups, and ends them."""
 
     def __init__(
         self,
         store: MetadataStore,
         catalog: Catalog,
-        tenures: Tenures,
-        directory: GroupDirectory,
+        sessions: ShardSessions,
+        registry: GroupRegistry,
         writer: GroupWriter,
     ) -> None:
         self._store = store
         self._catalog = catalog
-        self._tenures = tenures
-        self._directory = directory
+        self._sessions = sessions
+        self._registry = registry
         self._writer = writer
 
     async def open(self, guards: Mapping[int, OwnershipGuard]) -> None:
-        """Serve these shards, from what the store knows of them."""
-        begun = {shard: self._begin(shard, guard) for shard, guard in guards.items()}
+        """Serve these shards, from what the store holds for them."""
+        started = {shard: self._start_session(shard, guard) for shard, guard in guards.items()}
         try:
-            found = await loader.read(self._store, begun.keys(), self._catalog.topics)
-            # From here on nobody else has a turn: what was ended meanwhile is known.
-            ours = {shard: each for shard, each in begun.items() if each.phase is Phase.LOADING}
-            loader.restore(found, self._directory, ours.keys(), self._catalog.topics)
+            loaded = await loader.read(self._store, started.keys(), self._catalog.topics)
+            # No await from here on: sessions that were ended meanwhile are excluded.
+            ours = {shard: each for shard, each in started.items() if each.phase is Phase.LOADING}
+            loader.restore(loaded, self._registry, ours.keys(), self._catalog.topics)
         except BaseException:
-            self._end(begun.values(), NotCoordinatorError("the group could not be loaded"))
+            self._end_sessions(
+                started.values(), NotCoordinatorError("the group could not be loaded")
+            )
             raise
-        for tenure in ours.values():
-            tenure.phase = Phase.SERVING
-        self._writer.try_again()
-        group_count = sum(len(found.groups[shard]) for shard in ours)
+        for session in ours.values():
+            session.phase = Phase.SERVING
+        self._writer.retry_now()
+        group_count = sum(len(loaded.groups[shard]) for shard in ours)
         log.info("group shards opened", count=len(ours), group_count=group_count)
 
     async def release(self, shards: Collection[int]) -> None:
-        """Stop serving these shards, and have everything written that is pending."""
-        leaving = [tenure for tenure in map(self._tenures.get, shards) if tenure is not None]
-        error = NotCoordinatorError("another broker answers for the group from now on")
-        for tenure in leaving:
-            tenure.phase = Phase.LEAVING
-        self._let_go(leaving, error)
+        """Stop serving these shards, and complete their pending writes."""
+        releasing = [session for session in map(self._sessions.get, shards) if session is not None]
+        error = NotCoordinatorError("another broker is the group's coordinator now")
+        for session in releasing:
+            session.phase = Phase.RELEASING
+        self._unload(releasing, error)
         try:
-            await asyncio.gather(*(tenure.settled() for tenure in leaving))
+            await asyncio.gather(*(session.wait_written() for session in releasing))
         finally:
-            self._end(leaving, error)
+            self._end_sessions(releasing, error)
 
     def drop(self, shards: Collection[int]) -> None:
-        """Let go of these shards at once."""
-        dropped = [tenure for tenure in map(self._tenures.get, shards) if tenure is not None]
-        self._end(dropped, NotCoordinatorError("another broker answers for the group"))
-        self._writer.try_again()
+        """Abandon these shards at once."""
+        dropped = [session for session in map(self._sessions.get, shards) if session is not None]
+        self._end_sessions(
+            dropped, NotCoordinatorError("another broker is the group's coordinator")
+        )
+        self._writer.retry_now()
 
-    def lose(self, tenure: Tenure) -> None:
-        """Let go of a shard whose claim does not hold any more."""
-        if not tenure.is_over:
-            log.warning("group shard lost", shard=tenure.shard)
-            self._end([tenure], NotCoordinatorError("another broker answers for the group"))
+    def end_lost_session(self, session: ShardSession) -> None:
+        """Abandon a shard whose ownership guard failed."""
+        if not session.has_ended:
+            log.warning("group shard lost", shard=session.shard)
+            self._end_sessions(
+                [session], NotCoordinatorError("another broker is the group's coordinator")
+            )
 
     def update(self, shard: int, assignment: Assignment) -> None:
-        """Take note of a newer assignment of a shard."""
-        tenure = self._tenures.get(shard)
-        if tenure is None or assignment.mod_revision <= tenure.guard.assignment.mod_revision:
+        """Record a newer assignment of a shard."""
+        session = self._sessions.get(shard)
+        if session is None or assignment.mod_revision <= session.guard.assignment.mod_revision:
             return
-        if _owner(assignment) == _owner(tenure.guard.assignment):
-            tenure.guard.assignment = assignment
+        if _owner(assignment) == _owner(session.guard.assignment):
+            session.guard.assignment = assignment
         else:
-            self.lose(tenure)
+            self.end_lost_session(session)
 
-    # --- inside ---------------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------
 
-    def _begin(self, shard: int, guard: OwnershipGuard) -> Tenure:
-        before = self._tenures.get(shard)
+    def _start_session(self, shard: int, guard: OwnershipGuard) -> ShardSession:
+        before = self._sessions.get(shard)
         if before is not None:
-            # It has been somebody else's in between, and came back before that was noticed.
-            self.lose(before)
-        tenure = Tenure(shard, guard, self._writer.rouse)
-        self._tenures.add(tenure)
-        return tenure
+            # Another broker owned it in between, and it returned before that was noticed.
+            self.end_lost_session(before)
+        session = ShardSession(shard, guard, self._writer.schedule)
+        self._sessions.add(session)
+        return session
 
-    def _end(self, tenures: Collection[Tenure], error: NotCoordinatorError) -> None:
-        ending = [tenure for tenure in tenures if not tenure.is_over]
-        for tenure in ending:
-            self._tenures.remove(tenure)
-            tenure.end(error)
-        self._let_go(ending, error)
+    def _end_sessions(self, sessions: Collection[ShardSession], error: NotCoordinatorError) -> None:
+        ending = [session for session in sessions if not session.has_ended]
+        for session in ending:
+            self._sessions.remove(session)
+            session.end(error)
+        self._unload(ending, error)
 
-    def _let_go(self, tenures: Collection[Tenure], error: NotCoordinatorError) -> None:
-        gone = set(tenures)
-        for hosted in self._directory:
-            if hosted.tenure in gone:
-                hosted.send_away(error)
-                self._directory.forget(hosted)
+    def _unload(self, sessions: Collection[ShardSession], error: NotCoordinatorError) -> None:
+        gone = set(sessions)
+        for runtime in self._registry:
+            if runtime.session in gone:
+                runtime.abort(error)
+                self._registry.unload(runtime)
 
 
 def _owner(assignment: Assignment) -> tuple[int, int, int]:

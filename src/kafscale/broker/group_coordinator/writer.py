@@ -1,10 +1,10 @@
-"""The writer of groups: what many groups want written goes to the store in shared transactions.
+"""The group writer: writes of many groups reach the store in shared transactions.
 
-The laws: what is asked for in a tenure is written in the order in which it was asked for. Every
-transaction compares the claims of all shards that it touches: what a shard's next owner has read is
-not changed behind its back. Where a compare does not hold, the claims are asked about; shards that
-are lost are left out, and the others are written all the same. A store that fails is asked again
-until it succeeds: nothing is skipped, and what waits meanwhile is bounded by the number of keys.
+Invariants: writes of a shard session are written in order. Every transaction compares the ownership
+guards of all shards that it touches: a shard's next owner never sees a write of the former owner.
+If a comparison fails, the assignments are read again; lost shards are left out, and the others are
+written nevertheless. If the store fails, writes are retried until they succeed: nothing is skipped,
+and what waits meanwhile is bounded by the number of keys.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from kafscale.aio.backoff import Backoff
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_coordinator.shard_session import Tenure
+from kafscale.broker.group_coordinator.shard_session import ShardSession
 from kafscale.errors import CoordinatorUnavailableError, FencedError, OperatingError
 from kafscale.metadata.store.base import (
     COMMIT_BYTES_MAX,
@@ -28,20 +28,20 @@ from kafscale.observability.logging import get_logger
 log = get_logger(__name__)
 
 SLOW_SECONDS: Final = 1.0
-"""After so long without success, those who wait for the store are no longer expected to speak."""
+"""After this time without success, the group clock is paused: members cannot be answered."""
 
 SLOW_STORE: Final = "the store is slow"
 
 
 class Write(NamedTuple):
-    """One operation, and in whose name it is made."""
+    """One operation, and its session."""
 
-    tenure: Tenure
+    session: ShardSession
     operation: Operation
 
 
 class GroupWriter:
-    """Gathers writes for a moment, and sends them together."""
+    """Collects writes for the linger time, and sends them together."""
 
     def __init__(
         self,
@@ -50,59 +50,59 @@ class GroupWriter:
         *,
         linger_ms: int,
         random: Random,
-        lost: Callable[[Tenure], None],
+        on_lost: Callable[[ShardSession], None],
     ) -> None:
         self._store = store
         self._clock = clock
         self._linger_seconds = linger_ms / 1000
         self._random = random
-        self._lost = lost
-        """Ends a tenure whose claim does not hold any more."""
-        self._asking: dict[Tenure, None] = {}
-        """Which tenures have something to be written, in the order in which they came."""
-        self._sending: dict[Tenure, None] = {}
+        self._on_lost = on_lost
+        """Ends a session whose ownership guard failed."""
+        self._scheduled: dict[ShardSession, None] = {}
+        """Sessions with pending writes, in order of arrival."""
+        self._in_flight: dict[ShardSession, None] = {}
         self._wake = asyncio.Event()
-        self._hurry = asyncio.Event()
-        self._again = asyncio.Event()
+        self._flush_now = asyncio.Event()
+        self._retry_event = asyncio.Event()
         self.transactions = 0
-        """How many were written since the start."""
+        """The number of transactions since the start."""
 
     async def run(self) -> None:
-        """Write whatever comes; cancel it to stop."""
+        """Write whatever is scheduled; cancel it to stop."""
         while True:
             await self._wake.wait()
-            await _wait_for(self._hurry, self._linger_seconds)
+            await _wait_for(self._flush_now, self._linger_seconds)
             self._wake.clear()
-            self._sending, self._asking = self._asking, {}
+            self._in_flight, self._scheduled = self._scheduled, {}
             await self._send(
                 [
-                    Write(tenure, operation)
-                    for tenure in self._sending
-                    for operation in tenure.depart()
+                    Write(session, operation)
+                    for session in self._in_flight
+                    for operation in session.take_batch()
                 ]
             )
-            sent, self._sending = self._sending, {}
-            for tenure in sent:
-                tenure.arrive()
+            sent, self._in_flight = self._in_flight, {}
+            for session in sent:
+                session.on_written()
 
     async def finish(self, seconds: float) -> None:
-        """Write what is left without further waiting, while `run` still runs."""
-        self._hurry.set()
-        pending = {**self._sending, **self._asking}
+        """Write what is left without lingering, while `run` still runs."""
+        self._flush_now.set()
+        pending = {**self._in_flight, **self._scheduled}
         ends = await asyncio.gather(
-            *(tenure.durable_within(seconds) for tenure in pending), return_exceptions=True
+            *(session.wait_durable(seconds) for session in pending), return_exceptions=True
         )
         if any(isinstance(end, CoordinatorUnavailableError) for end in ends):
-            log.error("groups not saved", keys=sum(each.asked_count for each in self._asking))
+            log.error("groups not saved", keys=sum(each.pending_count for each in self._scheduled))
 
-    def rouse(self, tenure: Tenure) -> None:
-        """Take note that something of this tenure is to be written."""
-        self._asking[tenure] = None
+    def schedule(self, session: ShardSession) -> None:
+        """Schedule the pending writes of a session."""
+        self._scheduled[session] = None
         self._wake.set()
 
-    def try_again(self) -> None:
-        """Do not wait for the next try: the store is known to answer, or less is to be written."""
-        self._again.set()
+    def retry_now(self) -> None:
+        """Retry without backoff: the store is known to respond, or less is to be written."""
+        self._retry_event.set()
 
     # --- to the store ---------------------------------------------------------------------------
 
@@ -114,45 +114,45 @@ class GroupWriter:
             fitting = fitting[count:]
 
     async def _commit(self, writes: list[Write]) -> None:
-        slow = asyncio.get_running_loop().call_later(SLOW_SECONDS, self._clock.stop, SLOW_STORE)
+        slow = asyncio.get_running_loop().call_later(SLOW_SECONDS, self._clock.pause, SLOW_STORE)
         try:
             await self._commit_patiently(writes)
         finally:
             slow.cancel()
-            self._clock.go_on(SLOW_STORE)
+            self._clock.resume(SLOW_STORE)
 
     async def _commit_patiently(self, writes: list[Write]) -> None:
         backoff = Backoff(self._random)
-        while ours := [write for write in writes if not write.tenure.is_over]:
+        while ours := [write for write in writes if not write.session.has_ended]:
             try:
                 if await self._try_commit(ours):
                     return
             except OperatingError as error:
                 log.warning("groups not saved yet", reason=str(error), tries=backoff.tries + 1)
-                self._again.clear()
-                await _wait_for(self._again, backoff.next_seconds())
+                self._retry_event.clear()
+                await _wait_for(self._retry_event, backoff.next_seconds())
 
     async def _try_commit(self, writes: list[Write]) -> bool:
-        """Whether it was made; if not, it is known now which shards are still ours."""
-        tenures = dict.fromkeys(write.tenure for write in writes)
+        """Whether it was committed; if not, lost sessions have been ended."""
+        sessions = dict.fromkeys(write.session for write in writes)
         done = await self._store.commit(
-            [tenure.guard.compare for tenure in tenures], [write.operation for write in writes]
+            [session.guard.compare for session in sessions], [write.operation for write in writes]
         )
         if done.succeeded:
             self.transactions += 1
         else:
-            await asyncio.gather(*(self._renew(tenure) for tenure in tenures))
+            await asyncio.gather(*(self._renew(session) for session in sessions))
         return done.succeeded
 
-    async def _renew(self, tenure: Tenure) -> None:
+    async def _renew(self, session: ShardSession) -> None:
         try:
-            await tenure.guard.refresh()
+            await session.guard.refresh()
         except FencedError:
-            self._lost(tenure)
+            self._on_lost(session)
 
 
 async def _wait_for(event: asyncio.Event, seconds: float) -> None:
-    """Wait, but not for longer than this."""
+    """Wait for an event, with a timeout."""
     if not seconds:
         return
     try:
@@ -167,7 +167,7 @@ def _size_bytes(operation: Operation) -> int:
 
 
 def _fits(operation: Operation) -> bool:
-    """Whether the store can take it at all: if not, the group lives on, but only in memory."""
+    """Whether the store accepts it at all; if not, the group exists in memory only."""
     if _size_bytes(operation) <= COMMIT_BYTES_MAX:
         return True
     assert isinstance(operation, Put)
@@ -176,7 +176,7 @@ def _fits(operation: Operation) -> bool:
 
 
 def _count_fitting(writes: list[Write]) -> int:
-    """How many of them go into one transaction: at least one."""
+    """How many of them fit into one transaction: at least one."""
     size_bytes = 0
     for count, write in enumerate(writes[:OPERATIONS_MAX]):
         size_bytes += _size_bytes(write.operation)

@@ -18,7 +18,7 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security import authorization
 from kafscale.broker.shared.groups import check_group_id
 from kafscale.errors import GroupNotFoundError, KafscaleError, TopicAuthorizationError
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord, Partitions
+from kafscale.groups.model import GroupRecord, GroupType, MemberRecord, Partitions
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_describe import (
     Assignment,
@@ -87,7 +87,7 @@ def _check_topics(context: RequestContext, group: DescribedGroup) -> None:
 def _find(context: RequestContext, group_id: str) -> GroupRecord:
     check_group_id(group_id)
     record = context.broker.groups.describe(group_id)
-    if record.kind is not Kind.CONSUMER:
+    if record.group_type is not GroupType.CONSUMER:
         raise GroupNotFoundError(f"Group {group_id} is not a consumer group.")
     return record
 

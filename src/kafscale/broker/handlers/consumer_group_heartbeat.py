@@ -29,7 +29,7 @@ from kafscale.broker.shared.groups import (
     respond_when_done,
 )
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.effects import NO_REPLY_TOKEN
 from kafscale.groups.events import ConsumerHeartbeat
 from kafscale.groups.model import Partitions
 from kafscale.groups.responses import Reconciled
@@ -58,7 +58,7 @@ def handle(
         context.require(Operation.DESCRIBE, ResourceType.TOPIC, name)
     _check(context, request)
     event = ConsumerHeartbeat(
-        ticket=NO_TICKET,
+        reply_token=NO_REPLY_TOKEN,
         member_id=request.member_id or new_member_id(),
         member_epoch=request.member_epoch,
         instance_id=request.group_instance_id,
@@ -68,7 +68,7 @@ def handle(
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         subscribed_names=None if names is None else tuple(names),
         subscribed_regex=request.subscribed_topic_regex,
-        sees=None
+        can_describe=None
         if context.broker.authorizer is None
         else partial(context.can_describe, ResourceType.TOPIC),
         server_assignor=request.server_assignor,

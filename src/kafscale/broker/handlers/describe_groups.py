@@ -18,7 +18,7 @@ from typing import Final
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security import authorization
 from kafscale.errors import GroupNotFoundError, KafscaleError
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord
+from kafscale.groups.model import GroupRecord, GroupType, MemberRecord
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_groups import (
     DescribedGroup,
@@ -68,7 +68,7 @@ def _describe(
 
 def _find(context: RequestContext, group_id: str) -> GroupRecord:
     record = context.broker.groups.describe(group_id)
-    if record.kind is not Kind.CLASSIC:
+    if record.group_type is not GroupType.CLASSIC:
         raise GroupNotFoundError(f"Group {group_id} is not a classic group.")
     return record
 

@@ -16,7 +16,7 @@ from collections.abc import Awaitable
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.shared.groups import check_group_id, respond_when_done
 from kafscale.errors import CoordinatorLoadingError
-from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.effects import NO_REPLY_TOKEN
 from kafscale.groups.events import Heartbeat
 from kafscale.groups.responses import Alive
 from kafscale.metadata.access.model import Operation, ResourceType
@@ -29,7 +29,7 @@ def handle(
     context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     event = Heartbeat(
-        ticket=NO_TICKET,
+        reply_token=NO_REPLY_TOKEN,
         member_id=request.member_id,
         instance_id=request.group_instance_id,
         generation=request.generation_id,

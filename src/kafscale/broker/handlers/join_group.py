@@ -26,7 +26,7 @@ from kafscale.broker.shared.groups import (
     respond_when_done,
 )
 from kafscale.errors import KafscaleError, MemberIdRequiredError
-from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.effects import NO_REPLY_TOKEN
 from kafscale.groups.events import Join
 from kafscale.groups.responses import Joined
 from kafscale.metadata.access.model import Operation, ResourceType
@@ -47,9 +47,9 @@ def handle(
     if rebalance_timeout_ms < 0:
         rebalance_timeout_ms = request.session_timeout_ms
     event = Join(
-        ticket=NO_TICKET,
+        reply_token=NO_REPLY_TOKEN,
         member_id=request.member_id,
-        fresh_id=new_member_id(context, instance_id),
+        new_member_id=new_member_id(context, instance_id),
         instance_id=instance_id,
         client_id=client_id(context),
         client_host=client_host(context),
@@ -57,8 +57,9 @@ def handle(
         rebalance_timeout_ms=rebalance_timeout_ms,
         protocol_type=request.protocol_type,
         protocols=tuple((offered.name, offered.metadata) for offered in request.protocols),
-        must_know_id=context.version >= MEMBER_ID_REQUIRED_SINCE and instance_id is None,
-        can_skip_assignment=context.version >= SKIPPED_ASSIGNMENT_SINCE,
+        requires_known_member_id=context.version >= MEMBER_ID_REQUIRED_SINCE
+        and instance_id is None,
+        supports_skipping_assignment=context.version >= SKIPPED_ASSIGNMENT_SINCE,
         reason=request.reason or "",
     )
     return respond_when_done(context.broker.groups.join(request.group_id, event), _response)

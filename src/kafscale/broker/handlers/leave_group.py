@@ -18,8 +18,8 @@ from functools import partial
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.shared.groups import check_group_id, group_error_code, respond_when_done
 from kafscale.errors import KafscaleError, UnknownMemberError
-from kafscale.groups.effects import NO_TICKET
-from kafscale.groups.events import Leave, Leaver
+from kafscale.groups.effects import NO_REPLY_TOKEN
+from kafscale.groups.events import Leave, MemberIdentity
 from kafscale.groups.responses import Left
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.leave_group import (
@@ -38,14 +38,16 @@ def handle(
     context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     leavers = tuple(
-        Leaver(
+        MemberIdentity(
             member_id=member.member_id,
             instance_id=member.group_instance_id,
             reason=member.reason or "",
         )
         for member in _members(context, request)
     )
-    left = context.broker.groups.leave(request.group_id, Leave(ticket=NO_TICKET, members=leavers))
+    left = context.broker.groups.leave(
+        request.group_id, Leave(reply_token=NO_REPLY_TOKEN, members=leavers)
+    )
     return respond_when_done(left, partial(_response, context))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
-from kafscale.groups.model import GroupRecord, Kind
+from kafscale.groups.model import GroupRecord, GroupType
 from kafscale.metadata.access.model import CLUSTER_NAME, ResourceType
 from kafscale.protocol.messages.list_groups import (
     ListedGroup,
@@ -31,7 +31,7 @@ def handle(context: RequestContext, request: ListGroupsRequest) -> ListGroupsRes
             _listed(record)
             for record in context.broker.groups.list()
             if (not states or record.state.lower() in states)
-            and (not kinds or record.kind.value in kinds)
+            and (not kinds or record.group_type.value in kinds)
             and (can_describe_all or context.can_describe(ResourceType.GROUP, record.group_id))
         ]
     )
@@ -42,10 +42,10 @@ def _lower(filters: Iterable[str]) -> set[str]:
 
 
 def _listed(record: GroupRecord) -> ListedGroup:
-    is_consumer = record.kind is Kind.CONSUMER
+    is_consumer = record.group_type is GroupType.CONSUMER
     return ListedGroup(
         group_id=record.group_id,
         protocol_type=PROTOCOL_TYPE if is_consumer else record.protocol_type,
         group_state=record.state,
-        group_type=record.kind.value,
+        group_type=record.group_type.value,
     )

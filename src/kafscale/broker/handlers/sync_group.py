@@ -22,7 +22,7 @@ from kafscale.errors import (
     InconsistentProtocolError,
     RebalanceInProgressError,
 )
-from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.effects import NO_REPLY_TOKEN
 from kafscale.groups.events import Sync
 from kafscale.groups.responses import Synced
 from kafscale.metadata.access.model import Operation, ResourceType
@@ -39,7 +39,7 @@ def handle(
         raise InconsistentProtocolError("protocol type and protocol name must be set")
     check_group_id(request.group_id)
     event = Sync(
-        ticket=NO_TICKET,
+        reply_token=NO_REPLY_TOKEN,
         member_id=request.member_id,
         instance_id=request.group_instance_id,
         generation=request.generation_id,

@@ -15,7 +15,7 @@ Lags = Callable[[], Iterator[tuple[str, str, int, int]]]
 
 def register_group_metrics(metrics: Metrics, groups: Coordinator, lags: Lags) -> None:
     """Register callbacks that read the groups at every scrape."""
-    metrics.group_states = lambda: Counter(hosted.group.state for hosted in groups.directory)
+    metrics.group_states = lambda: Counter(hosted.group.state for hosted in groups.registry)
     metrics.group_lags = lags
     metrics.metadata_writes = lambda: groups.writer.transactions
 

@@ -74,7 +74,7 @@ class ConsumerLag:
                     log.info("high watermark poll failed", broker_id=broker.id, reason=str(error))
 
     def _committed(self) -> Iterator[tuple[str, TopicPartition, int]]:
-        for hosted in self._groups.directory:
+        for hosted in self._groups.registry:
             for place, committed in list(hosted.offsets.committed.items()):
                 yield hosted.group.group_id, place, committed.offset
 

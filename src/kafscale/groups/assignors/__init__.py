@@ -1,7 +1,7 @@
-"""Who of a group reads which partition: pure functions, for the coordinator and for clients.
+"""Partition assignors: pure functions, for the coordinator and for clients.
 
-All of them take who subscribes to what and how many partitions there are, and answer with the
-partitions of every member. A topic is named by whatever the caller knows it by, its name or its id.
+They take the subscriptions and the partition counts, and return the partitions of every member. A
+topic is identified by whatever the caller uses, its name or its id.
 """
 
 from kafscale.groups.assignors.range import range_assignment

@@ -1,9 +1,9 @@
-"""Range: every topic on its own is cut into contiguous ranges, one for each of its readers.
+"""Range assignor: each topic is split into contiguous ranges, one for each subscriber.
 
-The first members get one partition more where they do not divide evenly. Because every topic is cut
-in the same order of members, topics with equally many partitions and the same readers are
-co-partitioned: whoever reads partition 3 of one reads partition 3 of the others, so that they can
-be joined. Nothing is sticky but the order of the members.
+The first members get one partition more if they do not divide evenly. Because every topic is split
+in the same order of members, topics with equal partition counts and subscribers are co-partitioned:
+the member that reads partition 3 of one reads partition 3 of the others, so that they can be
+joined. Only the order of the members is sticky.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ def range_assignment(
     partition_counts: PartitionCounts[Topic],
     instances: Mapping[str, str] | None = None,
 ) -> Assignment[Topic]:
-    """Cut topics into ranges, members in the order of their ids.
+    """Split topics into ranges, members in the order of their ids.
 
     Static members, whose instance ids `instances` gives, come first and in the order of those: a
-    member id is new after every restart, an instance id is not.
+    member id changes with every restart, an instance id does not.
 
     >>> range_assignment({"b": ["x", "y"], "a": ["x"]}, {"x": 3, "y": 2})
     {'a': {'x': [0, 1]}, 'b': {'x': [2], 'y': [0, 1]}}

@@ -1,7 +1,7 @@
-"""Round-robin: all partitions of all topics are dealt out like cards, one to each member in turn.
+"""Round-robin assignor: all partitions of all topics are assigned to the members in turn.
 
-With equal subscriptions, partition i goes to member i modulo their count. A member that does not
-read the topic at hand is passed over, and is the next one to be asked again only a round later.
+With equal subscriptions, partition i goes to member i modulo their number. A member that does not
+subscribe to the topic is skipped until the next round.
 """
 
 from itertools import cycle
@@ -18,7 +18,7 @@ from kafscale.groups.assignors.base import (
 def round_robin_assignment(
     subscriptions: Subscriptions[Topic], partition_counts: PartitionCounts[Topic]
 ) -> Assignment[Topic]:
-    """Deal out partitions, topics and members in order.
+    """Assign partitions in turn, topics and members in order.
 
     >>> round_robin_assignment({"a": ["x", "y"], "b": ["x", "y"]}, {"x": 3, "y": 1})
     {'a': {'x': [0, 2]}, 'b': {'x': [1], 'y': [0]}}

@@ -1,15 +1,15 @@
-"""Uniform: everybody gets equally many partitions, and keeps what it has as far as that allows.
+"""Uniform assignor: members get equally many partitions, and keep theirs if balance allows.
 
-The laws, the first before the second:
+Invariants, the first before the second:
 
     balance      no member has two partitions more than another one that could take one of them;
-                 with equal subscriptions, nobody has two more than anybody
-    stickiness   a partition moves only if its owner no longer reads it, or for the sake of balance
+                 with equal subscriptions, no member has two more than any other
+    stickiness   a partition moves only if its owner no longer reads it, or for balance
 
-Topics that the same members read are alike to the assignor, and make up one pool of partitions.
-First everybody keeps what it owns; then what nobody owns is dealt out, always to the reader with
-the least; then whoever has too much gives some to whoever has too little. Where all subscribe to
-the same, there is a single pool, and one round of giving makes the balance perfect.
+Topics with the same subscribers form one pool of partitions. First each member keeps what it owns.
+Then partitions without owner are assigned, always to the least loaded subscriber. Then members with
+too many give some to members with too few. With equal subscriptions there is a single pool, and one
+round makes the balance perfect.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ from kafscale.groups.assignors.base import (
 )
 
 ROUNDS_MAX: Final = 16
-"""Pools that overlap disturb each other's balance; each round about halves what is left of it."""
+"""Overlapping pools disturb each other's balance; each round about halves the rest."""
 
 Owned = Mapping[str, Mapping[Topic, Collection[int]]]
 
@@ -35,7 +35,7 @@ def uniform_assignment(
     partition_counts: PartitionCounts[Topic],
     owned: Owned[Topic] | None = None,
 ) -> Assignment[Topic]:
-    """Spread partitions evenly; `owned` is who has what so far.
+    """Spread partitions evenly; `owned` is the current assignment.
 
     >>> uniform_assignment({"a": ["x"], "b": ["x"]}, {"x": 3}, owned={"b": {"x": [0, 1, 2]}})
     {'a': {'x': [2]}, 'b': {'x': [0, 1]}}
@@ -44,17 +44,17 @@ def uniform_assignment(
     in_order = {member: subscriptions[member] for member in loads}
     pools = _pools(in_order, partition_counts)
     _keep(pools, owned or {}, loads)
-    by_choice = sorted(pools, key=lambda pool: len(pool.held))
-    for pool in by_choice:
-        pool.deal(loads)
+    by_size = sorted(pools, key=lambda pool: len(pool.held))
+    for pool in by_size:
+        pool.assign_free(loads)
     for _ in range(ROUNDS_MAX):
-        if sum(pool.level(loads) for pool in by_choice) == 0:
+        if sum(pool.balance(loads) for pool in by_size) == 0:
             break
-    return _collected(pools, loads)
+    return _collect(pools, loads)
 
 
 class _Pool(Generic[Topic]):
-    """The partitions of topics that the same members read."""
+    """The partitions of topics with the same subscribers."""
 
     __slots__ = ("free", "held")
 
@@ -62,35 +62,36 @@ class _Pool(Generic[Topic]):
         self.held: dict[str, list[tuple[Topic, int]]] = {member: [] for member in readers}
         self.free: set[tuple[Topic, int]] = set()
 
-    def deal(self, loads: dict[str, int]) -> None:
-        """Give each free partition to the reader with the least."""
-        poorest = [(loads[member], member) for member in self.held]
-        heapify(poorest)
+    def assign_free(self, loads: dict[str, int]) -> None:
+        """Assign each free partition to the least loaded subscriber."""
+        least_loaded = [(loads[member], member) for member in self.held]
+        heapify(least_loaded)
         for partition in sorted(self.free):
-            load, member = poorest[0]
+            load, member = least_loaded[0]
             self.held[member].append(partition)
             loads[member] = load + 1
-            heapreplace(poorest, (load + 1, member))
+            heapreplace(least_loaded, (load + 1, member))
 
-    def level(self, loads: dict[str, int]) -> int:
-        """Let those with the most give to those with the least; how many partitions have moved.
+    def balance(self, loads: dict[str, int]) -> int:
+        """Move partitions from the most to the least loaded members; return the number of moves.
 
-        Only the top of each heap is kept up to date, which is enough: as a giver is one with the
-        most, it never becomes the poorest before all is level, nor does a taker become the richest.
+        Only the top of each heap is kept up to date, which is enough: a giver has the most, so it
+        never becomes the least loaded before all are balanced, nor does a taker become the most
+        loaded.
         """
-        poorest = [(loads[member], member) for member in self.held]
-        richest = [(-loads[member], member) for member, held in self.held.items() if held]
-        heapify(poorest)
-        heapify(richest)
+        least_loaded = [(loads[member], member) for member in self.held]
+        most_loaded = [(-loads[member], member) for member, held in self.held.items() if held]
+        heapify(least_loaded)
+        heapify(most_loaded)
         moved_count = 0
-        while richest and -richest[0][0] - poorest[0][0] > 1:
-            (most, giver), (least, taker) = richest[0], poorest[0]
-            self.held[taker].append(self.held[giver].pop())
-            loads[giver] -= 1
-            loads[taker] += 1
-            heapreplace(poorest, (least + 1, taker))
-            # Who has nothing of this pool left to give sinks to the bottom.
-            heapreplace(richest, (most + 1 if self.held[giver] else 0, giver))
+        while most_loaded and -most_loaded[0][0] - least_loaded[0][0] > 1:
+            (most, source), (least, target) = most_loaded[0], least_loaded[0]
+            self.held[target].append(self.held[source].pop())
+            loads[source] -= 1
+            loads[target] += 1
+            heapreplace(least_loaded, (least + 1, target))
+            # A member with nothing of this pool left sinks to the bottom.
+            heapreplace(most_loaded, (most + 1 if self.held[source] else 0, source))
             moved_count += 1
         return moved_count
 
@@ -98,7 +99,7 @@ class _Pool(Generic[Topic]):
 def _pools(
     subscriptions: Subscriptions[Topic], partition_counts: PartitionCounts[Topic]
 ) -> list[_Pool[Topic]]:
-    """All partitions that somebody reads, none of them given to anybody yet."""
+    """All subscribed partitions by pool, none of them assigned yet."""
     pools: dict[tuple[str, ...], _Pool[Topic]] = {}
     for topic, readers in subscribers(subscriptions, partition_counts).items():
         pool = pools.get(readers)
@@ -109,7 +110,7 @@ def _pools(
 
 
 def _keep(pools: list[_Pool[Topic]], owned: Owned[Topic], loads: dict[str, int]) -> None:
-    """Give everybody what it owns already, unless it no longer reads it or it is gone."""
+    """Let each member keep what it owns, if it still subscribes to it and it exists."""
     pool_of = {topic: pool for pool in pools for topic, partition in pool.free if partition == 0}
     for member in loads:
         for topic, partitions in owned.get(member, {}).items():
@@ -123,7 +124,7 @@ def _keep(pools: list[_Pool[Topic]], owned: Owned[Topic], loads: dict[str, int])
                     loads[member] += 1
 
 
-def _collected(pools: list[_Pool[Topic]], members: Iterable[str]) -> Assignment[Topic]:
+def _collect(pools: list[_Pool[Topic]], members: Iterable[str]) -> Assignment[Topic]:
     assignment: Assignment[Topic] = {member: {} for member in members}
     for pool in pools:
         for member, held in pool.held.items():

@@ -1,8 +1,8 @@
 """`ClassicGroup`: a group whose members assign partitions among themselves (KIP-62 and before).
 
-Events in, effects out, as Apache Kafka 4.1 would have it, in everything that a client or a tool can
-see. Nothing waits in here: who has to wait leaves a ticket. What an event does is looked up in the
-table of transitions; how it does it is in the modules named after the events.
+Events in, effects out, compatible with Apache Kafka 4.1 in everything that clients and tools can
+observe. Nothing waits in here: a pending request is a reply token. The transition table says what
+an event does; the modules named after the events say how.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,12 @@ from typing import Final, Self
 
 from kafscale.errors import GroupNotFoundError, KafscaleError
 from kafscale.groups.classic import heartbeat, join
-from kafscale.groups.classic.group_state import Standing
-from kafscale.groups.classic.members import Roster
-from kafscale.groups.classic.state import State
-from kafscale.groups.classic.step import Step
+from kafscale.groups.classic.group_state import GroupState, State, Step
+from kafscale.groups.classic.members import Members
 from kafscale.groups.classic.transitions import TRANSITIONS
 from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
-from kafscale.groups.effects import NO_TICKET, Effect
+from kafscale.groups.effects import NO_REPLY_TOKEN, Effect
 from kafscale.groups.events import (
     ConsumerHeartbeat,
     Event,
@@ -28,7 +26,7 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
-from kafscale.groups.model import GroupRecord, Kind
+from kafscale.groups.model import GroupRecord, GroupType
 
 _STEPS: Final[Mapping[type, Step]] = {
     Sync: Step.SYNC,
@@ -36,113 +34,113 @@ _STEPS: Final[Mapping[type, Step]] = {
     Leave: Step.LEAVE,
     Tick: Step.TICK,
 }
-"""Which a Join is depends on who joins."""
+"""`classify_join` finds the step of a Join."""
 
 
 class ClassicGroup:
-    """A `Group` of the classic kind."""
+    """A `Group` of the classic type."""
 
-    __slots__ = ("_last_record", "_standing", "group_id")
+    __slots__ = ("_group_state", "_last_record", "group_id")
 
-    kind: Final = Kind.CLASSIC
+    group_type: Final = GroupType.CLASSIC
 
     def __init__(self, group_id: str, settings: GroupSettings, now_ms: int) -> None:
         self.group_id = group_id
-        self._standing = Standing(
-            settings=settings, roster=Roster(), state=State.EMPTY, state_since_ms=now_ms
+        self._group_state = GroupState(
+            settings=settings, members=Members(), state=State.EMPTY, state_since_ms=now_ms
         )
         self._last_record: GroupRecord | None = None
 
     @classmethod
     def restored(cls, record: GroupRecord, settings: GroupSettings, now_ms: int) -> Self:
-        """The group that a record was made of.
+        """The recorded group.
 
-        One that was stable goes on, and its members need not notice. One that rebalanced cannot
-        know who had joined: its members are called together again.
+        A stable group continues, and its members need not notice. A group that was rebalancing does
+        not know who had joined: its members have to rejoin.
         """
         group = cls(record.group_id, settings, now_ms)
-        group._standing = Standing.restored(record, settings, now_ms)
+        group._group_state = GroupState.restored(record, settings, now_ms)
         return group
 
-    # --- what can be seen of it -----------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------
 
     @property
     def state(self) -> str:
-        return self._standing.state.value
+        return self._group_state.state.value
 
     @property
     def member_count(self) -> int:
-        return len(self._standing.roster)
+        return len(self._group_state.members)
 
     @property
     def deadline_ms(self) -> int | None:
-        return self._standing.due_ms
+        return self._group_state.deadline_ms
 
     def record(self) -> GroupRecord:
-        """What is kept of it; of a group that is dead, how it was when it died."""
+        """Its record; of an aborted group, the last one before."""
         if self._last_record is not None:
             return self._last_record
-        standing = self._standing
+        group = self._group_state
         return GroupRecord(
             group_id=self.group_id,
-            kind=self.kind,
+            group_type=self.group_type,
             state=self.state,
-            state_since_ms=standing.state_since_ms,
-            protocol_type=standing.protocol_type,
-            protocol=standing.protocol,
-            leader=standing.leader,
-            generation=standing.generation,
-            members={member.member_id: member.record() for member in standing.roster},
+            state_since_ms=group.state_since_ms,
+            protocol_type=group.protocol_type,
+            protocol=group.protocol,
+            leader=group.leader,
+            generation=group.generation,
+            members={member.member_id: member.record() for member in group.members},
         )
 
     def subscribes_to(self, topic: str) -> bool:
-        """A group of consumers of which nothing is known may read anything."""
-        standing = self._standing
-        if standing.topics is None:
-            return standing.protocol_type == PROTOCOL_TYPE
-        return topic in standing.topics
+        """True for a group of consumers whose subscriptions are unknown."""
+        group = self._group_state
+        if group.topics is None:
+            return group.protocol_type == PROTOCOL_TYPE
+        return topic in group.topics
 
-    # --- what happens to it ---------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Let an event happen, at once and as a whole."""
-        standing = self._standing
+        """Handle an event atomically."""
+        group = self._group_state
         if isinstance(event, TopicsChanged):
-            return []  # The leader looks after the topics itself.
+            return []  # The leader watches the topics itself.
         try:
             step = self._step(event, now_ms)
-            transition = TRANSITIONS[standing.state, step]
-            transition.action(standing, event, now_ms)
-            assert standing.state in transition.leads_to, f"{step} led to {standing.state}"
+            transition = TRANSITIONS[group.state, step]
+            transition.action(group, event, now_ms)
+            assert group.state in transition.leads_to, f"{step} led to {group.state}"
         except KafscaleError as error:
-            standing.reply(event.ticket if not isinstance(event, Tick) else NO_TICKET, error)
+            group.reply(event.reply_token if not isinstance(event, Tick) else NO_REPLY_TOKEN, error)
         if isinstance(event, Tick):
-            standing.due_ms = standing.first_due_ms()
-        return standing.drain()
+            group.deadline_ms = group.next_deadline_ms()
+        return group.take_effects()
 
     def _step(self, event: Event, now_ms: int) -> Step:
         if isinstance(event, Join):
-            return join.whose(self._standing, event, now_ms)
+            return join.classify_join(self._group_state, event, now_ms)
         if isinstance(event, ConsumerHeartbeat):
-            raise GroupNotFoundError(f"group {self.group_id} speaks the classic protocol")
+            raise GroupNotFoundError(f"group {self.group_id} uses the classic protocol")
         return _STEPS[type(event)]
 
-    def dismiss(self, error: KafscaleError, now_ms: int) -> list[Effect]:
-        """Answer everybody who waits with an error; the group is not looked after here any more."""
-        standing = self._standing
+    def abort(self, error: KafscaleError, now_ms: int) -> list[Effect]:
+        """Fail all pending requests; the group is not served here any more."""
+        group = self._group_state
         self._last_record = self.record()
-        for member in standing.roster:
-            for ticket in (member.join_ticket, member.sync_ticket):
-                standing.reply(ticket, error)
-        self._standing = Standing(
-            settings=standing.settings, roster=Roster(), state=State.DEAD, state_since_ms=now_ms
+        for member in group.members:
+            for reply_token in (member.join_reply_token, member.sync_reply_token):
+                group.reply(reply_token, error)
+        self._group_state = GroupState(
+            settings=group.settings, members=Members(), state=State.DEAD, state_since_ms=now_ms
         )
-        return standing.drain()
+        return group.take_effects()
 
     def check_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int
     ) -> None:
-        heartbeat.check_commit(self._standing, member_id, instance_id, generation, now_ms)
+        heartbeat.check_commit(self._group_state, member_id, instance_id, generation, now_ms)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Committed offsets of a classic group are for everybody to read."""
+        """Anyone may read the committed offsets of a classic group."""

@@ -1,64 +1,110 @@
-"""How a classic group stands: everything that it remembers, and the small moves steps are made of.
+"""The state of a classic group, its states and their transitions.
 
-The laws:
+    Empty ◀──── no member left ──── PreparingRebalance ◀── a member joins, leaves, changes ── Stable
+      │                              ▲   │     ▲                                                ▲
+      └────────── first join ────────┘   │     │ a member joins, leaves, changes, never syncs   │
+                                         ▼     │                                                │
+      all have joined, or timed out:  CompletingRebalance ───── the leader has synced ──────────┘
 
-1. `due_ms` is never later than the first thing that is due. It may be earlier: a heartbeat puts off
-   the end of a session without a look at the others. Then a tick comes too early, finds nothing to
-   do, and sets it right.
-2. Whatever is worth keeping marks the standing as changed. An event that changed it has one `Save`,
-   before all answers, so that those which are durable wait for it.
+A group in any state can be aborted, and is `Dead` then: another broker is its coordinator.
+
+Invariants:
+
+1. `deadline_ms` is never later than the first deadline. It may be earlier: a heartbeat extends a
+   session without recomputing the minimum. Then a tick comes too early, finds nothing to do, and
+   recomputes it.
+2. Every change worth storing sets `is_changed`. An event that changed the group has one `Save`,
+   before all replies, so that durable replies wait for it.
 """
 
-from typing import Self
+import enum
+from collections.abc import Mapping
+from typing import Final, Self
 
 import msgspec
 
 from kafscale.errors import KafscaleError
 from kafscale.groups.classic.initial_delay import InitialDelay
 from kafscale.groups.classic.member import Member
-from kafscale.groups.classic.members import Roster
-from kafscale.groups.classic.state import FOLLOWERS, State
+from kafscale.groups.classic.members import Members
 from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
-from kafscale.groups.effects import NO_TICKET, Effect, Reply, Save
+from kafscale.groups.effects import NO_REPLY_TOKEN, Effect, Reply, Save
 from kafscale.groups.model import GroupRecord
-from kafscale.groups.responses import Answer, Joined, JoinedMember
+from kafscale.groups.responses import Joined, JoinedMember, Response
 
 
-class Standing(msgspec.Struct, kw_only=True):
-    """The whole of a group; the steps change it, and nobody else does."""
+class State(enum.StrEnum):
+    """As in Kafka's tools."""
+
+    EMPTY = "Empty"
+    """No members; there may be committed offsets."""
+    PREPARING = "PreparingRebalance"
+    """Members join; responses wait until all have joined, or the time is over."""
+    COMPLETING = "CompletingRebalance"
+    """A generation has started; its members wait for the leader's assignment."""
+    STABLE = "Stable"
+    """All members have assignments, and send heartbeats."""
+    DEAD = "Dead"
+    """The group is not served here any more."""
+
+
+NEXT_STATES: Final[Mapping[State, frozenset[State]]] = {
+    State.EMPTY: frozenset({State.PREPARING}),
+    State.PREPARING: frozenset({State.COMPLETING, State.EMPTY}),
+    State.COMPLETING: frozenset({State.STABLE, State.PREPARING}),
+    State.STABLE: frozenset({State.PREPARING}),
+    State.DEAD: frozenset(),
+}
+"""Direct transitions; the table in `transitions` has the final states of each event."""
+
+
+class Step(enum.Enum):
+    """The columns of the transition table: kinds of events."""
+
+    NEW_MEMBER = "Join of a new member"
+    REJOIN = "Join of a member with an id"
+    STATIC_REJOIN = "Join of a static member without its id"
+    SYNC = "Sync"
+    HEARTBEAT = "Heartbeat"
+    LEAVE = "Leave"
+    TICK = "Tick"
+
+
+class GroupState(msgspec.Struct, kw_only=True):
+    """All state of a group; only the actions of transitions change it."""
 
     settings: GroupSettings
-    roster: Roster
+    members: Members
     state: State
     state_since_ms: int
     generation: int = 0
     protocol_type: str = ""
     protocol: str = ""
     leader: str = ""
-    """The id of the member that assigns; empty until there is one."""
+    """The id of the leader; empty if there is none."""
     reason: str = ""
-    """Why the group rebalances, or did."""
+    """The reason of the last rebalance."""
     topics: frozenset[str] | None = None
-    """What consumers read in this generation; None where that is not known."""
+    """Subscribed topics of this generation; None if unknown."""
 
-    join_due_ms: int | None = None
-    """Preparing: when those who have joined go on without the others."""
-    delay: InitialDelay | None = None
-    """Preparing, from Empty: how long a new group waits for its first members."""
-    sync_due_ms: int | None = None
-    """Completing and Stable: when members that have not synced are given up."""
-    due_ms: int | None = None
+    join_deadline_ms: int | None = None
+    """Preparing: when the generation starts without members that have not joined."""
+    initial_delay: InitialDelay | None = None
+    """Preparing, from Empty: the initial rebalance delay."""
+    sync_deadline_ms: int | None = None
+    """Completing and Stable: when members that have not synced are removed."""
+    deadline_ms: int | None = None
 
     effects: list[Effect] = []
     is_changed: bool = False
 
     @classmethod
     def restored(cls, record: GroupRecord, settings: GroupSettings, now_ms: int) -> Self:
-        """The standing that a record was made of; whoever waited then does so no more."""
-        standing = cls(
+        """The state of a recorded group, without pending requests."""
+        group = cls(
             settings=settings,
-            roster=Roster(Member.restored(member, now_ms) for member in record.members.values()),
+            members=Members(Member.restored(member, now_ms) for member in record.members.values()),
             state=State(record.state),
             state_since_ms=record.state_since_ms,
             generation=record.generation,
@@ -66,52 +112,52 @@ class Standing(msgspec.Struct, kw_only=True):
             protocol=record.protocol,
             leader=record.leader,
         )
-        standing.topics = standing.topics_read()
-        standing._settle(now_ms)
-        return standing
+        group.topics = group.subscribed_topics()
+        group._normalize_state(now_ms)
+        return group
 
-    def _settle(self, now_ms: int) -> None:
-        """Find a state in which a group without anybody who waits can be."""
-        if not self.roster:
+    def _normalize_state(self, now_ms: int) -> None:
+        """Choose a state that needs no pending requests."""
+        if not self.members:
             state = State.EMPTY
-        elif self.state is State.STABLE and len(self.roster) <= self.settings.size_max:
+        elif self.state is State.STABLE and len(self.members) <= self.settings.size_max:
             state = State.STABLE
         else:
             state = State.PREPARING
-            self.join_due_ms = now_ms + self.roster.rebalance_timeout_ms
+            self.join_deadline_ms = now_ms + self.members.rebalance_timeout_ms
             self.reason = "the coordinator has changed"
         if state is not self.state:
             self.state, self.state_since_ms = state, now_ms
-        self.due_ms = self.first_due_ms()
+        self.deadline_ms = self.next_deadline_ms()
 
-    # --- moves ----------------------------------------------------------------------------------
+    # --- actions --------------------------------------------------------------------------------
 
-    def move_to(self, state: State, now_ms: int) -> None:
-        assert state in FOLLOWERS[self.state], f"{self.state} -> {state}"
+    def transition_to(self, state: State, now_ms: int) -> None:
+        assert state in NEXT_STATES[self.state], f"{self.state} -> {state}"
         self.state, self.state_since_ms = state, now_ms
         self.is_changed = True
 
     def reply(
-        self, ticket: int, answer: Answer | KafscaleError, *, is_durable: bool = False
+        self, reply_token: int, response: Response | KafscaleError, *, is_durable: bool = False
     ) -> None:
-        if ticket != NO_TICKET:
-            self.effects.append(Reply(ticket, answer, is_durable))
+        if reply_token != NO_REPLY_TOKEN:
+            self.effects.append(Reply(reply_token, response, is_durable))
 
-    def drain(self) -> list[Effect]:
-        """What has to be done, the record first: it is as it is after the event in any case."""
+    def take_effects(self) -> list[Effect]:
+        """Take the effects of the event, with `Save` first."""
         effects, self.effects = self.effects, []
         if self.is_changed:
             effects.insert(0, Save())
             self.is_changed = False
         return effects
 
-    def joined(self, member: Member, *, is_skipping: bool = False) -> Joined:
-        """What a member is told that is in the generation."""
+    def join_response(self, member: Member, *, is_skipping: bool = False) -> Joined:
+        """The response for a member of this generation."""
         shown: tuple[JoinedMember, ...] = ()
         if member.member_id == self.leader:
             shown = tuple(
-                JoinedMember(each.member_id, each.instance_id, each.metadata(self.protocol))
-                for each in self.roster
+                JoinedMember(other.member_id, other.instance_id, other.metadata(self.protocol))
+                for other in self.members
             )
         return Joined(
             generation=self.generation,
@@ -123,23 +169,27 @@ class Standing(msgspec.Struct, kw_only=True):
             skip_assignment=is_skipping,
         )
 
-    def topics_read(self) -> frozenset[str] | None:
-        """What is known of the topics that the members read: something in consumers' groups."""
-        return self.roster.topics(self.protocol) if self.protocol_type == PROTOCOL_TYPE else None
+    def subscribed_topics(self) -> frozenset[str] | None:
+        """The topics that members subscribe to, if they are consumers; else None."""
+        return self.members.topics(self.protocol) if self.protocol_type == PROTOCOL_TYPE else None
 
-    # --- time -----------------------------------------------------------------------------------
+    # --- deadlines ------------------------------------------------------------------------------
 
-    def hear(self, member: Member, now_ms: int) -> None:
-        """A member has shown itself alive, or is to do so from now on."""
-        member.heard_ms = now_ms
-        self.remind(member.expires_ms)
+    def record_heartbeat(self, member: Member, now_ms: int) -> None:
+        """Start a member's session timeout again."""
+        member.heartbeat_ms = now_ms
+        self.schedule_deadline(member.expires_ms)
 
-    def remind(self, at_ms: int | None) -> None:
-        if at_ms is not None and (self.due_ms is None or at_ms < self.due_ms):
-            self.due_ms = at_ms
+    def schedule_deadline(self, at_ms: int | None) -> None:
+        if at_ms is not None and (self.deadline_ms is None or at_ms < self.deadline_ms):
+            self.deadline_ms = at_ms
 
-    def first_due_ms(self) -> int | None:
-        """The first moment at which something is due, by a look at everything."""
-        moments = [self.join_due_ms, self.sync_due_ms, *self.roster.promised.values()]
-        moments += (member.expires_ms for member in self.roster)
+    def next_deadline_ms(self) -> int | None:
+        """The first deadline of all, recomputed."""
+        moments = [
+            self.join_deadline_ms,
+            self.sync_deadline_ms,
+            *self.members.pending_member_ids.values(),
+        ]
+        moments += (member.expires_ms for member in self.members)
         return min((moment for moment in moments if moment is not None), default=None)

@@ -1,4 +1,4 @@
-"""Heartbeats, and commits: a member shows that it is there, and in which generation."""
+"""Heartbeat, and checks of commits: a member of the current generation is alive."""
 
 from kafscale.errors import (
     CoordinatorUnavailableError,
@@ -6,51 +6,52 @@ from kafscale.errors import (
     RebalanceInProgressError,
     UnknownMemberError,
 )
-from kafscale.groups.classic.group_state import Standing
+from kafscale.groups.classic.group_state import GroupState, State
 from kafscale.groups.classic.member import Member
-from kafscale.groups.classic.state import State
 from kafscale.groups.events import Heartbeat
 from kafscale.groups.responses import Alive
 
 
-def present(standing: Standing, member_id: str, instance_id: str | None, generation: int) -> Member:
-    """The member that says it is in this generation; raises if it is not."""
-    member = standing.roster.find(member_id, instance_id)
-    if generation != standing.generation:
-        raise IllegalGenerationError(f"the group is in generation {standing.generation}")
+def member_in_generation(
+    group: GroupState, member_id: str, instance_id: str | None, generation: int
+) -> Member:
+    """The member of this generation; raises if it is not."""
+    member = group.members.member_or_raise(member_id, instance_id)
+    if generation != group.generation:
+        raise IllegalGenerationError(f"the group is in generation {group.generation}")
     return member
 
 
-def beat(standing: Standing, event: Heartbeat, now_ms: int) -> None:
-    """In a generation, also before its members are told what they own."""
-    member = present(standing, event.member_id, event.instance_id, event.generation)
-    standing.hear(member, now_ms)
-    standing.reply(event.ticket, Alive())
+def heartbeat(group: GroupState, event: Heartbeat, now_ms: int) -> None:
+    """In a generation, also before its assignments are known."""
+    member = member_in_generation(group, event.member_id, event.instance_id, event.generation)
+    group.record_heartbeat(member, now_ms)
+    group.reply(event.reply_token, Alive())
 
 
-def beat_preparing(standing: Standing, event: Heartbeat, now_ms: int) -> None:
-    """This is how a member learns that it has to join again."""
-    member = present(standing, event.member_id, event.instance_id, event.generation)
-    standing.hear(member, now_ms)
-    raise RebalanceInProgressError(standing.reason)
+def heartbeat_preparing(group: GroupState, event: Heartbeat, now_ms: int) -> None:
+    """This is how a member learns that it has to rejoin."""
+    member = member_in_generation(group, event.member_id, event.instance_id, event.generation)
+    group.record_heartbeat(member, now_ms)
+    raise RebalanceInProgressError(group.reason)
 
 
 def check_commit(
-    standing: Standing, member_id: str, instance_id: str | None, generation: int, now_ms: int
+    group: GroupState, member_id: str, instance_id: str | None, generation: int, now_ms: int
 ) -> None:
-    """Whether a commit may be taken, by the rules of Kafka's `validateOffsetCommit`.
+    """Validate an offset commit by the rules of Kafka's `validateOffsetCommit`.
 
-    Without a generation comes who assigns partitions to itself, or an administrator: they may
-    commit while there are no members. A member that commits between Join and Sync is told that the
-    group rebalances, which it handles gracefully.
+    A commit without a generation comes from a consumer that assigns partitions to itself, or from
+    an administrator: it is accepted while there are no members. A member that commits between Join
+    and Sync gets REBALANCE_IN_PROGRESS, which clients handle well.
     """
-    if standing.state is State.DEAD:
-        raise CoordinatorUnavailableError("the group is not looked after here any more")
-    if standing.state is State.EMPTY and generation < 0:
+    if group.state is State.DEAD:
+        raise CoordinatorUnavailableError("this broker is no longer the group's coordinator")
+    if group.state is State.EMPTY and generation < 0:
         return
     if generation < 0 and not member_id and instance_id is None:
-        raise UnknownMemberError("the group has members, and only they may commit")
-    member = present(standing, member_id, instance_id, generation)
-    if standing.state is State.COMPLETING:
-        raise RebalanceInProgressError(standing.reason)
-    standing.hear(member, now_ms)
+        raise UnknownMemberError("the group has members, so only its members may commit")
+    member = member_in_generation(group, member_id, instance_id, generation)
+    if group.state is State.COMPLETING:
+        raise RebalanceInProgressError(group.reason)
+    group.record_heartbeat(member, now_ms)

@@ -1,8 +1,7 @@
-"""The initial rebalance delay: a group that is new gives its members time to come together.
+"""The initial rebalance delay: a new group gives its members time to join (KIP-134).
 
-Without it the first generation would have one member, and each that comes a moment later would
-begin another (KIP-134). The delay begins again as long as newcomers arrive, but the first member
-waits no longer than its rebalance timeout for the rest.
+Without it the first generation would have one member, and each later one would start another. The
+delay starts again while new members arrive, but not beyond the first member's rebalance timeout.
 """
 
 from typing import Self
@@ -11,30 +10,30 @@ import msgspec
 
 
 class InitialDelay(msgspec.Struct, gc=False):
-    """How long to wait, and whether it was worth while."""
+    """The delay of a new group."""
 
     step_ms: int
     limit_ms: int
-    """The moment at which it ends in any case."""
-    has_newcomer: bool = False
-    """Whether somebody came since the delay last began."""
+    """When it ends in any case."""
+    has_new_member: bool = False
+    """Whether a member has joined since the delay last started."""
 
     @classmethod
-    def begun(cls, step_ms: int, rebalance_timeout_ms: int, now_ms: int) -> Self:
+    def start(cls, step_ms: int, rebalance_timeout_ms: int, now_ms: int) -> Self:
         return cls(step_ms, now_ms + max(step_ms, rebalance_timeout_ms))
 
-    def extended(self, now_ms: int) -> int | None:
-        """When it ends next, as it is over now; None if it does not begin again.
+    def extend(self, now_ms: int) -> int | None:
+        """The next end of a delay that is over now; None if it does not start again.
 
-        >>> delay = InitialDelay.begun(step_ms=3_000, rebalance_timeout_ms=5_000, now_ms=0)
-        >>> delay.has_newcomer = True
-        >>> delay.extended(3_000)
+        >>> delay = InitialDelay.start(step_ms=3_000, rebalance_timeout_ms=5_000, now_ms=0)
+        >>> delay.has_new_member = True
+        >>> delay.extend(3_000)
         5000
-        >>> delay.extended(5_000) is None
+        >>> delay.extend(5_000) is None
         True
         """
         end_ms = min(now_ms + self.step_ms, self.limit_ms)
-        if not self.has_newcomer or end_ms <= now_ms:
+        if not self.has_new_member or end_ms <= now_ms:
             return None
-        self.has_newcomer = False
+        self.has_new_member = False
         return end_ms

@@ -1,11 +1,11 @@
-"""Join: somebody wants to be in the next generation.
+"""JoinGroup: a member takes part in the next generation.
 
-A Join means one of three things, which `whose` tells apart after it has refused what may not be:
-a newcomer, somebody with an id, or a static instance that has begun again and forgotten its own.
-What is then done is up to the state, as the table of transitions says.
+`classify_join` validates a Join and distinguishes three kinds: a new member, a member with an id,
+and a static instance that has restarted and lost its id. The transition table says what each does
+in each state.
 
-Who joins while the group prepares is not saved yet: the generation that begins with it will be. A
-crash in between makes it join again, which costs less than a record of all for each that comes.
+A member that joins while the group prepares is not saved yet: the generation that starts with it
+will be. After a crash it has to rejoin, which costs less than writing all members for each join.
 """
 
 import msgspec
@@ -18,193 +18,196 @@ from kafscale.errors import (
     MemberIdRequiredError,
     RebalanceInProgressError,
 )
-from kafscale.groups.classic.group_state import Standing
+from kafscale.groups.classic.group_state import GroupState, State, Step
 from kafscale.groups.classic.member import Member
-from kafscale.groups.classic.rebalance import forget, go_on, prepare
-from kafscale.groups.classic.state import State
-from kafscale.groups.classic.step import Step
+from kafscale.groups.classic.rebalance import maybe_complete_join, prepare_rebalance, remove_member
 from kafscale.groups.events import Join
 
 
-def whose(standing: Standing, event: Join, now_ms: int) -> Step:
-    """Which step a Join is; raises if it may not be taken."""
-    settings = standing.settings
+def classify_join(group: GroupState, event: Join, now_ms: int) -> Step:
+    """The step of a Join; raises if it is rejected."""
+    settings = group.settings
     timeout_ms = event.session_timeout_ms
     if not settings.session_timeout_ms_min <= timeout_ms <= settings.session_timeout_ms_max:
-        raise InvalidSessionTimeoutError(f"{timeout_ms} ms is no session timeout here")
-    if standing.state is State.DEAD:
-        return Step.REJOIN if event.member_id else Step.NEWCOMER
-    roster = standing.roster
+        raise InvalidSessionTimeoutError(f"session timeout {timeout_ms} ms is out of bounds")
+    if group.state is State.DEAD:
+        return Step.REJOIN if event.member_id else Step.NEW_MEMBER
+    members = group.members
     known = (
-        roster.get(event.member_id) if event.member_id else roster.of_instance(event.instance_id)
+        members.get(event.member_id)
+        if event.member_id
+        else members.static_member(event.instance_id)
     )
-    if not _has_room(standing, known):
+    if not _has_capacity(group, known):
         if known is not None:
-            forget(standing, known)
-            go_on(standing, now_ms)
-        raise GroupFullError(f"the group may have {settings.size_max} members")
-    if not _is_compatible(standing, event):
-        raise InconsistentProtocolError("there is no protocol in common with the group")
+            remove_member(group, known)
+            maybe_complete_join(group, now_ms)
+        raise GroupFullError(f"the group has reached its maximum of {settings.size_max} members")
+    if not _is_compatible(group, event):
+        raise InconsistentProtocolError("no protocol in common with the group")
     if not event.member_id:
-        return Step.NEWCOMER if known is None else Step.RETURN
-    is_expected = event.member_id in roster.promised and event.instance_id is None
-    return Step.NEWCOMER if is_expected else Step.REJOIN
+        return Step.NEW_MEMBER if known is None else Step.STATIC_REJOIN
+    is_expected = event.member_id in members.pending_member_ids and event.instance_id is None
+    return Step.NEW_MEMBER if is_expected else Step.REJOIN
 
 
-# --- newcomers ----------------------------------------------------------------------------------
+# --- new members --------------------------------------------------------------------------------
 
 
-def come(standing: Standing, event: Join, now_ms: int) -> None:
-    """In a group with a generation, or without: everybody has to join."""
-    member = _enter(standing, event, now_ms)
-    prepare(standing, _because(f"member {member.member_id} has joined", event), now_ms)
+def add_member(group: GroupState, event: Join, now_ms: int) -> None:
+    """In a group with or without a generation: all members have to rejoin."""
+    member = _create_member(group, event, now_ms)
+    prepare_rebalance(group, _reason(f"member {member.member_id} has joined", event), now_ms)
 
 
-def come_preparing(standing: Standing, event: Join, now_ms: int) -> None:
-    """The members are being called together anyway; in a new group, more may follow."""
-    _enter(standing, event, now_ms)
-    if standing.delay is not None:
-        standing.delay.has_newcomer = True
-    go_on(standing, now_ms)
+def add_member_preparing(group: GroupState, event: Join, now_ms: int) -> None:
+    """The members are joining anyway; in a new group, more may follow."""
+    _create_member(group, event, now_ms)
+    if group.initial_delay is not None:
+        group.initial_delay.has_new_member = True
+    maybe_complete_join(group, now_ms)
 
 
-def _enter(standing: Standing, event: Join, now_ms: int) -> Member:
-    """Put a newcomer on the roster, unless it has to learn its id first."""
-    roster = standing.roster
-    if not event.member_id and event.must_know_id and event.instance_id is None:
-        roster.promised[event.fresh_id] = now_ms + event.session_timeout_ms
-        standing.remind(roster.promised[event.fresh_id])
-        raise MemberIdRequiredError(event.fresh_id)
-    if not roster:
-        standing.protocol_type = event.protocol_type
-    member = _described(event, event.member_id or event.fresh_id, now_ms)
-    member.is_newcomer = True
-    member.join_ticket = event.ticket
-    roster.add(member)
-    standing.remind(member.expires_ms)
+def _create_member(group: GroupState, event: Join, now_ms: int) -> Member:
+    """Add a new member, unless it has to learn its id first."""
+    members = group.members
+    if not event.member_id and event.requires_known_member_id and event.instance_id is None:
+        members.pending_member_ids[event.new_member_id] = now_ms + event.session_timeout_ms
+        group.schedule_deadline(members.pending_member_ids[event.new_member_id])
+        raise MemberIdRequiredError(event.new_member_id)
+    if not members:
+        group.protocol_type = event.protocol_type
+    member = _new_member(event, event.member_id or event.new_member_id, now_ms)
+    member.is_new = True
+    member.join_reply_token = event.reply_token
+    members.add(member)
+    group.schedule_deadline(member.expires_ms)
     return member
 
 
-# --- members that are known ---------------------------------------------------------------------
+# --- known members ------------------------------------------------------------------------------
 
 
-def rejoin_preparing(standing: Standing, event: Join, now_ms: int) -> None:
-    """One less to wait for."""
-    _renew(standing, event)
-    go_on(standing, now_ms)
+def member_rejoined_preparing(group: GroupState, event: Join, now_ms: int) -> None:
+    _update_member(group, event)
+    maybe_complete_join(group, now_ms)
 
 
-def rejoin_completing(standing: Standing, event: Join, now_ms: int) -> None:
-    """It may have missed the answer, and gets it again; what it offers now may be another thing."""
-    member = standing.roster.find(event.member_id, event.instance_id)
+def member_rejoined_completing(group: GroupState, event: Join, now_ms: int) -> None:
+    """It may have missed the response, and gets it again, unless its protocols have changed."""
+    member = group.members.member_or_raise(event.member_id, event.instance_id)
     if member.protocols == event.protocols:
-        standing.hear(member, now_ms)
-        standing.reply(event.ticket, standing.joined(member))
+        group.record_heartbeat(member, now_ms)
+        group.reply(event.reply_token, group.join_response(member))
     else:
-        _renew(standing, event)
-        prepare(standing, _because(f"member {member.member_id} has changed", event), now_ms)
+        _update_member(group, event)
+        prepare_rebalance(group, _reason(f"member {member.member_id} has changed", event), now_ms)
 
 
-def rejoin_stable(standing: Standing, event: Join, now_ms: int) -> None:
-    """The leader joins to assign anew, whatever it has seen; the others only if they change."""
-    if event.member_id == standing.leader:
-        _renew(standing, event)
-        prepare(standing, _because(f"leader {event.member_id} has joined again", event), now_ms)
+def member_rejoined_stable(group: GroupState, event: Join, now_ms: int) -> None:
+    """The leader rejoins to assign again; other members only if they change."""
+    if event.member_id == group.leader:
+        _update_member(group, event)
+        prepare_rebalance(
+            group, _reason(f"leader {event.member_id} has joined again", event), now_ms
+        )
     else:
-        rejoin_completing(standing, event, now_ms)
+        member_rejoined_completing(group, event, now_ms)
 
 
-def _renew(standing: Standing, event: Join) -> None:
-    """Take a member's description from its Join, and let it wait.
+def _update_member(group: GroupState, event: Join) -> None:
+    """Update a member from its Join, which stays pending.
 
-    An older Join of the same member is nobody's any more, most likely one of a lost connection:
-    Kafka leaves it without an answer, here it is told to join again.
+    An older Join of the same member was probably sent over a lost connection: Kafka leaves it
+    without a response, here it gets REBALANCE_IN_PROGRESS.
     """
-    member = standing.roster.find(event.member_id, event.instance_id)
-    standing.reply(member.join_ticket, RebalanceInProgressError("the member has joined again"))
-    standing.roster.offer(member, event.protocols)
+    member = group.members.member_or_raise(event.member_id, event.instance_id)
+    group.reply(member.join_reply_token, RebalanceInProgressError("the member has joined again"))
+    group.members.update_protocols(member, event.protocols)
     member.session_timeout_ms = event.session_timeout_ms
     member.rebalance_timeout_ms = event.rebalance_timeout_ms
-    member.join_ticket = event.ticket
+    member.join_reply_token = event.reply_token
 
 
-# --- static members that return under a new id --------------------------------------------------
+# --- static members that rejoin with a new id ---------------------------------------------------
 
 
-def return_preparing(standing: Standing, event: Join, now_ms: int) -> None:
-    _replace(standing, event, now_ms).join_ticket = event.ticket
-    go_on(standing, now_ms)
+def static_member_rejoined_preparing(group: GroupState, event: Join, now_ms: int) -> None:
+    _replace_static_member(group, event, now_ms).join_reply_token = event.reply_token
+    maybe_complete_join(group, now_ms)
 
 
-def return_completing(standing: Standing, event: Join, now_ms: int) -> None:
-    """The leader assigns to the old id just now, so that it has to do so again."""
-    member = _replace(standing, event, now_ms)
-    member.join_ticket = event.ticket
-    prepare(standing, _because(f"instance {member.instance_id} has returned", event), now_ms)
+def static_member_rejoined_completing(group: GroupState, event: Join, now_ms: int) -> None:
+    """The leader is assigning to the old id, so it has to assign again."""
+    member = _replace_static_member(group, event, now_ms)
+    member.join_reply_token = event.reply_token
+    prepare_rebalance(group, _reason(f"instance {member.instance_id} has returned", event), now_ms)
 
 
-def return_stable(standing: Standing, event: Join, now_ms: int) -> None:
-    """Whoever returns in time takes up what it had, and nobody else notices (KIP-345).
+def static_member_rejoined_stable(group: GroupState, event: Join, now_ms: int) -> None:
+    """A static member that returns in time keeps its assignment, without a rebalance (KIP-345).
 
-    Kafka looks at the choice of the protocol only, not at the metadata: a sticky assignor's is
-    another after every start. A leader that returns would assign anew if it were told that it
-    leads, for all that it knows; so it is told to skip that (KIP-814) or, if it is too old to
-    understand, that its former self leads.
+    Kafka compares the selected protocol only, not the metadata: a sticky assignor's differs after
+    every start. A returning leader would assign again if the response named it as leader; so it is
+    asked to skip that (KIP-814) or, if it is too old for that, the response names its former id as
+    leader.
     """
-    former_leader = standing.leader
-    member = _replace(standing, event, now_ms)
-    if standing.roster.choose_protocol() != standing.protocol:
-        member.join_ticket = event.ticket
-        prepare(standing, _because(f"instance {member.instance_id} has changed", event), now_ms)
-        return
-    is_leader = member.member_id == standing.leader
-    answer = standing.joined(member, is_skipping=is_leader)
-    if is_leader and not event.can_skip_assignment:
-        answer = msgspec.structs.replace(
-            answer, leader=former_leader, members=(), skip_assignment=False
+    former_leader = group.leader
+    member = _replace_static_member(group, event, now_ms)
+    if group.members.choose_protocol() != group.protocol:
+        member.join_reply_token = event.reply_token
+        prepare_rebalance(
+            group, _reason(f"instance {member.instance_id} has changed", event), now_ms
         )
-    standing.reply(event.ticket, answer, is_durable=True)
+        return
+    is_leader = member.member_id == group.leader
+    response = group.join_response(member, is_skipping=is_leader)
+    if is_leader and not event.supports_skipping_assignment:
+        response = msgspec.structs.replace(
+            response, leader=former_leader, members=(), skip_assignment=False
+        )
+    group.reply(event.reply_token, response, is_durable=True)
 
 
-def _replace(standing: Standing, event: Join, now_ms: int) -> Member:
-    """Give an instance's place to a new member; the old one is fenced."""
-    old = standing.roster.of_instance(event.instance_id)
+def _replace_static_member(group: GroupState, event: Join, now_ms: int) -> Member:
+    """Replace the member of an instance; the old one is fenced."""
+    old = group.members.static_member(event.instance_id)
     assert old is not None
-    forget(standing, old, FencedInstanceError)
-    member = _described(event, event.fresh_id, now_ms)
+    remove_member(group, old, FencedInstanceError)
+    member = _new_member(event, event.new_member_id, now_ms)
     member.assignment = old.assignment
     member.has_synced = old.has_synced
-    standing.roster.add(member)
-    standing.remind(member.expires_ms)
-    if standing.leader == old.member_id:
-        standing.leader = member.member_id
+    group.members.add(member)
+    group.schedule_deadline(member.expires_ms)
+    if group.leader == old.member_id:
+        group.leader = member.member_id
     return member
 
 
-# --- what all of them have in common ------------------------------------------------------------
+# --- common functions ---------------------------------------------------------------------------
 
 
-def _has_room(standing: Standing, known: Member | None) -> bool:
-    """Whether one more may join: while a group prepares, only those who have come are counted.
+def _has_capacity(group: GroupState, known: Member | None) -> bool:
+    """Whether one more may join: while a group prepares, only joined members are counted.
 
-    So the last to rejoin are those who go, when a group has become larger than it may be.
+    So the last members to rejoin are rejected, if a group has become larger than its limit.
     """
-    roster, size_max = standing.roster, standing.settings.size_max
-    if standing.state is not State.PREPARING:
-        return known is not None or len(roster) < size_max
+    members, size_max = group.members, group.settings.size_max
+    if group.state is not State.PREPARING:
+        return known is not None or len(members) < size_max
     if known is not None and known.has_joined:
         return True
-    return len(roster) < size_max or sum(member.has_joined for member in roster) < size_max
+    return len(members) < size_max or sum(member.has_joined for member in members) < size_max
 
 
-def _is_compatible(standing: Standing, event: Join) -> bool:
-    if standing.state is State.EMPTY:
+def _is_compatible(group: GroupState, event: Join) -> bool:
+    if group.state is State.EMPTY:
         return bool(event.protocol_type and event.protocols)
-    same_type = event.protocol_type == standing.protocol_type
-    return same_type and standing.roster.agrees_with(event.protocols)
+    same_type = event.protocol_type == group.protocol_type
+    return same_type and group.members.supports_any(event.protocols)
 
 
-def _described(event: Join, member_id: str, now_ms: int) -> Member:
+def _new_member(event: Join, member_id: str, now_ms: int) -> Member:
     return Member(
         member_id=member_id,
         instance_id=event.instance_id,
@@ -213,9 +216,9 @@ def _described(event: Join, member_id: str, now_ms: int) -> Member:
         session_timeout_ms=event.session_timeout_ms,
         rebalance_timeout_ms=event.rebalance_timeout_ms,
         protocols=event.protocols,
-        heard_ms=now_ms,
+        heartbeat_ms=now_ms,
     )
 
 
-def _because(what: str, event: Join) -> str:
+def _reason(what: str, event: Join) -> str:
     return f"{what}: {event.reason}" if event.reason else what

@@ -1,91 +1,97 @@
-"""Leave, and time that passes: members go, or are given up, and the others share what they had."""
+"""LeaveGroup, and ticks: members leave or expire, and the others rebalance."""
 
 from collections.abc import Sequence
 
 from kafscale.errors import GroupError, KafscaleError, UnknownMemberError
-from kafscale.groups.classic.group_state import Standing
+from kafscale.groups.classic.group_state import GroupState, State
 from kafscale.groups.classic.member import Member
-from kafscale.groups.classic.rebalance import begin, forget, go_on, prepare
-from kafscale.groups.classic.state import State
-from kafscale.groups.events import Leave, Leaver, Tick
+from kafscale.groups.classic.rebalance import (
+    maybe_complete_join,
+    next_generation,
+    prepare_rebalance,
+    remove_member,
+)
+from kafscale.groups.events import Leave, MemberIdentity, Tick
 from kafscale.groups.responses import Left
 
 # --- Leave --------------------------------------------------------------------------------------
 
 
-def leave(standing: Standing, event: Leave, now_ms: int) -> None:
-    """Each is answered for itself; whoever was only promised an id gives that back."""
-    gone: list[str] = []
-    answers: list[tuple[str, str | None, KafscaleError | None]] = []
-    for leaver in event.members:
+def leave(group: GroupState, event: Leave, now_ms: int) -> None:
+    """Each member gets its own result; a pending member id is released."""
+    left: list[str] = []
+    results: list[tuple[str, str | None, KafscaleError | None]] = []
+    for leaving in event.members:
         error: KafscaleError | None = None
         try:
-            if standing.roster.promised.pop(leaver.member_id, None) is None:
-                member = _leaving(standing, leaver)
-                forget(standing, member)
-                gone.append(_described(member, leaver))
+            if group.members.pending_member_ids.pop(leaving.member_id, None) is None:
+                member = _find_leaving_member(group, leaving)
+                remove_member(group, member)
+                left.append(_describe(member, leaving))
         except GroupError as refusal:
             error = refusal
-        answers.append((leaver.member_id, leaver.instance_id, error))
-    standing.reply(event.ticket, Left(answers))
-    _close_ranks(standing, f"members have left: {', '.join(gone)}" if gone else "", now_ms)
+        results.append((leaving.member_id, leaving.instance_id, error))
+    group.reply(event.reply_token, Left(results))
+    _continue_without(group, f"members have left: {', '.join(left)}" if left else "", now_ms)
 
 
-def _leaving(standing: Standing, leaver: Leaver) -> Member:
-    """Who is meant: an administrator knows an instance, but not the id of its member."""
-    if leaver.member_id:
-        return standing.roster.find(leaver.member_id, leaver.instance_id)
-    member = standing.roster.of_instance(leaver.instance_id)
+def _find_leaving_member(group: GroupState, leaving: MemberIdentity) -> Member:
+    """The member that leaves; an administrator may name only the instance."""
+    if leaving.member_id:
+        return group.members.member_or_raise(leaving.member_id, leaving.instance_id)
+    member = group.members.static_member(leaving.instance_id)
     if member is None:
-        raise UnknownMemberError(f"no member is instance {leaver.instance_id}")
+        raise UnknownMemberError(f"no member has instance id {leaving.instance_id}")
     return member
 
 
-def _described(member: Member, leaver: Leaver) -> str:
-    return f"{member.member_id} ({leaver.reason})" if leaver.reason else member.member_id
+def _describe(member: Member, leaving: MemberIdentity) -> str:
+    return f"{member.member_id} ({leaving.reason})" if leaving.reason else member.member_id
 
 
 # --- Tick ---------------------------------------------------------------------------------------
 
 
-def tick_empty(standing: Standing, _event: Tick, now_ms: int) -> None:
-    """Whoever was promised an id does not seem to come."""
-    _expire(standing, now_ms)
+def tick_empty(group: GroupState, _event: Tick, now_ms: int) -> None:
+    """Pending member ids expire."""
+    _expire(group, now_ms)
 
 
-def tick_preparing(standing: Standing, _event: Tick, now_ms: int) -> None:
-    """Those who did not come in time are not waited for; a new group may wait a little more."""
-    _close_ranks(standing, _expired(_expire(standing, now_ms)), now_ms)
-    if not _is_due(standing.join_due_ms, now_ms):
+def tick_preparing(group: GroupState, _event: Tick, now_ms: int) -> None:
+    """Members that did not rejoin in time are removed; a new group may extend its delay."""
+    _continue_without(group, _expired(_expire(group, now_ms)), now_ms)
+    if not _is_due(group.join_deadline_ms, now_ms):
         return
-    extended_ms = standing.delay.extended(now_ms) if standing.delay is not None else None
+    extended_ms = group.initial_delay.extend(now_ms) if group.initial_delay is not None else None
     if extended_ms is None:
-        begin(standing, now_ms)
+        next_generation(group, now_ms)
     else:
-        standing.join_due_ms = extended_ms
+        group.join_deadline_ms = extended_ms
 
 
-def tick_generation(standing: Standing, _event: Tick, now_ms: int) -> None:
-    """Members that were silent for too long are given up, and those that never synced."""
-    reason = _expired(_expire(standing, now_ms))
-    if _is_due(standing.sync_due_ms, now_ms):
-        standing.sync_due_ms = None
-        silent = [member for member in standing.roster if not member.has_synced]
+def tick_generation(group: GroupState, _event: Tick, now_ms: int) -> None:
+    """Members whose session has ended are removed, and those that never synced."""
+    reason = _expired(_expire(group, now_ms))
+    if _is_due(group.sync_deadline_ms, now_ms):
+        group.sync_deadline_ms = None
+        silent = [member for member in group.members if not member.has_synced]
         for member in silent:
-            forget(standing, member)
+            remove_member(group, member)
         if silent:
             reason = f"members have not synced: {_names(silent)}"
-    _close_ranks(standing, reason, now_ms)
+    _continue_without(group, reason, now_ms)
 
 
-def _expire(standing: Standing, now_ms: int) -> list[Member]:
-    """Give up members whose session is over, and ids that were promised for too long."""
-    roster = standing.roster
-    for member_id in [id_ for id_, due_ms in roster.promised.items() if due_ms <= now_ms]:
-        del roster.promised[member_id]
-    expired = [member for member in roster if _is_due(member.expires_ms, now_ms)]
+def _expire(group: GroupState, now_ms: int) -> list[Member]:
+    """Remove members whose session is over, and expired member ids."""
+    members = group.members
+    for member_id in [
+        id_ for id_, deadline_ms in members.pending_member_ids.items() if deadline_ms <= now_ms
+    ]:
+        del members.pending_member_ids[member_id]
+    expired = [member for member in members if _is_due(member.expires_ms, now_ms)]
     for member in expired:
-        forget(standing, member)
+        remove_member(group, member)
     return expired
 
 
@@ -104,11 +110,11 @@ def _is_due(moment_ms: int | None, now_ms: int) -> bool:
 # --- both ---------------------------------------------------------------------------------------
 
 
-def _close_ranks(standing: Standing, reason: str, now_ms: int) -> None:
-    """Go on without those who are gone; with no reason, nobody is."""
-    if standing.state is State.PREPARING:
-        if reason and not standing.roster:
-            standing.reason = reason
-        go_on(standing, now_ms)
+def _continue_without(group: GroupState, reason: str, now_ms: int) -> None:
+    """Continue without removed members; `reason` is empty if there are none."""
+    if group.state is State.PREPARING:
+        if reason and not group.members:
+            group.reason = reason
+        maybe_complete_join(group, now_ms)
     elif reason:
-        prepare(standing, reason, now_ms)
+        prepare_rebalance(group, reason, now_ms)

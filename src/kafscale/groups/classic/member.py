@@ -1,8 +1,8 @@
-"""One member of a classic group: who it is, what it offers, and what it waits for.
+"""One member of a classic group: its identity, protocols, and pending requests.
 
-The law: a member's session ends a while after it was last heard of, but never while it waits for
-an answer of ours. Only a newcomer's does even then: it may have gone away long ago, without ever
-having learnt the id under which it could have left.
+Invariant: a member's session ends after the session timeout, but not while a request of it is
+pending. Only a new member's session does even then: the client may have gone without ever learning
+the id with which it could have left.
 """
 
 from collections.abc import Container
@@ -10,18 +10,18 @@ from typing import Final, Self
 
 import msgspec
 
-from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.effects import NO_REPLY_TOKEN
 from kafscale.groups.model import MemberRecord
 
-NEWCOMER_SESSION_MS: Final = 300_000
-"""How long a member that joins for the first time is waited for, as in Kafka."""
+NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 300_000
+"""How long a member's first join may wait, as in Kafka."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """Name and metadata, most preferred first."""
 
 
 class Member(msgspec.Struct, kw_only=True):
-    """A member, as it has described itself with its last Join."""
+    """A member, as described by its last Join."""
 
     member_id: str
     instance_id: str | None
@@ -30,18 +30,18 @@ class Member(msgspec.Struct, kw_only=True):
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocols: Protocols
-    heard_ms: int
+    heartbeat_ms: int
     assignment: bytes = b""
-    is_newcomer: bool = False
-    """Until it is told that it is in a generation."""
+    is_new: bool = False
+    """Until its first generation starts."""
     has_synced: bool = False
-    """Whether it has asked for its assignment in this generation."""
-    join_ticket: int = NO_TICKET
-    sync_ticket: int = NO_TICKET
+    """Whether it has sent SyncGroup in this generation."""
+    join_reply_token: int = NO_REPLY_TOKEN
+    sync_reply_token: int = NO_REPLY_TOKEN
 
     @classmethod
     def restored(cls, record: MemberRecord, now_ms: int) -> Self:
-        """Its session begins anew, and it waits for nothing."""
+        """The recorded member; its session starts again, and no request is pending."""
         return cls(
             member_id=record.member_id,
             instance_id=record.instance_id,
@@ -51,7 +51,7 @@ class Member(msgspec.Struct, kw_only=True):
             rebalance_timeout_ms=record.rebalance_timeout_ms,
             protocols=record.protocols,
             assignment=record.assignment,
-            heard_ms=now_ms,
+            heartbeat_ms=now_ms,
         )
 
     def record(self) -> MemberRecord:
@@ -60,7 +60,7 @@ class Member(msgspec.Struct, kw_only=True):
             instance_id=self.instance_id,
             client_id=self.client_id,
             client_host=self.client_host,
-            heartbeat_ms=self.heard_ms,
+            heartbeat_ms=self.heartbeat_ms,
             session_timeout_ms=self.session_timeout_ms,
             rebalance_timeout_ms=self.rebalance_timeout_ms,
             protocols=self.protocols,
@@ -73,22 +73,22 @@ class Member(msgspec.Struct, kw_only=True):
 
     @property
     def has_joined(self) -> bool:
-        """Whether it is ready for the next generation."""
-        return self.join_ticket != NO_TICKET
+        """Whether it has joined the next generation."""
+        return self.join_reply_token != NO_REPLY_TOKEN
 
     @property
     def expires_ms(self) -> int | None:
-        """When its session ends, unless it is heard of before; None while that cannot be."""
-        if self.is_newcomer:
-            return self.heard_ms + NEWCOMER_SESSION_MS
-        if self.join_ticket != NO_TICKET or self.sync_ticket != NO_TICKET:
+        """When its session ends; None while a request is pending."""
+        if self.is_new:
+            return self.heartbeat_ms + NEW_MEMBER_JOIN_TIMEOUT_MS
+        if self.join_reply_token != NO_REPLY_TOKEN or self.sync_reply_token != NO_REPLY_TOKEN:
             return None
-        return self.heard_ms + self.session_timeout_ms
+        return self.heartbeat_ms + self.session_timeout_ms
 
     def metadata(self, protocol: str) -> bytes:
-        """What it says for a protocol: nothing for one that it does not offer."""
+        """Its metadata for a protocol; empty for one that it does not offer."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: Container[str]) -> str:
-        """The one that it likes best."""
+        """Its most preferred protocol of the candidates."""
         return next(name for name, _ in self.protocols if name in candidates)

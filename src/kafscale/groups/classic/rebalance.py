@@ -1,113 +1,112 @@
-"""The way from one generation to the next: members are called together, and who came begins it.
+"""The rebalance of a classic group: members rejoin, and the next generation starts.
 
-What Kafka does is done here: who has to rejoin is told so by its next heartbeat; those who have
-not come in time are gone, but for static members, which keep their place until their session
-ends; and the leader stays the same while it comes back.
+As in Kafka: members learn from their next heartbeat that they have to rejoin. Members that do not
+rejoin in time are removed, except for static members, which stay until their session ends. The
+leader stays the same while it rejoins.
 """
 
 from typing import Final
 
 from kafscale.errors import KafscaleError, RebalanceInProgressError, UnknownMemberError
-from kafscale.groups.classic.group_state import Standing
+from kafscale.groups.classic.group_state import GroupState, State
 from kafscale.groups.classic.initial_delay import InitialDelay
 from kafscale.groups.classic.member import Member
-from kafscale.groups.classic.state import State
-from kafscale.groups.effects import NO_TICKET, Rebalanced
+from kafscale.groups.effects import NO_REPLY_TOKEN, Rebalanced
 
-POSTPONED_MS_MIN: Final = 1_000
-"""Members may have asked for no time at all; while none of them comes, a group must not spin."""
+POSTPONE_MS_MIN: Final = 1_000
+"""Members may have a rebalance timeout of 0; while none rejoins, a group must not busy-loop."""
 
 
-def prepare(standing: Standing, reason: str, now_ms: int) -> None:
-    """Call the members together, and go on at once if they are all here."""
-    standing.reason = reason
-    standing.sync_due_ms = None
-    if standing.state is State.COMPLETING:
-        _call_off(standing, now_ms)
-    timeout_ms = standing.roster.rebalance_timeout_ms
-    if standing.state is State.EMPTY:
-        step_ms = standing.settings.initial_rebalance_delay_ms
-        standing.delay = InitialDelay.begun(step_ms, timeout_ms, now_ms)
-        standing.join_due_ms = now_ms + step_ms
+def prepare_rebalance(group: GroupState, reason: str, now_ms: int) -> None:
+    """Make the members rejoin, and continue at once if all have joined."""
+    group.reason = reason
+    group.sync_deadline_ms = None
+    if group.state is State.COMPLETING:
+        _cancel_syncs(group, now_ms)
+    timeout_ms = group.members.rebalance_timeout_ms
+    if group.state is State.EMPTY:
+        step_ms = group.settings.initial_rebalance_delay_ms
+        group.initial_delay = InitialDelay.start(step_ms, timeout_ms, now_ms)
+        group.join_deadline_ms = now_ms + step_ms
     else:
-        standing.join_due_ms = now_ms + timeout_ms
-    standing.remind(standing.join_due_ms)
-    standing.move_to(State.PREPARING, now_ms)
-    go_on(standing, now_ms)
+        group.join_deadline_ms = now_ms + timeout_ms
+    group.schedule_deadline(group.join_deadline_ms)
+    group.transition_to(State.PREPARING, now_ms)
+    maybe_complete_join(group, now_ms)
 
 
-def go_on(standing: Standing, now_ms: int) -> None:
-    """Begin the next generation if nobody is waited for any more."""
-    assert standing.state is State.PREPARING
-    roster = standing.roster
-    if not roster or (standing.delay is None and roster.have_all_joined):
-        begin(standing, now_ms)
+def maybe_complete_join(group: GroupState, now_ms: int) -> None:
+    """Start the next generation if no member is awaited any more."""
+    assert group.state is State.PREPARING
+    members = group.members
+    if not members or (group.initial_delay is None and members.have_all_joined):
+        next_generation(group, now_ms)
 
 
-def begin(standing: Standing, now_ms: int) -> None:
-    """Begin the next generation with those who are here."""
-    roster = standing.roster
-    standing.delay = None
-    standing.join_due_ms = None
-    for member in [each for each in roster if not each.has_joined and not each.is_static]:
-        forget(standing, member)
-    if roster and not _elect(standing):
-        # Only static members are left, and none of them has come: their sessions decide.
-        timeout_ms = max(roster.rebalance_timeout_ms, POSTPONED_MS_MIN)
-        standing.join_due_ms = now_ms + timeout_ms
-        standing.remind(standing.join_due_ms)
+def next_generation(group: GroupState, now_ms: int) -> None:
+    """Start the next generation with the members that have joined."""
+    members = group.members
+    group.initial_delay = None
+    group.join_deadline_ms = None
+    for member in [other for other in members if not other.has_joined and not other.is_static]:
+        remove_member(group, member)
+    if members and not _elect_leader(group):
+        # Only static members are left, and none has joined: their sessions decide.
+        timeout_ms = max(members.rebalance_timeout_ms, POSTPONE_MS_MIN)
+        group.join_deadline_ms = now_ms + timeout_ms
+        group.schedule_deadline(group.join_deadline_ms)
         return
-    standing.generation += 1
-    standing.protocol = roster.choose_protocol() if roster else ""
-    standing.topics = standing.topics_read()
-    if roster:
-        _open(standing, now_ms)
+    group.generation += 1
+    group.protocol = members.choose_protocol() if members else ""
+    group.topics = group.subscribed_topics()
+    if members:
+        _start_generation(group, now_ms)
     else:
-        standing.leader = ""
-        standing.move_to(State.EMPTY, now_ms)
-    standing.effects.append(Rebalanced(standing.generation, len(roster), standing.reason))
+        group.leader = ""
+        group.transition_to(State.EMPTY, now_ms)
+    group.effects.append(Rebalanced(group.generation, len(members), group.reason))
 
 
-def forget(
-    standing: Standing, member: Member, error: type[KafscaleError] = UnknownMemberError
+def remove_member(
+    group: GroupState, member: Member, error: type[KafscaleError] = UnknownMemberError
 ) -> None:
-    """Strike a member off; if it waits for something, it is told why that will not come."""
-    standing.roster.remove(member)
-    standing.is_changed = True
-    for ticket in (member.join_ticket, member.sync_ticket):
-        standing.reply(ticket, error(f"member {member.member_id} is not in the group any more"))
-    member.join_ticket = member.sync_ticket = NO_TICKET
+    """Remove a member; its pending requests fail."""
+    group.members.remove(member)
+    group.is_changed = True
+    for reply_token in (member.join_reply_token, member.sync_reply_token):
+        group.reply(reply_token, error(f"member {member.member_id} is no longer in the group"))
+    member.join_reply_token = member.sync_reply_token = NO_REPLY_TOKEN
 
 
-def _elect(standing: Standing) -> bool:
-    """Find a leader among those who have joined: the last one, else the longest-standing."""
-    last = standing.roster.get(standing.leader)
+def _elect_leader(group: GroupState) -> bool:
+    """Find a leader among the joined members: the last one, else the oldest."""
+    last = group.members.get(group.leader)
     if last is not None and last.has_joined:
         return True
-    joined = next((member for member in standing.roster if member.has_joined), None)
-    if joined is not None:
-        standing.leader = joined.member_id
-    return joined is not None
+    join_response = next((member for member in group.members if member.has_joined), None)
+    if join_response is not None:
+        group.leader = join_response.member_id
+    return join_response is not None
 
 
-def _open(standing: Standing, now_ms: int) -> None:
-    """Tell the members that their generation has begun, and expect them to sync."""
-    standing.move_to(State.COMPLETING, now_ms)
-    for member in standing.roster:
-        standing.reply(member.join_ticket, standing.joined(member))
-        member.join_ticket = NO_TICKET
-        member.is_newcomer = False
+def _start_generation(group: GroupState, now_ms: int) -> None:
+    """Reply to the members that their generation has started, and wait for their syncs."""
+    group.transition_to(State.COMPLETING, now_ms)
+    for member in group.members:
+        group.reply(member.join_reply_token, group.join_response(member))
+        member.join_reply_token = NO_REPLY_TOKEN
+        member.is_new = False
         member.has_synced = False
-        standing.hear(member, now_ms)
-    standing.sync_due_ms = now_ms + standing.roster.rebalance_timeout_ms
-    standing.remind(standing.sync_due_ms)
+        group.record_heartbeat(member, now_ms)
+    group.sync_deadline_ms = now_ms + group.members.rebalance_timeout_ms
+    group.schedule_deadline(group.sync_deadline_ms)
 
 
-def _call_off(standing: Standing, now_ms: int) -> None:
-    """The assignment that is waited for will never come: the next one will."""
-    for member in standing.roster:
+def _cancel_syncs(group: GroupState, now_ms: int) -> None:
+    """Fail pending syncs: the awaited assignment will not come."""
+    for member in group.members:
         member.assignment = b""
-        if member.sync_ticket != NO_TICKET:
-            standing.reply(member.sync_ticket, RebalanceInProgressError(standing.reason))
-            member.sync_ticket = NO_TICKET
-            standing.hear(member, now_ms)
+        if member.sync_reply_token != NO_REPLY_TOKEN:
+            group.reply(member.sync_reply_token, RebalanceInProgressError(group.reason))
+            member.sync_reply_token = NO_REPLY_TOKEN
+            group.record_heartbeat(member, now_ms)

@@ -1,4 +1,4 @@
-"""The new consumer protocol (KIP-848): the coordinator assigns, members reconcile step by step."""
+"""The consumer protocol (KIP-848): the coordinator assigns, members reconcile step by step."""
 
 from kafscale.groups.consumer.group import ConsumerGroup
 

@@ -1,7 +1,7 @@
-"""`ConsumerGroup`: a group of the new protocol, as the coordinator sees it.
+"""`ConsumerGroup`: a group of the consumer protocol, as the coordinator uses it.
 
-The door through which everything comes; who is in the group and how it moves on is in `roster`,
-the two protocols that its members may speak are in `heartbeats` and `classic_members`.
+It dispatches events: `group_state` has the members and epochs, `heartbeat` and `classic_members`
+the two protocols of its members.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from kafscale.errors import (
 )
 from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer import classic_members, migration
+from kafscale.groups.consumer.group_state import GroupState, State
 from kafscale.groups.consumer.heartbeat import consumer_heartbeat
 from kafscale.groups.consumer.member import NEVER_MS, Member, restored
-from kafscale.groups.consumer.members import Roster, State
-from kafscale.groups.consumer.subscriptions import Catalogue, is_wanted
+from kafscale.groups.consumer.subscriptions import TopicSubscriptions, is_subscribed
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.effects import Effect, Reply, Save
 from kafscale.groups.events import (
@@ -30,48 +30,48 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
-from kafscale.groups.model import GroupRecord, Kind, TopicInfo
+from kafscale.groups.model import GroupRecord, GroupType, TopicInfo
 
 Topics = Mapping[str, TopicInfo]
 
 
 class ConsumerGroup:
-    """A group whose members are assigned their partitions by the coordinator."""
+    """A group whose members get their partitions from the coordinator."""
 
     def __init__(self, group_id: str, settings: GroupSettings, topics: Topics, now_ms: int) -> None:
         self._group_id = group_id
-        self._roster = Roster(settings, Catalogue(topics))
+        self._group_state = GroupState(settings, TopicSubscriptions(topics))
         self._state = State.EMPTY
         self._state_since_ms = now_ms
-        self._wants_downgrade = False
+        self._needs_downgrade = False
 
     @classmethod
     def restored(
         cls, record: GroupRecord, settings: GroupSettings, topics: Topics, now_ms: int
     ) -> "ConsumerGroup":
-        """A group as it was recorded; where topics have changed since, a new epoch begins."""
-        assert record.kind is Kind.CONSUMER
+        """The recorded group; starts a new epoch if topics have changed since."""
+        assert record.group_type is GroupType.CONSUMER
         group = cls(record.group_id, settings, topics, now_ms)
-        roster = group._roster
-        roster.epoch = record.generation
-        roster.assignment_epoch = record.assignment_epoch
+        state = group._group_state
+        state.epoch = record.generation
+        state.assignment_epoch = record.assignment_epoch
         for member in record.members.values():
-            roster.enter(restored(member, settings.consumer_session_timeout_ms, now_ms))
-        if roster.is_outdated():
-            roster.epoch += 1
-        group._state = roster.state
+            state.add(restored(member, settings.consumer_session_timeout_ms, now_ms))
+        if state.is_outdated():
+            state.epoch += 1
+        group._state = state.state
         group._state_since_ms = record.state_since_ms
-        group._wants_downgrade = migration.is_downgrade_due(roster)
+        group._needs_downgrade = migration.is_downgrade_due(state)
         return group
 
     @classmethod
     def upgraded(
         cls, record: GroupRecord, settings: GroupSettings, topics: Topics, now_ms: int
     ) -> "ConsumerGroup":
-        """A classic group whose members go on as they are, for one of the new protocol to join."""
+        """A classic group whose members continue, so that a consumer-protocol member can join."""
         group = cls(record.group_id, settings, topics, now_ms)
-        migration.upgrade(group._roster, record, now_ms)
-        group._state = group._roster.state
+        migration.upgrade(group._group_state, record, now_ms)
+        group._state = group._group_state.state
         return group
 
     @property
@@ -79,8 +79,8 @@ class ConsumerGroup:
         return self._group_id
 
     @property
-    def kind(self) -> Kind:
-        return Kind.CONSUMER
+    def group_type(self) -> GroupType:
+        return GroupType.CONSUMER
 
     @property
     def state(self) -> str:
@@ -88,20 +88,20 @@ class ConsumerGroup:
 
     @property
     def member_count(self) -> int:
-        return len(self._roster.members)
+        return len(self._group_state.members)
 
     @property
     def deadline_ms(self) -> int | None:
-        due_ms = self._roster.due_ms
-        return None if due_ms == NEVER_MS else due_ms
+        deadline_ms = self._group_state.deadline_ms
+        return None if deadline_ms == NEVER_MS else deadline_ms
 
     @property
-    def wants_downgrade(self) -> bool:
-        """Whether the last member of the new protocol has gone, and classic ones are left."""
-        return self._wants_downgrade
+    def needs_downgrade(self) -> bool:
+        """Whether the last member of the consumer protocol has left, and classic ones remain."""
+        return self._needs_downgrade
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Let an event happen; a request that is refused changes nothing but deadlines."""
+        """Handle an event; a rejected request changes nothing but deadlines."""
         if isinstance(event, TopicsChanged):
             effects = self._topics_changed(event)
         elif isinstance(event, Tick):
@@ -110,13 +110,13 @@ class ConsumerGroup:
             try:
                 effects = self._request(event, now_ms)
             except KafscaleError as error:
-                return [Reply(event.ticket, error)]
+                return [Reply(event.reply_token, error)]
         if any(isinstance(effect, Save) for effect in effects):
-            self._note(now_ms)
+            self._update_state(now_ms)
         return effects
 
-    def dismiss(self, error: KafscaleError, now_ms: int) -> list[Effect]:
-        """Nobody ever waits in here: every request is answered at once."""
+    def abort(self, error: KafscaleError, now_ms: int) -> list[Effect]:
+        """Nothing to do: every request is answered at once."""
         del error, now_ms
         return []
 
@@ -124,81 +124,83 @@ class ConsumerGroup:
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int
     ) -> None:
         del instance_id  # The member id is enough, as in Kafka.
-        if generation < 0 and not self._roster.members:
+        if generation < 0 and not self._group_state.members:
             return
-        self._in_epoch(member_id, generation).heartbeat_ms = now_ms
+        self._member_in_epoch(member_id, generation).heartbeat_ms = now_ms
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         if member_id is not None or member_epoch >= 0:
-            self._in_epoch(member_id or "", member_epoch)
+            self._member_in_epoch(member_id or "", member_epoch)
 
     def subscribes_to(self, topic: str) -> bool:
-        wishes = {member.profile.wish for member in self._roster.members.values()}
-        return any(is_wanted(wish, topic) for wish in wishes)
+        subscriptions = {
+            member.metadata.subscription for member in self._group_state.members.values()
+        }
+        return any(is_subscribed(subscription, topic) for subscription in subscriptions)
 
     def record(self) -> GroupRecord:
-        roster = self._roster
+        group = self._group_state
         return GroupRecord(
             group_id=self._group_id,
-            kind=Kind.CONSUMER,
+            group_type=GroupType.CONSUMER,
             state=self._state.value,
             state_since_ms=self._state_since_ms,
             protocol_type=PROTOCOL_TYPE,
-            protocol=roster.assignor,
-            generation=roster.epoch,
-            assignment_epoch=roster.assignment_epoch,
-            members={member.member_id: member.record() for member in roster.members.values()},
+            protocol=group.assignor,
+            generation=group.epoch,
+            assignment_epoch=group.assignment_epoch,
+            members={member.member_id: member.record() for member in group.members.values()},
         )
 
     def downgraded(self) -> GroupRecord:
-        """A classic group of those who are left, which they have to join again."""
-        return migration.downgraded(self.record(), self._roster.catalogue)
+        """A classic group of the remaining members, which they have to rejoin."""
+        return migration.downgraded(self.record(), self._group_state.subscriptions)
 
     def _request(
         self, event: ConsumerHeartbeat | Join | Sync | Heartbeat | Leave, now_ms: int
     ) -> list[Effect]:
         match event:
             case ConsumerHeartbeat():
-                return consumer_heartbeat(self._roster, event, now_ms)
+                return consumer_heartbeat(self._group_state, event, now_ms)
             case Heartbeat():
-                return classic_members.heartbeat(self._roster, event, now_ms)
+                return classic_members.heartbeat(self._group_state, event, now_ms)
             case Join():
-                return classic_members.join(self._roster, event, now_ms)
+                return classic_members.join(self._group_state, event, now_ms)
             case Sync():
-                return classic_members.sync(self._roster, event, now_ms)
+                return classic_members.sync(self._group_state, event, now_ms)
             case Leave():
-                return classic_members.leave(self._roster, event)
+                return classic_members.leave(self._group_state, event)
 
     def _topics_changed(self, event: TopicsChanged) -> list[Effect]:
-        roster = self._roster
-        wishes = {member.profile.wish for member in roster.members.values()}
-        before = roster.catalogue.partition_counts(wishes)
-        roster.catalogue = Catalogue(event.topics)
-        if roster.catalogue.partition_counts(wishes) == before:
+        group = self._group_state
+        subscriptions = {member.metadata.subscription for member in group.members.values()}
+        before = group.subscriptions.partition_counts(subscriptions)
+        group.subscriptions = TopicSubscriptions(event.topics)
+        if group.subscriptions.partition_counts(subscriptions) == before:
             return []
-        return [roster.bump("topics changed"), Save()]
+        return [group.bump_epoch("topics changed"), Save()]
 
     def _tick(self, now_ms: int) -> list[Effect]:
-        if now_ms < self._roster.due_ms:
+        if now_ms < self._group_state.deadline_ms:
             return []
-        late = self._roster.expired(now_ms)
-        return self._roster.remove(late, late[0].missed(now_ms) or "") if late else []
+        expired = self._group_state.expired(now_ms)
+        return self._group_state.remove(expired, expired[0].missed(now_ms) or "") if expired else []
 
-    def _in_epoch(self, member_id: str, epoch: int) -> Member:
-        member = self._roster.members.get(member_id)
+    def _member_in_epoch(self, member_id: str, epoch: int) -> Member:
+        member = self._group_state.members.get(member_id)
         if member is None:
-            raise UnknownMemberError(f"there is no member {member_id}")
-        if epoch != member.standing.epoch:
-            told = f"the member is in epoch {member.standing.epoch}, not {epoch}"
-            if member.profile.is_classic:
-                raise IllegalGenerationError(told)
-            raise StaleMemberEpochError(told)
+            raise UnknownMemberError(f"no member has id {member_id}")
+        if epoch != member.assignment.epoch:
+            after_heartbeat = f"the member is in epoch {member.assignment.epoch}, not {epoch}"
+            if member.metadata.is_classic:
+                raise IllegalGenerationError(after_heartbeat)
+            raise StaleMemberEpochError(after_heartbeat)
         return member
 
-    def _note(self, now_ms: int) -> None:
-        """Note in which state the group is, now that it has changed."""
-        state = self._roster.state
+    def _update_state(self, now_ms: int) -> None:
+        """Record the state of the group after a change."""
+        state = self._group_state.state
         if state is not self._state:
             self._state = state
             self._state_since_ms = now_ms
-        self._wants_downgrade = migration.is_downgrade_due(self._roster)
+        self._needs_downgrade = migration.is_downgrade_due(self._group_state)

@@ -1,91 +1,93 @@
 """`Member`: one member of a consumer group, with its deadlines.
 
-The law: whatever a deadline is for, missing it means to be removed. A heartbeat moves the session's
-and nothing else.
+Invariant: a member that misses any of its deadlines is removed. A heartbeat extends the session
+timeout and nothing else.
 """
 
 from typing import Final
 
 import msgspec
 
-from kafscale.groups.consumer.member_metadata import Profile
-from kafscale.groups.consumer.reconciliation import AWAY, JOINING, Standing
+from kafscale.groups.consumer.member_metadata import MemberMetadata
+from kafscale.groups.consumer.reconciliation import JOIN_EPOCH, STATIC_LEAVE_EPOCH, MemberAssignment
 from kafscale.groups.model import MemberRecord, Partitions
 
 NEVER_MS: Final = 2**63 - 1
 
 
 class Member(msgspec.Struct, kw_only=True):
-    """Who it is, where it stands, and where it is to go."""
+    """Its metadata, current assignment and target assignment."""
 
     member_id: str
-    profile: Profile = Profile()
-    standing: Standing = Standing()
+    metadata: MemberMetadata = MemberMetadata()
+    assignment: MemberAssignment = MemberAssignment()
     target: Partitions = {}
 
     heartbeat_ms: int = 0
     revoke_by_ms: int = NEVER_MS
-    """When it must have given up what it has been asked to."""
+    """When it must have revoked what it was asked to."""
     join_by_ms: int = NEVER_MS
-    """Classic: when it must have joined again, since it was told to."""
+    """Classic: when it must have rejoined, after it was asked to."""
     sync_by_ms: int = NEVER_MS
-    """Classic: when it must have fetched its assignment, since it joined."""
+    """Classic: when it must have synced, after it joined."""
 
     @property
-    def is_away(self) -> bool:
-        return self.standing.epoch == AWAY
+    def has_left_temporarily(self) -> bool:
+        return self.assignment.epoch == STATIC_LEAVE_EPOCH
 
     @property
     def deadline_ms(self) -> int:
-        session_ms = self.heartbeat_ms + self.profile.session_timeout_ms
+        session_ms = self.heartbeat_ms + self.metadata.session_timeout_ms
         return min(session_ms, self.revoke_by_ms, self.join_by_ms, self.sync_by_ms)
 
     def missed(self, now_ms: int) -> str | None:
-        """Which deadline it has missed, in words."""
-        if self.heartbeat_ms + self.profile.session_timeout_ms <= now_ms:
+        """The deadline that it has missed, as a reason."""
+        if self.heartbeat_ms + self.metadata.session_timeout_ms <= now_ms:
             return "a member's session expired"
         if self.revoke_by_ms <= now_ms:
-            return "a member did not give up its partitions in time"
+            return "a member did not revoke its partitions in time"
         if self.join_by_ms <= now_ms:
-            return "a classic member did not join again in time"
+            return "a classic member did not rejoin in time"
         if self.sync_by_ms <= now_ms:
-            return "a classic member did not fetch its assignment in time"
+            return "a classic member did not sync in time"
         return None
 
     def successor(self, member_id: str) -> "Member":
-        """A static member under the id of its next incarnation, which has to be told everything."""
-        standing = msgspec.structs.replace(self.standing, epoch=JOINING, previous_epoch=JOINING)
+        """The static member with the id of its next process, which gets its full assignment."""
+        assignment = msgspec.structs.replace(
+            self.assignment, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH
+        )
         return Member(
-            member_id=member_id, profile=self.profile, standing=standing, target=self.target
+            member_id=member_id, metadata=self.metadata, assignment=assignment, target=self.target
         )
 
     def record(self) -> MemberRecord:
-        profile, standing = self.profile, self.standing
+        metadata, assignment = self.metadata, self.assignment
         return MemberRecord(
             member_id=self.member_id,
-            instance_id=profile.instance_id,
-            client_id=profile.client_id,
-            client_host=profile.client_host,
+            instance_id=metadata.instance_id,
+            client_id=metadata.client_id,
+            client_host=metadata.client_host,
             heartbeat_ms=self.heartbeat_ms,
-            session_timeout_ms=profile.session_timeout_ms,
-            rebalance_timeout_ms=profile.rebalance_timeout_ms,
-            protocols=profile.protocols,
-            is_classic=profile.is_classic,
-            rack_id=profile.rack_id,
-            member_epoch=standing.epoch,
-            previous_member_epoch=standing.previous_epoch,
-            subscribed_names=tuple(sorted(profile.names)),
-            subscribed_regex=profile.regex,
-            server_assignor=profile.server_assignor,
-            assigned=standing.assigned,
-            revoking=standing.revoking,
+            session_timeout_ms=metadata.session_timeout_ms,
+            rebalance_timeout_ms=metadata.rebalance_timeout_ms,
+            protocols=metadata.protocols,
+            is_classic=metadata.is_classic,
+            rack_id=metadata.rack_id,
+            member_epoch=assignment.epoch,
+            previous_member_epoch=assignment.previous_epoch,
+            subscribed_names=tuple(sorted(metadata.names)),
+            subscribed_regex=metadata.regex,
+            server_assignor=metadata.server_assignor,
+            assigned=assignment.assigned,
+            revoking=assignment.revoking,
             target=self.target,
         )
 
 
 def restored(record: MemberRecord, session_timeout_ms: int, now_ms: int) -> Member:
-    """A member as it was recorded; its deadlines begin again."""
-    profile = Profile(
+    """The recorded member; its deadlines start again."""
+    metadata = MemberMetadata(
         instance_id=record.instance_id,
         client_id=record.client_id,
         client_host=record.client_host,
@@ -97,7 +99,7 @@ def restored(record: MemberRecord, session_timeout_ms: int, now_ms: int) -> Memb
         rebalance_timeout_ms=record.rebalance_timeout_ms,
         protocols=record.protocols if record.is_classic else (),
     )
-    standing = Standing(
+    assignment = MemberAssignment(
         epoch=record.member_epoch,
         previous_epoch=record.previous_member_epoch,
         assigned=record.assigned,
@@ -106,8 +108,8 @@ def restored(record: MemberRecord, session_timeout_ms: int, now_ms: int) -> Memb
     is_timed = bool(record.revoking) and not record.is_classic
     return Member(
         member_id=record.member_id,
-        profile=profile,
-        standing=standing,
+        metadata=metadata,
+        assignment=assignment,
         target=record.target,
         heartbeat_ms=now_ms,
         revoke_by_ms=now_ms + record.rebalance_timeout_ms if is_timed else NEVER_MS,

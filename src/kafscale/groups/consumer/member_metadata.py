@@ -1,7 +1,7 @@
-"""`Profile`: who a member is and what it wants, as it said itself.
+"""`MemberMetadata`: a member's identity and subscription, as the member sent them.
 
-Members of the new protocol say only what has changed; those of the classic one say everything with
-every join, and what they want to read is in the bytes that were meant for their leader.
+Members of the consumer protocol send only what has changed. Classic members send everything with
+every join, with their subscription in the bytes for the group leader.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from kafscale.errors import InconsistentProtocolError, ProtocolError
 from kafscale.groups.consumer_protocol import Subscription, decode_subscription
 from kafscale.groups.events import ConsumerHeartbeat, Join
 
-Wish = tuple[frozenset[str], str]
-"""The topics that a member wants to read: their names, and a regular expression that may be ''."""
+SubscribedTopics = tuple[frozenset[str], str]
+"""The topics that a member subscribes to: names, and a regex that may be ''."""
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a member has told of itself."""
+class MemberMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What a member has sent about itself."""
 
     instance_id: str | None = None
     client_id: str = ""
@@ -25,18 +25,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     rack_id: str | None = None
     names: frozenset[str] = frozenset()
     regex: str = ""
-    narrowed: frozenset[str] | None = None
-    """What the expression comes to for a member that may not know of all topics that it matches."""
+    visible_topics: frozenset[str] | None = None
+    """The topics that the regex matches, if the member may not see all of them."""
     server_assignor: str | None = None
     session_timeout_ms: int = 0
     rebalance_timeout_ms: int = 0
     protocols: tuple[tuple[str, bytes], ...] = ()
-    """What a classic member offers, most preferred first; nobody else offers any."""
+    """The protocols of a classic member, most preferred first; empty for other members."""
 
     @property
-    def wish(self) -> Wish:
-        if self.narrowed is not None:
-            return self.names | self.narrowed, ""
+    def subscription(self) -> SubscribedTopics:
+        if self.visible_topics is not None:
+            return self.names | self.visible_topics, ""
         return self.names, self.regex
 
     @property
@@ -45,15 +45,17 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def protocol(self) -> str:
-        """What a classic member is told to use: its favourite, as it makes no difference here."""
+        """The protocol for a classic member: its favourite, as all are equivalent here."""
         return self.protocols[0][0]
 
-    def told(self, event: ConsumerHeartbeat, session_timeout_ms: int) -> "Profile":
-        """Its successor after a heartbeat; whoever sends one speaks the new protocol."""
+    def after_heartbeat(
+        self, event: ConsumerHeartbeat, session_timeout_ms: int
+    ) -> "MemberMetadata":
+        """The metadata after a heartbeat, which makes it a member of the consumer protocol."""
         names = event.subscribed_names
         regex = event.subscribed_regex
         timeout_ms = event.rebalance_timeout_ms
-        return Profile(
+        return MemberMetadata(
             instance_id=self.instance_id if event.instance_id is None else event.instance_id,
             client_id=event.client_id,
             client_host=event.client_host,
@@ -65,14 +67,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             rebalance_timeout_ms=self.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
         )
 
-    def knowing(self, matching: frozenset[str], sees: Callable[[str], bool]) -> "Profile":
-        """Its successor, where the expression matches these topics and the member sees some."""
-        seen = frozenset(filter(sees, matching))
-        return self if seen == matching else msgspec.structs.replace(self, narrowed=seen)
+    def with_visible_topics(
+        self, matching: frozenset[str], can_describe: Callable[[str], bool]
+    ) -> "MemberMetadata":
+        """The metadata, with the topics that match the regex and that the member may see."""
+        seen = frozenset(filter(can_describe, matching))
+        return self if seen == matching else msgspec.structs.replace(self, visible_topics=seen)
 
-    def joined(self, event: Join, subscription: Subscription) -> "Profile":
-        """Its successor after a join; whoever sends one speaks the classic protocol."""
-        return Profile(
+    def after_join(self, event: Join, subscription: Subscription) -> "MemberMetadata":
+        """The metadata after a JoinGroup, which makes it a classic member."""
+        return MemberMetadata(
             instance_id=self.instance_id if event.instance_id is None else event.instance_id,
             client_id=event.client_id,
             client_host=event.client_host,
@@ -86,8 +90,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def subscription_of(event: Join) -> Subscription:
-    """What a classic member wants to read, and what it owns."""
+    """The subscription and owned partitions of a classic member."""
     try:
         return decode_subscription(event.protocols[0][1])
     except ProtocolError as error:
-        raise InconsistentProtocolError(f"the member's subscription: {error}") from error
+        raise InconsistentProtocolError(f"invalid subscription of the member: {error}") from error

@@ -1,18 +1,18 @@
-"""From a classic group to a consumer group and back, while its members go on (KIP-848).
+"""Upgrade of a classic group to a consumer group and back, while its members continue (KIP-848).
 
-Upwards, members keep what their leader has assigned to them, and their generation is their epoch,
-so that they do not notice until a member of the new protocol makes a new epoch. Downwards, the
-classic group is in the generation for which there are targets, which its members know, and begins
-with a rebalance; but for one that is stable, as somebody has taken the last one's place.
+Upgrade: members keep what their leader assigned, and their generation becomes their epoch, so that
+they notice nothing until a member of the consumer protocol starts a new epoch. Downgrade: the
+classic group has the generation of the target assignment, which its members know, and starts with a
+rebalance, unless it is stable because another member has replaced the last one.
 """
 
 from kafscale.errors import GroupNotFoundError, ProtocolError
+from kafscale.groups.consumer.group_state import GroupState
 from kafscale.groups.consumer.member import Member
-from kafscale.groups.consumer.member_metadata import Profile
-from kafscale.groups.consumer.members import Roster
+from kafscale.groups.consumer.member_metadata import MemberMetadata
 from kafscale.groups.consumer.partition_sets import difference, is_overlapping, union
-from kafscale.groups.consumer.reconciliation import Standing
-from kafscale.groups.consumer.subscriptions import Catalogue
+from kafscale.groups.consumer.reconciliation import MemberAssignment
+from kafscale.groups.consumer.subscriptions import TopicSubscriptions
 from kafscale.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     Subscription,
@@ -22,44 +22,44 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     has_user_data,
 )
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord, Partitions
+from kafscale.groups.model import GroupRecord, GroupType, MemberRecord, Partitions
 
 
-def upgrade(roster: Roster, record: GroupRecord, now_ms: int) -> None:
-    """Let the members of a classic group enter an empty roster, or raise why they cannot."""
-    assert record.kind is Kind.CLASSIC
-    settings = roster.settings
+def upgrade(group: GroupState, record: GroupRecord, now_ms: int) -> None:
+    """Add the members of a classic group to an empty state; raises if that is impossible."""
+    assert record.group_type is GroupType.CLASSIC
+    settings = group.settings
     if not settings.upgrades:
-        raise _refused(record, "that is switched off")
+        raise _refused(record, "upgrades are disabled")
     if record.protocol_type != PROTOCOL_TYPE:
-        raise _refused(record, f"it is one of {record.protocol_type or 'no known protocol'}")
+        raise _refused(record, f"its protocol type is {record.protocol_type or 'unknown'}")
     if len(record.members) > settings.consumer_size_max:
         raise _refused(record, f"it has {len(record.members)} members")
-    roster.epoch = roster.assignment_epoch = record.generation
-    held: Partitions = {}
+    group.epoch = group.assignment_epoch = record.generation
+    owned: Partitions = {}
     try:
-        # What was assigned to somebody counts for more than what another one says it owns.
+        # Assigned partitions take precedence over what another member claims to own.
         for classic in sorted(record.members.values(), key=lambda member: not member.assignment):
             subscription = _subscription(classic, record)
-            assigned = _assigned(classic, record, roster.catalogue, subscription, held)
-            held = union(held, assigned)
-            roster.enter(_upgraded(classic, record.generation, subscription, assigned, now_ms))
+            assigned = _assigned(classic, record, group.subscriptions, subscription, owned)
+            owned = union(owned, assigned)
+            group.add(_upgraded(classic, record.generation, subscription, assigned, now_ms))
     except ProtocolError as error:
         raise _refused(record, str(error)) from error
 
 
-def is_downgrade_due(roster: Roster) -> bool:
-    """Whether only classic members are left, as many as a classic group may have."""
-    settings, members = roster.settings, roster.members
+def is_downgrade_due(group: GroupState) -> bool:
+    """Whether only classic members are left, within the limit of a classic group."""
+    settings, members = group.settings, group.members
     return (
         settings.downgrades
         and 0 < len(members) <= settings.size_max
-        and all(member.profile.is_classic for member in members.values())
+        and all(member.metadata.is_classic for member in members.values())
     )
 
 
-def downgraded(record: GroupRecord, catalogue: Catalogue) -> GroupRecord:
-    """The classic group of the same members, which are to join again where some have left."""
+def downgraded(record: GroupRecord, subscriptions: TopicSubscriptions) -> GroupRecord:
+    """The classic group of the same members, which have to rejoin if some have left."""
     members = list(record.members.values())
     assert members
     assert all(member.is_classic for member in members)
@@ -67,19 +67,19 @@ def downgraded(record: GroupRecord, catalogue: Catalogue) -> GroupRecord:
     common = set.intersection(*offers)
     return GroupRecord(
         group_id=record.group_id,
-        kind=Kind.CLASSIC,
+        group_type=GroupType.CLASSIC,
         state="Stable" if record.state == "Stable" else "PreparingRebalance",
         state_since_ms=record.state_since_ms,
         protocol_type=PROTOCOL_TYPE,
         protocol=next((name for name, _ in members[0].protocols if name in common), ""),
         leader=members[0].member_id,
         generation=record.assignment_epoch,
-        members={member.member_id: _downgraded(member, catalogue) for member in members},
+        members={member.member_id: _downgraded(member, subscriptions) for member in members},
     )
 
 
 def _subscription(classic: MemberRecord, record: GroupRecord) -> Subscription:
-    """What a member has last said that it wants, in the protocol that was chosen."""
+    """A member's last subscription, in the selected protocol."""
     offered = dict(classic.protocols)
     if not offered:
         raise _refused(record, f"{classic.member_id} offers no protocol")
@@ -89,18 +89,18 @@ def _subscription(classic: MemberRecord, record: GroupRecord) -> Subscription:
 def _assigned(
     classic: MemberRecord,
     record: GroupRecord,
-    catalogue: Catalogue,
+    subscriptions: TopicSubscriptions,
     subscription: Subscription,
-    held: Partitions,
+    owned: Partitions,
 ) -> Partitions:
-    """What a member holds, as far as can be known, beside what others hold."""
+    """The partitions that a member owns, as far as is known, except for those of others."""
     if not classic.assignment:
-        # It waits for an assignment, and has kept what it said it owned when it joined.
-        return difference(catalogue.by_id(subscription.owned), held)
+        # It waits for an assignment, and still owns what it sent when it joined.
+        return difference(subscriptions.by_id(subscription.owned), owned)
     if has_user_data(classic.assignment):
-        raise _refused(record, "its assignor tells members more than their partitions")
-    assigned = catalogue.by_id(decode_assignment(classic.assignment).items())
-    if is_overlapping(assigned, held):
+        raise _refused(record, "its assignor sends user data to members")
+    assigned = subscriptions.by_id(decode_assignment(classic.assignment).items())
+    if is_overlapping(assigned, owned):
         raise _refused(record, "its leader has assigned a partition twice")
     return assigned
 
@@ -108,7 +108,7 @@ def _assigned(
 def _upgraded(
     classic: MemberRecord, epoch: int, subscription: Subscription, assigned: Partitions, now_ms: int
 ) -> Member:
-    profile = Profile(
+    metadata = MemberMetadata(
         instance_id=classic.instance_id,
         client_id=classic.client_id,
         client_host=classic.client_host,
@@ -120,16 +120,16 @@ def _upgraded(
     )
     return Member(
         member_id=classic.member_id,
-        profile=profile,
-        standing=Standing(epoch=epoch, previous_epoch=epoch, assigned=assigned),
+        metadata=metadata,
+        assignment=MemberAssignment(epoch=epoch, previous_epoch=epoch, assigned=assigned),
         target=assigned,
         heartbeat_ms=now_ms,
     )
 
 
-def _downgraded(member: MemberRecord, catalogue: Catalogue) -> MemberRecord:
+def _downgraded(member: MemberRecord, subscriptions: TopicSubscriptions) -> MemberRecord:
     _, metadata = member.protocols[0]
-    target = catalogue.by_name(member.target)
+    target = subscriptions.by_name(member.target)
     return MemberRecord(
         member_id=member.member_id,
         instance_id=member.instance_id,

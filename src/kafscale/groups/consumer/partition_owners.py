@@ -1,43 +1,43 @@
-"""`Holdings`: which partitions are held by some member, so that nobody else may have them yet.
+"""`PartitionOwners`: which partitions have an owner, so that no other member gets them yet.
 
-The law: a partition is taken only while it is free, and let go only by who took it. A violation is
-a bug of ours, for it would mean that two members read the same partition.
+Invariant: a partition is acquired only while it has no owner, and released only by its owner. A
+violation is a bug: two members would read the same partition.
 """
 
 from kafscale.groups.consumer.partition_sets import NOTHING, frozen
-from kafscale.groups.consumer.reconciliation import Standing
+from kafscale.groups.consumer.reconciliation import MemberAssignment
 from kafscale.groups.model import Partitions
 
 
-class Holdings:
-    """The partitions of all members, those to be given up included."""
+class PartitionOwners:
+    """The partitions of all members, including those to be revoked."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_owned",)
 
     def __init__(self) -> None:
-        self._held: dict[bytes, set[int]] = {}
+        self._owned: dict[bytes, set[int]] = {}
 
-    def free(self, partitions: Partitions) -> Partitions:
-        """Those of the partitions that nobody holds."""
-        held = self._held
+    def unowned(self, partitions: Partitions) -> Partitions:
+        """The subset of partitions without an owner."""
+        owned = self._owned
         return frozen(
-            {topic: numbers - held.get(topic, NOTHING) for topic, numbers in partitions.items()}
+            {topic: numbers - owned.get(topic, NOTHING) for topic, numbers in partitions.items()}
         )
 
-    def take(self, standing: Standing) -> None:
-        for partitions in (standing.assigned, standing.revoking):
+    def acquire(self, assignment: MemberAssignment) -> None:
+        for partitions in (assignment.assigned, assignment.revoking):
             for topic, numbers in partitions.items():
-                held = self._held.setdefault(topic, set())
-                assert held.isdisjoint(numbers), (
-                    f"{topic!r}: {numbers & held} would have two owners"
+                owned = self._owned.setdefault(topic, set())
+                assert owned.isdisjoint(numbers), (
+                    f"{topic!r}: {numbers & owned} would have two owners"
                 )
-                held |= numbers
+                owned |= numbers
 
-    def release(self, standing: Standing) -> None:
-        for partitions in (standing.assigned, standing.revoking):
+    def release(self, assignment: MemberAssignment) -> None:
+        for partitions in (assignment.assigned, assignment.revoking):
             for topic, numbers in partitions.items():
-                held = self._held[topic]
-                assert held >= numbers, f"{topic!r}: nobody held {numbers - held}"
-                held -= numbers
-                if not held:
-                    del self._held[topic]
+                owned = self._owned[topic]
+                assert owned >= numbers, f"{topic!r}: no owner of {numbers - owned}"
+                owned -= numbers
+                if not owned:
+                    del self._owned[topic]

@@ -1,6 +1,6 @@
-"""`Partitions` as sets: what two of them have in common, and what one has beyond the other.
+"""Set operations on `Partitions`.
 
-The law of `Partitions` holds for every result: no topic has an empty set.
+Invariant: as in every `Partitions`, no topic of a result has an empty set.
 """
 
 from collections.abc import Iterable, Mapping

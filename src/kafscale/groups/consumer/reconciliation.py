@@ -1,16 +1,17 @@
-"""`Standing`: what a member owns, in which epoch, and the step that takes it closer to its target.
+"""`MemberAssignment`: what a member owns, in which epoch, and its next step to the target.
 
-A member gives up before it gets. In every epoch of the group it has a target; the way there is
+A member revokes before it is assigned more. In every epoch of the group it has a target; the way
+there is
 
                   owns what is not in the target            everything else
     behind     ─────────────────────────────────▶ revoking ─────────────────▶ at the target's epoch
-    the epoch        told to give it up,           has given it up           owns what of its target
-                     stays in its epoch                                      nobody else holds (yet)
+    the epoch        asked to revoke it,          has revoked it            owns what of its target
+                     stays in its epoch                                     has no other owner (yet)
 
-The laws: a member reaches the epoch of the target only when it owns nothing that is not in it; it
-is given a partition only when nobody holds it; and a partition that it is to give up stays held
-until it says that it no longer owns it, after it was told. So no partition ever has two owners.
-One exception: who says, before it was told, that it owns just what it may keep is believed.
+Invariants: a member reaches the target's epoch only when it owns nothing outside the target. It is
+assigned a partition only when that has no owner. A partition that it has to revoke stays owned
+until the member confirms the revocation, after it was asked. So no partition ever has two owners.
+One exception: a member that reports, before it was asked, exactly what it may keep is trusted.
 """
 
 from collections.abc import Callable
@@ -28,29 +29,29 @@ from kafscale.groups.consumer.partition_sets import (
 )
 from kafscale.groups.model import Partitions
 
-JOINING: Final = 0
+JOIN_EPOCH: Final = 0
 """The epoch of a member that joins."""
-LEAVING: Final = -1
-AWAY: Final = -2
-"""The epoch of a static member that has left for a while: its place is kept."""
+LEAVE_EPOCH: Final = -1
+STATIC_LEAVE_EPOCH: Final = -2
+"""The epoch of a static member that has left temporarily: its assignment is kept."""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a member stands, as it was told or will be in the answer at hand."""
+class MemberAssignment(msgspec.Struct, frozen=True, kw_only=True):
+    """A member's epoch and partitions, as in its last response or the one being built."""
 
-    epoch: int = JOINING
+    epoch: int = JOIN_EPOCH
     previous_epoch: int = -1
-    """The one that it may still be in, where the last answer was lost."""
+    """The epoch that it may still be in, if the last response was lost."""
     assigned: Partitions = {}
     """What it owns and may keep."""
     revoking: Partitions = {}
-    """What it owns and has to give up."""
+    """What it owns and has to revoke."""
 
     def is_reconciled(self, target: Partitions, target_epoch: int) -> bool:
         return self.epoch == target_epoch and self.assigned == target and not self.revoking
 
     def check_epoch(self, epoch: int, owned: Partitions | None) -> None:
-        """Raise unless it is the member's, or the one before, where an answer may be lost."""
+        """Raise unless it is the member's epoch, or the previous one after a lost response."""
         if epoch == self.epoch:
             return
         missed_answer = epoch == self.previous_epoch and epoch < self.epoch
@@ -58,7 +59,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
             return
         raise FencedMemberEpochError(
             f"the member is in epoch {self.epoch}, not {epoch}: it must abandon all its partitions"
-            " and join again"
+            " and rejoin"
         )
 
     def reconciled(
@@ -68,42 +69,42 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         target_epoch: int,
         owned: Partitions | None,
         is_joining: bool,
-        free: Callable[[Partitions], Partitions],
-    ) -> "Standing":
-        """The next step towards the target, or itself where there is none to take now.
+        unowned: Callable[[Partitions], Partitions],
+    ) -> "MemberAssignment":
+        """The next step towards the target, or itself if no step is possible now.
 
-        `owned` is what the member says it owns, None where it does not say: then it has given up
-        nothing. One that is joining takes up nothing meanwhile. `free` tells what of some
-        partitions is held by nobody.
+        `owned` is what the member reports to own, or None if it reports nothing: then it has
+        revoked nothing. A joining member is not taking up partitions meanwhile. `unowned` returns
+        the subset of partitions without an owner.
         """
         epoch = self.epoch
         if self.revoking:
-            if _owns_some(owned, self.revoking):
+            if _owns_any(owned, self.revoking):
                 return self
             epoch += 1
         kept = intersection(self.assigned, target)
         revoking = difference(self.assigned, kept)
-        if revoking and not _has_let_go(revoking, kept, owned, is_joining=is_joining):
-            return Standing(
+        if revoking and not _has_revoked(revoking, kept, owned, is_joining=is_joining):
+            return MemberAssignment(
                 epoch=epoch, previous_epoch=self.epoch, assigned=kept, revoking=revoking
             )
-        assigned = union(kept, free(difference(target, kept)))
+        assigned = union(kept, unowned(difference(target, kept)))
         if epoch == target_epoch and assigned == self.assigned and not self.revoking:
             return self
-        return Standing(epoch=target_epoch, previous_epoch=self.epoch, assigned=assigned)
+        return MemberAssignment(epoch=target_epoch, previous_epoch=self.epoch, assigned=assigned)
 
 
-def _has_let_go(
+def _has_revoked(
     revoking: Partitions, kept: Partitions, owned: Partitions | None, *, is_joining: bool
 ) -> bool:
-    """Whether a member that was not yet told to give something up does not own it any more."""
-    if _owns_some(owned, revoking):
+    """Whether a member no longer owns what it was not yet asked to revoke."""
+    if _owns_any(owned, revoking):
         return False
-    # What it was given and does not own, it may be taking up just now: it has to be asked. One that
-    # owns just what it may keep would not answer, as there is nothing for it to do.
+    # A partition that it was assigned and does not own, it may be taking up just now: it has to be
+    # asked. A member that owns exactly what it may keep would not respond, as it has nothing to do.
     return is_joining or owned == kept
 
 
-def _owns_some(owned: Partitions | None, partitions: Partitions) -> bool:
-    """Whether a member still owns some of these, as it does where it says nothing."""
+def _owns_any(owned: Partitions | None, partitions: Partitions) -> bool:
+    """Whether a member still owns some of these; true if it reports nothing."""
     return owned is None or is_overlapping(owned, partitions)

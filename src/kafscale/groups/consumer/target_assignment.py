@@ -1,4 +1,4 @@
-"""Targets: what every member is to own in the end, as the group's assignor would have it."""
+"""The target assignment: what each member should own, computed by the group's assignor."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -10,12 +10,12 @@ from kafscale.groups.assignors import range_assignment, uniform_assignment
 from kafscale.groups.assignors.base import Assignment
 from kafscale.groups.consumer.member import Member
 from kafscale.groups.consumer.partition_sets import frozen
-from kafscale.groups.consumer.subscriptions import Catalogue
+from kafscale.groups.consumer.subscriptions import TopicSubscriptions
 from kafscale.groups.model import Partitions
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """What an assignor may go by."""
+class AssignorInput(msgspec.Struct, frozen=True, kw_only=True):
+    """The input of an assignor."""
 
     subscriptions: Mapping[str, frozenset[bytes]]
     partition_counts: Mapping[bytes, int]
@@ -23,38 +23,41 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     instances: Mapping[str, str]
 
 
-ASSIGNORS: Final[Mapping[str, Callable[[Task], Assignment[bytes]]]] = {
-    "uniform": lambda task: uniform_assignment(
-        task.subscriptions, task.partition_counts, task.owned
+ASSIGNORS: Final[Mapping[str, Callable[[AssignorInput], Assignment[bytes]]]] = {
+    "uniform": lambda data: uniform_assignment(
+        data.subscriptions, data.partition_counts, data.owned
     ),
-    "range": lambda task: range_assignment(
-        task.subscriptions, task.partition_counts, task.instances
+    "range": lambda data: range_assignment(
+        data.subscriptions, data.partition_counts, data.instances
     ),
 }
-"""Those that a broker can offer."""
+"""The server-side assignors."""
 
 
-def chosen_assignor(members: Collection[Member], offered: tuple[str, ...]) -> str:
-    """The one that most members ask for, of those that are offered; the first where none does."""
-    votes = Counter(member.profile.server_assignor for member in members)
+def select_assignor(members: Collection[Member], offered: tuple[str, ...]) -> str:
+    """The offered assignor with the most votes; the first one if there are none."""
+    votes = Counter(member.metadata.server_assignor for member in members)
     return max(offered, key=lambda name: votes[name])
 
 
-def targets(
-    members: Collection[Member], catalogue: Catalogue, assignor: str
+def compute_targets(
+    members: Collection[Member], subscriptions: TopicSubscriptions, assignor: str
 ) -> dict[str, Partitions]:
-    """New targets for everybody; what they were to own so far, they are to keep if possible."""
-    task = Task(
+    """New targets for all members, which keep their former targets if possible."""
+    data = AssignorInput(
         subscriptions={
-            member.member_id: catalogue.wanted(member.profile.wish) for member in members
+            member.member_id: subscriptions.resolve(member.metadata.subscription)
+            for member in members
         },
-        partition_counts=catalogue.partition_counts(member.profile.wish for member in members),
+        partition_counts=subscriptions.partition_counts(
+            member.metadata.subscription for member in members
+        ),
         owned={member.member_id: member.target for member in members},
         instances={
-            member.member_id: member.profile.instance_id
+            member.member_id: member.metadata.instance_id
             for member in members
-            if member.profile.instance_id is not None
+            if member.metadata.instance_id is not None
         },
     )
-    assignment = ASSIGNORS[assignor](task)
+    assignment = ASSIGNORS[assignor](data)
     return {member_id: frozen(partitions) for member_id, partitions in assignment.items()}

@@ -25,7 +25,7 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord, Partitions
+from kafscale.groups.model import GroupRecord, GroupType, MemberRecord, Partitions
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES
@@ -51,7 +51,7 @@ def encode_group(group: GroupRecord, topic_names: Mapping[bytes, str] = {}) -> b
         rebalance_timeout_ms=max(
             (member.rebalance_timeout_ms for member in group.members.values()), default=0
         ),
-        kind=group.kind,
+        kind=group.group_type,
         state_since=format_time(group.state_since_ms),
         assignment_epoch=group.assignment_epoch,
     )
@@ -68,13 +68,13 @@ def decode_group(entry: Entry) -> GroupRecord:
     if record.group_id != key.group:
         raise DamagedObjectError(entry.key, f"contains another group id: {record.group_id!r}")
     if not record.kind:
-        record.kind = Kind.CLASSIC
+        record.kind = GroupType.CLASSIC
         _synthesize_topics(entry, record)
-    if record.kind not in set(Kind):
+    if record.kind not in set(GroupType):
         raise DamagedObjectError(entry.key, f"unknown group type {record.kind!r}")
     return GroupRecord(
         group_id=record.group_id,
-        kind=Kind(record.kind),
+        group_type=GroupType(record.kind),
         state=record.state,
         state_since_ms=read_time(entry, record.state_since),
         protocol_type=record.protocol_type,
@@ -201,7 +201,7 @@ def _add_names(
 ) -> None:
     """Fill the published fields of each member, which name topics."""
     for member_id, member in group.members.items():
-        if group.kind is Kind.CONSUMER:
+        if group.group_type is GroupType.CONSUMER:
             subscribed, assigned = _consumer_names(member, topic_names)
         elif group.protocol_type == PROTOCOL_TYPE:
             subscribed, assigned = _classic_names(member, group.protocol)

@@ -1,12 +1,12 @@
-"""Coordinators that share a store, and the members and commits that come to them.
+"""Coordinators that share a store, and members that send requests to them.
 
 def test_something():
     async def body(cluster):
         first, second = await cluster.node(), await cluster.node()
-        await first.take(GROUP)
+        await first.open_shards_of(GROUP)
         ...
 
-    play(body)
+    simulate(body)
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import StoreUnavailableError
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.config import GroupSettings
-from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.effects import NO_REPLY_TOKEN
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Sync
 from kafscale.groups.responses import Joined, Reconciled
 from kafscale.metadata.cluster.group_shards import shard_of
@@ -28,7 +28,7 @@ from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.testing import virtual_time
-from unit.broker.group_coordinator.claiming import claim_shards
+from unit.broker.group_coordinator.shard_guards import assign_shards
 
 GROUP = "readers"
 OTHER = "others"
@@ -40,43 +40,43 @@ RETENTION = OffsetRetention(retention_ms=604_800_000, check_interval_ms=600_000)
 assert shard_of(GROUP) != shard_of(OTHER)
 
 
-class PickyStore(MemoryStore):
-    """A store that can be held up, or be away."""
+class ControllableStore(MemoryStore):
+    """A store that can be blocked or unavailable."""
 
     def __init__(self) -> None:
         super().__init__(virtual_time.clock_ms)
-        self.is_away = False
+        self.is_unavailable = False
         self.open = asyncio.Event()
         self.open.set()
-        self.refused = 0
-        self.held_news: asyncio.Event | None = None
-        """Watches that begin while it is there tell nothing before it is set."""
+        self.rejected = 0
+        self.watch_gate: asyncio.Event | None = None
+        """Watches that start while it is set deliver nothing before the event."""
 
     async def commit(self, compares, operations):
-        await self._pass()
+        await self._check_available()
         done = await super().commit(compares, operations)
-        self.refused += not done.succeeded
+        self.rejected += not done.succeeded
         return done
 
     async def range(self, prefix):
-        await self._pass()
+        await self._check_available()
         return await super().range(prefix)
 
     async def watch(self, prefix, after_revision):
-        news = self.held_news
+        news = self.watch_gate
         async with aclosing(super().watch(prefix, after_revision)) as lists:
             async for events in lists:
                 if news is not None:
                     await news.wait()
                 yield events
 
-    async def _pass(self) -> None:
+    async def _check_available(self) -> None:
         await self.open.wait()
-        if self.is_away:
-            raise StoreUnavailableError("away")
+        if self.is_unavailable:
+            raise StoreUnavailableError("unavailable")
 
-    async def knows(self) -> dict[str, bytes]:
-        """All that is kept of groups."""
+    async def stored(self) -> dict[str, bytes]:
+        """All stored records of groups."""
         entries = (await super().range(keys.CONSUMERS)).entries
         return {entry.key: entry.value for entry in entries}
 
@@ -84,7 +84,7 @@ class PickyStore(MemoryStore):
 class Node:
     """One broker, as far as groups are concerned."""
 
-    def __init__(self, store: PickyStore, catalog: Catalog, broker_id: int) -> None:
+    def __init__(self, store: ControllableStore, catalog: Catalog, broker_id: int) -> None:
         self.store = store
         self.broker_id = broker_id
         self.lease_is_valid = True
@@ -97,13 +97,13 @@ class Node:
             linger_ms=5,
             clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
             random=Random(0),
-            proven=lambda: self.lease_is_valid,
+            lease_is_valid=lambda: self.lease_is_valid,
         )
 
-    async def take(self, *group_ids: str) -> None:
-        """Become the owner of the shards of these groups, whoever was it before."""
+    async def open_shards_of(self, *group_ids: str) -> None:
+        """Become the owner of the shards of these groups."""
         shards = [shard_of(group_id) for group_id in group_ids]
-        await self.groups.open_shards(await claim_shards(self.store, self.broker_id, 1, shards))
+        await self.groups.open_shards(await assign_shards(self.store, self.broker_id, 1, shards))
 
     def commit(
         self, offset: int, group_id: str = GROUP, partition: int = 0, topic_id: bytes = TOPIC_ID
@@ -124,14 +124,16 @@ class Node:
     def committed(self, group_id: str = GROUP) -> dict[int, int]:
         """Offsets by partition."""
         found = self.groups.fetch(group_id, None, -1)
-        return {place[1]: committed.offset for place, committed in found.items()}
+        return {
+            topic_partition[1]: committed.offset for topic_partition, committed in found.items()
+        }
 
 
 class Cluster:
-    """A store, and the nodes on it; each has a catalog of its own."""
+    """A store, and the nodes that use it; each has its own catalog."""
 
     def __init__(self) -> None:
-        self.store = PickyStore()
+        self.store = ControllableStore()
         self.catalogs: list[Catalog] = []
         self._running: list[asyncio.Task[None]] = []
 
@@ -154,7 +156,7 @@ class Cluster:
             await catalog.close()
 
 
-def play(body: Callable[[Cluster], Awaitable[None]]) -> None:
+def simulate(body: Callable[[Cluster], Awaitable[None]]) -> None:
     async def scenario(_random: Random) -> None:
         cluster = Cluster()
         try:
@@ -165,8 +167,8 @@ def play(body: Callable[[Cluster], Awaitable[None]]) -> None:
     virtual_time.run(scenario, seed=0)
 
 
-class Classic:
-    """A member of a classic group, which goes by what it was told."""
+class ClassicMember:
+    """A member of a classic group, which follows the responses."""
 
     def __init__(self, name: str, instance_id: str | None = None) -> None:
         self.name = name
@@ -178,14 +180,14 @@ class Classic:
         joined = await node.groups.join(
             group_id,
             Join(
-                ticket=NO_TICKET,
+                reply_token=NO_REPLY_TOKEN,
                 member_id=self.member_id,
-                fresh_id=f"{self.name}-id",
+                new_member_id=f"{self.name}-id",
                 instance_id=self.instance_id,
                 session_timeout_ms=SESSION_MS,
                 rebalance_timeout_ms=SESSION_MS,
                 protocol_type="consumer",
-                protocols=(("range", b"wishes"),),
+                protocols=(("range", b"subscription"),),
             ),
         )
         self.member_id, self.generation = joined.member_id, joined.generation
@@ -195,7 +197,7 @@ class Classic:
         synced = await node.groups.sync(
             GROUP,
             Sync(
-                ticket=NO_TICKET,
+                reply_token=NO_REPLY_TOKEN,
                 member_id=self.member_id,
                 instance_id=self.instance_id,
                 generation=self.generation,
@@ -208,7 +210,7 @@ class Classic:
         await node.groups.heartbeat(
             GROUP,
             Heartbeat(
-                ticket=NO_TICKET,
+                reply_token=NO_REPLY_TOKEN,
                 member_id=self.member_id,
                 instance_id=self.instance_id,
                 generation=self.generation,
@@ -216,7 +218,7 @@ class Classic:
         )
 
 
-async def settle(node: Node, *members: Classic) -> None:
+async def stabilize(node: Node, *members: ClassicMember) -> None:
     """Bring members into one stable generation, each assigned its own name."""
     joined = await asyncio.gather(*(member.join(node) for member in members))
     assignments = {member.member_id: member.name.encode() for member in members}
@@ -230,18 +232,18 @@ async def settle(node: Node, *members: Classic) -> None:
     assert synced == [member.name.encode() for member in members]
 
 
-class Consumer:
+class ConsumerMember:
     """A member of a group of the consumer protocol."""
 
     def __init__(self, member_id: str) -> None:
         self.member_id = member_id
         self.epoch = 0
 
-    async def beat(self, node: Node, *, joins: bool = False) -> Reconciled:
-        told = await node.groups.consumer_heartbeat(
+    async def heartbeat(self, node: Node, *, joins: bool = False) -> Reconciled:
+        outcomes = await node.groups.consumer_heartbeat(
             GROUP,
             ConsumerHeartbeat(
-                ticket=NO_TICKET,
+                reply_token=NO_REPLY_TOKEN,
                 member_id=self.member_id,
                 member_epoch=self.epoch,
                 rebalance_timeout_ms=SESSION_MS if joins else -1,
@@ -249,5 +251,5 @@ class Consumer:
                 owned={} if joins else None,
             ),
         )
-        self.epoch = told.member_epoch
-        return told
+        self.epoch = outcomes.member_epoch
+        return outcomes

@@ -1,4 +1,4 @@
-"""The coordinator: what survives a life of the broker, what is forgotten, and what must not be."""
+"""The coordinator: what survives a restart of the broker, and what expires."""
 
 import asyncio
 from random import Random
@@ -18,7 +18,7 @@ from kafscale.errors import (
 )
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.consumer_protocol import Subscription, encode_assignment, encode_subscription
-from kafscale.groups.model import Kind
+from kafscale.groups.model import GroupType
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 from kafscale.protocol.error_codes import ErrorCode
@@ -48,11 +48,11 @@ def commit(broker, *partitions, group_id=GROUP, offset=5, **fields):
 
 def committed(broker, group_id=GROUP):
     found = broker.services.groups.fetch(group_id, None, -1)
-    return {place: offset.offset for place, offset in found.items()}
+    return {topic_partition: offset.offset for topic_partition, offset in found.items()}
 
 
-def lives(*bodies, config=CONFIG):
-    """Run each body in a life of its own, over the same stores."""
+def sessions(*bodies, config=CONFIG):
+    """Run each body in its own broker session, over the same stores."""
 
     async def scenario(_random: Random) -> None:
         stores = Stores()
@@ -63,10 +63,10 @@ def lives(*bodies, config=CONFIG):
     virtual_time.run(scenario, seed=0)
 
 
-# --- what survives ------------------------------------------------------------------------------
+# --- restarts -----------------------------------------------------------------------------------
 
 
-def test_a_restart_is_no_rebalance_for_members_that_come_back_in_time():
+def test_restart_causes_no_rebalance_for_members_that_return_in_time():
     members = []
 
     async def before(broker):
@@ -84,10 +84,10 @@ def test_a_restart_is_no_rebalance_for_members_that_come_back_in_time():
             assert [await member.heartbeat() for member in members] == [ErrorCode.NONE] * 2
         assert broker.services.groups.describe(GROUP).generation == record.generation
 
-    lives(before, after)
+    sessions(before, after)
 
 
-def test_members_that_do_not_come_back_are_missed():
+def test_members_that_do_not_return_expire():
     async def before(broker):
         await settle(Member(broker), Member(broker))
 
@@ -96,10 +96,10 @@ def test_members_that_do_not_come_back_are_missed():
         record = broker.services.groups.describe(GROUP)
         assert (record.state, dict(record.members)) == ("Empty", {})
 
-    lives(before, after)
+    sessions(before, after)
 
 
-def test_a_consumer_group_survives_as_well():
+def test_consumer_group_survives_a_restart():
     members = []
 
     async def before(broker):
@@ -109,17 +109,17 @@ def test_a_consumer_group_survives_as_well():
 
     async def after(broker):
         record = broker.services.groups.describe(GROUP)
-        assert (record.kind, len(record.members)) == (Kind.CONSUMER, 1)
+        assert (record.group_type, len(record.members)) == (GroupType.CONSUMER, 1)
         [member] = members
         member.broker = broker
         epoch = member.epoch
         await member.confirm()
         assert member.epoch == epoch
 
-    lives(before, after)
+    sessions(before, after)
 
 
-def test_committed_offsets_survive_and_make_a_group():
+def test_committed_offsets_survive_and_create_a_group():
     async def before(broker):
         await broker.topic("orders", 3)
         await commit(broker, 0, 2, metadata="so far", leader_epoch=3)
@@ -131,10 +131,10 @@ def test_committed_offsets_survive_and_make_a_group():
         assert (offset.offset, offset.metadata, offset.leader_epoch) == (5, "so far", 3)
         assert broker.services.groups.describe(GROUP).state == "Empty"
 
-    lives(before, after)
+    sessions(before, after)
 
 
-def test_damaged_records_stop_nobody_else():
+def test_damaged_records_do_not_affect_other_groups():
     async def before(broker):
         await broker.topic("orders", 3)
         await commit(broker, 0)
@@ -150,13 +150,13 @@ def test_damaged_records_stop_nobody_else():
         with pytest.raises(GroupNotFoundError):
             broker.services.groups.describe("broken")
 
-    lives(before, after)
+    sessions(before, after)
 
 
 # --- commits ------------------------------------------------------------------------------------
 
 
-def test_an_offset_is_told_once_it_is_in_the_store():
+def test_offset_is_readable_once_it_is_in_the_store():
     async def body(broker):
         await broker.topic("orders")
         waiting = asyncio.ensure_future(commit(broker, 0))
@@ -168,7 +168,7 @@ def test_an_offset_is_told_once_it_is_in_the_store():
     serve(body)
 
 
-def test_commits_that_come_together_share_a_transaction():
+def test_concurrent_commits_share_a_transaction():
     async def body(broker):
         await broker.topic("orders", 50)
         writer = broker.services.groups.writer
@@ -181,7 +181,7 @@ def test_commits_that_come_together_share_a_transaction():
     serve(body)
 
 
-def test_a_heartbeat_writes_nothing():
+def test_heartbeat_writes_nothing():
     async def body(broker):
         members = [Member(broker), Member(broker)]
         await settle(*members)
@@ -194,7 +194,7 @@ def test_a_heartbeat_writes_nothing():
     serve(body)
 
 
-def test_a_store_that_is_away_has_clients_try_again_and_nobody_is_taken_for_dead():
+def test_members_do_not_expire_while_the_store_is_unavailable():
     async def body(broker):
         await broker.topic("orders")
         member = Member(broker)
@@ -202,7 +202,7 @@ def test_a_store_that_is_away_has_clients_try_again_and_nobody_is_taken_for_dead
         real = broker.stores.metadata.commit
 
         async def refuse(_compares, _operations):
-            raise StoreUnavailableError("away")
+            raise StoreUnavailableError("unavailable")
 
         broker.stores.metadata.commit = refuse
         with pytest.raises(CoordinatorUnavailableError):
@@ -216,7 +216,7 @@ def test_a_store_that_is_away_has_clients_try_again_and_nobody_is_taken_for_dead
     serve(body)
 
 
-def test_who_belongs_to_no_group_cannot_commit_for_a_generation():
+def test_commit_for_an_unknown_group_fails():
     async def body(broker):
         groups = broker.services.groups
         with pytest.raises(GroupNotFoundError):
@@ -231,7 +231,7 @@ def test_who_belongs_to_no_group_cannot_commit_for_a_generation():
     serve(body)
 
 
-# --- what is forgotten --------------------------------------------------------------------------
+# --- deletion and expiration --------------------------------------------------------------------
 
 
 def test_offsets_of_a_deleted_topic_are_deleted():
@@ -251,10 +251,10 @@ def test_offsets_of_a_deleted_topic_are_deleted():
     async def after(broker):
         assert committed(broker) == {("kept", 0): 9}
 
-    lives(before, after)
+    sessions(before, after)
 
 
-def test_offsets_of_a_topic_that_went_while_nobody_looked_are_deleted():
+def test_offsets_of_a_topic_deleted_while_stopped_are_deleted():
     async def before(broker):
         await broker.topic("orders", 2)
         await commit(broker, 0, topic_id=b"of another time.")
@@ -264,10 +264,10 @@ def test_offsets_of_a_topic_that_went_while_nobody_looked_are_deleted():
         await asyncio.sleep(1)
         assert committed(broker) == {("orders", 1): 5}
 
-    lives(before, after, after)
+    sessions(before, after, after)
 
 
-def test_old_offsets_expire_and_their_group_with_them():
+def test_expired_offsets_are_deleted_with_their_group():
     async def body(broker):
         await broker.topic("orders", 3)
         await commit(broker, 0)
@@ -282,7 +282,7 @@ def test_old_offsets_expire_and_their_group_with_them():
     serve(body, config=QUICK)
 
 
-def test_offsets_are_kept_while_members_read_them_and_for_a_while_after():
+def test_offsets_of_subscribed_topics_do_not_expire():
     async def body(broker):
         await broker.topic("orders")
         await commit(broker, 0)
@@ -301,7 +301,7 @@ def test_offsets_are_kept_while_members_read_them_and_for_a_while_after():
     serve(body, config=QUICK)
 
 
-def test_a_commit_may_bring_a_retention_of_its_own():
+def test_commit_with_its_own_retention_time():
     async def body(broker):
         await broker.topic("orders", 2)
         await commit(broker, 0, expires_ms=virtual_time.clock_ms() + 7_200_000)
@@ -314,10 +314,10 @@ def test_a_commit_may_bring_a_retention_of_its_own():
     serve(body, config=QUICK)
 
 
-# --- groups come and go -------------------------------------------------------------------------
+# --- creation, deletion and group types ---------------------------------------------------------
 
 
-def test_a_deleted_group_leaves_nothing_behind_and_its_name_is_free():
+def test_deleted_group_leaves_no_records_and_can_be_recreated():
     async def before(broker):
         await broker.topic("orders")
         member = Member(broker)
@@ -338,10 +338,10 @@ def test_a_deleted_group_leaves_nothing_behind_and_its_name_is_free():
     async def after(broker):
         assert committed(broker) == {("orders", 0): 7}
 
-    lives(before, after)
+    sessions(before, after)
 
 
-def test_a_join_that_is_refused_leaves_no_group():
+def test_rejected_join_creates_no_group():
     async def body(broker):
         response = await Member(broker).ask_to_join(session_timeout_ms=1)
         assert response.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
@@ -350,36 +350,36 @@ def test_a_join_that_is_refused_leaves_no_group():
     serve(body)
 
 
-def test_an_empty_group_becomes_what_joins_it_and_keeps_its_offsets():
+def test_empty_group_takes_the_type_of_the_next_member():
     async def body(broker):
         await broker.topic("orders")
         await commit(broker, 0)
         newer = ConsumerMember(broker, "newer")
         await newer.join("orders")
-        assert broker.services.groups.describe(GROUP).kind is Kind.CONSUMER
+        assert broker.services.groups.describe(GROUP).group_type is GroupType.CONSUMER
         await newer.ask(member_epoch=-1)
         classic = Member(broker)
         await settle(classic)
-        assert broker.services.groups.describe(GROUP).kind is Kind.CLASSIC
+        assert broker.services.groups.describe(GROUP).group_type is GroupType.CLASSIC
         assert committed(broker) == {("orders", 0): 5}
 
     serve(body)
 
 
-def test_a_group_with_members_of_another_protocol_is_not_changed_where_that_is_forbidden():
+def test_upgrade_is_rejected_if_disabled():
     async def body(broker):
         await settle(Member(broker))
         response = await ConsumerMember(broker, "newer").ask(
             rebalance_timeout_ms=1_000, subscribed_topic_names=["orders"], owned_partitions=[]
         )
         assert response.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-        assert broker.services.groups.describe(GROUP).kind is Kind.CLASSIC
+        assert broker.services.groups.describe(GROUP).group_type is GroupType.CLASSIC
 
-    still = Config(s3=S3(use_memory=True), group=Group(consumer_migration_policy="disabled"))
-    serve(body, config=still)
+    disabled = Config(s3=S3(use_memory=True), group=Group(consumer_migration_policy="disabled"))
+    serve(body, config=disabled)
 
 
-def test_a_group_is_upgraded_under_its_members_but_not_for_one_who_is_refused():
+def test_upgrade_happens_only_for_an_accepted_member():
     async def body(broker):
         await broker.topic("orders", 2)
         wishes = encode_subscription(Subscription(topics=("orders",)))
@@ -393,23 +393,23 @@ def test_a_group_is_upgraded_under_its_members_but_not_for_one_who_is_refused():
         }
         response = await newer.ask(server_assignor="unheard-of", **joining)
         assert response.error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
-        assert broker.services.groups.describe(GROUP).kind is Kind.CLASSIC
+        assert broker.services.groups.describe(GROUP).group_type is GroupType.CLASSIC
         assert await classic.heartbeat() == ErrorCode.NONE
         await newer.beat(**joining)
-        assert broker.services.groups.describe(GROUP).kind is Kind.CONSUMER
+        assert broker.services.groups.describe(GROUP).group_type is GroupType.CONSUMER
         assert await classic.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
         await newer.ask(member_epoch=-1)
-        assert broker.services.groups.describe(GROUP).kind is Kind.CLASSIC
+        assert broker.services.groups.describe(GROUP).group_type is GroupType.CLASSIC
 
     serve(body)
 
 
-def test_who_waits_is_sent_elsewhere_when_the_broker_stops():
+def test_waiting_clients_are_redirected_on_shutdown():
     async def body(broker):
         joining = asyncio.create_task(Member(broker).ask_to_join(version=3))
         await asyncio.sleep(0.1)
         groups = broker.services.groups
-        groups.retire()
+        groups.shut_down()
         assert (await joining).error_code == ErrorCode.NOT_COORDINATOR
         with pytest.raises(NotCoordinatorError):
             groups.describe(GROUP)
@@ -418,7 +418,7 @@ def test_who_waits_is_sent_elsewhere_when_the_broker_stops():
     serve(body)
 
 
-def test_a_group_that_nobody_knows_has_no_members():
+def test_unknown_group_has_no_members():
     async def body(broker):
         member = Member(broker)
         member.member_id = "me"
@@ -429,10 +429,10 @@ def test_a_group_that_nobody_knows_has_no_members():
     serve(body)
 
 
-# --- what can be seen ---------------------------------------------------------------------------
+# --- metrics ------------------------------------------------------------------------------------
 
 
-def test_metrics_tell_of_states_and_lag():
+def test_metrics_of_group_states_and_lag():
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1, 2, 3)

@@ -1,4 +1,4 @@
-"""Shards that come to a coordinator and go from it: what it answers for, and when."""
+"""Shards are opened, released and dropped: what a coordinator serves, and when."""
 
 import asyncio
 
@@ -11,14 +11,21 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.metadata.cluster.group_shards import shard_of
-from unit.broker.group_coordinator.claiming import ask_to_move, assigned, claim_shards
-from unit.broker.group_coordinator.nodes import GROUP, OTHER, Classic, Consumer, play, settle
+from unit.broker.group_coordinator.nodes import (
+    GROUP,
+    OTHER,
+    ClassicMember,
+    ConsumerMember,
+    simulate,
+    stabilize,
+)
+from unit.broker.group_coordinator.shard_guards import assign_shards, assigned, request_move
 
 SHARD = shard_of(GROUP)
 
 
-async def asked_of_all(node):
-    """What a group's verbs say no with."""
+async def responses(node):
+    """The error types of all requests for a group."""
 
     async def described():
         node.groups.describe(GROUP)
@@ -29,44 +36,44 @@ async def asked_of_all(node):
     async def committed():
         await node.commit(1)
 
-    asked = [
-        Classic("a").join(node),
-        Classic("a").heartbeat(node),
-        Classic("a").sync(node, {}),
-        Consumer("a").beat(node, joins=True),
+    requests = [
+        ClassicMember("a").join(node),
+        ClassicMember("a").heartbeat(node),
+        ClassicMember("a").sync(node, {}),
+        ConsumerMember("a").heartbeat(node, joins=True),
         described(),
         fetched(),
         committed(),
         node.groups.delete(GROUP),
         node.groups.delete_offsets(GROUP, []),
     ]
-    return {type(each) for each in await asyncio.gather(*asked, return_exceptions=True)}
+    return {type(each) for each in await asyncio.gather(*requests, return_exceptions=True)}
 
 
-# --- coming -------------------------------------------------------------------------------------
+# --- opening ------------------------------------------------------------------------------------
 
 
-def test_groups_of_other_shards_are_somebody_elses():
+def test_groups_of_other_shards_are_rejected():
     async def body(cluster):
         node = await cluster.node()
-        await node.take(OTHER)
-        assert await asked_of_all(node) == {NotCoordinatorError}
+        await node.open_shards_of(OTHER)
+        assert await responses(node) == {NotCoordinatorError}
         assert not node.groups.is_coordinator_of(GROUP)
         assert node.groups.is_coordinator_of(OTHER)
         assert node.groups.shards == {shard_of(OTHER)}
         await node.commit(1, OTHER)
 
-    play(body)
+    simulate(body)
 
 
-def test_clients_are_told_that_a_group_is_loading():
+def test_requests_fail_with_loading_error_while_a_shard_loads():
     async def body(cluster):
         node = await cluster.node()
-        guards = await claim_shards(cluster.store, 1, 1, [SHARD])
+        guards = await assign_shards(cluster.store, 1, 1, [SHARD])
         cluster.store.open.clear()
         opening = asyncio.create_task(node.groups.open_shards(guards))
         await asyncio.sleep(1)
-        assert await asked_of_all(node) == {CoordinatorLoadingError}
+        assert await responses(node) == {CoordinatorLoadingError}
         assert node.groups.is_coordinator_of(GROUP)
         assert node.groups.shards == set()
         with pytest.raises(CoordinatorLoadingError):
@@ -77,33 +84,33 @@ def test_clients_are_told_that_a_group_is_loading():
         assert node.groups.list() == []
         await node.commit(1)
 
-    play(body)
+    simulate(body)
 
 
-def test_what_the_store_does_not_tell_is_not_served():
+def test_shard_is_not_served_if_loading_fails():
     async def body(cluster):
         node = await cluster.node()
-        guards = await claim_shards(cluster.store, 1, 1, [SHARD])
-        cluster.store.is_away = True
+        guards = await assign_shards(cluster.store, 1, 1, [SHARD])
+        cluster.store.is_unavailable = True
         with pytest.raises(StoreUnavailableError):
             await node.groups.open_shards(guards)
-        assert await asked_of_all(node) == {NotCoordinatorError}
+        assert await responses(node) == {NotCoordinatorError}
         assert not node.groups.is_coordinator_of(GROUP)
-        cluster.store.is_away = False
+        cluster.store.is_unavailable = False
         await node.groups.open_shards(guards)
         await node.commit(1)
 
-    play(body)
+    simulate(body)
 
 
 @pytest.mark.parametrize("how", ["dropped", "dropped alone", "released", "cancelled"])
-def test_what_goes_while_it_is_being_read_is_not_served(how):
+def test_shard_lost_while_loading_is_not_served(how):
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP)
+        await node.open_shards_of(GROUP)
         await node.commit(5)
         node.groups.drop_shards()
-        guards = await claim_shards(cluster.store, 1, 1, [SHARD])
+        guards = await assign_shards(cluster.store, 1, 1, [SHARD])
         cluster.store.open.clear()
         opening = asyncio.create_task(node.groups.open_shards(guards))
         await asyncio.sleep(1)
@@ -119,79 +126,79 @@ def test_what_goes_while_it_is_being_read_is_not_served(how):
         cluster.store.open.set()
         await asyncio.wait([opening])
         assert node.groups.shards == set()
-        assert list(node.groups.directory) == []
-        assert await asked_of_all(node) == {NotCoordinatorError}
+        assert list(node.groups.registry) == []
+        assert await responses(node) == {NotCoordinatorError}
 
-    play(body)
+    simulate(body)
 
 
-def test_a_shard_that_was_away_in_between_is_read_again():
+def test_shard_that_returns_is_loaded_again():
     async def body(cluster):
         first, second = await cluster.node(), await cluster.node()
-        await first.take(GROUP)
+        await first.open_shards_of(GROUP)
         await first.commit(1)
-        await second.take(GROUP)
+        await second.open_shards_of(GROUP)
         await second.commit(2)
-        # The first did not notice that the shard was away: nothing was written here meanwhile.
+        # The first node did not notice that it lost the shard: it wrote nothing meanwhile.
         assert first.committed() == {0: 1}
-        await first.take(GROUP)
+        await first.open_shards_of(GROUP)
         assert first.committed() == {0: 2}
         await first.commit(3)
         assert first.committed() == {0: 3}
 
-    play(body)
+    simulate(body)
 
 
-# --- going --------------------------------------------------------------------------------------
+# --- releasing and dropping ---------------------------------------------------------------------
 
 
-def test_what_is_released_has_reached_the_store_and_who_waits_is_sent_elsewhere():
+def test_release_completes_writes_and_redirects_waiting_clients():
     async def body(cluster):
         first, second = await cluster.node(), await cluster.node()
-        await first.take(GROUP, OTHER)
-        member = Classic("a")
-        await settle(first, member)
-        joining = asyncio.create_task(Classic("b").join(first))
+        await first.open_shards_of(GROUP, OTHER)
+        member = ClassicMember("a")
+        await stabilize(first, member)
+        joining = asyncio.create_task(ClassicMember("b").join(first))
         await asyncio.sleep(0)
         committing = first.commit(5, OTHER)
         await first.groups.release_shards([SHARD, shard_of(OTHER)])
         await committing
         with pytest.raises(NotCoordinatorError):
             await joining
-        assert await asked_of_all(first) == {NotCoordinatorError}
+        assert await responses(first) == {NotCoordinatorError}
         assert first.groups.list() == []
-        await second.take(GROUP, OTHER)
+        await second.open_shards_of(GROUP, OTHER)
         assert second.committed(OTHER) == {0: 5}
         assert second.groups.describe(GROUP).generation == member.generation
 
-    play(body)
+    simulate(body)
 
 
-def test_a_release_waits_for_the_store_and_answers_nobody_meanwhile():
+def test_release_waits_for_the_store_and_rejects_requests():
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP)
-        cluster.store.is_away = True
+        await node.open_shards_of(GROUP)
+        cluster.store.is_unavailable = True
         committing = asyncio.ensure_future(node.commit(5))
         releasing = asyncio.create_task(node.groups.release_shards([SHARD]))
         await asyncio.sleep(2)
         assert not releasing.done()
         assert not node.groups.is_coordinator_of(GROUP)
-        assert await asked_of_all(node) == {NotCoordinatorError}
-        cluster.store.is_away = False
+        assert await responses(node) == {NotCoordinatorError}
+        cluster.store.is_unavailable = False
         await releasing
         await committing
-        assert await cluster.store.knows()
+        assert await cluster.store.stored()
 
-    play(body)
+    simulate(body)
 
 
 @pytest.mark.parametrize("how", ["dropped", "cancelled"])
-def test_a_release_that_comes_to_nothing_writes_nothing_any_more(how):
+def test_aborted_release_writes_nothing_more(how):
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP)
-        cluster.store.is_away = True
+        await node.open_shards_of(GROUP)
+        cluster.store.is_unavailable = True
         committing = asyncio.ensure_future(node.commit(5))
         releasing = asyncio.create_task(node.groups.release_shards([SHARD]))
         await asyncio.sleep(1)
@@ -202,103 +209,103 @@ def test_a_release_that_comes_to_nothing_writes_nothing_any_more(how):
             releasing.cancel()
         with pytest.raises(NotCoordinatorError):
             await committing
-        cluster.store.is_away = False
+        cluster.store.is_unavailable = False
         await asyncio.sleep(30)
-        assert await cluster.store.knows() == {}
+        assert await cluster.store.stored() == {}
 
-    play(body)
+    simulate(body)
 
 
-def test_other_shards_are_not_touched_by_a_release():
+def test_release_does_not_affect_other_shards():
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP, OTHER)
+        await node.open_shards_of(GROUP, OTHER)
         await node.commit(5, OTHER)
-        await settle(node, Classic("a"))
+        await stabilize(node, ClassicMember("a"))
         await node.groups.release_shards([SHARD])
         assert node.groups.shards == {shard_of(OTHER)}
         assert node.committed(OTHER) == {0: 5}
         assert [record.group_id for record in node.groups.list()] == [OTHER]
 
-    play(body)
+    simulate(body)
 
 
-def test_what_is_dropped_is_not_written_and_who_waits_is_told_at_once():
+def test_drop_discards_writes_and_fails_waiting_clients():
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP, OTHER)
-        await settle(node, Classic("a"))
-        joining = asyncio.create_task(Classic("b").join(node))
+        await node.open_shards_of(GROUP, OTHER)
+        await stabilize(node, ClassicMember("a"))
+        joining = asyncio.create_task(ClassicMember("b").join(node))
         await asyncio.sleep(1)
-        before = await cluster.store.knows()
-        cluster.store.is_away = True
+        before = await cluster.store.stored()
+        cluster.store.is_unavailable = True
         waiting = [asyncio.ensure_future(node.commit(number, OTHER)) for number in range(3)]
         await asyncio.sleep(1)
         node.groups.drop_shards()
         ends = await asyncio.gather(joining, *waiting, return_exceptions=True)
         assert {type(end) for end in ends} == {NotCoordinatorError}
         assert node.groups.shards == set()
-        cluster.store.is_away = False
+        cluster.store.is_unavailable = False
         await asyncio.sleep(60)
-        assert await cluster.store.knows() == before
+        assert await cluster.store.stored() == before
 
-    play(body)
+    simulate(body)
 
 
 @pytest.mark.parametrize("how", ["dropped", "released"])
-def test_a_group_that_has_gone_is_not_looked_after_any_more(how):
+def test_timers_of_unloaded_groups_are_stopped(how):
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP)
-        await Consumer("a").beat(node, joins=True)
-        [hosted] = node.groups.directory
+        await node.open_shards_of(GROUP)
+        await ConsumerMember("a").heartbeat(node, joins=True)
+        [runtime] = node.groups.registry
         if how == "dropped":
             node.groups.drop_shards()
         else:
             await node.groups.release_shards([SHARD])
         await asyncio.sleep(300)
-        assert set(hosted.group.record().members) == {"a"}
+        assert set(runtime.group.record().members) == {"a"}
 
-    play(body)
+    simulate(body)
 
 
-def test_a_new_life_begins_where_the_old_one_ended():
+def test_next_session_continues_with_the_stored_group():
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP)
-        member = Classic("a")
-        await settle(node, member)
+        await node.open_shards_of(GROUP)
+        member = ClassicMember("a")
+        await stabilize(node, member)
         node.groups.drop_shards()
-        await node.take(GROUP)
+        await node.open_shards_of(GROUP)
         await member.heartbeat(node)
 
-    play(body)
+    simulate(body)
 
 
-# --- whether it may -----------------------------------------------------------------------------
+# --- leases and assignments ---------------------------------------------------------------------
 
 
-def test_who_cannot_prove_its_lease_answers_nobody():
+def test_requests_are_rejected_while_the_lease_is_not_valid():
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP)
+        await node.open_shards_of(GROUP)
         await node.commit(5)
         node.lease_is_valid = False
-        assert await asked_of_all(node) == {NotCoordinatorError}
+        assert await responses(node) == {NotCoordinatorError}
         with pytest.raises(CoordinatorUnavailableError):
             node.groups.list()
         node.lease_is_valid = True
         assert node.committed() == {0: 5}
 
-    play(body)
+    simulate(body)
 
 
-def test_nobody_is_taken_for_dead_who_could_not_be_answered():
+def test_members_do_not_expire_while_the_lease_is_not_valid():
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP)
-        member = Classic("a")
-        await settle(node, member)
+        await node.open_shards_of(GROUP)
+        member = ClassicMember("a")
+        await stabilize(node, member)
         node.lease_is_valid = False
         await asyncio.sleep(300)
         node.lease_is_valid = True
@@ -307,43 +314,43 @@ def test_nobody_is_taken_for_dead_who_could_not_be_answered():
         await asyncio.sleep(11)
         assert node.groups.describe(GROUP).state == "Empty"
 
-    play(body)
+    simulate(body)
 
 
-def test_a_claim_that_is_told_of_early_costs_no_failed_transaction():
+def test_updated_guard_avoids_a_failed_transaction():
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP)
-        node.groups.update_guard(SHARD, await ask_to_move(cluster.store, SHARD, 2))
+        await node.open_shards_of(GROUP)
+        node.groups.update_guard(SHARD, await request_move(cluster.store, SHARD, 2))
         await node.commit(5)
-        assert cluster.store.refused == 0
+        assert cluster.store.rejected == 0
 
-    play(body)
+    simulate(body)
 
 
-def test_an_assignment_of_old_is_not_taken_for_a_new_one():
+def test_older_assignment_is_ignored():
     async def body(cluster):
         node = await cluster.node()
-        await claim_shards(cluster.store, 2, 1, [SHARD])
+        await assign_shards(cluster.store, 2, 1, [SHARD])
         old = await assigned(cluster.store, SHARD)
-        await node.take(GROUP)
+        await node.open_shards_of(GROUP)
         node.groups.update_guard(SHARD, old)
         await node.commit(5)
-        assert cluster.store.refused == 0
+        assert cluster.store.rejected == 0
         node.groups.update_guard(shard_of(OTHER), old)
         assert node.groups.shards == {SHARD}
 
-    play(body)
+    simulate(body)
 
 
-def test_an_assignment_to_somebody_else_ends_it():
+def test_assignment_to_another_broker_ends_the_session():
     async def body(cluster):
         node = await cluster.node()
-        await node.take(GROUP)
+        await node.open_shards_of(GROUP)
         await node.commit(5)
-        await claim_shards(cluster.store, 2, 1, [SHARD])
+        await assign_shards(cluster.store, 2, 1, [SHARD])
         node.groups.update_guard(SHARD, await assigned(cluster.store, SHARD))
         assert node.groups.shards == set()
-        assert await asked_of_all(node) == {NotCoordinatorError}
+        assert await responses(node) == {NotCoordinatorError}
 
-    play(body)
+    simulate(body)

@@ -194,7 +194,7 @@ async def life(
         for task in work:
             task.cancel()
         await asyncio.wait(work)
-        services.groups.retire()
+        services.groups.shut_down()
         await services.topics.close()
         services.storage.close()
         await access_store.close()
@@ -233,7 +233,7 @@ def _build(stores, config, *, catalog, view, access_store, metrics, node_id):
         linger_ms=config.group.coordinator_append_linger_ms,
         clock=GroupClock(clock, clock),
         random=Random(0),
-        proven=lambda: registration.lease_is_valid,
+        lease_is_valid=lambda: registration.lease_is_valid,
     )
     streams = Streams(stores.objects, namespace, clock)
     node = ClusterNode(

@@ -124,7 +124,7 @@ def test_each_group_is_answered_in_its_place(version):
 @every_version
 def test_a_broker_that_stops_says_so_for_each_group(version):
     async def body(broker):
-        broker.services.groups.retire()
+        broker.services.groups.shut_down()
         group = await describe(broker, version)
 
         assert (group.error_code, group.group_state) == (ErrorCode.NOT_COORDINATOR, "")

@@ -7,7 +7,7 @@ import pytest
 from kafscale.broker.handlers import heartbeat
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
-from unit.broker.group_coordinator.claiming import being_loaded
+from unit.broker.group_coordinator.shard_guards import being_loaded
 from unit.broker.handlers.membership import GROUP, SESSION_TIMEOUT_MS, Member, settle
 from unit.broker.handlers.serving import serve
 

@@ -66,7 +66,7 @@ def test_states_and_types_are_asked_for_in_any_case():
 def test_a_broker_that_stops_lists_nothing(version):
     async def body(broker):
         await prepare(broker)
-        broker.services.groups.retire()
+        broker.services.groups.shut_down()
         response = await broker.ask(LIST_GROUPS, ListGroupsRequest(), version)
 
         assert (response.error_code, response.groups) == (ErrorCode.NOT_COORDINATOR, [])

@@ -198,7 +198,7 @@ def test_a_member_of_the_consumer_protocol_says_who_it_is(version, member, code)
 def test_an_error_of_the_group_is_told_where_the_version_has_a_place_for_it(version):
     async def body(broker):
         orders = await broker.topic("orders")
-        broker.services.groups.retire()
+        broker.services.groups.shut_down()
         answer = await ask(broker, version, [wanted(orders, 0)])
 
         code = ErrorCode.NOT_COORDINATOR

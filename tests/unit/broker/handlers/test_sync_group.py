@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
-from unit.broker.group_coordinator.claiming import being_loaded
+from unit.broker.group_coordinator.shard_guards import being_loaded
 from unit.broker.handlers.membership import GROUP, Member, settle
 from unit.broker.handlers.serving import serve
 

@@ -1,9 +1,9 @@
-"""Range: what Kafka's assignor of that name promises."""
+"""The range assignor, as in Kafka."""
 
 from kafscale.groups.assignors import range_assignment
 
 
-def test_each_topic_is_cut_into_contiguous_ranges_the_first_being_longer():
+def test_topics_are_split_into_contiguous_ranges():
     subscriptions = dict.fromkeys("cab", ("x",))
     assert range_assignment(subscriptions, {"x": 8}) == {
         "a": {"x": [0, 1, 2]},
@@ -12,12 +12,12 @@ def test_each_topic_is_cut_into_contiguous_ranges_the_first_being_longer():
     }
 
 
-def test_topics_with_equally_many_partitions_are_co_partitioned():
+def test_topics_with_equal_counts_are_co_partitioned():
     assignment = range_assignment(dict.fromkeys("ab", ("x", "y")), {"x": 3, "y": 3})
     assert all(topics["x"] == topics["y"] for topics in assignment.values())
 
 
-def test_only_those_who_subscribe_share_a_topic():
+def test_only_subscribers_share_a_topic():
     subscriptions = {"a": ["x"], "b": ["x", "y"], "c": ["y"]}
     assert range_assignment(subscriptions, {"x": 2, "y": 3}) == {
         "a": {"x": [0]},
@@ -26,11 +26,11 @@ def test_only_those_who_subscribe_share_a_topic():
     }
 
 
-def test_more_members_than_partitions_leave_some_with_nothing():
+def test_more_members_than_partitions():
     assert range_assignment(dict.fromkeys("abc", ("x",)), {"x": 2})["c"] == {}
 
 
-def test_static_members_come_first_in_the_order_of_their_instances():
+def test_static_members_come_first_in_instance_order():
     subscriptions = dict.fromkeys(["new-1", "new-2", "dynamic"], ("x",))
     instances = {"new-1": "second", "new-2": "first"}
     assert range_assignment(subscriptions, {"x": 3}, instances) == {
@@ -40,10 +40,10 @@ def test_static_members_come_first_in_the_order_of_their_instances():
     }
 
 
-def test_a_topic_that_does_not_exist_and_a_group_of_nobody_come_to_nothing():
+def test_missing_topic_and_empty_group():
     assert range_assignment({"a": ["gone"]}, {"x": 1}) == {"a": {}}
     assert range_assignment({}, {"x": 1}) == {}
 
 
-def test_topics_may_go_by_their_ids():
+def test_topics_by_id():
     assert range_assignment({"a": [b"\1"]}, {b"\1": 1}) == {"a": {b"\1": [0]}}

@@ -3,7 +3,7 @@
 from kafscale.groups.assignors import round_robin_assignment
 
 
-def test_partitions_are_dealt_out_across_topics():
+def test_partitions_are_assigned_in_turn_across_topics():
     subscriptions = dict.fromkeys("ba", ("x", "y"))
     assert round_robin_assignment(subscriptions, {"x": 3, "y": 3}) == {
         "a": {"x": [0, 2], "y": [1]},
@@ -11,7 +11,7 @@ def test_partitions_are_dealt_out_across_topics():
     }
 
 
-def test_who_does_not_subscribe_is_passed_over():
+def test_members_without_subscription_are_skipped():
     subscriptions = {"a": ["x"], "b": ["x", "y"], "c": ["x", "y"]}
     assert round_robin_assignment(subscriptions, {"x": 1, "y": 3}) == {
         "a": {"x": [0]},
@@ -20,6 +20,6 @@ def test_who_does_not_subscribe_is_passed_over():
     }
 
 
-def test_a_topic_that_nobody_reads_or_does_not_exist_comes_to_nothing():
+def test_unsubscribed_or_missing_topic_is_ignored():
     assert round_robin_assignment({"a": ["gone"]}, {"x": 2}) == {"a": {}}
     assert round_robin_assignment({}, {"x": 2}) == {}

@@ -1,4 +1,4 @@
-"""Uniform: balance first, then stickiness, over whatever subscriptions and earlier assignments."""
+"""The uniform assignor: balance first, then stickiness, for any subscriptions and owners."""
 
 from itertools import permutations
 
@@ -24,19 +24,21 @@ def load(topics_of_one):
 
 
 @given(subscriptions, counts, owned)
-def test_every_partition_that_somebody_reads_has_one_owner_who_reads_it(wants, counts, owned):
+def test_every_subscribed_partition_has_one_subscribed_owner(wants, counts, owned):
     assignment = uniform_assignment(wants, counts, owned)
     assert assignment.keys() == wants.keys()
     for member, topics_of_one in assignment.items():
         assert topics_of_one.keys() <= wants[member]
         assert all(numbers == sorted(numbers) != [] for numbers in topics_of_one.values())
-    given_out = [pair for topics_of_one in assignment.values() for pair in pairs(topics_of_one)]
-    wanted = {topic: range(counts[topic]) for topic in set().union(*wants.values()) & counts.keys()}
-    assert sorted(given_out) == sorted(pairs(wanted))
+    assigned = [pair for topics_of_one in assignment.values() for pair in pairs(topics_of_one)]
+    resolve = {
+        topic: range(counts[topic]) for topic in set().union(*wants.values()) & counts.keys()
+    }
+    assert sorted(assigned) == sorted(pairs(resolve))
 
 
 @given(subscriptions, counts, owned)
-def test_nobody_has_two_more_than_one_who_could_take_one_of_them(wants, counts, owned):
+def test_assignment_is_balanced(wants, counts, owned):
     assignment = uniform_assignment(wants, counts, owned)
     for rich, poor in permutations(assignment, 2):
         if assignment[rich].keys() & wants[poor]:
@@ -44,7 +46,7 @@ def test_nobody_has_two_more_than_one_who_could_take_one_of_them(wants, counts, 
 
 
 @given(some.sets(members, min_size=1), counts, owned)
-def test_with_equal_subscriptions_as_little_moves_as_balance_allows(group, counts, owned):
+def test_equal_subscriptions_move_as_little_as_possible(group, counts, owned):
     assignment = uniform_assignment(dict.fromkeys(group, TOPICS), counts, owned)
     loads = [load(topics_of_one) for topics_of_one in assignment.values()]
     assert max(loads) - min(loads) < 2
@@ -63,20 +65,20 @@ def test_with_equal_subscriptions_as_little_moves_as_balance_allows(group, count
 
 
 @given(subscriptions, counts)
-def test_what_is_balanced_stays_as_it_is(wants, counts):
+def test_balanced_assignment_is_kept(wants, counts):
     assignment = uniform_assignment(wants, counts)
     assert uniform_assignment(wants, counts, assignment) == assignment
 
 
 @given(some.integers(2, 8), counts)
-def test_who_leaves_moves_nothing_but_its_own(member_count, counts):
+def test_leaving_member_moves_only_its_own_partitions(member_count, counts):
     group = [f"m{number}" for number in range(member_count)]
     before = uniform_assignment(dict.fromkeys(group, TOPICS), counts)
     after = uniform_assignment(dict.fromkeys(group[1:], TOPICS), counts, before)
     assert all(pairs(before[member]) <= pairs(after[member]) for member in group[1:])
 
 
-def test_a_thousand_members_share_a_thousand_partitions():
+def test_a_thousand_members_and_partitions():
     group = [f"m{number}" for number in range(1000)]
     assignment = uniform_assignment(dict.fromkeys(group, ("x",)), {"x": 1000})
     after = uniform_assignment(dict.fromkeys([*group, "new"], ("x",)), {"x": 1000}, assignment)

@@ -1,4 +1,4 @@
-"""What can be seen of a classic group from outside, beside what the scripts tell."""
+"""The interface of a classic group, beside what the scripts cover."""
 
 import pytest
 
@@ -12,12 +12,12 @@ from kafscale.groups.events import (
     Heartbeat,
     Join,
     Leave,
-    Leaver,
+    MemberIdentity,
     Sync,
     Tick,
     TopicsChanged,
 )
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord
+from kafscale.groups.model import GroupRecord, GroupType, MemberRecord
 
 SETTINGS = GroupSettings(initial_rebalance_delay_ms=0)
 ORDERS = encode_subscription(Subscription(("orders",)))
@@ -30,9 +30,9 @@ def joined(*metadata: bytes, protocol_type: str = "consumer") -> ClassicGroup:
     for index, each in enumerate(metadata):
         group.handle(
             Join(
-                ticket=index + 1,
+                reply_token=index + 1,
                 member_id="",
-                fresh_id=f"member-{index}",
+                new_member_id=f"member-{index}",
                 client_id="client",
                 client_host="/127.0.0.1",
                 session_timeout_ms=10_000,
@@ -51,7 +51,7 @@ def stable(*metadata: bytes, protocol_type: str = "consumer") -> ClassicGroup:
     for index in reversed(range(len(metadata))):
         group.handle(
             Sync(
-                ticket=index + 101,
+                reply_token=index + 101,
                 member_id=f"member-{index}",
                 generation=1,
                 assignments={f"member-{each}": b"%d" % each for each in range(len(metadata))},
@@ -62,15 +62,19 @@ def stable(*metadata: bytes, protocol_type: str = "consumer") -> ClassicGroup:
     return group
 
 
-def test_a_new_group_is_empty():
+def test_new_group_is_empty():
     group = ClassicGroup("readers", SETTINGS, 7)
-    assert (group.group_id, group.kind, group.state) == ("readers", Kind.CLASSIC, "Empty")
+    assert (group.group_id, group.group_type, group.state) == (
+        "readers",
+        GroupType.CLASSIC,
+        "Empty",
+    )
     assert group.member_count == 0
     assert group.deadline_ms is None
     assert group.record() == GroupRecord(group_id="readers", state="Empty", state_since_ms=7)
 
 
-def test_a_record_has_all_that_a_stable_group_is():
+def test_record_of_a_stable_group_is_complete():
     group = stable(ORDERS)
     member = MemberRecord(
         member_id="member-0",
@@ -93,11 +97,11 @@ def test_a_record_has_all_that_a_stable_group_is():
     assert ClassicGroup.restored(group.record(), SETTINGS, 0).record() == group.record()
 
 
-def test_a_heartbeat_leaves_only_the_time_at_which_it_came():
+def test_heartbeat_changes_only_its_time():
     group = stable(ORDERS, BILLS)
     before, due_ms = group.record(), group.deadline_ms
-    beat = Heartbeat(ticket=1, member_id="member-0", generation=1)
-    assert [type(effect) for effect in group.handle(beat, 5_000)] == [Reply]
+    heartbeat = Heartbeat(reply_token=1, member_id="member-0", generation=1)
+    assert [type(effect) for effect in group.handle(heartbeat, 5_000)] == [Reply]
     assert group.deadline_ms == due_ms
     after = group.record()
     assert after.members["member-0"].heartbeat_ms == 5_000
@@ -105,7 +109,7 @@ def test_a_heartbeat_leaves_only_the_time_at_which_it_came():
     assert after.generation == before.generation
 
 
-def test_it_reads_what_its_members_read():
+def test_group_subscribes_to_its_members_topics():
     group = stable(ORDERS, BILLS)
     assert group.subscribes_to("orders")
     assert group.subscribes_to("bills")
@@ -115,58 +119,58 @@ def test_it_reads_what_its_members_read():
     assert not again.subscribes_to("letters")
 
 
-def test_it_may_read_anything_while_that_is_not_known():
+def test_unknown_subscription_matches_every_topic():
     assert joined(ORDERS).subscribes_to("letters")
     assert stable(ORDERS, b"?").subscribes_to("letters")
 
 
-def test_others_than_consumers_read_nothing():
+def test_groups_of_other_protocols_subscribe_to_nothing():
     assert not ClassicGroup("readers", SETTINGS, 0).subscribes_to("orders")
     assert not stable(ORDERS, protocol_type="connect").subscribes_to("orders")
 
 
-def test_it_reads_nothing_any_more_when_everybody_has_left():
+def test_empty_group_subscribes_to_nothing():
     group = stable(b"?")
-    group.handle(Leave(ticket=1, members=(Leaver(member_id="member-0"),)), 0)
+    group.handle(Leave(reply_token=1, members=(MemberIdentity(member_id="member-0"),)), 0)
     assert group.state == "Empty"
     assert not group.subscribes_to("orders")
     assert not ClassicGroup.restored(group.record(), SETTINGS, 0).subscribes_to("orders")
 
 
-def test_topics_are_the_leader_s_business():
+def test_topic_changes_are_ignored():
     group = stable(ORDERS)
     assert group.handle(TopicsChanged(topics={}), 0) == []
     assert group.state == "Stable"
 
 
-def test_it_does_not_speak_the_other_protocol():
-    heartbeat = ConsumerHeartbeat(ticket=5, member_id="member", member_epoch=0)
+def test_consumer_heartbeat_is_rejected():
+    heartbeat = ConsumerHeartbeat(reply_token=5, member_id="member", member_epoch=0)
     (reply,) = stable(ORDERS).handle(heartbeat, 0)
     assert isinstance(reply, Reply)
-    assert reply.ticket == 5
-    assert isinstance(reply.answer, GroupNotFoundError)
+    assert reply.reply_token == 5
+    assert isinstance(reply.response, GroupNotFoundError)
 
 
-@pytest.mark.parametrize("member_id", [None, "", "member-0", "nobody"])
-def test_everybody_may_read_its_offsets(member_id):
+@pytest.mark.parametrize("member_id", [None, "", "member-0", "unknown"])
+def test_offsets_can_be_fetched_without_membership(member_id):
     stable(ORDERS).check_fetch(member_id, -1)
 
 
-def test_a_group_that_was_dismissed_leaves_the_record_that_it_had():
+def test_aborted_group_keeps_its_last_record():
     group = stable(ORDERS)
     record = group.record()
-    assert group.dismiss(GroupNotFoundError(), 9) == []
+    assert group.abort(GroupNotFoundError(), 9) == []
     assert group.state == "Dead"
     assert group.record() == record
 
 
-def test_why_a_client_joins_is_told():
+def test_rebalance_reason_includes_the_clients_reason():
     group = stable(ORDERS)
     effects = group.handle(
         Join(
-            ticket=5,
+            reply_token=5,
             member_id="member-0",
-            fresh_id="",
+            new_member_id="",
             session_timeout_ms=10_000,
             rebalance_timeout_ms=20_000,
             protocol_type="consumer",

@@ -1,8 +1,8 @@
-"""Clients, time and coordinators, in whatever order: what a group promises, it keeps.
+"""Clients, time and coordinators, in any order: the invariants of a classic group.
 
-No two members of a generation own one partition, the leader's bytes reach every member untouched, a
-member keeps what it got until the next generation, everybody who waits is answered once, and when
-the clients are left in peace, the group settles with all of them.
+No two members of a generation own one partition, the leader's bytes reach every member unchanged, a
+member keeps its assignment until the next generation, every request gets one response, and once the
+clients are undisturbed, the group becomes stable with all of them.
 """
 
 from random import Random
@@ -12,17 +12,17 @@ from hypothesis import settings, strategies
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kafscale.groups.classic import ClassicGroup, State
-from unit.groups.classic.cluster import (
+from unit.groups.classic.simulated_group import (
     PARTITION_COUNT,
     SETTINGS,
-    Chronicle,
+    AssignmentLog,
     Client,
     Coordinator,
     Phase,
 )
 
 NAMES = "abcde"
-"""One more than the group may have."""
+"""One more than the group's size limit."""
 ROUNDS_MAX = 200
 ROUND_MS = 1_500
 DURATIONS_MS = [0, 1, 100, 2_999, 3_000, 9_999, 20_000]
@@ -34,13 +34,13 @@ class Interleavings(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.coordinator = Coordinator()
-        self.chronicle = Chronicle()
+        self.assignment_log = AssignmentLog()
         self.rebalance_timeout_ms = 20_000
         self.clients = {name: self.client(name) for name in NAMES}
-        self.living: set[str] = set()
+        self.running: set[str] = set()
 
     def client(self, name: str) -> Client:
-        client = Client(name, self.coordinator, self.chronicle)
+        client = Client(name, self.coordinator, self.assignment_log)
         client.rebalance_timeout_ms = self.rebalance_timeout_ms
         return client
 
@@ -50,23 +50,23 @@ class Interleavings(RuleBasedStateMachine):
     def begin(self, group, rebalance_timeout_ms):
         self.rebalance_timeout_ms = rebalance_timeout_ms
         for name in sorted(group):
-            self.start(name, must_know_id=True)
-        self.live(8)
+            self.start(name, requires_known_member_id=True)
+        self.run_rounds(8)
 
     def idle(self, name: str) -> Client | None:
-        """A client that lives and does not wait for anything."""
+        """A running client without a pending request."""
         client = self.clients[name]
         is_busy = client.phase in {Phase.JOINING, Phase.SYNCING}
-        return client if name in self.living and not is_busy else None
+        return client if name in self.running and not is_busy else None
 
     # --- clients --------------------------------------------------------------------------------
 
-    @rule(name=names, must_know_id=strategies.booleans())
-    def start(self, name, must_know_id):
-        """Begin, or begin again: the one before is gone, and so is who waited for it."""
+    @rule(name=names, requires_known_member_id=strategies.booleans())
+    def start(self, name, requires_known_member_id):
+        """Start or restart a client; a pending request of its predecessor is lost."""
         self.clients[name] = self.client(name)
-        self.clients[name].must_know_id = must_know_id
-        self.living.add(name)
+        self.clients[name].requires_known_member_id = requires_known_member_id
+        self.running.add(name)
         self.clients[name].act()
 
     @rule(name=names)
@@ -75,18 +75,18 @@ class Interleavings(RuleBasedStateMachine):
             client.act()
 
     @rule(rounds=strategies.integers(1, 5))
-    def live(self, rounds):
-        """Nothing remarkable happens for a while."""
+    def run_rounds(self, rounds):
+        """Run without incidents for a while."""
         for _ in range(rounds):
-            for name in sorted(self.living):
+            for name in sorted(self.running):
                 self.act(name)
             self.coordinator.flush()
             self.coordinator.pass_time(ROUND_MS)
 
     @rule()
     def act_all(self):
-        """All do what is next, faster than the store."""
-        for name in sorted(self.living):
+        """All clients send their next requests, faster than the store."""
+        for name in sorted(self.running):
             self.act(name)
 
     @rule(name=names)
@@ -95,18 +95,18 @@ class Interleavings(RuleBasedStateMachine):
             client.join()
 
     @rule(name=names)
-    def subscribe_to_something_else(self, name):
+    def change_subscription(self, name):
         self.clients[name].metadata_version += 1
         self.rejoin(name)
 
     @rule(name=names)
-    def lose_the_connection_and_try_again(self, name):
-        """What the client waited for goes to nobody; the group cannot know that."""
+    def reconnect_and_retry(self, name):
+        """The response of a pending request is lost; the group cannot know that."""
         client = self.clients[name]
-        if name not in self.living or self.idle(name):
+        if name not in self.running or self.idle(name):
             return
-        if client.ticket in self.coordinator.waiting:
-            self.coordinator.waiting[client.ticket] = lambda _answer: None
+        if client.reply_token in self.coordinator.waiting:
+            self.coordinator.waiting[client.reply_token] = lambda _answer: None
         if client.phase is Phase.JOINING:
             client.join()
         else:
@@ -116,11 +116,11 @@ class Interleavings(RuleBasedStateMachine):
     def leave(self, name):
         if client := self.idle(name):
             client.leave()
-            self.living.discard(name)
+            self.running.discard(name)
 
     @rule(name=names)
-    def die(self, name):
-        self.living.discard(name)
+    def crash_client(self, name):
+        self.running.discard(name)
 
     # --- time and coordinators ------------------------------------------------------------------
 
@@ -138,24 +138,24 @@ class Interleavings(RuleBasedStateMachine):
         self.coordinator.crash()
 
     @rule()
-    def hand_over(self):
-        self.coordinator.hand_over()
+    def transfer(self):
+        self.coordinator.transfer()
 
-    # --- what always holds ----------------------------------------------------------------------
-
-    @invariant()
-    def a_tick_comes_in_time(self):
-        standing = self.coordinator.group._standing
-        first_ms = standing.first_due_ms()
-        assert first_ms is None or standing.due_ms <= first_ms
+    # --- invariants -----------------------------------------------------------------------------
 
     @invariant()
-    def nobody_waits_in_a_group_that_is_settled(self):
-        if self.coordinator.is_settled:
+    def check_deadline(self):
+        state = self.coordinator.group._group_state
+        first_ms = state.next_deadline_ms()
+        assert first_ms is None or state.deadline_ms <= first_ms
+
+    @invariant()
+    def check_no_pending_requests(self):
+        if self.coordinator.is_stable:
             assert not self.coordinator.waiting
 
     @invariant()
-    def a_record_says_everything_of_a_stable_group(self):
+    def check_record(self):
         group = self.coordinator.group
         if group.state == State.STABLE and group.member_count <= SETTINGS.size_max:
             record = group.record()
@@ -166,44 +166,44 @@ class Interleavings(RuleBasedStateMachine):
             }
 
     def teardown(self):
-        """Left in peace, the living find each other, and the dead are forgotten."""
+        """Undisturbed, the running clients form a stable group, and the others expire."""
         for _ in range(ROUNDS_MAX):
             self.coordinator.flush()
-            if self.coordinator.is_settled and self.is_complete():
+            if self.coordinator.is_stable and self.is_complete():
                 break
-            self.live(1)
+            self.run_rounds(1)
         else:
-            raise AssertionError("the group does not settle")
-        owned = self.chronicle.owned.get(self.coordinator.group.record().generation, {})
+            raise AssertionError("the group does not become stable")
+        owned = self.assignment_log.owned.get(self.coordinator.group.record().generation, {})
         members = [client for client in self.clients.values() if self.is_inside(client)]
         shares = [owned[member.instance_id or member.member_id] for member in members]
         assert sorted(b"".join(shares)) == (list(range(PARTITION_COUNT)) if members else [])
 
     def is_complete(self) -> bool:
-        """Whether all who live are in the group, or as many as may be, and nobody else is."""
+        """Whether all running clients are in the group, up to its limit, and no others."""
         count = sum(map(self.is_inside, self.clients.values()))
-        is_enough = count == len(self.living) or count >= SETTINGS.size_max
+        is_enough = count == len(self.running) or count >= SETTINGS.size_max
         return is_enough and count == self.coordinator.group.member_count
 
     def is_inside(self, client: Client) -> bool:
         generation = self.coordinator.group.record().generation
         is_member = client.phase is Phase.MEMBER and client.generation == generation
-        return is_member and client.name in self.living
+        return is_member and client.name in self.running
 
 
 TestInterleavings = Interleavings.TestCase
 TestInterleavings.settings = settings(max_examples=25, stateful_step_count=20)
-"""Few, because Hypothesis takes its time; but it finds short stories. The walks go farther."""
+"""Few examples, because Hypothesis is slow but finds short ones; the random runs go farther."""
 
 
 @pytest.mark.parametrize("block", range(8))
-def test_long_walks_end_well(block):
+def test_long_random_runs(block):
     for seed in range(block * 50, block * 50 + 50):
-        walk(seed)
+        run_random(seed)
 
 
-def walk(seed: int) -> None:
-    """Everything that can happen, at random; a seed that fails does so again."""
+def run_random(seed: int) -> None:
+    """A random sequence of all operations; a failing seed can be repeated."""
     random = Random(seed)
     machine = Interleavings()
     machine.begin(
@@ -211,23 +211,28 @@ def walk(seed: int) -> None:
         rebalance_timeout_ms=random.choice([5_000, 20_000]),
     )
     steps = [
-        *[lambda: machine.start(random.choice(NAMES), must_know_id=random.random() < 0.5)] * 2,
+        *[
+            lambda: machine.start(
+                random.choice(NAMES), requires_known_member_id=random.random() < 0.5
+            )
+        ]
+        * 2,
         *[lambda: machine.act(random.choice(NAMES))] * 4,
         *[machine.act_all] * 2,
-        *[lambda: machine.live(random.randrange(1, 4))] * 3,
+        *[lambda: machine.run_rounds(random.randrange(1, 4))] * 3,
         lambda: machine.rejoin(random.choice(NAMES)),
-        lambda: machine.subscribe_to_something_else(random.choice(NAMES)),
-        lambda: machine.lose_the_connection_and_try_again(random.choice(NAMES)),
+        lambda: machine.change_subscription(random.choice(NAMES)),
+        lambda: machine.reconnect_and_retry(random.choice(NAMES)),
         lambda: machine.leave(random.choice(NAMES)),
-        lambda: machine.die(random.choice(NAMES)),
+        lambda: machine.crash_client(random.choice(NAMES)),
         *[lambda: machine.pass_time(random.choice(DURATIONS_MS))] * 3,
         *[machine.coordinator.flush] * 2,
         machine.crash,
-        machine.hand_over,
+        machine.transfer,
     ]
     for _ in range(60):
         random.choice(steps)()
-        machine.a_tick_comes_in_time()
-        machine.nobody_waits_in_a_group_that_is_settled()
-        machine.a_record_says_everything_of_a_stable_group()
+        machine.check_deadline()
+        machine.check_no_pending_requests()
+        machine.check_record()
     machine.teardown()

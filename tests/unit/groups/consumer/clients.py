@@ -1,7 +1,7 @@
-"""Clients of a consumer group, as it sees them: what they are told, and what they have given up.
+"""Clients of a consumer group: what they were assigned, and what they have revoked.
 
-A client owns what it was told to own, from when it hears of it until it says that it has given it
-up. It may be slow to take up or give up, an answer may be lost, and it may die; but it is honest.
+A client owns what it was assigned, from the response until it reports that it has revoked it. It
+may be slow, a response may be lost, and it may crash; but it reports truthfully.
 """
 
 from contextlib import suppress
@@ -30,8 +30,8 @@ def name_of(topic_id):
     return topic_id.decode().partition("#")[0]
 
 
-class ModernClient:
-    """It speaks the new protocol."""
+class ConsumerClient:
+    """A client of the consumer protocol."""
 
     def __init__(self, driver, member_id, names, instance_id=None):
         self.driver = driver
@@ -39,71 +39,71 @@ class ModernClient:
         self.names = names
         self.instance_id = instance_id
         self.epoch = 0
-        self.taken = set()
-        """What it has taken up and not given up."""
-        self.told = set()
-        """What it was last told to own."""
-        self.has_news = True
-        """Whether there is something to say of what it owns."""
-        self.is_doubtful = True
-        """Whether it has to say everything, as it has just begun or missed an answer."""
+        self.owned_now = set()
+        """What it has taken up and not revoked."""
+        self.assigned = set()
+        """Its last assignment."""
+        self.must_report_owned = True
+        """Whether it has to report what it owns."""
+        self.must_send_all = True
+        """Whether it has to send a full request, after a start or a lost response."""
 
     @property
     def owned(self):
-        return self.taken | self.told
+        return self.owned_now | self.assigned
 
-    def beat(self, *, is_lost=False):
-        if self.is_doubtful:
-            self.obey()
+    def heartbeat(self, *, is_lost=False):
+        if self.must_send_all:
+            self.apply_assignment()
         fields = {"subscribed_names": self.names, "rebalance_timeout_ms": REBALANCE_MS}
-        if not self.is_doubtful:
+        if not self.must_send_all:
             fields = {}
-        if self.has_news or self.is_doubtful:
-            fields["owned"] = grouped(self.taken)
+        if self.must_report_owned or self.must_send_all:
+            fields["owned"] = grouped(self.owned_now)
         try:
-            answer = self.driver.beat(
+            response = self.driver.heartbeat(
                 self.member_id, self.epoch, instance_id=self.instance_id, **fields
             )
         except (UnknownMemberError, FencedMemberEpochError):
-            self.begin_again()
+            self.restart()
         except UnreleasedInstanceError:
             assert self.instance_id is not None
         else:
-            self.is_doubtful = is_lost
+            self.must_send_all = is_lost
             if not is_lost:
-                self.has_news = False
-                self.hear(answer)
+                self.must_report_owned = False
+                self.on_response(response)
 
-    def hear(self, answer):
-        self.epoch = answer.member_epoch
-        if answer.assignment is not None:
-            self.told = pairs(answer.assignment)
+    def on_response(self, response):
+        self.epoch = response.member_epoch
+        if response.assignment is not None:
+            self.assigned = pairs(response.assignment)
 
-    def obey(self):
-        """Take up and give up what it was told to."""
-        if self.taken != self.told or self.epoch:
-            self.has_news = True
-        self.taken = set(self.told)
+    def apply_assignment(self):
+        """Take up and revoke partitions as assigned."""
+        if self.owned_now != self.assigned or self.epoch:
+            self.must_report_owned = True
+        self.owned_now = set(self.assigned)
 
     def subscribe(self, names):
         self.names = names
-        self.is_doubtful = True
+        self.must_send_all = True
 
     def leave(self):
         epoch = -1 if self.instance_id is None else -2
         with suppress(UnknownMemberError):
-            self.driver.beat(self.member_id, epoch, instance_id=self.instance_id)
-        self.begin_again()
+            self.driver.heartbeat(self.member_id, epoch, instance_id=self.instance_id)
+        self.restart()
 
-    def begin_again(self):
+    def restart(self):
         """Abandon everything, to join like a new member."""
         self.epoch = 0
-        self.taken, self.told = set(), set()
-        self.has_news = self.is_doubtful = True
+        self.owned_now, self.assigned = set(), set()
+        self.must_report_owned = self.must_send_all = True
 
 
 class ClassicClient:
-    """It speaks the classic protocol, and is eager or cooperative."""
+    """A client of the classic protocol, eager or cooperative."""
 
     def __init__(self, driver, member_id, names, *, is_eager):
         self.driver = driver
@@ -114,16 +114,16 @@ class ClassicClient:
         self.owned = set()
         self.must_join = True
 
-    def beat(self, *, is_lost=False):
+    def heartbeat(self, *, is_lost=False):
         try:
             if self.must_join:
                 self.join(is_lost=is_lost)
             else:
-                self.driver.classic_beat(self.member_id, self.generation)
+                self.driver.classic_heartbeat(self.member_id, self.generation)
         except RebalanceInProgressError:
             self.must_join = True
         except (UnknownMemberError, IllegalGenerationError):
-            self.begin_again()
+            self.restart()
 
     def join(self, *, is_lost):
         if self.is_eager:
@@ -133,13 +133,15 @@ class ClassicClient:
         if is_lost:
             return
         self.generation = joined.generation
-        told = self.driver.sync(self.member_id, self.generation)
-        told = pairs({self.driver.topics[name].id: numbers for name, numbers in told.items()})
-        # A cooperative client joins again once it has given something up, to say so.
-        self.must_join = bool(self.owned - told)
-        self.owned = told
+        assigned = self.driver.sync(self.member_id, self.generation)
+        assigned = pairs(
+            {self.driver.topics[name].id: numbers for name, numbers in assigned.items()}
+        )
+        # A cooperative client rejoins once it has revoked something, to report it.
+        self.must_join = bool(self.owned - assigned)
+        self.owned = assigned
 
-    def obey(self):
+    def apply_assignment(self):
         """It does so at once."""
 
     def subscribe(self, names):
@@ -149,8 +151,8 @@ class ClassicClient:
     def leave(self):
         (error,) = self.driver.leave((self.member_id, None))
         assert error is None or isinstance(error, KafscaleError)
-        self.begin_again()
+        self.restart()
 
-    def begin_again(self):
+    def restart(self):
         self.owned = set()
         self.must_join = True

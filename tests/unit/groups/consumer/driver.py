@@ -1,6 +1,7 @@
-"""A consumer group on a clock, and short words for what happens to it.
+"""Drives a consumer group with a clock, in short calls.
 
-A refusal is raised, so that tests read like the client: `driver.beat("a", 1)` is the answer.
+An error response is raised, so that tests read like a client: `driver.heartbeat("a", 1)` returns
+the response.
 """
 
 from kafscale.errors import KafscaleError
@@ -13,7 +14,7 @@ from kafscale.groups.events import (
     Heartbeat,
     Join,
     Leave,
-    Leaver,
+    MemberIdentity,
     Sync,
     Tick,
     TopicsChanged,
@@ -22,74 +23,84 @@ from kafscale.groups.model import TopicInfo
 
 REBALANCE_MS = 60_000
 SESSION_MS = 45_000
-TICKET = 7
+REPLY_TOKEN = 7
 START_MS = 1_000_000
 
 
-def facts(**counts):
-    """Topics by name, with as many partitions; their ids are their names as bytes."""
+def topic_infos(**counts):
+    """Topics by name, with partition counts; their ids are their names as bytes."""
     return {name: TopicInfo(name, name.encode(), count) for name, count in counts.items()}
 
 
-def parts(**numbers):
-    """Partitions by topic: `parts(x=(0, 1))`."""
+def partitions(**numbers):
+    """Partitions by topic: `partitions(x=(0, 1))`."""
     return {name.encode(): frozenset(some) for name, some in numbers.items()}
 
 
 class Driver:
     def __init__(self, *, topics=None, group=None, **settings):
         self.settings = GroupSettings(**settings)
-        self.topics = facts(x=4) if topics is None else topics
+        self.topics = topic_infos(x=4) if topics is None else topics
         self.now_ms = START_MS
         self.group = group or ConsumerGroup("g", self.settings, self.topics, self.now_ms)
         self.effects = []
 
-    # --- the new protocol
+    # --- the consumer protocol
 
-    def beat(self, member, epoch, **fields):
+    def heartbeat(self, member, epoch, **fields):
         return self.ask(
-            ConsumerHeartbeat(ticket=TICKET, member_id=member, member_epoch=epoch, **fields)
+            ConsumerHeartbeat(
+                reply_token=REPLY_TOKEN, member_id=member, member_epoch=epoch, **fields
+            )
         )
 
-    def enter(self, member, *names, **fields):
-        """Join; the topic x where no other is named."""
+    def join_consumer(self, member, *names, **fields):
+        """Join; the topic x if no other is named."""
         fields.setdefault("owned", {})
         fields.setdefault("rebalance_timeout_ms", REBALANCE_MS)
-        return self.beat(member, 0, subscribed_names=names or ("x",), **fields)
+        return self.heartbeat(member, 0, subscribed_names=names or ("x",), **fields)
 
     # --- the classic protocol
 
     def join(self, member, *names, owned=(), protocols=("range",), **fields):
         metadata = encode_subscription(Subscription(names or ("x",), owned=tuple(owned)))
         offers = tuple((name, metadata) for name in protocols)
-        return self.offer(member, offers, **fields)
+        return self.update_protocols(member, offers, **fields)
 
-    def offer(self, member, protocols, **fields):
+    def update_protocols(self, member, protocols, **fields):
         fields = {
-            "fresh_id": f"{member}-fresh",
+            "new_member_id": f"{member}-new",
             "session_timeout_ms": SESSION_MS,
             "rebalance_timeout_ms": REBALANCE_MS,
             "protocol_type": "consumer",
             "protocols": protocols,
         } | fields
-        return self.ask(Join(ticket=TICKET, member_id=member, **fields))
+        return self.ask(Join(reply_token=REPLY_TOKEN, member_id=member, **fields))
 
     def sync(self, member, generation, **fields):
         fields = {"assignments": {}, **fields}
-        answer = self.ask(Sync(ticket=TICKET, member_id=member, generation=generation, **fields))
-        return decode_assignment(answer.assignment)
+        response = self.ask(
+            Sync(reply_token=REPLY_TOKEN, member_id=member, generation=generation, **fields)
+        )
+        return decode_assignment(response.assignment)
 
-    def classic_beat(self, member, generation, **fields):
-        return self.ask(Heartbeat(ticket=TICKET, member_id=member, generation=generation, **fields))
+    def classic_heartbeat(self, member, generation, **fields):
+        return self.ask(
+            Heartbeat(reply_token=REPLY_TOKEN, member_id=member, generation=generation, **fields)
+        )
 
     def leave(self, *members):
-        leavers = tuple(Leaver(member_id=name, instance_id=instance) for name, instance in members)
-        return [error for *_, error in self.ask(Leave(ticket=TICKET, members=leavers)).members]
+        leavers = tuple(
+            MemberIdentity(member_id=name, instance_id=instance) for name, instance in members
+        )
+        return [
+            error for *_, error in self.ask(Leave(reply_token=REPLY_TOKEN, members=leavers)).members
+        ]
 
-    # --- the world
+    # --- topics, time and coordinators
 
     def change_topics(self, **counts):
-        self.topics = facts(**counts)
+        self.topics = topic_infos(**counts)
         return self.feed(TopicsChanged(topics=self.topics))
 
     def wait(self, passed_ms):
@@ -97,23 +108,23 @@ class Driver:
         return self.feed(Tick())
 
     def restart(self):
-        """Another coordinator takes over, with what was saved."""
+        """Another coordinator restores the saved group."""
         self.group = ConsumerGroup.restored(
             self.group.record(), self.settings, self.topics, self.now_ms
         )
 
     def ask(self, event):
         (reply,) = (e for e in self.feed(event) if isinstance(e, Reply))
-        assert reply.ticket == TICKET
-        if isinstance(reply.answer, KafscaleError):
-            raise reply.answer
-        return reply.answer
+        assert reply.reply_token == REPLY_TOKEN
+        if isinstance(reply.response, KafscaleError):
+            raise reply.response
+        return reply.response
 
     def feed(self, event):
         self.effects = self.group.handle(event, self.now_ms)
         return self.effects
 
-    # --- what came of it
+    # --- effects
 
     @property
     def saved(self):

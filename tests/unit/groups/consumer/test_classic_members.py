@@ -1,4 +1,4 @@
-"""Classic members among those of the new protocol: told the same, in the words they know."""
+"""Classic members of a consumer group: the same assignments in the classic protocol."""
 
 import pytest
 
@@ -12,33 +12,33 @@ from kafscale.errors import (
     RebalanceInProgressError,
     UnknownMemberError,
 )
-from unit.groups.consumer.driver import REBALANCE_MS, SESSION_MS, Driver, parts
+from unit.groups.consumer.driver import REBALANCE_MS, SESSION_MS, Driver, partitions
 
 
 @pytest.fixture
 def driver():
-    """A group with one member of the new protocol, which has everything."""
+    """A group with one member of the consumer protocol, which owns everything."""
     driver = Driver()
-    driver.enter("new")
+    driver.join_consumer("new")
     return driver
 
 
-def hand_over(driver, owned, epoch=1):
-    """The member of the new protocol gives up all but some partitions."""
-    driver.beat("new", epoch)
-    return driver.beat("new", epoch, owned=parts(x=owned))
+def transfer(driver, owned, epoch=1):
+    """The member of the consumer protocol revokes all but some partitions."""
+    driver.heartbeat("new", epoch)
+    return driver.heartbeat("new", epoch, owned=partitions(x=owned))
 
 
 def settled(driver):
-    """Both have settled in epoch 2: new with 0 and 1, old with 2 and 3."""
+    """Both are reconciled in epoch 2: new with 0 and 1, old with 2 and 3."""
     driver.join("old")
-    hand_over(driver, (0, 1))
+    transfer(driver, (0, 1))
     driver.join("old")
     driver.sync("old", 2)
     assert driver.group.state == "Stable"
 
 
-def test_a_classic_member_is_answered_at_once_and_leads_nobody(driver):
+def test_classic_member_gets_a_response_without_leader(driver):
     joined = driver.join("old", protocols=("range", "cooperative-sticky"))
     assert (joined.member_id, joined.generation, joined.protocol) == ("old", 2, "range")
     assert (joined.protocol_type, joined.leader, joined.members) == ("consumer", "", ())
@@ -48,57 +48,63 @@ def test_a_classic_member_is_answered_at_once_and_leads_nobody(driver):
     assert driver.durable
 
 
-def test_it_is_called_back_once_all_that_it_waits_for_is_free(driver):
+def test_classic_member_rejoins_once_its_partitions_are_unowned(driver):
     driver.join("old")
     driver.sync("old", 2)
-    driver.classic_beat("old", 2)
-    hand_over(driver, (0, 1))
+    driver.classic_heartbeat("old", 2)
+    transfer(driver, (0, 1))
     with pytest.raises(RebalanceInProgressError):
-        driver.classic_beat("old", 2)
+        driver.classic_heartbeat("old", 2)
     assert driver.join("old").generation == 2
     assert driver.sync("old", 2) == {"x": (2, 3)}
-    driver.classic_beat("old", 2)
+    driver.classic_heartbeat("old", 2)
     assert not driver.saved
 
 
-def test_a_cooperative_member_gives_up_first_and_joins_again(driver):
+def test_cooperative_member_revokes_first_and_rejoins(driver):
     settled(driver)
-    driver.enter("third")
-    driver.enter("fourth")
+    driver.join_consumer("third")
+    driver.join_consumer("fourth")
     with pytest.raises(RebalanceInProgressError):
-        driver.classic_beat("old", 2)
+        driver.classic_heartbeat("old", 2)
     with pytest.raises(RebalanceInProgressError):
         driver.sync("old", 2)
     joined = driver.join("old", owned=[("x", (2, 3))])
-    assert joined.generation == 2, "it stays in its epoch until it has given up"
+    assert joined.generation == 2, "it stays in its epoch until it has revoked"
     (kept,) = driver.sync("old", 2)["x"]
-    assert driver.beat("third", 3).assignment is None
-    assert driver.beat("fourth", 4).assignment is None
+    assert driver.heartbeat("third", 3).assignment is None
+    assert driver.heartbeat("fourth", 4).assignment is None
     with pytest.raises(RebalanceInProgressError):
-        driver.classic_beat("old", 2)
+        driver.classic_heartbeat("old", 2)
     assert driver.join("old", owned=[("x", (kept,))]).generation == 4
     assert driver.sync("old", 4) == {"x": (kept,)}
-    told = [driver.beat("third", 4).assignment, driver.beat("fourth", 4).assignment]
-    assert parts(x={2, 3} - {kept}) in told
+    assignments = [
+        driver.heartbeat("third", 4).assignment,
+        driver.heartbeat("fourth", 4).assignment,
+    ]
+    assert partitions(x={2, 3} - {kept}) in assignments
 
 
-def test_an_eager_member_owns_nothing_when_it_joins(driver):
+def test_eager_member_owns_nothing_when_it_joins(driver):
     settled(driver)
-    driver.enter("third")
-    driver.enter("fourth")
+    driver.join_consumer("third")
+    driver.join_consumer("fourth")
     assert driver.join("old").generation == 4
     (kept,) = driver.sync("old", 4)["x"]
-    told = [driver.beat("third", 3).assignment, driver.beat("fourth", 4).assignment]
-    assert parts(x={2, 3} - {kept}) in told
+    assignments = [
+        driver.heartbeat("third", 3).assignment,
+        driver.heartbeat("fourth", 4).assignment,
+    ]
+    assert partitions(x={2, 3} - {kept}) in assignments
 
 
-def test_a_member_without_an_id_is_given_one(driver):
+def test_member_without_id_gets_one(driver):
     with pytest.raises(MemberIdRequiredError) as refused:
-        driver.join("", must_know_id=True, fresh_id="fresh")
+        driver.join("", requires_known_member_id=True, new_member_id="fresh")
     assert refused.value.member_id == "fresh"
     assert driver.group.member_count == 1
-    assert driver.join("", fresh_id="older").member_id == "older"
-    assert driver.join("fresh", must_know_id=True).member_id == "fresh"
+    assert driver.join("", new_member_id="older").member_id == "older"
+    assert driver.join("fresh", requires_known_member_id=True).member_id == "fresh"
 
 
 @pytest.mark.parametrize(
@@ -113,34 +119,34 @@ def test_a_member_without_an_id_is_given_one(driver):
         ({"member": "unknown", "instance_id": "taken"}, FencedInstanceError),
     ],
 )
-def test_a_join_that_cannot_be_is_refused_and_changes_nothing(driver, wrong, error):
-    driver.join("", fresh_id="static", instance_id="taken", protocols=("range", "roundrobin"))
+def test_rejected_join_changes_nothing(driver, wrong, error):
+    driver.join("", new_member_id="static", instance_id="taken", protocols=("range", "roundrobin"))
     before = driver.group.record()
     with pytest.raises(error):
         driver.join(**({"member": "wrong"} | wrong))
     assert driver.group.record() == before
 
 
-def test_bytes_that_are_no_subscription_are_refused(driver):
+def test_invalid_subscription_bytes_are_rejected(driver):
     with pytest.raises(InconsistentProtocolError):
-        driver.offer("old", (("range", b"\0"),))
+        driver.update_protocols("old", (("range", b"\0"),))
     assert driver.group.member_count == 1
 
 
-def test_the_size_counts_for_classic_members_too():
+def test_size_limit_applies_to_classic_members():
     driver = Driver(consumer_size_max=1)
-    driver.enter("new")
+    driver.join_consumer("new")
     with pytest.raises(GroupFullError):
         driver.join("old")
 
 
-def test_who_asks_must_be_a_classic_member_in_its_generation(driver):
+def test_classic_requests_require_a_classic_member_in_its_generation(driver):
     driver.join("old")
-    for ask in (driver.sync, driver.classic_beat):
+    for ask in (driver.sync, driver.classic_heartbeat):
         with pytest.raises(UnknownMemberError):
             ask("new", 1)
         with pytest.raises(UnknownMemberError):
-            ask("nobody", 1)
+            ask("unknown", 1)
         with pytest.raises(UnknownMemberError):
             ask("old", 2, instance_id="i")
         with pytest.raises(IllegalGenerationError):
@@ -152,37 +158,37 @@ def test_who_asks_must_be_a_classic_member_in_its_generation(driver):
     assert driver.sync("old", 2, protocol="range", protocol_type="consumer") == {}
 
 
-def test_a_static_member_is_replaced_and_its_past_fenced(driver):
-    first = driver.join("", fresh_id="first", instance_id="i")
-    hand_over(driver, (0, 1))
-    second = driver.join("", fresh_id="second", instance_id="i")
+def test_static_member_is_replaced_and_the_old_one_fenced(driver):
+    first = driver.join("", new_member_id="first", instance_id="i")
+    transfer(driver, (0, 1))
+    second = driver.join("", new_member_id="second", instance_id="i")
     assert (second.generation, driver.rebalanced) == (first.generation, False)
     assert driver.sync("second", second.generation, instance_id="i") == {"x": (2, 3)}
-    for ask in (driver.sync, driver.classic_beat):
+    for ask in (driver.sync, driver.classic_heartbeat):
         with pytest.raises(FencedInstanceError):
             ask("first", first.generation, instance_id="i")
     assert driver.join("second", instance_id="i").member_id == "second"
 
 
-def test_a_static_member_may_come_back_in_the_other_protocol(driver):
-    driver.join("", fresh_id="old", instance_id="i")
-    hand_over(driver, (0, 1))
+def test_static_member_may_change_its_protocol(driver):
+    driver.join("", new_member_id="old", instance_id="i")
+    transfer(driver, (0, 1))
     driver.join("old", instance_id="i")
-    assert driver.enter("new-2", instance_id="i").assignment == parts(x=(2, 3))
+    assert driver.join_consumer("new-2", instance_id="i").assignment == partitions(x=(2, 3))
     assert not driver.member("new-2").is_classic
-    assert driver.join("", fresh_id="old-2", instance_id="i").generation == 2
+    assert driver.join("", new_member_id="old-2", instance_id="i").generation == 2
     assert driver.sync("old-2", 2, instance_id="i") == {"x": (2, 3)}
 
 
-def test_who_does_not_join_again_or_sync_in_time_is_removed(driver):
+def test_member_that_does_not_rejoin_or_sync_in_time_is_removed(driver):
     settled(driver)
-    driver.enter("third")
+    driver.join_consumer("third")
     with pytest.raises(RebalanceInProgressError):
-        driver.classic_beat("old", 2)
+        driver.classic_heartbeat("old", 2)
     called_back_ms = driver.now_ms
     while driver.now_ms < called_back_ms + REBALANCE_MS:
         with pytest.raises(RebalanceInProgressError):
-            driver.classic_beat("old", 2)
+            driver.classic_heartbeat("old", 2)
         driver.wait(10_000)
     assert "old" not in driver.group.record().members
 
@@ -194,19 +200,19 @@ def test_who_does_not_join_again_or_sync_in_time_is_removed(driver):
     assert "lazy" not in driver.group.record().members
 
 
-def test_its_session_is_its_own(driver):
+def test_classic_member_has_its_own_session_timeout(driver):
     driver.join("old", session_timeout_ms=SESSION_MS // 3, rebalance_timeout_ms=10**6)
     driver.wait(SESSION_MS // 3)
     assert driver.group.record().members.keys() == {"new"}
 
 
-def test_a_member_may_change_its_protocol_and_is_free_of_the_deadlines_of_the_other(driver):
+def test_change_of_protocol_clears_classic_deadlines(driver):
     driver.join("old")
-    driver.beat("old", 2)
+    driver.heartbeat("old", 2)
     assert not driver.member("old").is_classic
     for _ in range(2 * REBALANCE_MS // 20_000):
         driver.wait(20_000)
-        driver.beat("old", driver.member("old").member_epoch)
+        driver.heartbeat("old", driver.member("old").member_epoch)
     assert "old" in driver.group.record().members
     assert driver.join("old").member_id == "old"
     assert driver.member("old").is_classic

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: no partition has two owners, and all ends well."""
+"""Events in any order: no partition has two owners, and the group becomes stable."""
 
 from itertools import combinations
 
@@ -10,20 +10,20 @@ from kafscale.groups.consumer import ConsumerGroup
 from kafscale.groups.effects import Reply
 from kafscale.groups.events import TopicsChanged
 from kafscale.groups.model import TopicInfo
-from unit.groups.consumer.clients import ClassicClient, ModernClient, pairs
+from unit.groups.consumer.clients import ClassicClient, ConsumerClient, pairs
 from unit.groups.consumer.driver import Driver
 
 CLIENTS_MAX = 5
-KINDS = ["modern", "static", "eager", "cooperative"]
+CLIENT_TYPES = ["modern", "static", "eager", "cooperative"]
 which = some.integers(0, CLIENTS_MAX - 1)
-manners = some.sampled_from(["obeys", "is slow", "misses the answer"])
-wishes = some.sampled_from([("x", "y"), ("x",), ("y",)])
+behaviors = some.sampled_from(["follows", "is slow", "misses the response"])
+subscription_names = some.sampled_from([("x", "y"), ("x",), ("y",)])
 counts = some.sampled_from([{"x": 4, "y": 1}, {"x": 6}, {"x": 3, "y": 2}, {"y": 2}])
-somebody_is_there = precondition(lambda self: self.clients)
+has_clients = precondition(lambda self: self.clients)
 
 
 class SavingDriver(Driver):
-    """It knows what of the group is in the store: no more than must be, should it crash."""
+    """Keeps what is in the store: only what a durable response guarantees, for a crash."""
 
     def feed(self, event):
         effects = super().feed(event)
@@ -36,87 +36,87 @@ class SavingDriver(Driver):
 
 
 class Interleavings(RuleBasedStateMachine):
-    """Some clients, a coordinator, and the worst of luck."""
+    """Clients, a coordinator, and faults."""
 
     def __init__(self):
         super().__init__()
         self.clients = []
-        self.born_count = 0
+        self.client_count = 0
         self.driver = SavingDriver(topics={}, downgrades=False)
 
     @initialize(
         counts=counts,
         assignor=some.sampled_from(["uniform", "range"]),
-        kinds=some.lists(some.sampled_from(KINDS), min_size=1, max_size=3),
+        client_types=some.lists(some.sampled_from(CLIENT_TYPES), min_size=1, max_size=3),
     )
-    def begin(self, counts, assignor, kinds):
+    def begin(self, counts, assignor, client_types):
         self.driver = SavingDriver(topics={}, downgrades=False, consumer_assignors=(assignor,))
         self.driver.stored = self.driver.group.record()
         self.change_topics(counts)
-        for kind in kinds:
-            self.come(kind, ("x", "y"))
+        for group_type in client_types:
+            self.add_client(group_type, ("x", "y"))
             self.behave()
 
-    # --- what may happen
+    # --- events
 
     @precondition(lambda self: len(self.clients) < CLIENTS_MAX)
-    @rule(kind=some.sampled_from(KINDS), names=wishes)
-    def come(self, kind, names):
-        self.born_count += 1
-        name = f"{kind}-{self.born_count}"
-        if kind in {"modern", "static"}:
-            instance = name if kind == "static" else None
-            client = ModernClient(self.driver, name, names, instance)
+    @rule(group_type=some.sampled_from(CLIENT_TYPES), names=subscription_names)
+    def add_client(self, group_type, names):
+        self.client_count += 1
+        name = f"{group_type}-{self.client_count}"
+        if group_type in {"modern", "static"}:
+            instance = name if group_type == "static" else None
+            client = ConsumerClient(self.driver, name, names, instance)
         else:
-            client = ClassicClient(self.driver, name, names, is_eager=kind == "eager")
+            client = ClassicClient(self.driver, name, names, is_eager=group_type == "eager")
         self.clients.append(client)
-        client.beat()
+        client.heartbeat()
 
-    @somebody_is_there
-    @rule(turns=some.lists(some.tuples(which, manners), min_size=1, max_size=4 * CLIENTS_MAX))
-    def go_on(self, turns):
-        for index, manner in turns:
+    @has_clients
+    @rule(turns=some.lists(some.tuples(which, behaviors), min_size=1, max_size=4 * CLIENTS_MAX))
+    def send_heartbeats(self, turns):
+        for index, behavior in turns:
             client = self.clients[index % len(self.clients)]
-            if manner == "obeys":
-                client.obey()
-            client.beat(is_lost=manner == "misses the answer")
+            if behavior == "follows":
+                client.apply_assignment()
+            client.heartbeat(is_lost=behavior == "misses the response")
             self.check_owners()
 
-    @somebody_is_there
+    @has_clients
     @rule()
     def behave(self):
-        """Everybody does what it is told, for a while."""
-        self.go_on([(index, "obeys") for index in range(len(self.clients))] * 2)
+        """All clients follow their assignments, for a while."""
+        self.send_heartbeats([(index, "follows") for index in range(len(self.clients))] * 2)
 
-    @somebody_is_there
-    @rule(index=which, names=wishes)
+    @has_clients
+    @rule(index=which, names=subscription_names)
     def subscribe(self, index, names):
         self.clients[index % len(self.clients)].subscribe(names)
 
-    @somebody_is_there
+    @has_clients
     @rule(index=which, dies=some.booleans())
-    def go(self, index, dies):
+    def remove_client(self, index, dies):
         client = self.clients[index % len(self.clients)]
         self.clients.remove(client) if dies else client.leave()
 
     @rule(seconds=some.sampled_from([1, 30]))
     def wait(self, seconds):
         self.driver.wait(seconds * 1000)
-        # Who was removed for its silence has heard nothing either, and gave up by itself.
+        # A member that was removed got no response either, and has revoked everything.
         present = self.driver.group.record().members
         for client in self.clients:
             if client.member_id not in present:
-                client.begin_again()
+                client.restart()
 
     @rule(counts=counts)
     def change_topics(self, counts):
         """Partitions are added, topics deleted and created, perhaps again."""
         before = self.driver.topics
-        self.born_count += 1
+        self.client_count += 1
         topics = {
             name: TopicInfo(
                 name,
-                before[name].id if name in before else f"{name}#{self.born_count}".encode(),
+                before[name].id if name in before else f"{name}#{self.client_count}".encode(),
                 max(count, before[name].partition_count) if name in before else count,
             )
             for name, count in counts.items()
@@ -128,10 +128,10 @@ class Interleavings(RuleBasedStateMachine):
     def restart(self):
         self.driver.crash()
 
-    # --- what must hold
+    # --- invariants
 
     def owned(self, client):
-        """What there is to own of a topic that is gone does not count."""
+        """What a client owns, without deleted topics."""
         there = {topic.id for topic in self.driver.topics.values()}
         return {(topic, number) for topic, number in client.owned if topic in there}
 
@@ -148,22 +148,22 @@ class Interleavings(RuleBasedStateMachine):
 
     @invariant()
     def check_targets(self):
-        """Targets share out everything that somebody reads."""
+        """Targets contain every subscribed partition exactly once."""
         record = self.driver.group.record()
         if record.generation > record.assignment_epoch or not record.members:
             return
-        wanted = {name for member in record.members.values() for name in member.subscribed_names}
+        resolve = {name for member in record.members.values() for name in member.subscribed_names}
         everything = {
             (topic.id, number)
             for topic in self.driver.topics.values()
-            if topic.name in wanted
+            if topic.name in resolve
             for number in range(topic.partition_count)
         }
-        given_out = [pair for member in record.members.values() for pair in pairs(member.target)]
-        assert sorted(given_out) == sorted(everything)
+        assigned = [pair for member in record.members.values() for pair in pairs(member.target)]
+        assert sorted(assigned) == sorted(everything)
 
     def teardown(self):
-        """When everybody behaves, everybody soon has what it is to have, and nothing is written."""
+        """Undisturbed, all clients soon have their targets, and nothing more is written."""
         for _ in range(20):
             self.wait(5)
             self.behave()
@@ -172,7 +172,7 @@ class Interleavings(RuleBasedStateMachine):
         assert record.members.keys() == {client.member_id for client in self.clients}
         for client in self.clients:
             assert client.owned == pairs(record.members[client.member_id].target)
-            client.beat()
+            client.heartbeat()
             assert not self.driver.saved
 
 

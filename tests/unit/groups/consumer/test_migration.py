@@ -1,4 +1,4 @@
-"""Online upgrade and downgrade: a classic group becomes a consumer group, and the other way."""
+"""Online upgrade and downgrade between classic and consumer groups."""
 
 import pytest
 
@@ -12,10 +12,17 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord
-from unit.groups.consumer.driver import REBALANCE_MS, SESSION_MS, START_MS, Driver, facts, parts
+from kafscale.groups.model import GroupRecord, GroupType, MemberRecord
+from unit.groups.consumer.driver import (
+    REBALANCE_MS,
+    SESSION_MS,
+    START_MS,
+    Driver,
+    partitions,
+    topic_infos,
+)
 
-TOPICS = facts(x=4)
+TOPICS = topic_infos(x=4)
 
 
 def classic_member(name, *partitions, owned=(), **fields):
@@ -41,30 +48,30 @@ def upgraded(*members, settings=None, **fields):
     return Driver(group=group, topics=TOPICS)
 
 
-def test_classic_members_keep_what_they_have_until_one_of_the_new_protocol_comes():
+def test_upgraded_members_keep_partitions_until_a_consumer_member_joins():
     driver = upgraded(classic_member("a", 0, 1), classic_member("b", 2, 3))
-    assert driver.group.kind is Kind.CONSUMER
+    assert driver.group.group_type is GroupType.CONSUMER
     assert driver.group.state == "Stable"
-    assert not driver.group.wants_downgrade
-    driver.classic_beat("a", 5)
+    assert not driver.group.needs_downgrade
+    driver.classic_heartbeat("a", 5)
     assert driver.sync("b", 5) == {"x": (2, 3)}
-    assert driver.enter("new").assignment == {}
+    assert driver.join_consumer("new").assignment == {}
     with pytest.raises(RebalanceInProgressError):
-        driver.classic_beat("a", 5)
-    assert driver.join("a", owned=[("x", (0, 1))]).generation == 5, "it has to give up one"
+        driver.classic_heartbeat("a", 5)
+    assert driver.join("a", owned=[("x", (0, 1))]).generation == 5, "it has to revoke one"
     (kept,) = driver.sync("a", 5)["x"]
     assert driver.join("b", owned=[("x", (2, 3))]).generation == 6, "it has not"
     assert driver.sync("b", 6) == {"x": (2, 3)}
     assert driver.join("a", owned=[("x", (kept,))]).generation == 6
-    assert driver.beat("new", 6).assignment == parts(x={0, 1} - {kept})
+    assert driver.heartbeat("new", 6).assignment == partitions(x={0, 1} - {kept})
 
 
-def test_who_waits_for_an_assignment_holds_what_it_said_it_owned():
+def test_member_without_assignment_keeps_what_it_reported():
     driver = upgraded(
         classic_member("a", owned=(0, 1)), classic_member("b", 1, 2), state="PreparingRebalance"
     )
-    assert driver.member("a").assigned == parts(x=(0,))
-    assert driver.member("b").assigned == parts(x=(1, 2))
+    assert driver.member("a").assigned == partitions(x=(0,))
+    assert driver.member("b").assigned == partitions(x=(1, 2))
 
 
 @pytest.mark.parametrize(
@@ -72,15 +79,15 @@ def test_who_waits_for_an_assignment_holds_what_it_said_it_owned():
     [
         ([classic_member("a", 0)], {"protocol_type": "connect"}, "connect"),
         ([classic_member("a", 0), classic_member("b")], {"size": 1}, "2 members"),
-        ([classic_member("a", 0)], {"upgrades": False}, "switched off"),
-        ([classic_member("a", assignment=b"\0")], {}, "bytes were announced"),
-        ([classic_member("a", protocols=(("range", b"\0"),))], {}, "bytes were announced"),
+        ([classic_member("a", 0)], {"upgrades": False}, "upgrades are disabled"),
+        ([classic_member("a", assignment=b"\0")], {}, r"expected \d+ bytes, got"),
+        ([classic_member("a", protocols=(("range", b"\0"),))], {}, r"expected \d+ bytes, got"),
         ([classic_member("a", protocols=())], {}, "no protocol"),
         ([classic_member("a", 0, 1), classic_member("b", 1)], {}, "twice"),
-        ([classic_member("a", assignment=encode_assignment({}, b"tasks"))], {}, "more than"),
+        ([classic_member("a", assignment=encode_assignment({}, b"tasks"))], {}, "user data"),
     ],
 )
-def test_a_group_that_cannot_be_upgraded_says_why(members, fields, reason):
+def test_rejected_upgrade_has_a_reason(members, fields, reason):
     settings = GroupSettings(
         upgrades=fields.pop("upgrades", True), consumer_size_max=fields.pop("size", 100)
     )
@@ -88,14 +95,14 @@ def test_a_group_that_cannot_be_upgraded_says_why(members, fields, reason):
         upgraded(*members, settings=settings, **fields)
 
 
-def test_when_the_last_member_of_the_new_protocol_goes_the_group_is_to_be_classic_again():
+def test_downgrade_when_the_last_consumer_member_leaves():
     driver = upgraded(classic_member("a", 0, 1), classic_member("b", 2, 3))
-    driver.enter("new")
-    assert not driver.group.wants_downgrade
-    driver.beat("new", -1)
-    assert driver.group.wants_downgrade
+    driver.join_consumer("new")
+    assert not driver.group.needs_downgrade
+    driver.heartbeat("new", -1)
+    assert driver.group.needs_downgrade
     record = driver.group.downgraded()
-    assert (record.kind, record.state) == (Kind.CLASSIC, "PreparingRebalance")
+    assert (record.group_type, record.state) == (GroupType.CLASSIC, "PreparingRebalance")
     assert (record.protocol_type, record.protocol, record.leader) == ("consumer", "range", "a")
     assert record.generation == driver.group.record().assignment_epoch == 6
     assert record.members["a"].protocols == classic_member("a").protocols
@@ -103,51 +110,51 @@ def test_when_the_last_member_of_the_new_protocol_goes_the_group_is_to_be_classi
     assert 0 in decode_assignment(record.members["a"].assignment)["x"]
 
 
-def test_the_classic_group_of_those_who_are_left_waits_for_them_to_join():
+def test_downgraded_group_waits_for_members_to_rejoin():
     driver = upgraded(classic_member("a", 0, 1), classic_member("b", 2, 3))
-    driver.enter("new")
-    driver.beat("new", -1)
+    driver.join_consumer("new")
+    driver.heartbeat("new", -1)
     group = ClassicGroup.restored(driver.group.downgraded(), driver.settings, driver.now_ms)
     assert (group.state, group.member_count) == ("PreparingRebalance", 2)
     assert group.deadline_ms is not None
 
 
-def test_who_takes_the_place_of_the_last_member_of_the_new_protocol_disturbs_nobody():
+def test_downgrade_by_replacement_of_the_last_consumer_member_is_stable():
     driver = upgraded(classic_member("a", 0, 1, 2, 3, instance_id="desk"))
-    driver.enter("new", instance_id="desk")
+    driver.join_consumer("new", instance_id="desk")
     driver.join("", instance_id="desk")
-    assert driver.group.wants_downgrade
+    assert driver.group.needs_downgrade
     record = driver.group.downgraded()
-    assert (record.kind, record.state, record.generation) == (Kind.CLASSIC, "Stable", 5)
+    assert (record.group_type, record.state, record.generation) == (GroupType.CLASSIC, "Stable", 5)
     (member,) = record.members.values()
     assert decode_assignment(member.assignment) == {"x": (0, 1, 2, 3)}
 
 
-def test_a_downgrade_is_found_by_the_next_coordinator_too_and_by_expiry():
+def test_downgrade_after_expiry_and_restart():
     driver = upgraded(classic_member("a", 0), classic_member("b", 1))
-    driver.enter("new")
+    driver.join_consumer("new")
     for _ in range(3):
         driver.wait(15_000)
         for name in "ab":
             with pytest.raises(RebalanceInProgressError):
-                driver.classic_beat(name, 5)
-    assert driver.group.wants_downgrade
+                driver.classic_heartbeat(name, 5)
+    assert driver.group.needs_downgrade
     driver.restart()
-    assert driver.group.wants_downgrade
+    assert driver.group.needs_downgrade
 
 
 @pytest.mark.parametrize("settings", [{"downgrades": False}, {"size_max": 0}])
-def test_a_downgrade_may_be_impossible(settings):
+def test_downgrade_may_be_disabled(settings):
     driver = Driver(**settings)
-    driver.enter("new")
+    driver.join_consumer("new")
     driver.join("old")
-    driver.beat("new", -1)
-    assert not driver.group.wants_downgrade
+    driver.heartbeat("new", -1)
+    assert not driver.group.needs_downgrade
     assert driver.group.member_count == 1
 
 
-def test_an_empty_group_stays_what_it_is():
+def test_empty_group_is_not_downgraded():
     driver = Driver()
-    driver.enter("new")
-    driver.beat("new", -1)
-    assert not driver.group.wants_downgrade
+    driver.join_consumer("new")
+    driver.heartbeat("new", -1)
+    assert not driver.group.needs_downgrade

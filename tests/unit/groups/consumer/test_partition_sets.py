@@ -1,4 +1,4 @@
-"""Sets of partitions behave as sets of pairs do."""
+"""Operations on `Partitions` match those on sets of pairs."""
 
 from hypothesis import given
 from hypothesis import strategies as some
@@ -23,7 +23,7 @@ def pairs(partitions):
 
 
 @given(partitions, partitions)
-def test_they_are_sets_of_pairs(one, other):
+def test_operations_match_sets_of_pairs(one, other):
     assert pairs(intersection(one, other)) == pairs(one) & pairs(other)
     assert pairs(difference(one, other)) == pairs(one) - pairs(other)
     assert pairs(union(one, other)) == pairs(one) | pairs(other)
@@ -31,5 +31,5 @@ def test_they_are_sets_of_pairs(one, other):
     assert is_within(one, other) == (pairs(one) <= pairs(other))
 
 
-def test_a_topic_without_partitions_is_left_out():
+def test_topic_without_partitions_is_left_out():
     assert frozen({b"x": [1, 0, 1], b"y": []}) == {b"x": {0, 1}}

@@ -14,7 +14,7 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord
+from kafscale.groups.model import GroupRecord, GroupType, MemberRecord
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.group_codec import (
@@ -62,7 +62,7 @@ MEMBERS = st.builds(
 GROUPS = st.builds(
     GroupRecord,
     group_id=st.text(min_size=1, max_size=8),
-    kind=st.sampled_from(Kind),
+    group_type=st.sampled_from(GroupType),
     state=TEXTS,
     state_since_ms=TIMES,
     protocol_type=st.just("consumer") | TEXTS,
@@ -108,7 +108,7 @@ CLASSIC = GroupRecord(
 )
 CONSUMER = GroupRecord(
     group_id="billing",
-    kind=Kind.CONSUMER,
+    group_type=GroupType.CONSUMER,
     state="Reconciling",
     protocol_type="consumer",
     protocol="uniform",
@@ -235,7 +235,7 @@ def test_a_group_of_somebody_who_knows_only_the_published_schema_is_understood()
         rebalance_timeout_ms=60_000,
     )
     group = decode_group(kept(record.SerializeToString()))
-    assert (group.kind, group.state, group.generation) == (Kind.CLASSIC, "Stable", 4)
+    assert (group.group_type, group.state, group.generation) == (GroupType.CLASSIC, "Stable", 4)
     member = group.members["consumer-1"]
     assert (member.is_classic, member.instance_id) == (True, None)
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (10_000, 60_000)
@@ -315,7 +315,7 @@ def test_a_group_too_large_to_say_everything_twice_says_it_once():
                 protocol="range",
                 members={"a": messages.GroupMember(subscriptions=["x" * 40_000])},
             ),
-            "a name of 40000 bytes",
+            "string of 40000 bytes",
         ),
     ],
 )

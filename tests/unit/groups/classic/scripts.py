@@ -1,24 +1,24 @@
-"""Scripts with golden output: what happens to a group, and what it answers, for everybody to read.
+"""Scripts with golden output: commands to a group, and its responses, readable by people.
 
-A script is made of blocks. A block has commands, a line `----`, what they brought about, and how
-the group stands afterwards. Lines that begin with `#` are for the reader. The commands:
+A script consists of blocks. A block has commands, a line `----`, their output, and the state of the
+group after them. Lines that begin with `#` are comments. The commands:
 
     group [setting=number ...]            a new group
-    join TICKET MEMBER [fresh=ID] [instance=ID] [offers=name:metadata,...] [type=...]
-         [session=ms] [rebalance=ms] [must_know_id] [can_skip] [reason=word]
-    sync TICKET MEMBER GENERATION [instance=ID] [type=...] [protocol=...] [assign=member:bytes,...]
-    heartbeat TICKET MEMBER GENERATION [instance=ID]
-    leave TICKET MEMBER[/INSTANCE] ...
+    join TOKEN MEMBER [new_id=ID] [instance=ID] [offers=name:metadata,...] [type=...]
+         [session=ms] [rebalance=ms] [requires_id] [can_skip] [reason=word]
+    sync TOKEN MEMBER GENERATION [instance=ID] [type=...] [protocol=...] [assign=member:bytes,...]
+    heartbeat TOKEN MEMBER GENERATION [instance=ID]
+    leave TOKEN MEMBER[/INSTANCE] ...
     commit MEMBER GENERATION [instance=ID]
     at MS                                 time passes; ticks come when they are due
-    tick                                  one comes too early
-    restore [setting=number ...]          another coordinator goes on from the record
-    dismiss                               this coordinator gives the group up
+    tick                                  an early tick
+    restore [setting=number ...]          another coordinator restores the record
+    abort                                 this coordinator releases the group
     show                                  the record
 
-A member that has no id is written `-`. To write what the groups of today answer into all scripts:
+A member without an id is written `-`. To rewrite all scripts with the current output:
 
-    python -m unit.groups.classic.script                               (with `tests` on the path)
+    python -m unit.groups.classic.scripts                               (with `tests` on the path)
 """
 
 from collections.abc import Iterator
@@ -26,71 +26,71 @@ from pathlib import Path
 
 from kafscale.errors import KafscaleError, MemberIdRequiredError, NotCoordinatorError
 from kafscale.groups.classic import ClassicGroup, State
-from kafscale.groups.classic.step import Step
+from kafscale.groups.classic.group_state import Step
 from kafscale.groups.config import GroupSettings
 from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
-from kafscale.groups.events import Event, Heartbeat, Join, Leave, Leaver, Sync, Tick
-from kafscale.groups.responses import Alive, Answer, Joined, Left, Synced
+from kafscale.groups.events import Event, Heartbeat, Join, Leave, MemberIdentity, Sync, Tick
+from kafscale.groups.responses import Alive, Joined, Left, Response, Synced
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "scripts").glob("classic_*.txt"))
 ARROW = "----"
 
 
-def rewritten(script: str) -> str:
-    """The script with what its commands bring about today."""
-    return replayed(script, Stage())
+def replay_script(script: str) -> str:
+    """The script with the current output of its commands."""
+    return replay(script, ScriptRunner())
 
 
-def replayed(script: str, stage: "Stage") -> str:
+def replay(script: str, runner: "ScriptRunner") -> str:
     blocks = []
     for block in script.strip("\n").split("\n\n"):
         before, arrow, _ = block.partition(f"\n{ARROW}")
         if arrow:
             commands = [line for line in before.splitlines() if not line.startswith("#")]
-            after = [line for command in commands for line in stage.play(command)]
-            blocks.append("\n".join([before, ARROW, *after, stage.standing()]))
+            after = [line for command in commands for line in runner.run(command)]
+            blocks.append("\n".join([before, ARROW, *after, runner.state_line()]))
         else:
             blocks.append(block)
     return "\n\n".join(blocks) + "\n"
 
 
-class Stage:
+class ScriptRunner:
     """One group, the time, and the commands."""
 
     def __init__(self) -> None:
         self.now_ms = 0
         self.group = ClassicGroup("group", GroupSettings(), 0)
-        self.walked: set[tuple[State, Step, State]] = set()
-        """Which ways of the table of transitions were gone."""
-        self.promised: set[str] = set()
+        self.covered: set[tuple[State, Step, State]] = set()
+        """The transitions that were covered."""
+        self.pending_member_ids: set[str] = set()
 
-    def play(self, command: str) -> Iterator[str]:
+    def run(self, command: str) -> Iterator[str]:
         verb, *words = command.split()
         names = [word for word in words if "=" not in word]
         options = dict(word.split("=", 1) for word in words if "=" in word)
         yield from getattr(self, f"do_{verb}")(names, options)
 
-    def standing(self) -> str:
+    def state_line(self) -> str:
         record = self.group.record()
-        due = "nothing is due" if self.group.deadline_ms is None else f"{self.group.deadline_ms} ms"
-        members = " ".join(record.members) or "nobody"
+        due = "no deadline" if self.group.deadline_ms is None else f"{self.group.deadline_ms} ms"
+        members = " ".join(record.members) or "no members"
         return f"= {self.group.state}, generation {record.generation}: {members}; {due}"
 
     def handle(self, event: Event) -> Iterator[str]:
         before, step = State(self.group.state), self.step(event)
         effects = self.group.handle(event, self.now_ms)
-        self.walked.add((before, step, State(self.group.state)))
-        return map(told, effects)
+        self.covered.add((before, step, State(self.group.state)))
+        return map(describe, effects)
 
     def step(self, event: Event) -> Step:
-        """What the event means, by another way than the group's own."""
+        """The step of an event, found independently of the group's own code."""
         if not isinstance(event, Join):
             return Step[type(event).__name__.upper()]
         members = self.group.record().members
         if event.instance_id in {each.instance_id for each in members.values()} - {None}:
-            return Step.REJOIN if event.member_id else Step.RETURN
-        is_known = event.member_id and event.member_id not in self.promised
-        return Step.REJOIN if is_known else Step.NEWCOMER
+            return Step.REJOIN if event.member_id else Step.STATIC_REJOIN
+        is_known = event.member_id and event.member_id not in self.pending_member_ids
+        return Step.REJOIN if is_known else Step.NEW_MEMBER
 
     def do_group(self, _names, options):
         settings = GroupSettings(**{name: int(value) for name, value in options.items()})
@@ -98,29 +98,29 @@ class Stage:
         yield from ()
 
     def do_join(self, names, options):
-        ticket, member_id, *flags = names
+        reply_token, member_id, *flags = names
         session_ms = int(options.get("session", 10_000))
         event = Join(
-            ticket=int(ticket),
+            reply_token=int(reply_token),
             member_id=named(member_id),
-            fresh_id=options.get("fresh", "fresh"),
+            new_member_id=options.get("new_id", "new"),
             instance_id=options.get("instance"),
             session_timeout_ms=session_ms,
             rebalance_timeout_ms=int(options.get("rebalance", 60_000)),
             protocol_type=options.get("type", "consumer"),
             protocols=pairs(options.get("offers", "range:r")),
-            must_know_id="must_know_id" in flags,
-            can_skip_assignment="can_skip" in flags,
+            requires_known_member_id="requires_id" in flags,
+            supports_skipping_assignment="can_skip" in flags,
             reason=options.get("reason", ""),
         )
         yield from self.handle(event)
-        if event.must_know_id:
-            self.promised.add(event.fresh_id)
+        if event.requires_known_member_id:
+            self.pending_member_ids.add(event.new_member_id)
 
     def do_sync(self, names, options):
-        ticket, member_id, generation = names
+        reply_token, member_id, generation = names
         event = Sync(
-            ticket=int(ticket),
+            reply_token=int(reply_token),
             member_id=named(member_id),
             instance_id=options.get("instance"),
             generation=int(generation),
@@ -131,9 +131,9 @@ class Stage:
         yield from self.handle(event)
 
     def do_heartbeat(self, names, options):
-        ticket, member_id, generation = names
+        reply_token, member_id, generation = names
         event = Heartbeat(
-            ticket=int(ticket),
+            reply_token=int(reply_token),
             member_id=named(member_id),
             instance_id=options.get("instance"),
             generation=int(generation),
@@ -141,12 +141,14 @@ class Stage:
         yield from self.handle(event)
 
     def do_leave(self, names, _options):
-        ticket, *who = names
+        reply_token, *who = names
         leavers = []
         for each in who:
             member_id, _, instance_id = each.partition("/")
-            leavers.append(Leaver(member_id=named(member_id), instance_id=instance_id or None))
-        event = Leave(ticket=int(ticket), members=tuple(leavers))
+            leavers.append(
+                MemberIdentity(member_id=named(member_id), instance_id=instance_id or None)
+            )
+        event = Leave(reply_token=int(reply_token), members=tuple(leavers))
         yield from self.handle(event)
 
     def do_commit(self, names, options):
@@ -159,7 +161,7 @@ class Stage:
         except KafscaleError as error:
             yield f"{who}: {type(error).__name__}"
         else:
-            yield f"{who}: may be"
+            yield f"{who}: allowed"
 
     def do_at(self, names, _options):
         until_ms = int(names[0])
@@ -178,8 +180,8 @@ class Stage:
         self.group = ClassicGroup.restored(self.group.record(), settings, self.now_ms)
         yield from ()
 
-    def do_dismiss(self, _names, _options):
-        yield from map(told, self.group.dismiss(NotCoordinatorError(), self.now_ms))
+    def do_abort(self, _names, _options):
+        yield from map(describe, self.group.abort(NotCoordinatorError(), self.now_ms))
 
     def do_show(self, _names, _options):
         record = self.group.record()
@@ -200,48 +202,49 @@ def pairs(text: str) -> tuple[tuple[str, bytes], ...]:
     return tuple((name, value.encode()) for name, _, value in found)
 
 
-def told(effect: Effect) -> str:
+def describe(effect: Effect) -> str:
     match effect:
         case Save():
             return "save"
         case Rebalanced(generation, count, reason):
             return f"generation {generation} of {count}, because {reason}"
-        case Reply(ticket, answer, durable):
-            return f"{ticket} <- {answered(answer)}{' (durable)' if durable else ''}"
+        case Reply(reply_token, response, durable):
+            return f"{reply_token} <- {on_response(response)}{' (durable)' if durable else ''}"
 
 
-def answered(answer: Answer | KafscaleError) -> str:
-    match answer:
+def on_response(response: Response | KafscaleError) -> str:
+    match response:
         case MemberIdRequiredError():
-            return f"MemberIdRequiredError {answer.member_id}"
+            return f"MemberIdRequiredError {response.member_id}"
         case KafscaleError():
-            return type(answer).__name__
+            return type(response).__name__
         case Joined():
             shown = ",".join(
-                f"{each.member_id}:{each.metadata.decode()}" for each in answer.members
+                f"{each.member_id}:{each.metadata.decode()}" for each in response.members
             )
             return (
-                f"joined as {answer.member_id} in {answer.generation}, {answer.protocol_type}"
-                f" {answer.protocol}, led by {answer.leader}"
-                f"{f', of {shown}' if shown else ''}{', skip' if answer.skip_assignment else ''}"
+                f"joined as {response.member_id} in {response.generation}, {response.protocol_type}"
+                f" {response.protocol}, led by {response.leader}"
+                f"{f', of {shown}' if shown else ''}{', skip' if response.skip_assignment else ''}"
             )
         case Synced():
-            return f"synced {answer.protocol_type} {answer.protocol} {answer.assignment.decode()!r}"
+            assignment = response.assignment.decode()
+            return f"synced {response.protocol_type} {response.protocol} {assignment!r}"
         case Alive():
             return "alive"
         case Left():
             gone = (
                 f"{member_id or '-'}{f'/{instance_id}' if instance_id else ''}"
                 f"{f' {type(error).__name__}' if error else ''}"
-                for member_id, instance_id, error in answer.members
+                for member_id, instance_id, error in response.members
             )
             return f"left: {', '.join(gone)}"
-    raise AssertionError(answer)
+    raise AssertionError(response)
 
 
 def main() -> None:
     for path in SCRIPTS:
-        path.write_text(rewritten(path.read_text()))
+        path.write_text(replay_script(path.read_text()))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""A coordinator with its store, and clients that behave as clients do, all of them in memory.
+"""A coordinator with its store, and clients that behave like real ones, all in memory.
 
-`Coordinator` carries effects out as the law of effects says: what is saved reaches the store some
-time later, durable answers wait for it, and a crash takes back what had not. It looks on, and says
-so at once if something is promised that is not kept.
+`Coordinator` executes effects: saves reach the store some time later, durable responses wait for
+them, and a crash undoes what was not stored. It asserts at once if an invariant is violated.
 """
 
 import enum
@@ -18,76 +17,76 @@ from kafscale.errors import (
 from kafscale.groups.classic import ClassicGroup, State
 from kafscale.groups.config import GroupSettings
 from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
-from kafscale.groups.events import Event, Heartbeat, Join, Leave, Leaver, Sync, Tick
+from kafscale.groups.events import Event, Heartbeat, Join, Leave, MemberIdentity, Sync, Tick
 from kafscale.groups.model import GroupRecord
-from kafscale.groups.responses import Alive, Answer, Joined, JoinedMember, Left, Synced
+from kafscale.groups.responses import Alive, Joined, JoinedMember, Left, Response, Synced
 
 SETTINGS = GroupSettings(initial_rebalance_delay_ms=3_000, size_max=4)
 PARTITION_COUNT = 12
 STATIC = "ab"
-"""The names of clients that are static members."""
+"""The names of static members."""
 
 
 class Coordinator:
-    """One group, as long as there is one who looks after it."""
+    """The coordinator of one group."""
 
     def __init__(self) -> None:
         self.now_ms = 0
         self.group = ClassicGroup("group", SETTINGS, 0)
         self.stored: GroupRecord | None = None
         self.is_saving = False
-        self.held: list[Reply] = []
-        """Durable answers, until the store has what was saved before them."""
-        self.waiting: dict[int, Callable[[Answer | KafscaleError], None]] = {}
-        self.ticket = 0
+        self.owned_by_others: list[Reply] = []
+        """Durable responses that wait for the store."""
+        self.waiting: dict[int, Callable[[Response | KafscaleError], None]] = {}
+        self.reply_token = 0
 
     def send(self, event: Callable[[int], Event], client: "Client") -> None:
-        self.ticket += 1
-        client.ticket = self.ticket
-        self.waiting[self.ticket] = client.answered
-        made = event(self.ticket)
+        self.reply_token += 1
+        client.reply_token = self.reply_token
+        self.waiting[self.reply_token] = client.on_response
+        made = event(self.reply_token)
         effects = self.group.handle(made, self.now_ms)
         if isinstance(made, Heartbeat):
             assert [type(effect) for effect in effects] == [Reply]
-        self.carry_out(effects)
+        self.execute(effects)
 
-    def carry_out(self, effects: list[Effect]) -> None:
+    def execute(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Save():
                     self.is_saving = True
                 case Reply() if effect.durable and self.is_saving:
-                    self.held.append(effect)
+                    self.owned_by_others.append(effect)
                 case Reply():
-                    self.waiting.pop(effect.ticket)(effect.answer)
+                    self.waiting.pop(effect.reply_token)(effect.response)
                 case Rebalanced():
-                    # Static members that were late are not counted when others come, as in Kafka.
+                    # Static members that were late are not counted when others join, as in Kafka.
                     assert effect.member_count <= SETTINGS.size_max + len(STATIC)
 
     def flush(self) -> None:
-        """The store has the record now, and tells so."""
+        """The store has the record now, and confirms it."""
         self.stored = self.group.record()
         self.is_saving = False
-        held, self.held = self.held, []
-        for reply in held:
-            self.waiting.pop(reply.ticket)(reply.answer)
+        owned_by_others, self.owned_by_others = self.owned_by_others, []
+        for reply in owned_by_others:
+            self.waiting.pop(reply.reply_token)(reply.response)
 
     def crash(self) -> None:
-        """All connections break; whoever comes next knows what is in the store."""
+        """All connections break; the next coordinator restores from the store."""
         self.waiting, waiting = {}, self.waiting
-        self.held = []
+        self.owned_by_others = []
         self.is_saving = False
-        for answered in waiting.values():
-            answered(NotCoordinatorError())
+        for on_response in waiting.values():
+            on_response(NotCoordinatorError())
         if self.stored is None:
             self.group = ClassicGroup("group", SETTINGS, self.now_ms)
         else:
             self.group = ClassicGroup.restored(self.stored, SETTINGS, self.now_ms)
 
-    def hand_over(self) -> None:
-        """Give the group up in good order: nobody is left without an answer."""
+    def transfer(self) -> None:
+        """Release the group in an orderly way: every request gets a response."""
         self.flush()
-        self.carry_out(self.group.dismiss(NotCoordinatorError(), self.now_ms))
+        self.execute(self.group.abort(NotCoordinatorError(), self.now_ms))
         assert not self.waiting
         self.flush()
         assert self.stored is not None
@@ -97,16 +96,16 @@ class Coordinator:
         end_ms = self.now_ms + duration_ms
         while self.group.deadline_ms is not None and self.group.deadline_ms <= end_ms:
             self.now_ms = max(self.now_ms, self.group.deadline_ms)
-            self.carry_out(self.group.handle(Tick(), self.now_ms))
+            self.execute(self.group.handle(Tick(), self.now_ms))
         self.now_ms = end_ms
 
     @property
-    def is_settled(self) -> bool:
+    def is_stable(self) -> bool:
         return self.group.state in {State.STABLE, State.EMPTY} and not self.is_saving
 
 
-class Chronicle:
-    """What leaders have assigned and members were told, in every generation there ever was."""
+class AssignmentLog:
+    """What leaders have assigned and members have received, in every generation."""
 
     def __init__(self) -> None:
         self.proposals: dict[int, list[dict[str, bytes]]] = {}
@@ -115,19 +114,19 @@ class Chronicle:
     def propose(self, generation: int, assignment: dict[str, bytes]) -> None:
         self.proposals.setdefault(generation, []).append(assignment)
 
-    def tell(self, generation: int, who: str, assignment: bytes) -> None:
-        """A member was told what it owns: what one and the same leader has given it, and no more.
+    def record(self, generation: int, who: str, assignment: bytes) -> None:
+        """A member received its assignment: exactly what one leader has assigned to it.
 
-        A generation that a crash took back may begin once more, with another leader; but then
-        nobody has heard of what the first one had assigned.
+        A generation that a crash has undone may start once more, with another leader; but then no
+        member has received what the first leader had assigned.
         """
         fitting = [each for each in self.proposals[generation] if each.get(who, b"") == assignment]
-        assert fitting, "nobody has assigned that"
+        assert fitting, "no leader has assigned that"
         self.proposals[generation] = fitting
         owned = self.owned.setdefault(generation, {})
         assert owned.setdefault(who, assignment) == assignment, "it owned something else before"
         others = {partition for one, own in owned.items() if one != who for partition in own}
-        assert not others & set(assignment), "somebody else owns that"
+        assert not others & set(assignment), "another member owns that"
 
 
 class Phase(enum.Enum):
@@ -139,28 +138,28 @@ class Phase(enum.Enum):
 
 
 class Client:
-    """A consumer, which does one thing at a time."""
+    """A consumer, which sends one request at a time."""
 
-    def __init__(self, name: str, coordinator: Coordinator, chronicle: Chronicle) -> None:
+    def __init__(self, name: str, coordinator: Coordinator, assignment_log: AssignmentLog) -> None:
         self.name = name
         self.instance_id = name if name in STATIC else None
         self.coordinator = coordinator
-        self.chronicle = chronicle
+        self.assignment_log = assignment_log
         self.metadata_version = 0
         self.rebalance_timeout_ms = 20_000
         self.start()
 
     def start(self) -> None:
-        """Begin without any memory; a dynamic member is somebody else then."""
-        self.ticket = 0
+        """Start without any state; a dynamic member is a new one then."""
+        self.reply_token = 0
         self.phase = Phase.OUTSIDE
         self.member_id = ""
         self.generation = -1
         self.shown: tuple[JoinedMember, ...] = ()
-        self.must_know_id = True
+        self.requires_known_member_id = True
 
     def act(self) -> None:
-        """Do what is next."""
+        """Send the next request."""
         match self.phase:
             case Phase.OUTSIDE:
                 self.join()
@@ -172,23 +171,23 @@ class Client:
     def join(self) -> None:
         self.phase = Phase.JOINING
         self.coordinator.send(
-            lambda ticket: Join(
-                ticket=ticket,
+            lambda reply_token: Join(
+                reply_token=reply_token,
                 member_id=self.member_id,
-                fresh_id=f"{self.name}-{ticket}",
+                new_member_id=f"{self.name}-{reply_token}",
                 instance_id=self.instance_id,
                 session_timeout_ms=10_000,
                 rebalance_timeout_ms=self.rebalance_timeout_ms,
                 protocol_type="consumer",
                 protocols=(("range", b"%d" % self.metadata_version),),
-                must_know_id=self.must_know_id,
-                can_skip_assignment=True,
+                requires_known_member_id=self.requires_known_member_id,
+                supports_skipping_assignment=True,
             ),
             self,
         )
 
     def sync(self) -> None:
-        """As the leader, share out all partitions; they are named by the generation as well."""
+        """As the leader, assign all partitions."""
         assignments: dict[str, bytes] = {}
         if self.shown:
             count = len(self.shown)
@@ -196,11 +195,11 @@ class Client:
                 assignments[member.member_id] = bytes(range(index, PARTITION_COUNT, count))
             instances = {each.member_id: each.instance_id or each.member_id for each in self.shown}
             by_name = {instances[member_id]: own for member_id, own in assignments.items()}
-            self.chronicle.propose(self.generation, by_name)
+            self.assignment_log.propose(self.generation, by_name)
         self.phase = Phase.SYNCING
         self.coordinator.send(
-            lambda ticket: Sync(
-                ticket=ticket,
+            lambda reply_token: Sync(
+                reply_token=reply_token,
                 member_id=self.member_id,
                 instance_id=self.instance_id,
                 generation=self.generation,
@@ -211,8 +210,8 @@ class Client:
 
     def heartbeat(self) -> None:
         self.coordinator.send(
-            lambda ticket: Heartbeat(
-                ticket=ticket,
+            lambda reply_token: Heartbeat(
+                reply_token=reply_token,
                 member_id=self.member_id,
                 instance_id=self.instance_id,
                 generation=self.generation,
@@ -221,14 +220,16 @@ class Client:
         )
 
     def leave(self) -> None:
-        leaver = Leaver(member_id=self.member_id, instance_id=self.instance_id)
-        self.coordinator.send(lambda ticket: Leave(ticket=ticket, members=(leaver,)), self)
+        leaver = MemberIdentity(member_id=self.member_id, instance_id=self.instance_id)
+        self.coordinator.send(
+            lambda reply_token: Leave(reply_token=reply_token, members=(leaver,)), self
+        )
 
-    def answered(self, answer: Answer | KafscaleError) -> None:
-        match answer:
+    def on_response(self, response: Response | KafscaleError) -> None:
+        match response:
             case MemberIdRequiredError():
                 self.phase = Phase.OUTSIDE
-                self.member_id = answer.member_id
+                self.member_id = response.member_id
             case UnknownMemberError() | FencedInstanceError():
                 self.phase = Phase.OUTSIDE
                 self.member_id = ""
@@ -236,13 +237,13 @@ class Client:
                 self.phase = Phase.OUTSIDE
             case Joined():
                 self.phase = Phase.JOINED
-                self.member_id = answer.member_id
-                self.generation = answer.generation
-                self.shown = () if answer.skip_assignment else answer.members
+                self.member_id = response.member_id
+                self.generation = response.generation
+                self.shown = () if response.skip_assignment else response.members
             case Synced():
                 self.phase = Phase.MEMBER
                 who = self.instance_id or self.member_id
-                self.chronicle.tell(self.generation, who, answer.assignment)
+                self.assignment_log.record(self.generation, who, response.assignment)
             case Left():
                 self.start()
             case Alive():

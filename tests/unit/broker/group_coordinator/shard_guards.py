@@ -1,4 +1,4 @@
-"""Shards that are assigned as a controller would do it, and the claims that follow from it."""
+"""Assigns shards as a controller would, and returns their ownership guards."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -18,10 +18,10 @@ from kafscale.metadata.store.memory import MemoryStore
 ALL_SHARDS = range(SHARD_COUNT)
 
 
-async def claim_shards(
+async def assign_shards(
     store: MetadataStore, broker_id: int, broker_epoch: int, shards: Iterable[int] = ALL_SHARDS
 ) -> dict[int, OwnershipGuard]:
-    """Make this registration of a broker the owner of shards, whoever was it before."""
+    """Make this broker session the owner of shards, in place of the former owner."""
     owned = [
         Assignment(
             topic=SHARDS_TOPIC,
@@ -37,8 +37,8 @@ async def claim_shards(
     return {each.partition: OwnershipGuard(store, await _put(store, each)) for each in owned}
 
 
-async def ask_to_move(store: MetadataStore, shard: int, broker_id: int) -> Assignment:
-    """Change an assignment without a change of its owner."""
+async def request_move(store: MetadataStore, shard: int, broker_id: int) -> Assignment:
+    """Change an assignment without a change of owner."""
     before = await assigned(store, shard)
     assert before is not None
     return await _put(store, replace(before, reassigning_to=broker_id))
@@ -60,15 +60,15 @@ async def _put(store: MetadataStore, assignment: Assignment) -> Assignment:
 async def being_loaded(
     groups: Coordinator, store: MemoryStore, group_id: str
 ) -> AsyncIterator[None]:
-    """Have a coordinator read again what the store knows of a group, for as long as the block."""
+    """Let a coordinator load a group again, for the duration of the block."""
     shard = shard_of(group_id)
     assignment = await assigned(store, shard)
     assert assignment is not None
     await groups.release_shards([shard])
-    read, go_on = store.range, asyncio.Event()
+    read, resume = store.range, asyncio.Event()
 
     async def read_slowly(prefix: str) -> Snapshot:
-        await go_on.wait()
+        await resume.wait()
         return await read(prefix)
 
     store.range = read_slowly
@@ -76,5 +76,5 @@ async def being_loaded(
     await asyncio.sleep(0)
     yield
     store.range = read
-    go_on.set()
+    resume.set()
     await loading
