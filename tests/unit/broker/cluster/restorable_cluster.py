@@ -199,7 +199,7 @@ class RestorableCluster:
 
     async def allocate_producer_ids(self) -> None:
         for broker in self.brokers.values():
-            taken = await broker.services.producer_ids.take()
+            taken = await broker.services.producer_ids.next()
             assert taken not in self.producer_ids
             self.producer_ids.add(taken)
 
