@@ -36,15 +36,15 @@ ROUGH = (
     Rule(fault=Fault.SLOW, seconds=(0.001, 0.3)),
     Rule(fault=Fault.SLOW_DOWN, share=0.04),
     Rule(fault=Fault.TIMED_OUT, share=0.03, seconds=(0.1, 2)),
-    Rule(fault=Fault.ANSWER_LOST, share=0.05, seconds=(0.1, 2)),
-    Rule(fault=Fault.LANDS_LATER, share=0.05, operations=PUT, seconds=(0.1, 5)),
+    Rule(fault=Fault.RESPONSE_LOST, share=0.05, seconds=(0.1, 2)),
+    Rule(fault=Fault.APPLIED_LATER, share=0.05, operations=PUT, seconds=(0.1, 5)),
     Rule(fault=Fault.SLOW, share=0.05, seconds=(0.5, 5)),
 )
 STORM = (
     Rule(fault=Fault.SLOW, seconds=(0.001, 1)),
     Rule(fault=Fault.REFUSED, share=0.15),
-    Rule(fault=Fault.ANSWER_LOST, share=0.15, seconds=(0.1, 2)),
-    Rule(fault=Fault.LANDS_LATER, share=0.15, operations=PUT, seconds=(0.1, 10)),
+    Rule(fault=Fault.RESPONSE_LOST, share=0.15, seconds=(0.1, 2)),
+    Rule(fault=Fault.APPLIED_LATER, share=0.15, operations=PUT, seconds=(0.1, 10)),
 )
 
 
@@ -166,7 +166,7 @@ class World:
     async def settle(self) -> None:
         """Wait until everything has landed that is on its way."""
         for store in self.stores:
-            await store.settle()
+            await store.wait_for_late_writes()
 
     async def insist(self, store: FaultyObjectStore, operation: Callable[[], Awaitable[object]]):
         """Do something that the store may make fail several times, but not for ever."""

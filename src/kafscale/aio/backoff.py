@@ -1,4 +1,4 @@
-"""How long to wait before the next try: doubling, bounded, with jitter."""
+"""Exponential backoff with jitter and a maximum."""
 
 from random import Random
 
@@ -8,7 +8,7 @@ JITTER = 0.3
 
 
 class Backoff:
-    """The pauses between the tries of one operation.
+    """The pauses between the attempts of one operation.
 
     >>> backoff = Backoff(Random(7))
     >>> [round(backoff.next_seconds(), 2) for _ in range(3)]

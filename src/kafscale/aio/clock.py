@@ -1,4 +1,4 @@
-"""The clocks of a broker, which everybody else is handed."""
+"""Clocks, which are passed to the code that needs the time."""
 
 import time
 
@@ -6,13 +6,14 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def clock() -> int:
-    """The time in milliseconds since 1970."""
+    """Wall-clock time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def steady_clock() -> int:
-    """A clock in milliseconds that is never set, for measuring how long something lasts.
+    """Monotonic time in milliseconds, for durations.
 
-    Where there is one that goes on while the machine sleeps, it is that: so do leases.
+    It includes the time in which the machine is suspended, if the system supports that, because
+    leases expire in that time as well.
     """
     return time.clock_gettime_ns(_STEADY) // 1_000_000

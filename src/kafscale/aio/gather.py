@@ -1,7 +1,7 @@
-"""Several things at once, of which either all succeed or none is left running.
+"""`gather_or_cancel`: runs coroutines concurrently; the first failure cancels the others.
 
-Whoever fails to open one log of many must not leave the others half open behind: the first failure
-cancels the rest, waits for them, and is raised as it is.
+Unlike `asyncio.gather`, it leaves no task running after a failure: the others are cancelled and
+awaited before the error is raised.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-async def gather_or_cancel(works: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """The results in the order of the works, or the first failure."""
-    tasks = [asyncio.ensure_future(work) for work in works]
+async def gather_or_cancel(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Return the results in order, or raise the first error."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
         return await asyncio.gather(*tasks)
     finally:

@@ -24,7 +24,7 @@ from kafscale.console.http.auth import Authenticator
 from kafscale.console.http.request_timeout import RequestTimeoutProtocol
 from kafscale.console.monitor.poller import ClusterMonitor
 from kafscale.errors import ConfigError
-from kafscale.net.tls_files import show
+from kafscale.net.tls_files import load_certificate
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
@@ -125,7 +125,7 @@ def _ssl_context(settings: Ui) -> ssl.SSLContext | None:
         return None
     ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
-    show(ssl_context, "ui", settings.cert_file, settings.key_file)
+    load_certificate(ssl_context, "ui", settings.cert_file, settings.key_file)
     return ssl_context
 
 

@@ -47,8 +47,8 @@ class ServerTls:
     def _load(self) -> grpc.ServerCertificateConfiguration:
         settings = self._settings
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls_files.show(context, "control.tls", settings.cert_file, settings.key_file)
-        tls_files.trust(context, "control.tls", settings.ca_file)
+        tls_files.load_certificate(context, "control.tls", settings.cert_file, settings.key_file)
+        tls_files.load_authorities(context, "control.tls", settings.ca_file)
         shown = Path(settings.key_file).read_bytes(), Path(settings.cert_file).read_bytes()
         return grpc.ssl_server_certificate_configuration(
             [shown], Path(settings.ca_file).read_bytes()
@@ -87,18 +87,20 @@ def _checked(tls: ClientTls) -> ssl.SSLContext:
     context.check_hostname = tls.check_host
     context.set_alpn_protocols(["h2"])
     if tls.ca_file:
-        tls_files.trust(context, "client.tls", tls.ca_file)
+        tls_files.load_authorities(context, "client.tls", tls.ca_file)
     else:
         context.load_default_certs()
     if tls.cert_file:
-        tls_files.show(context, "client.tls", tls.cert_file, tls.key_file or tls.cert_file)
+        tls_files.load_certificate(
+            context, "client.tls", tls.cert_file, tls.key_file or tls.cert_file
+        )
     return context
 
 
 def _credentials(tls: ClientTls) -> grpc.ChannelCredentials:
     certificate = Path(tls.cert_file).read_bytes() if tls.cert_file else None
     key = Path(tls.key_file or tls.cert_file).read_bytes() if tls.cert_file else None
-    authorities = Path(tls.ca_file).read_bytes() if tls.ca_file else tls_files.system_authorities()
+    authorities = Path(tls.ca_file).read_bytes() if tls.ca_file else tls_files.system_ca_bundle()
     return grpc.ssl_channel_credentials(authorities, key, certificate)
 
 

@@ -11,9 +11,10 @@ from kafscale.admin.cluster.metrics import BrokerMetrics
 from kafscale.admin.cluster.snapshot import ClusterSnapshot, take_snapshot
 from kafscale.admin.connection import ClusterConnections
 from kafscale.admin.topics import usage
+from kafscale.aio.clock import clock
 from kafscale.mcp.tool import Data, Tool, bounded, to_json
 from kafscale.storage.job_runs import JobRun
-from kafscale.text.formatting import clock, iso_time
+from kafscale.text.formatting import format_time
 
 METRICS_SECONDS = 2.0
 """The time between two samples of a counter, from which its rate is computed."""
@@ -166,4 +167,4 @@ def _operations_per_second(before: ClusterSnapshot, after: ClusterSnapshot) -> d
 
 
 def _run(run: JobRun) -> Data:
-    return to_json(run) | {"startedAt": iso_time(run.started_at_ms)}
+    return to_json(run) | {"startedAt": format_time(run.started_at_ms)}

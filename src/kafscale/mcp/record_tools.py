@@ -8,7 +8,7 @@ from kafscale.admin.messages.codecs import from_config
 from kafscale.admin.messages.query import BrowseQuery, FilterSpec
 from kafscale.admin.messages.renderer import RenderedPayload
 from kafscale.mcp.tool import Data, Tool
-from kafscale.text.formatting import iso_time
+from kafscale.text.formatting import format_time
 
 RECORDS_MAX: Final = 50
 CHARACTERS_MAX: Final = 4_000
@@ -65,7 +65,7 @@ def _record(record: RenderedRecord) -> Data:
         "partition": record.partition,
         "offset": record.offset,
         "timestampMs": record.timestamp_ms,
-        "time": iso_time(record.timestamp_ms),
+        "time": format_time(record.timestamp_ms),
         "key": _text(record.key),
         "value": _text(record.value),
         "headers": {header.key: _text(header.value) for header in record.headers},

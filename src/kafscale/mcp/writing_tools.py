@@ -16,9 +16,9 @@ from kafscale.admin.messages.input_parser import PayloadInput
 from kafscale.admin.messages.produce import NewRecord, produce
 from kafscale.admin.topics import configs as topics_configs
 from kafscale.admin.topics import describe, topics
+from kafscale.aio.clock import clock
 from kafscale.errors import InvalidRequestError
 from kafscale.mcp.tool import Data, Tool, bounded, to_json
-from kafscale.text.formatting import clock
 
 
 class WritingTools:

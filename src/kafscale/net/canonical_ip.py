@@ -1,8 +1,7 @@
-"""Addresses of clients, written in one way. Pure.
+"""Canonical notation of client IP addresses. Pure.
 
-The law: two ways to write an address are the same afterwards. Java writes `0:0:0:0:0:0:0:1` where
-others write `::1`, and a socket that serves both families shows IPv4 addresses as those of IPv6: a
-rule that denies one of them must not be passed by another.
+Java writes `0:0:0:0:0:0:0:1` where others write `::1`, and a dual-stack socket shows IPv4 addresses
+as mapped IPv6 addresses. An ACL that denies one notation must not be bypassed by another.
 """
 
 from functools import lru_cache
@@ -10,11 +9,13 @@ from ipaddress import IPv6Address, ip_address
 
 
 @lru_cache(4_096)
-def canonical(host: str) -> str:
-    """An address as it is usually written; what is none stays as it is.
+def canonical_ip(host: str) -> str:
+    """Return the canonical notation of an IP address; other strings are returned unchanged.
 
-    >>> canonical("0:0:0:0:0:0:0:1"), canonical("::ffff:192.0.2.1"), canonical("fe80::1%eth0")
-    ('::1', '192.0.2.1', 'fe80::1')
+    >>> canonical_ip("0:0:0:0:0:0:0:1"), canonical_ip("::ffff:192.0.2.1")
+    ('::1', '192.0.2.1')
+    >>> canonical_ip("fe80::1%eth0")
+    'fe80::1'
     """
     try:
         address = ip_address(host.partition("%")[0])

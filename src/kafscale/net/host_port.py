@@ -1,4 +1,4 @@
-"""Where brokers are, as people write it: `host:port`, `host`, `[::1]:9092`."""
+"""Addresses of brokers: `host:port`, `host`, `[::1]:9092`."""
 
 import re
 from typing import Final, NamedTuple
@@ -21,7 +21,7 @@ class Address(NamedTuple):
 
 
 def parse(text: str, port_default: int = PORT_DEFAULT) -> Address:
-    """The address that `text` means.
+    """Parse an address.
 
     >>> parse("broker-0:19092"), parse("broker-0"), str(parse("[::1]:9092"))
     (Address(host='broker-0', port=19092), Address(host='broker-0', port=9092), '[::1]:9092')
@@ -29,5 +29,5 @@ def parse(text: str, port_default: int = PORT_DEFAULT) -> Address:
     match = _ADDRESS.fullmatch(text)
     port = int(match["port"] or port_default) if match else 0
     if match is None or not 0 < port < 65536:
-        raise ValueError(f"{text!r} is not an address; it takes host:port")
+        raise ValueError(f"{text!r} is not an address, expected host:port")
     return Address(match["bracketed"] or match["host"], port)

@@ -1,8 +1,8 @@
-"""Joins two connections, so that the ends of both talk to each other.
+"""Relays bytes between two TCP connections.
 
-The laws: bytes are passed on as they come, and read no faster than the other end takes them; so
-what is in between is bounded by the buffers of the streams. When one end closes, what it has sent
-is still delivered, and then both connections are over.
+Invariants: bytes are read no faster than the other side accepts them, so memory is bounded by the
+stream buffers. When one side closes, the bytes it has sent are delivered, and then both connections
+are closed.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 CHUNK_BYTES: Final = 64 * 1024
 
 
-async def splice(one: Streams, other: Streams) -> None:
-    """Pass bytes on, both ways, until one end closes; both connections are closed then."""
+async def relay(one: Streams, other: Streams) -> None:
+    """Relay bytes in both directions until one side closes, then close both connections."""
     (reader, writer), (other_reader, other_writer) = one, other
     pumps = [
         asyncio.ensure_future(_pump(reader, other_writer)),
@@ -23,7 +23,7 @@ async def splice(one: Streams, other: Streams) -> None:
     try:
         await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        # Before anything is waited for: this may be cancelled a second time.
+        # Before any await, because this may be cancelled a second time.
         writer.close()
         other_writer.close()
         for pump in pumps:

@@ -1,16 +1,15 @@
-"""Record batches: the bytes that producers send, that segments hold and that consumers get back.
+"""Record batches, as producers send them, segments store them and consumers fetch them. Pure.
 
-The room is pure and knows no topics. The produce path touches `sole`, `BatchView.validate` and
-`BatchView.stamp` only, whose cost is per batch; everything that looks at records is for the edges.
+The produce path uses only `single_batch`, `BatchView.validate` and `BatchView.stamp`, whose cost is
+per batch. Everything that decodes single records is for tools, tests and conversions.
 """
 
-from kafscale.records.batch import BatchView, TimestampType, sole, split
-from kafscale.records.builder import build
+from kafscale.records.batch import BatchView, TimestampType, single_batch, split
+from kafscale.records.builder import build, recompress
 from kafscale.records.compression import DECOMPRESSED_BYTES_MAX, Codec
 from kafscale.records.control_batch import ControlType, build_end_marker, control_type
 from kafscale.records.legacy.conversion import down_convert, up_convert
-from kafscale.records.payload import inflate, recompress
-from kafscale.records.record import Header, Record, iterate
+from kafscale.records.record import Header, Record, inflate, iterate
 
 __all__ = [
     "DECOMPRESSED_BYTES_MAX",
@@ -27,7 +26,7 @@ __all__ = [
     "inflate",
     "iterate",
     "recompress",
-    "sole",
+    "single_batch",
     "split",
     "up_convert",
 ]

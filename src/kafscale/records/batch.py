@@ -1,30 +1,28 @@
-"""A record batch of magic 2, seen through a memoryview: its header, its checks, its stamps.
+"""A record batch of magic 2 as a memoryview: header fields, validation, and offset assignment.
 
 Layout, big-endian, 61 bytes before the records:
 
-    at  0  base offset             int64    ours to write, outside the checksum
-    at  8  batch length            int32    of what follows this field: the whole batch less 12
-    at 12  partition leader epoch  int32    ours to write, outside the checksum
+    at  0  base offset             int64    set by the broker, not in the checksum
+    at  8  batch length            int32    of the data after this field: size - 12
+    at 12  partition leader epoch  int32    set by the broker, not in the checksum
     at 16  magic                   int8     2
     at 17  CRC                     uint32   CRC-32C of everything from the attributes to the end
     at 21  attributes              int16    bits 0-2 codec, 3 timestamp type, 4 transactional,
-                                            5 control, 6 delete horizon (KIP-534: what compaction
-                                            has put into the base timestamp); the others are
-                                            unused, and let through
-    at 23  last offset delta       int32    last offset less base offset
-    at 27  base timestamp          int64    milliseconds; of the first record, or any other that
-                                            the records' deltas are reckoned from
+                                            5 control, 6 delete horizon (KIP-534: compaction has
+                                            put it into the base timestamp); the others are unused
+                                            and accepted
+    at 23  last offset delta       int32    last offset - base offset
+    at 27  base timestamp          int64    milliseconds; the records' deltas are relative to it
     at 35  max timestamp           int64    milliseconds
-    at 43  producer id             int64    -1 without idempotence, as the two below
+    at 43  producer id             int64    -1 without idempotence, like the next two
     at 51  producer epoch          int16
     at 53  base sequence           int32
     at 57  record count            int32
-    at 61  records                          compressed together, as the attributes say
+    at 61  records                          compressed together with the codec
 
-The laws: a `BatchView` always holds one whole batch of magic 2, no byte less or more; nothing here
-copies, decompresses or looks at single records, so that a batch costs the same whatever it holds.
-Records are read in `record` and made in `builder`; older formats are turned into this one in
-`conversion`.
+Invariants: a `BatchView` is exactly one whole batch of magic 2. Nothing here copies, decompresses
+or decodes single records, so the cost is per batch. `record` reads records, `builder` builds
+batches, and `legacy.conversion` converts older formats.
 """
 
 import enum
@@ -84,16 +82,16 @@ assert COUNT_POSITION + _INT32.size == HEADER_BYTES
 
 
 class TimestampType(enum.IntEnum):
-    """Whose clock the timestamps of a batch are of."""
+    """Which clock set the timestamps of a batch."""
 
     CREATE_TIME = 0
-    """The producer's; each record has its own."""
+    """The producer's; each record has its own timestamp."""
     LOG_APPEND_TIME = 1
     """The broker's; every record has the batch's max timestamp."""
 
 
 class BatchHeader(NamedTuple):
-    """All fields of a header at once: cheaper than asking a `BatchView` for a few in turn."""
+    """All fields of a header; cheaper than reading several fields of a `BatchView`."""
 
     base_offset: int
     length: int
@@ -111,14 +109,14 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """The sequence of the last record; after 2^31 - 1 sequences begin again at 0."""
+        """The sequence of the last record; sequences wrap from 2^31 - 1 to 0."""
         if self.base_sequence < 0:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & _SEQUENCE_MASK
 
 
 class BatchView:
-    """One whole batch; the fields are read from the buffer whenever they are asked for."""
+    """One whole batch; fields are read from the buffer on access."""
 
     __slots__ = ("buffer",)
 
@@ -131,7 +129,7 @@ class BatchView:
         check_magic(view[MAGIC_POSITION])
         (length,) = _INT32.unpack_from(view, LENGTH_POSITION)
         if length != len(view) - LENGTH_OVERHEAD_BYTES:
-            raise CorruptBatchError(f"a batch of {len(view)} bytes says it has {length} after 12")
+            raise CorruptBatchError(f"a batch of {len(view)} bytes has length field {length}")
         self.buffer = view
 
     def __len__(self) -> int:
@@ -143,17 +141,16 @@ class BatchView:
             f" count {self.count} bytes {len(self)}>"
         )
 
-    # --- checks -------------------------------------------------------------------------------
+    # --- validation -----------------------------------------------------------------------------
 
     def validate(
         self, *, size_bytes_max: int | None = None, from_producer: bool = True
     ) -> BatchHeader:
-        """Raise unless the batch may be stored; the header, which was read for that.
+        """Raise unless the batch may be stored; return its header.
 
-        What a producer may not send, but a broker or a job may write itself, is let through where
-        `from_producer` is false: control records, broker's timestamps, sequences left out, and
-        offsets without a record, which compaction leaves. Reserved attribute bits and any
-        timestamps are let through always, as Kafka does.
+        With `from_producer` false, batches that only brokers and jobs write are accepted: control
+        records, LogAppendTime, missing sequences, and offset gaps from compaction. Reserved
+        attribute bits and all timestamps are always accepted, as in Kafka.
         """
         if size_bytes_max is not None and len(self.buffer) > size_bytes_max:
             raise BatchTooLargeError(
@@ -164,7 +161,7 @@ class BatchView:
         count = header.record_count
         codec_of(header.attributes)
         if count < 1:
-            raise InvalidRecordError(f"a batch says it has {count} records")
+            raise InvalidRecordError(f"invalid record count {count} in a batch")
         span = header.last_offset_delta + 1
         if count > span or (from_producer and count < span):
             raise InvalidRecordError(
@@ -180,18 +177,18 @@ class BatchView:
         computed = crc32c(self.buffer[ATTRIBUTES_POSITION:])
         if stored != computed:
             raise CorruptBatchError(
-                f"the CRC of a batch is {computed:08x}, but it says {stored:08x}"
+                f"batch CRC mismatch: computed {computed:08x}, stored {stored:08x}"
             )
 
-    # --- stamps -------------------------------------------------------------------------------
+    # --- fields set by the broker ---------------------------------------------------------------
 
     def stamp(self, base_offset: int, leader_epoch: int) -> None:
-        """Write what the broker decides, in place; the checksum does not cover it."""
+        """Set base offset and leader epoch in place; the checksum does not cover them."""
         _INT64.pack_into(self.buffer, 0, base_offset)
         _INT32.pack_into(self.buffer, LEADER_EPOCH_POSITION, leader_epoch)
 
     def stamp_append_time(self, timestamp_ms: int) -> None:
-        """Replace the producer's timestamps by the broker's, in place, with a new checksum."""
+        """Set LogAppendTime in place, with a new checksum."""
         attributes = self.attributes | TIMESTAMP_TYPE_BIT
         _INT16.pack_into(self.buffer, ATTRIBUTES_POSITION, attributes)
         _INT64.pack_into(self.buffer, MAX_TIMESTAMP_POSITION, timestamp_ms)
@@ -208,7 +205,7 @@ class BatchView:
 
     @property
     def payload(self) -> memoryview:
-        """The records, as compressed as they came."""
+        """The records, as compressed as they are."""
         return self.buffer[HEADER_BYTES:]
 
     @property
@@ -221,7 +218,7 @@ class BatchView:
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last: the base offset of the batch that follows."""
+        """The offset after the last one."""
         return self.last_offset + 1
 
     @property
@@ -234,7 +231,7 @@ class BatchView:
 
     @property
     def checksum(self) -> int:
-        """The CRC-32C that the header says."""
+        """The stored CRC-32C."""
         (value,) = _UINT32.unpack_from(self.buffer, CRC_POSITION)
         return int(value)
 
@@ -262,7 +259,7 @@ class BatchView:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """From when on the marks of deleted keys in this batch may go; None if none is set."""
+        """When tombstones in this batch may be removed; None if not set."""
         return self.base_timestamp_ms if self.attributes & DELETE_HORIZON_BIT else None
 
     @property
@@ -291,7 +288,7 @@ class BatchView:
 
     @property
     def count(self) -> int:
-        """How many records the header says there are."""
+        """The record count in the header."""
         return self._int32(COUNT_POSITION)
 
     def _int16(self, position: int) -> int:
@@ -308,10 +305,9 @@ class BatchView:
 
 
 def split(records: Buffer, *, partial_ok: bool = False) -> list[BatchView]:
-    """The batches of a records field or a file, one after the other.
+    """Split a records field or a file into batches.
 
-    Answers to Fetch and reads by byte range may cut the last batch short; `partial_ok` leaves it
-    out.
+    Fetch responses and range reads may truncate the last batch; `partial_ok` skips it.
     """
     view = memoryview(records)
     batches = []
@@ -322,27 +318,27 @@ def split(records: Buffer, *, partial_ok: bool = False) -> list[BatchView]:
             if partial_ok:
                 break
             raise CorruptBatchError(
-                f"a batch ends {end - len(view)} bytes beyond its records field"
+                f"a batch extends {end - len(view)} bytes beyond its records field"
             )
         batches.append(BatchView(view[position:end]))
         position = end
     return batches
 
 
-def sole(records: Buffer) -> BatchView:
-    """The one batch that a partition's records field may hold from Produce v3 on."""
+def single_batch(records: Buffer) -> BatchView:
+    """Return the only batch of a records field; Produce v3 and later allow exactly one."""
     try:
         return BatchView(records)
     except CorruptBatchError:
-        batches = split(records)  # Which says more exactly what is wrong, if anything is.
-    raise InvalidRecordError(f"a records field holds {len(batches)} batches instead of one")
+        batches = split(records)  # Raises a more precise error, if any.
+    raise InvalidRecordError(f"a records field has {len(batches)} batches, expected one")
 
 
 def check_magic(magic: int) -> None:
     if magic == MAGIC:
         return
     if magic < MAGIC:
-        raise UnsupportedFormatError(f"magic {magic} where only {MAGIC} is carried")
+        raise UnsupportedFormatError(f"unsupported magic {magic}, expected {MAGIC}")
     raise CorruptBatchError(f"magic {magic} is unknown")
 
 
@@ -356,13 +352,13 @@ def _check_producer(attributes: int, producer_id: int, base_sequence: int) -> No
 
 
 def _end(view: memoryview, position: int) -> int:
-    """Where the batch that begins at `position` ends, be it beyond what is there."""
+    """The end of the batch at `position`, which may be after the end of the data."""
     if len(view) - position <= MAGIC_POSITION:
         return position + HEADER_BYTES
-    # The magic comes first, because it stands at the same place in every format, while a short
-    # message of an older one is no corrupt batch.
+    # Check the magic first: it has the same position in every format, and a short message of an
+    # older format is not a corrupt batch.
     check_magic(view[position + MAGIC_POSITION])
     (length,) = _INT32.unpack_from(view, position + LENGTH_POSITION)
     if length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES:
-        raise CorruptBatchError(f"a batch says it has {length} bytes after 12")
+        raise CorruptBatchError(f"invalid batch length {length}")
     return position + LENGTH_OVERHEAD_BYTES + int(length)

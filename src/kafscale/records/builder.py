@@ -1,17 +1,21 @@
-"""Records made into a batch of magic 2, as producers do it.
+"""Builds record batches of magic 2, and recompresses them.
 
-The counterpart of `record.iterate`: what is built here reads back equal. Used at the edges (tools,
-tests, up-conversion); batches on the produce path were built by clients and are never rebuilt.
+`build` is the inverse of `record.iterate`, for tools, tests and up-conversion. `recompress` is for
+rolling segments. Batches on the produce path are built by clients and not rebuilt.
 """
 
 from collections.abc import Sequence
+from struct import Struct
+from typing import Final
 
 from kafscale.errors import InvalidRecordError
 from kafscale.records.batch import (
+    ATTRIBUTES_POSITION,
     CONTROL_BIT,
     HEADER,
     HEADER_BYTES,
     LENGTH_OVERHEAD_BYTES,
+    LENGTH_POSITION,
     MAGIC,
     NO_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
@@ -22,9 +26,12 @@ from kafscale.records.batch import (
     BatchView,
     TimestampType,
 )
-from kafscale.records.compression import Codec, compress
-from kafscale.records.record import Record
+from kafscale.records.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, Codec, compress
+from kafscale.records.record import Record, inflate
 from kafscale.records.varint import append_varint, append_varlong
+
+_LENGTH: Final = Struct(">i")
+_ATTRIBUTES: Final = Struct(">h")
 
 
 def build(
@@ -39,7 +46,7 @@ def build(
     transactional: bool = False,
     control: bool = False,
 ) -> bytearray:
-    """One batch of these records, whose offsets must ascend; the first is the base offset."""
+    """Build a batch of records with ascending offsets; the first is the base offset."""
     if not records:
         raise InvalidRecordError("a batch needs at least one record")
     base_offset, base_timestamp_ms = records[0].offset, records[0].timestamp_ms
@@ -47,7 +54,9 @@ def build(
     offset_before = base_offset - 1
     for record in records:
         if record.offset <= offset_before:
-            raise InvalidRecordError(f"offset {record.offset} comes after {offset_before}")
+            raise InvalidRecordError(
+                f"offsets do not ascend: {record.offset} after {offset_before}"
+            )
         offset_before = record.offset
         _append_record(plain, record, base_offset, base_timestamp_ms)
     payload = compress(codec, plain)
@@ -62,7 +71,7 @@ def build(
         HEADER_BYTES - LENGTH_OVERHEAD_BYTES + len(payload),
         leader_epoch,
         MAGIC,
-        0,  # The checksum can be written only when all it covers is in place.
+        0,  # The checksum is written last.
         attributes,
         records[-1].offset - base_offset,
         base_timestamp_ms,
@@ -78,10 +87,30 @@ def build(
     return output
 
 
+def recompress(
+    batch: BatchView, codec: Codec, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
+) -> bytearray:
+    """Return the batch with another codec; only length, codec and checksum change.
+
+    The result may be larger than the batch if the data is incompressible; the caller compares.
+    """
+    if batch.codec is Codec.NONE:
+        payload = compress(codec, batch.payload)
+    else:
+        inflated = inflate(batch, decompressed_bytes_max=decompressed_bytes_max)
+        payload = compress(codec, inflated)
+    output = bytearray(batch.buffer[:HEADER_BYTES])
+    output += payload
+    _LENGTH.pack_into(output, LENGTH_POSITION, len(output) - LENGTH_OVERHEAD_BYTES)
+    _ATTRIBUTES.pack_into(output, ATTRIBUTES_POSITION, batch.attributes & ~CODEC_MASK | codec)
+    BatchView(output).write_checksum()
+    return output
+
+
 def _append_record(
     output: bytearray, record: Record, base_offset: int, base_timestamp_ms: int
 ) -> None:
-    fields = bytearray(1)  # The attributes of a record: a byte that Kafka has not used so far.
+    fields = bytearray(1)  # The record's attributes, which Kafka does not use.
     append_varlong(fields, record.timestamp_ms - base_timestamp_ms)
     append_varint(fields, record.offset - base_offset)
     _append_bytes(fields, record.key)

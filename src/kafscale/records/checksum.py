@@ -1,8 +1,7 @@
-"""The two checksums of Kafka's record formats, over any buffer and without a copy.
+"""The checksums of Kafka's record formats, over any buffer and without a copy.
 
-CRC-32C (Castagnoli) guards a batch of magic 2, by the processor's own instruction; CRC-32 (the one
-of zip files) guards each message of magic 0 and 1. What is covered, and what a mismatch means, is
-decided by the modules that know the layouts.
+CRC-32C (Castagnoli, a CPU instruction) for batches of magic 2; CRC-32 (zlib) for messages of
+magic 0 and 1.
 """
 
 import zlib
@@ -10,11 +9,11 @@ import zlib
 import crc32c as castagnoli
 
 Buffer = bytes | bytearray | memoryview
-"""What the room reads from: contiguous bytes, writable or not."""
+"""Contiguous bytes, writable or not."""
 
 
 def crc32c(buffer: Buffer, before: int = 0) -> int:
-    """The checksum of a buffer, going on from that of what lies before it."""
+    """Return the checksum of a buffer; `before` is the checksum of preceding data."""
     return castagnoli.crc32c(buffer, before)
 
 

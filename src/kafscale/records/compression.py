@@ -1,13 +1,12 @@
-"""The five codecs of Kafka, both ways, with a bound on what comes out.
+"""Kafka's compression codecs, with a limit of the decompressed size.
 
-The law: decompressing never makes more bytes than the caller allows, whatever the input claims.
-Input that is not what its codec says raises `CorruptBatchError`; input that would grow beyond the
-bound raises `BatchTooLargeError` before it does. Which codec a client may use in which version of
-an API is left to the handlers.
+Invariant: decompression never produces more bytes than the caller allows. Input that its codec
+cannot decode raises `CorruptBatchError`; input that would exceed the limit raises
+`BatchTooLargeError` before it does. Handlers decide which codec each API version allows.
 
-Written so that every client can read it: snappy in the framing of Java's xerial library, which
-librdkafka and the Python clients know too; LZ4 in frames of independent blocks, because Java's
-reader refuses linked ones. Snappy is read in both framings.
+Output is readable by all clients: snappy uses the framing of Java's xerial library, which
+librdkafka and the Python clients support as well; LZ4 uses frames of independent blocks, because
+Java's reader rejects linked ones. Both framings of snappy can be read.
 """
 
 import enum
@@ -21,7 +20,7 @@ from kafscale.errors import BatchTooLargeError, CorruptBatchError, UnsupportedCo
 from kafscale.records.checksum import Buffer
 
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
-"""The bound where the caller names none: above the largest frame that brokers take by default."""
+"""The default limit; larger than the largest request that brokers accept by default."""
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_VERSIONS: Final = Struct(">ii")
@@ -37,7 +36,7 @@ assert len(_XERIAL_HEADER) == 16
 
 
 class Codec(enum.IntEnum):
-    """How records are compressed: the lowest three bits of a batch's attributes."""
+    """A compression codec: the lowest three bits of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -51,7 +50,7 @@ CODEC_MASK: Final = 0x07
 
 
 def codec_of(attributes: int) -> Codec:
-    """The codec that the attributes of a batch or message name."""
+    """Return the codec in the attributes of a batch or message."""
     number = attributes & CODEC_MASK
     if number >= len(_CODECS):
         raise UnsupportedCodecError(f"compression codec {number} is unknown")
@@ -68,7 +67,7 @@ def compress(codec: Codec, data: Buffer) -> bytes:
             return _compress_xerial(memoryview(data))
         case Codec.LZ4:
             compressor = cramjam.lz4.Compressor(block_linked=False)
-            compressor.compress(bytes(data))  # A copy: unlike the others, it takes bytes only.
+            compressor.compress(bytes(data))  # A copy: unlike the others, it accepts only bytes.
             return bytes(compressor.finish())
         case Codec.ZSTD:
             return bytes(cramjam.zstd.compress(data))
@@ -77,7 +76,7 @@ def compress(codec: Codec, data: Buffer) -> bytes:
 def decompress(codec: Codec, data: Buffer, size_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytes:
     match codec:
         case Codec.NONE:
-            _check_bound(len(data), size_bytes_max)
+            _check_limit(len(data), size_bytes_max)
             return bytes(data)
         case Codec.GZIP:
             return _decompress_stream(cramjam.gzip.decompress_into, data, size_bytes_max)
@@ -92,12 +91,12 @@ def decompress(codec: Codec, data: Buffer, size_bytes_max: int = DECOMPRESSED_BY
 def _decompress_stream(
     decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, size_bytes_max: int
 ) -> bytes:
-    """Decompress into a buffer of fixed size, and into a larger one while that fails.
+    """Decompress into a buffer of fixed size, and retry with larger ones on failure.
 
-    These formats do not say reliably how much they hold; the decompressor stops when its buffer is
-    full. Honest batches fit the first attempt; a bomb costs little more than filling the bound
-    once. A broken input costs the later attempts in vain, rather than that the reason of a failure,
-    which only its text tells, should decide whether a good batch is readable.
+    These formats do not state their decompressed size reliably; the decompressor fails when its
+    buffer is full. Normal batches fit the first attempt; a decompression bomb costs little more
+    than filling the limit once. Corrupt input is retried as well, because only the error text
+    distinguishes it from a full buffer, and a valid batch must not depend on that text.
     """
     attempt_bytes = min(max(_ATTEMPT_BYTES_MIN, len(data) * _ATTEMPT_GROWTH), size_bytes_max)
     while True:
@@ -109,8 +108,8 @@ def _decompress_stream(
                 attempt_bytes = min(attempt_bytes * _ATTEMPT_GROWTH, size_bytes_max)
                 continue
             if _BUFFER_FULL in str(error):
-                _check_bound(size_bytes_max + 1, size_bytes_max)
-            raise CorruptBatchError(f"the compressed records are broken: {error}") from None
+                _check_limit(size_bytes_max + 1, size_bytes_max)
+            raise CorruptBatchError(f"corrupt compressed records: {error}") from None
         return bytes(memoryview(output)[:size])
 
 
@@ -124,21 +123,21 @@ def _compress_xerial(data: memoryview) -> bytes:
 
 
 def _decompress_snappy(data: memoryview, size_bytes_max: int) -> bytes:
-    # No raw block begins with these bytes: the third would be a copy from before its beginning.
+    # No raw block begins with these bytes: the third would copy from before the start.
     if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
         return _decompress_block(data, 0, size_bytes_max)
     if len(data) < len(_XERIAL_HEADER):
-        raise CorruptBatchError("the snappy stream ends within its header")
+        raise CorruptBatchError("snappy stream ends within its header")
     output = bytearray()
     position = len(_XERIAL_HEADER)
     while position < len(data):
         start = position + _BLOCK_LENGTH.size
         if start > len(data):
-            raise CorruptBatchError("the snappy stream ends within the length of a block")
+            raise CorruptBatchError("snappy stream ends within a block length")
         (length,) = _BLOCK_LENGTH.unpack_from(data, position)
         position = start + length
         if length <= 0 or position > len(data):
-            raise CorruptBatchError(f"a snappy block claims {length} bytes")
+            raise CorruptBatchError(f"invalid snappy block length {length}")
         output += _decompress_block(data[start:position], len(output), size_bytes_max)
     return bytes(output)
 
@@ -146,15 +145,15 @@ def _decompress_snappy(data: memoryview, size_bytes_max: int) -> bytes:
 def _decompress_block(block: memoryview, size_bytes_before: int, size_bytes_max: int) -> bytes:
     try:
         size = cramjam.snappy.decompress_raw_len(block)
-        # The densest element of the format makes 64 bytes of three: beyond that a claim is a lie.
+        # The densest element of the format encodes 64 bytes in three; more is impossible.
         if len(block) == 0 or size * 3 > len(block) * 64:
-            raise CorruptBatchError(f"a snappy block of {len(block)} bytes claims to hold {size}")
-        _check_bound(size_bytes_before + size, size_bytes_max)
+            raise CorruptBatchError(f"snappy block of {len(block)} bytes claims {size} bytes")
+        _check_limit(size_bytes_before + size, size_bytes_max)
         return bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
-        raise CorruptBatchError(f"the compressed records are broken: {error}") from None
+        raise CorruptBatchError(f"corrupt compressed records: {error}") from None
 
 
-def _check_bound(size_bytes: int, size_bytes_max: int) -> None:
+def _check_limit(size_bytes: int, size_bytes_max: int) -> None:
     if size_bytes > size_bytes_max:
         raise BatchTooLargeError(f"the records decompress to more than {size_bytes_max} bytes")

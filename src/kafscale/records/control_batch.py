@@ -1,9 +1,9 @@
-"""Control records: how a log says that a transaction ended (KIP-98).
+"""Control batches: markers that end transactions (KIP-98).
 
-They come in batches of their own with the control bit set, take an offset each, and are kept from
-applications by the consumer. The key is a version and a type; the value of an end marker is a
-version and the epoch of the coordinator. Only brokers write them: `BatchView.validate` refuses them
-from producers.
+A control batch has the control bit set. Each control record has an offset, and consumers hide it
+from applications. Its key is a version and a type; the value of an end marker is a version and the
+coordinator epoch. Only brokers write control batches: `BatchView.validate` rejects them from
+producers.
 """
 
 import enum
@@ -23,14 +23,14 @@ assert _END_MARKER.size == 6
 
 
 class ControlType(enum.IntEnum):
-    """The end markers; Kafka has more types for its own quorum, which no log of ours holds."""
+    """Types of end markers; Kafka's types for KRaft do not occur here."""
 
     ABORT = 0
     COMMIT = 1
 
 
 def control_type(record: Record) -> ControlType | None:
-    """What a record of a control batch says, or None where it is none of our concern."""
+    """Return the type of a control record; None if it is not an end marker."""
     if record.key is None or len(record.key) < _KEY.size:
         raise InvalidRecordError("the key of a control record is too short")
     _, number = _KEY.unpack_from(record.key)
@@ -49,7 +49,7 @@ def build_end_marker(
     producer_epoch: int,
     coordinator_epoch: int = 0,
 ) -> bytearray:
-    """A batch that ends the open transaction of a producer."""
+    """Build a batch that ends the open transaction of a producer."""
     key = _KEY.pack(_VERSION, kind)
     value = _END_MARKER.pack(_VERSION, coordinator_epoch)
     return build(

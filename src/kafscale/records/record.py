@@ -1,12 +1,12 @@
-"""Records as values, and how to read them out of a batch.
+"""Records, and how to read them from a batch.
 
-A record, after the varint that says its length: attributes (one byte, unused), timestamp delta,
-offset delta, key, value, headers; lengths and deltas are zig-zag varints, and -1 is the length of a
-null. The law: whatever the bytes, reading yields consistent records or raises a `RecordsError`, and
-never takes more memory than the bound and one record. A record that is wrong is found when it is
-reached; who needs all or nothing makes a list first.
+A record, after a varint with its length: attributes (one byte, unused), timestamp delta, offset
+delta, key, value, headers. Lengths and deltas are zig-zag varints; the length of null is -1.
+Invariant: whatever the bytes, reading yields consistent records or raises a `RecordsError`, and
+uses no more memory than the limit and one record. A corrupt record raises when it is reached; a
+caller that needs all or nothing creates a list first.
 
-Reading is per record and so belongs to the edges: tools, tests, conversions, small scans.
+Reading costs time per record, so it is for tools, tests, conversions and small scans.
 """
 
 from collections.abc import Iterator
@@ -16,27 +16,26 @@ import msgspec
 
 from kafscale.errors import InvalidRecordError
 from kafscale.records.batch import BatchView, TimestampType
-from kafscale.records.compression import DECOMPRESSED_BYTES_MAX
-from kafscale.records.payload import inflate
+from kafscale.records.compression import DECOMPRESSED_BYTES_MAX, decompress
 from kafscale.records.varint import read_varint, read_varlong
 
 RECORD_BYTES_MIN: Final = 7
-"""Length, attributes, two deltas, two lengths and a count, of a byte each."""
+"""Length, attributes, two deltas, two lengths and a count, one byte each."""
 HEADER_BYTES_MIN: Final = 2
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 
 
 class Header(NamedTuple):
-    """A named value beside a record; names need not be unique."""
+    """A record header; keys need not be unique."""
 
     key: str
-    """Text that is not UTF-8 is read with replacement characters, as Java's clients read it."""
+    """Invalid UTF-8 is read with replacement characters, as in Java's clients."""
     value: bytes | None
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """What a producer sent, and where it came to lie."""
+    """A record with its offset."""
 
     offset: int
     timestamp_ms: int
@@ -45,14 +44,19 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     headers: tuple[Header, ...] = ()
 
 
+def inflate(batch: BatchView, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytes:
+    """Return the decompressed records of a batch: `count` of them, encoded and contiguous."""
+    return decompress(batch.codec, batch.payload, decompressed_bytes_max)
+
+
 def iterate(
     batch: BatchView, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
 ) -> Iterator[Record]:
-    """The records of a batch in order; the checksum is left to `BatchView.validate`."""
+    """Yield the records of a batch; does not verify its checksum (see `BatchView.validate`)."""
     data = inflate(batch, decompressed_bytes_max=decompressed_bytes_max)
     count = batch.count
     if not 0 <= count <= len(data) // RECORD_BYTES_MIN:
-        raise InvalidRecordError(f"a batch says it has {count} records in {len(data)} bytes")
+        raise InvalidRecordError(f"invalid record count {count} in a batch of {len(data)} bytes")
     base_offset, last_offset_delta = batch.base_offset, batch.last_offset_delta
     base_timestamp_ms = batch.base_timestamp_ms
     append_time_ms: int | None = None
@@ -67,7 +71,7 @@ def iterate(
         fields = _read_fields(data, start, position)
         timestamp_delta, offset_delta, key, value, headers = fields
         if not 0 <= offset_delta <= last_offset_delta:
-            raise InvalidRecordError(f"offset delta {offset_delta} is beyond {last_offset_delta}")
+            raise InvalidRecordError(f"offset delta {offset_delta} exceeds {last_offset_delta}")
         timestamp_ms = base_timestamp_ms + timestamp_delta
         if not _INT64_MIN <= timestamp_ms <= _INT64_MAX:
             raise InvalidRecordError(f"timestamp {timestamp_ms} does not fit 64 bits")
@@ -75,16 +79,15 @@ def iterate(
             timestamp_ms = append_time_ms
         yield Record(base_offset + offset_delta, timestamp_ms, key, value, headers)
     if position != len(data):
-        raise InvalidRecordError(f"{len(data) - position} bytes follow the last record of a batch")
+        raise InvalidRecordError(f"{len(data) - position} extra bytes after the last record")
 
 
 def _read_fields(
     data: bytes, position: int, end: int
 ) -> tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]:
-    """The fields between `position` and `end`: timestamp delta, offset delta, key, value, headers.
+    """Read timestamp delta, offset delta, key, value and headers between `position` and `end`.
 
-    A field may read into the next record before the last check finds out; it cannot read further
-    than the data, and nothing is kept of it.
+    A field may extend into the next record until the last check raises, but never past the data.
     """
     timestamp_delta, position = read_varlong(data, position + 1)
     offset_delta, position = read_varint(data, position)
@@ -92,19 +95,19 @@ def _read_fields(
     value, position = _read_bytes(data, position)
     count, position = read_varint(data, position)
     if not 0 <= count <= max(end - position, 0) // HEADER_BYTES_MIN:
-        raise InvalidRecordError(f"a record cannot have {count} headers")
+        raise InvalidRecordError(f"invalid header count {count}")
     headers: tuple[Header, ...] = ()
     if count:
         read = []
         for _ in range(count):
             name, position = _read_bytes(data, position)
             if name is None:
-                raise InvalidRecordError("the key of a header is null")
+                raise InvalidRecordError("a header key is null")
             content, position = _read_bytes(data, position)
             read.append(Header(name.decode("utf-8", "replace"), content))
         headers = tuple(read)
     if position != end:
-        raise InvalidRecordError(f"a record's fields and its length differ by {position - end}")
+        raise InvalidRecordError(f"record length and fields differ by {position - end} bytes")
     return timestamp_delta, offset_delta, key, value, headers
 
 

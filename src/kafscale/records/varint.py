@@ -1,8 +1,8 @@
-"""Variable-length integers of magic 2: zig-zag, seven bits a byte, least significant first.
+"""Variable-length integers of magic 2: zig-zag, seven bits per byte, least significant first.
 
-A varint holds 32 bits in at most five bytes, a varlong 64 bits in at most ten. Reading never looks
-past the end of its buffer and refuses whatever does not fit its width, so that no number read here
-can overflow a field written elsewhere. Encodings longer than needed are read, as Kafka reads them.
+A varint has 32 bits in at most five bytes, a varlong 64 bits in at most ten. Reading never goes
+past the end of the buffer and rejects numbers that exceed the width, so that they cannot overflow
+other fields. Encodings longer than necessary are accepted, as in Kafka.
 """
 
 from typing import Final
@@ -14,12 +14,12 @@ VARLONG_BITS: Final = 64
 
 
 def read_varint(buffer: bytes, position: int) -> tuple[int, int]:
-    """The number at `position`, and the position after it."""
+    """Return the number at `position`, and the position after it."""
     return _read(buffer, position, VARINT_BITS)
 
 
 def read_varlong(buffer: bytes, position: int) -> tuple[int, int]:
-    """The number at `position`, and the position after it."""
+    """Return the number at `position`, and the position after it."""
     return _read(buffer, position, VARLONG_BITS)
 
 

@@ -1,1 +1,1 @@
-"""What tests of Kafscale, and of programs that use it, are made with; nothing else imports it."""
+"""Test doubles for tests of Kafscale and of programs that use it; not imported by Kafscale."""

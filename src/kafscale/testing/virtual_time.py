@@ -1,4 +1,4 @@
-"""An event loop in simulated time: hours of waiting in a moment, the same way every time.
+"""An event loop in virtual time: waits take no real time, and runs are repeatable.
 
     async def scenario(random: Random) -> None:
         async with asyncio.timeout(60):
@@ -7,21 +7,20 @@
     for seed in range(1000):
         virtual_time.run(scenario, seed=seed)
 
-The loop never blocks: where another would wait for its next timer, this one sets its clock to it.
-What the scenario does then depends on its seed alone, so that a failing seed fails again. (Sets of
-strings are in an order of their own in every process; a scenario had better not depend on it.)
+The loop never blocks: instead of waiting for the next timer, it advances its clock to it. A
+scenario depends only on its seed, so a failing seed fails again. (The order of sets of strings
+differs between processes; scenarios must not depend on it.)
 
-The laws:
+Invariants:
 
-1. There is no input and no output: sockets, signals and subprocesses are refused. Work for threads
-   is done on the spot, so that it too takes no time and has one order.
-2. A scenario that cannot end is stopped. With no timer left nothing can ever happen again; with
-   timers that go on for ever, such as heartbeats, `time_max_s` passes. Both raise `StuckError`,
-   which says who waits where.
-3. An exception that nobody takes, of a forgotten task or of a callback, fails the scenario.
+1. There is no I/O: sockets, signals and subprocesses are rejected. Work for threads is executed
+   immediately, so it takes no time and has a fixed order.
+2. A scenario that cannot end is stopped. Without a timer nothing can happen any more; with endless
+   timers, such as heartbeats, `time_max_s` passes. Both raise `StuckError`, which lists the waiting
+   tasks.
+3. An unhandled exception of a task or a callback fails the scenario.
 
-Faults, latencies and the wall clock are left to what the scenario is built from; `clock_ms` is the
-one clock for it.
+`clock_ms` is the wall clock of a scenario.
 """
 
 import asyncio
@@ -35,16 +34,16 @@ Result = TypeVar("Result")
 Arguments = TypeVarTuple("Arguments")
 
 START_MS: Final = 1_750_000_000_000
-"""What `clock_ms` says at the beginning: some day in 2025, since 0 is too easily a mistake."""
+"""The initial value of `clock_ms`: a day in 2025, because 0 could hide mistakes."""
 
 TIME_MAX_S: Final = 24 * 3600.0
 
 _CLOCK_RESOLUTION_S: Final = 1e-9
-"""Above the rounding error of a sum of times, below any time that is waited for."""
+"""Larger than rounding errors of sums of times, smaller than any timer."""
 
 
 class StuckError(RuntimeError):
-    """A scenario that will never end."""
+    """The scenario cannot end."""
 
 
 def run(
@@ -53,22 +52,22 @@ def run(
     seed: int,
     time_max_s: float = TIME_MAX_S,
 ) -> Result:
-    """What the scenario returns, which is handed all the randomness that it may use."""
+    """Run a scenario with a random generator, and return its result."""
     loop = VirtualLoop(time_max_s)
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        result = runner.run(scenario(Random(seed)))  # noqa: S311 - it is to be predictable.
+        result = runner.run(scenario(Random(seed)))  # noqa: S311 - must be predictable.
     if loop.unhandled:
         raise loop.unhandled[0]
     return result
 
 
 def clock_ms() -> int:
-    """The wall clock of the running scenario: what code that takes a clock is handed."""
+    """The wall clock of the running scenario, for code that takes a clock."""
     return START_MS + round(asyncio.get_running_loop().time() * 1000)
 
 
 class VirtualLoop(BaseEventLoop):
-    """A loop whose clock stands still while anything is to be done, and jumps when nothing is."""
+    """A loop whose clock stands still while callbacks are ready, and jumps to the next timer."""
 
     def __init__(self, time_max_s: float = TIME_MAX_S) -> None:
         super().__init__()
@@ -76,22 +75,22 @@ class VirtualLoop(BaseEventLoop):
         self._now_s = 0.0
         self._time_max_s = time_max_s
         self._deadline_s = time_max_s
-        # What the base class looks at between two rounds: it asks its selector to wait.
+        # The base class uses these between iterations: it calls `select` of its selector.
         self._selector = self
         self._clock_resolution = _CLOCK_RESOLUTION_S
-        self.set_exception_handler(_note_unhandled)
+        self.set_exception_handler(_record_unhandled)
 
     def time(self) -> float:
         return self._now_s
 
     def select(self, timeout: float | None) -> list[Any]:
-        """Wait until the next timer: let that time have passed."""
+        """Advance the clock to the next timer."""
         if timeout is None:
-            raise StuckError(f"nothing will ever happen again; {_pending(self)}")
+            raise StuckError(f"deadlock: no timer is left; {_pending(self)}")
         self._now_s += max(timeout, 0.0)
         if self._now_s > self._deadline_s:
-            self._deadline_s = self._now_s + self._time_max_s  # For the tasks to be cancelled in.
-            raise StuckError(f"not over after {self._time_max_s:g} s; {_pending(self)}")
+            self._deadline_s = self._now_s + self._time_max_s  # Time for the tasks to be cancelled.
+            raise StuckError(f"not finished after {self._time_max_s:g} s; {_pending(self)}")
         return []
 
     def run_in_executor(
@@ -100,11 +99,11 @@ class VirtualLoop(BaseEventLoop):
         func: Callable[[*Arguments], Result],
         *args: *Arguments,
     ) -> asyncio.Future[Result]:
-        """Do the work of a thread at once."""
+        """Run the function immediately instead of in a thread."""
         future: asyncio.Future[Result] = self.create_future()
         try:
             future.set_result(func(*args))
-        except Exception as error:  # noqa: BLE001 - it is for whoever waits, whatever it is.
+        except Exception as error:  # noqa: BLE001 - passed to the awaiting task.
             future.set_exception(error)
         return future
 
@@ -112,23 +111,23 @@ class VirtualLoop(BaseEventLoop):
         assert not event_list
 
     def _write_to_self(self) -> None:
-        """Nothing to wake: the loop never sleeps."""
+        """Nothing to wake: the loop never blocks."""
 
 
-def _note_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _record_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     assert isinstance(loop, VirtualLoop)
     error = context.get("exception") or RuntimeError(context["message"])
-    error.add_note(f"Nobody took this exception: {context['message']}.")
+    error.add_note(f"Unhandled exception: {context['message']}.")
     loop.unhandled.append(error)
 
 
 def _pending(loop: asyncio.AbstractEventLoop) -> str:
-    places = sorted(f"{task.get_name()} at {_place(task)}" for task in asyncio.all_tasks(loop))
-    return "waiting: " + (", ".join(places) or "nobody")
+    waits = sorted(f"{task.get_name()} at {_waits_at(task)}" for task in asyncio.all_tasks(loop))
+    return "waiting: " + (", ".join(waits) or "nobody")
 
 
-def _place(task: asyncio.Task[Any]) -> str:
-    """Where the task waits: the innermost coroutine that it waits in."""
+def _waits_at(task: asyncio.Task[Any]) -> str:
+    """The innermost coroutine in which the task waits."""
     coroutine = task.get_coro()
     while isinstance(coroutine, CoroutineType) and isinstance(coroutine.cr_await, CoroutineType):
         coroutine = coroutine.cr_await

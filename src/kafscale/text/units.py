@@ -1,8 +1,7 @@
-"""Sizes and durations as people write them: `2Gi`, `100MB`, `30s`, `1m30s`.
+"""Sizes and durations with units: `2Gi`, `100MB`, `30s`, `1m30s`.
 
-The law: a size with an `i` counts in 1024s and one without in 1000s, as in Kubernetes, so `100MB`
-is 100,000,000 bytes and `100Mi` is 104,857,600. What is shown can be read back to the same number.
-Bounds and names of settings are left to `kinds`.
+Units with an `i` are powers of 1024, those without are powers of 1000, as in Kubernetes: `100MB` is
+100,000,000 bytes and `100Mi` is 104,857,600. Formatted values parse to the same number.
 """
 
 import re
@@ -31,7 +30,7 @@ _SIZE_UNITS = {
 }
 _DURATION_UNITS = {"h": HOUR_MS, "m": MINUTE_MS, "s": SECOND_MS, "ms": 1}
 
-# The digits are limited so that no text, however long, costs more than a glance.
+# The number of digits is limited, so that parsing is fast for any text.
 _NUMBER = r"(\d{1,18}(?:\.\d{1,9})?)"
 _SIZE = re.compile(rf"{_NUMBER} ?([A-Za-z]*?)B?", re.ASCII)
 _DURATION_PART = re.compile(rf"{_NUMBER} ?(h|ms|m|s)", re.ASCII)
@@ -40,7 +39,7 @@ _BARE = re.compile(_NUMBER, re.ASCII)
 
 
 def parse_size(text: str) -> int:
-    """The bytes meant by `text`.
+    """Parse a size to bytes.
 
     >>> parse_size("4096"), parse_size("2Gi"), parse_size("100MB"), parse_size("1.5 KiB")
     (4096, 2147483648, 100000000, 1536)
@@ -52,7 +51,7 @@ def parse_size(text: str) -> int:
 
 
 def show_size(size: int) -> str:
-    """The shortest exact way to write `size`.
+    """Format a size exactly, with the largest unit possible.
 
     >>> show_size(104857600), show_size(2147483647)
     ('100Mi', '2147483647')
@@ -61,7 +60,7 @@ def show_size(size: int) -> str:
 
 
 def parse_duration(text: str, bare_unit: str | None = None) -> int:
-    """The milliseconds meant by `text`; a number alone counts in `bare_unit`, if there is one.
+    """Parse a duration to milliseconds; a bare number has the unit `bare_unit`, if given.
 
     >>> parse_duration("500ms"), parse_duration("1m30s"), parse_duration("60", bare_unit="s")
     (500, 90000, 60000)
@@ -80,7 +79,7 @@ def parse_duration(text: str, bare_unit: str | None = None) -> int:
 
 
 def show_duration(milliseconds: int) -> str:
-    """The shortest exact way to write a duration in one unit.
+    """Format a duration exactly, with the largest single unit possible.
 
     >>> show_duration(30000), show_duration(500), show_duration(90000)
     ('30s', '500ms', '90s')
@@ -89,7 +88,7 @@ def show_duration(milliseconds: int) -> str:
 
 
 def _scale(number: str, factor: int, unit: str) -> int:
-    """`number` times `factor` in whole numbers only: floating point would round large sizes."""
+    """Multiply with integers only: floating point would round large sizes."""
     whole, _, fraction = number.partition(".")
     divisor: int = 10 ** len(fraction)
     value, remainder = divmod(int(whole + fraction) * factor, divisor)
@@ -99,7 +98,7 @@ def _scale(number: str, factor: int, unit: str) -> int:
 
 
 def _show(value: int, units: Mapping[str, int]) -> str:
-    """`value` in the largest of `units`, given largest first, that divides it."""
+    """Format with the first of `units` (largest first) that divides the value."""
     for unit, factor in units.items():
         if value and value % factor == 0:
             return f"{value // factor}{unit}"

@@ -233,14 +233,14 @@ def test_files_of_no_use_are_told_once_and_the_former_stay_in_use(renewable, mad
 
 @pytest.mark.parametrize("setting", ["cert_file", "key_file", "ca_file"])
 def test_a_start_with_files_of_no_use_is_refused(made, setting):
-    name = f"control.tls.{setting.replace('_f', 'F')} names absent, which cannot be read"
+    name = f"control.tls.{setting.replace('_f', 'F')}: cannot read absent"
     with pytest.raises(ConfigError, match=name):
         server_tls(made, **{setting: "absent"})
 
 
 def test_a_client_with_files_of_no_use_says_so(made):
     async def story():
-        with pytest.raises(ConfigError, match=r"client.tls.certFile names absent"):
+        with pytest.raises(ConfigError, match=r"client.tls.certFile: cannot read absent"):
             await status("127.0.0.1:1", client_tls(made, cert_file="absent"))
 
     run(story)

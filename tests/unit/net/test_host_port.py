@@ -20,7 +20,7 @@ def test_an_address_reads_as_people_write_it(text, address):
 
 @pytest.mark.parametrize("text", ["", ":9092", "a:b", "a:0", "a:65536", "http://a:1", "a b:1"])
 def test_what_is_no_address_is_refused(text):
-    with pytest.raises(ValueError, match="it takes host:port"):
+    with pytest.raises(ValueError, match="expected host:port"):
         parse(text)
 
 

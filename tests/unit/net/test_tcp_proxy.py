@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
-from kafscale.net.tcp_proxy import CHUNK_BYTES, splice
+from kafscale.net.tcp_proxy import CHUNK_BYTES, relay
 from unit.broker.harness import run, run_pending
 
 every_loop = pytest.mark.parametrize(
@@ -25,7 +25,7 @@ async def joined():
     server = await asyncio.start_server(welcome, "127.0.0.1", 0, limit=8 * 1024)
     address = server.sockets[0].getsockname()
     one, other = [await asyncio.open_connection(*address) for _ in range(2)]
-    task = asyncio.ensure_future(splice(await inner.get(), await inner.get()))
+    task = asyncio.ensure_future(relay(await inner.get(), await inner.get()))
     try:
         yield one, other, task
     finally:
@@ -94,7 +94,7 @@ def test_no_more_is_read_than_the_other_end_takes():
         slow, other = SlowWriter(), SlowWriter()
         source.feed_data(b"x" * 10 * CHUNK_BYTES)
         source.feed_eof()
-        task = asyncio.ensure_future(splice((source, other), (silent, slow)))
+        task = asyncio.ensure_future(relay((source, other), (silent, slow)))
         await run_pending(100)
         assert len(slow.written) == CHUNK_BYTES
         slow.takes.set()

@@ -1,10 +1,12 @@
-"""Building batches: the header that the records ask for, and records that cannot be built."""
+"""Building and recompressing batches."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kafscale.errors import InvalidRecordError
-from kafscale.records import BatchView, Codec, Record, TimestampType, build
-from unit.records.examples import RECORDS
+from kafscale.records import BatchView, Codec, Record, TimestampType, build, iterate, recompress
+from unit.records.examples import RECORDS, example, record_lists
 
 
 def test_the_plain_batch_says_nothing_of_producers() -> None:
@@ -46,7 +48,7 @@ def test_no_records_make_no_batch() -> None:
 
 @pytest.mark.parametrize("second", [0, 4, 5])
 def test_offsets_must_ascend(second: int) -> None:
-    with pytest.raises(InvalidRecordError, match="comes after 5"):
+    with pytest.raises(InvalidRecordError, match=f"do not ascend: {second} after 5"):
         build([Record(5, 0, None, None), Record(second, 0, None, None)])
 
 
@@ -58,3 +60,48 @@ def test_offsets_must_lie_within_reach_of_the_base() -> None:
 def test_timestamps_must_lie_within_reach_of_the_first() -> None:
     with pytest.raises(InvalidRecordError, match="does not fit"):
         build([Record(0, -(2**63), None, None), Record(1, 2**63 - 1, None, None)])
+
+
+@given(
+    records=record_lists(),
+    before=st.sampled_from(Codec),
+    after=st.sampled_from(Codec),
+    producer_id=st.integers(-1, 2**63 - 1),
+    transactional=st.booleans(),
+)
+@settings(max_examples=100)
+def test_recompressing_changes_the_codec_alone(
+    records: list[Record], before: Codec, after: Codec, producer_id: int, transactional: bool
+) -> None:
+    made = build(
+        records,
+        codec=before,
+        producer_id=producer_id,
+        producer_epoch=7,
+        base_sequence=8,
+        leader_epoch=9,
+        transactional=transactional,
+    )
+    batch = BatchView(recompress(BatchView(made), after))
+    batch.validate()
+    assert batch.codec is after
+    assert list(iterate(batch)) == records
+    # All of the header but length, checksum and the codec's three bits.
+    for span in (slice(8), slice(12, 17), slice(23, 61)):
+        assert batch.buffer[span] == made[span]
+    assert batch.attributes & ~7 == BatchView(made).attributes & ~7
+
+
+def test_the_brokers_timestamps_survive() -> None:
+    batch = example()
+    batch.stamp(1000, 3)
+    batch.stamp_append_time(1_800_000_000_000)
+    packed = BatchView(recompress(batch, Codec.SNAPPY))
+    packed.validate(from_producer=False)
+    assert list(iterate(packed)) == list(iterate(batch))
+
+
+def test_the_batch_given_is_left_alone() -> None:
+    data = bytes(build(RECORDS))
+    recompress(BatchView(data), Codec.GZIP)
+    assert data == build(RECORDS)

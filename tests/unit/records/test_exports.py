@@ -19,7 +19,7 @@ def test_the_public_names_are_these() -> None:
         "inflate",
         "iterate",
         "recompress",
-        "sole",
+        "single_batch",
         "split",
         "up_convert",
     }

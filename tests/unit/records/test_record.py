@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafscale.errors import BatchTooLargeError, InvalidRecordError, RecordsError
-from kafscale.records import BatchView, Codec, Header, Record, TimestampType, build, iterate
+from kafscale.records import (
+    BatchView,
+    Codec,
+    Header,
+    Record,
+    TimestampType,
+    build,
+    inflate,
+    iterate,
+)
 from kafscale.records.batch import HEADER_BYTES
 from unit.records.examples import RECORDS, example, record_lists, rewritten
 
@@ -27,6 +36,19 @@ def record_bytes(body: str) -> bytes:
     """A record of the fields given in hexadecimal, behind their right length."""
     fields = bytes.fromhex(body)
     return bytes((2 * len(fields),)) + fields
+
+
+@every_codec
+def test_the_payload_is_the_same_in_every_codec(codec: Codec) -> None:
+    assert inflate(example(codec=codec)) == example().payload
+
+
+@every_codec
+def test_the_bound_is_kept(codec: Codec) -> None:
+    size = len(example().payload)
+    assert len(inflate(example(codec=codec), decompressed_bytes_max=size)) == size
+    with pytest.raises(BatchTooLargeError):
+        inflate(example(codec=codec), decompressed_bytes_max=size - 1)
 
 
 @every_codec
@@ -71,21 +93,21 @@ def test_a_header_key_that_is_not_utf8_is_read_with_replacement() -> None:
     ("payload", "complaint"),
     [
         (record_bytes("00 00 00 01 0261 00")[:-1], "does not fit its batch"),
-        (record_bytes("00 00 00 01 01 00") + b"\x00", "follow the last record"),
+        (record_bytes("00 00 00 01 01 00") + b"\x00", "extra bytes after the last record"),
         (b"\x01" + bytes(8), "a record of -1 bytes"),
         (b"\x00" + bytes(8), "differ by"),
         (record_bytes("00 00 00 03 01 00 00"), "a field of -2 bytes"),
         (record_bytes("00 00 00 01 03 00 00"), "a field of -2 bytes"),
         (record_bytes("00 00 00 fe01 01 00"), "a field of 127 bytes"),
-        (record_bytes("00 00 00 01 01 01"), "-1 headers"),
-        (record_bytes("00 00 00 01 01 02"), "1 headers"),
-        (record_bytes("00 00 00 01 01 feffffff0f"), "2147483647 headers"),
-        (record_bytes("00 00 00 01 01 02 01 01"), "key of a header is null"),
+        (record_bytes("00 00 00 01 01 01"), "header count -1"),
+        (record_bytes("00 00 00 01 01 02"), "header count 1"),
+        (record_bytes("00 00 00 01 01 feffffff0f"), "header count 2147483647"),
+        (record_bytes("00 00 00 01 01 02 01 01"), "header key is null"),
         (record_bytes("00 00 00 01 01 02 03 01"), "a field of -2 bytes"),
         (record_bytes("00 00 00 01 01 02 00 03"), "a field of -2 bytes"),
         (record_bytes("00 00 00 01 01 00 00"), "differ by -1"),
         (record_bytes("00 00 01 01 01 00"), "offset delta -1"),
-        (record_bytes("00 00 02 01 01 00"), "offset delta 1 is beyond 0"),
+        (record_bytes("00 00 02 01 01 00"), "offset delta 1 exceeds 0"),
         (record_bytes("00 00 ffffffffff01 01 01 00"), "exceeds 32 bits"),
         (record_bytes("00 feffffffffffffffff01 00 01 01 00"), "does not fit 64 bits"),
     ],
@@ -98,7 +120,7 @@ def test_each_broken_rule_is_named(payload: bytes, complaint: str) -> None:
 @pytest.mark.parametrize("count", [-1, 5, 2**31 - 1])
 def test_a_count_that_the_bytes_cannot_hold_is_refused_at_once(count: int) -> None:
     payload = record_bytes("00 00 00 01 01 00") * 4
-    with pytest.raises(InvalidRecordError, match=f"{count} records in 28 bytes"):
+    with pytest.raises(InvalidRecordError, match=f"record count {count} in a batch of 28 bytes"):
         next(iterate(with_payload(payload, count)))
 
 

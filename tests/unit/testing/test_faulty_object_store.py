@@ -42,7 +42,7 @@ class Scene:
         (Fault.REFUSED, False),
         (Fault.SLOW_DOWN, False),
         (Fault.TIMED_OUT, False),
-        (Fault.ANSWER_LOST, True),
+        (Fault.RESPONSE_LOST, True),
     ],
 )
 def test_a_fault_tells_the_truth_about_its_effect(fault, has_effect):
@@ -57,13 +57,13 @@ def test_a_fault_tells_the_truth_about_its_effect(fault, has_effect):
 
 
 def test_what_lands_later_lands_after_the_caller_was_told_otherwise():
-    scene = Scene(Rule(fault=Fault.LANDS_LATER, seconds=(5, 5)))
+    scene = Scene(Rule(fault=Fault.APPLIED_LATER, seconds=(5, 5)))
 
     async def scenario():
         with pytest.raises(StoreUnavailableError):
             await scene.store.put("ns/a", [b"x"])
         assert not await scene.exists("ns/a")
-        await scene.store.settle()
+        await scene.store.wait_for_late_writes()
         assert await scene.exists("ns/a")
         assert scene.waited == [5]
 
@@ -71,7 +71,7 @@ def test_what_lands_later_lands_after_the_caller_was_told_otherwise():
 
 
 def test_closing_waits_for_what_is_under_way():
-    scene = Scene(Rule(fault=Fault.LANDS_LATER))
+    scene = Scene(Rule(fault=Fault.APPLIED_LATER))
 
     async def scenario():
         with pytest.raises(StoreUnavailableError):

@@ -25,7 +25,7 @@ from kafscale.admin.cluster.metadata_health import (
 )
 from kafscale.admin.cluster.snapshot import ClusterSnapshot
 from kafscale.admin.topics.usage import TopicUsage
-from kafscale.text.formatting import counted
+from kafscale.text.formatting import pluralize
 
 Severity = Literal["warning", "critical"]
 State = Literal["healthy", "degraded", "down"]
@@ -124,7 +124,7 @@ def _metadata_reasons(metadata: MetadataHealth) -> Iterator[Reason]:
     if metadata.state in {HEALTHY, UNKNOWN}:
         return
     severity: Severity = "critical" if metadata.state == UNAVAILABLE else "warning"
-    ready = f"{metadata.ready_count} of {counted(metadata.member_count, 'member')} ready"
+    ready = f"{metadata.ready_count} of {pluralize(metadata.member_count, 'member')} ready"
     sentence = metadata.problem or "Metadata changes do not arrive."
     yield Reason(severity, metadata.kind, f"{ready}. {sentence}")
 
@@ -135,14 +135,14 @@ def _topic_reasons(topics: Iterable[TopicUsage]) -> Iterator[Reason]:
         yield Reason(
             "critical",
             f"topic {each.name}",
-            f"{each.leaderless_count} of {counted(each.partition_count, 'partition')}"
+            f"{each.leaderless_count} of {pluralize(each.partition_count, 'partition')}"
             " have no leader: they cannot be read or written.",
         )
     if more := leaderless[TOPICS_LISTED_MAX:]:
         yield Reason(
             "critical",
             "topics",
-            f"Partitions of {counted(len(more), 'further topic')} have no leader either.",
+            f"Partitions of {pluralize(len(more), 'further topic')} have no leader either.",
         )
 
 

@@ -29,10 +29,10 @@ from kafscale.admin.cluster import listing
 from kafscale.admin.cluster.broker import BrokerResponse, BrokerStatus, ServedPartition
 from kafscale.admin.cluster.listing import GroupSummary, Listing, TopicSummary
 from kafscale.admin.connection import ClusterConnections
+from kafscale.aio.clock import clock
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address
-from kafscale.text.formatting import clock
 
 BROKERS_MAX = 1_000
 BOOTSTRAP_MAX = 3

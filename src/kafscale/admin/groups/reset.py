@@ -22,7 +22,7 @@ from kafscale.errors import InvalidRequestError, NonEmptyGroupError, UnknownTopi
 from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import TopicMetadata
-from kafscale.text.formatting import counted
+from kafscale.text.formatting import pluralize
 from kafscale.text.units import HOUR_MS, MINUTE_MS, SECOND_MS, parse_duration
 
 _ISO_DURATION: Final = re.compile(
@@ -157,7 +157,7 @@ async def _check_no_members(coordinator: Coordinator) -> None:
         return  # The first commit creates the group.
     if group.members:
         raise NonEmptyGroupError(
-            f"group {name} has {counted(len(group.members), 'member')} ({group.state}); its"
+            f"group {name} has {pluralize(len(group.members), 'member')} ({group.state}); its"
             " offsets can be reset only while it has none: stop its members first"
         )
 

@@ -27,7 +27,7 @@ from kafscale.security.quota.types import (
     QUOTA_TYPES,
     REQUEST_PERCENTAGE,
 )
-from kafscale.text.formatting import bytes_in_words
+from kafscale.text.formatting import format_size
 from kafscale.text.units import parse_size
 
 DEFAULT_ENTITY: Final = "<default>"
@@ -115,7 +115,7 @@ def format_limit(key: str, value: float) -> str:
     ('1.0 MiB/s', '0.5/s')
     """
     if key in _BYTE_RATES:
-        return f"{bytes_in_words(value)}/s"
+        return f"{format_size(value)}/s"
     return f"{value:g}%" if key == REQUEST_PERCENTAGE else f"{value:g}/s"
 
 

@@ -55,7 +55,7 @@ from kafscale.protocol.messages.produce import (
     ProduceResponse,
     TopicToProduce,
 )
-from kafscale.records import BatchView, Codec, sole, up_convert
+from kafscale.records import BatchView, Codec, single_batch, up_convert
 from kafscale.records.batch import MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT
 from kafscale.storage.log.partition_log import AppendResult, PartitionLog
 
@@ -170,7 +170,7 @@ def _batch(version: int, log: PartitionLog, records: memoryview | None) -> Batch
     if version < 3 and len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < MAGIC:
         bytes_max = DECOMPRESSION_FACTOR_MAX * log.settings.message_bytes_max
         return BatchView(bytearray(up_convert(records, decompressed_bytes_max=bytes_max)))
-    return sole(records)
+    return single_batch(records)
 
 
 def _respond_when_durable(

@@ -9,7 +9,7 @@ registered address of the same listener; brokers without that listener are left 
 import msgspec
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.net.canonical_ip import canonical
+from kafscale.net.canonical_ip import canonical_ip
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
@@ -48,5 +48,5 @@ def advertised(context: RequestContext) -> tuple[str, int]:
     """The host and port of this broker for this client."""
     client = context.client
     listener = client.listener
-    host = listener.advertised_host or canonical(client.local_host)
+    host = listener.advertised_host or canonical_ip(client.local_host)
     return host, listener.advertised_port or client.local_port

@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 
 from kafscale.broker.network.sockets import Address, address_of, bind_host
-from kafscale.net.tcp_proxy import Streams, splice
+from kafscale.net.tcp_proxy import Streams, relay
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import text_format
 from kafscale.observability.metrics.broker import Metrics
@@ -160,7 +160,7 @@ class AdminHttp:
         try:
             server = await self._connect_control()
             server[1].write(_HTTP2_PREFACE)
-            await splice(client, server)
+            await relay(client, server)
         finally:
             self._control_connections -= 1
 

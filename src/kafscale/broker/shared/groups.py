@@ -17,7 +17,7 @@ from kafscale.errors import (
     KafscaleError,
     OverloadedError,
 )
-from kafscale.net.canonical_ip import canonical
+from kafscale.net.canonical_ip import canonical_ip
 from kafscale.protocol.codec.wire import Message
 
 Reply = TypeVar("Reply")
@@ -42,7 +42,7 @@ def client_id(context: RequestContext) -> str:
 
 def client_host(context: RequestContext) -> str:
     """The client's address as Kafka's tools print it: an unresolved host name, and a slash."""
-    return f"/{canonical(context.client.host)}"
+    return f"/{canonical_ip(context.client.host)}"
 
 
 def respond_when_done(

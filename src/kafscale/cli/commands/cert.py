@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
-from kafscale.text.formatting import counted
+from kafscale.text.formatting import pluralize
 
 if TYPE_CHECKING:
     from kafscale.security.tls.dev_ca import DevCertificates
@@ -83,7 +83,7 @@ def dev(  # noqa: PLR0917 - typer makes options of them.
     )
     end = f"{now + timedelta(days=days):%Y-%m-%d}"
     if output is Output.TABLE:
-        _print(made, f"{counted(days, 'day')}, until {end}")
+        _print(made, f"{pluralize(days, 'day')}, until {end}")
     else:
         print_data(_data(made, end), output)
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from kafscale.admin import jobs as admin_jobs
+from kafscale.aio.clock import clock
 from kafscale.console.api.route import ApiRequest, Route
 from kafscale.console.context import ApiContext
 from kafscale.console.schema.pipeline import CostReport, Job, Pipeline, Run, TopicCost
 from kafscale.errors import KafscaleError
 from kafscale.storage.job_runs import JobRun
-from kafscale.text.formatting import clock
 
 TOPICS_MAX: Final = 100
 """How many topics of a run and of a cost report are shown, the most expensive first."""

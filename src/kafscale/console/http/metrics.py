@@ -7,12 +7,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from kafscale.admin import jobs
+from kafscale.aio.clock import clock
 from kafscale.console.http.security_headers import NO_STORE
 from kafscale.console.monitor.job_runs import JobRunCache
 from kafscale.errors import ConfigError, KafscaleError
 from kafscale.observability.metrics.jobs import PipelineStatus, exposition
 from kafscale.observability.metrics.text_format import CONTENT_TYPE
-from kafscale.text.formatting import clock
 
 
 async def metrics(runs: JobRunCache, _: Request) -> Response:

@@ -1,11 +1,11 @@
-"""Old formats at the edge: message sets made into batches, and batches into message sets.
+"""Conversion between message sets and batches.
 
-The broker stores batches of magic 2 only. What a client sends by Produce v0 to v2 is up-converted
-before it is validated; what it asks for by Fetch v0 to v3 is down-converted after it was read.
-Which version speaks which magic is left to the handlers, and so is refusing zstd to old consumers.
+The broker stores only batches of magic 2. Message sets of Produce v0 to v2 are up-converted before
+validation; batches for Fetch v0 to v3 are down-converted after reading. The handlers map API
+versions to magic, and reject zstd for old consumers.
 
-Down-converted sets are written without compression, whatever the batch had: every client reads
-them, and the many mistakes of old compressed sets (KAFKA-3160 among them) are none of ours.
+Down-converted sets are not compressed: every client can read them, and the problems of old
+compressed sets (such as KAFKA-3160) do not arise.
 """
 
 from collections.abc import Iterable
@@ -20,15 +20,15 @@ from kafscale.records.record import Record, iterate
 
 
 def up_convert(data: Buffer, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytearray:
-    """A message set from a producer as one batch, with offsets from 0.
+    """Convert a producer's message set into one batch, with offsets from 0.
 
-    The offsets sent are ignored, as old clients did not agree on them. The batch has the codec of
-    the last compressed message, and the broker's timestamp type only where every message has it;
-    `BatchView.validate` then refuses it as in any other batch.
+    The given offsets are ignored, because old clients do not set them consistently. The batch gets
+    the codec of the last compressed message, and LogAppendTime only if every message has it, which
+    `BatchView.validate` then rejects as in any other batch.
     """
     messages = list(message_set.read(data, decompressed_bytes_max=decompressed_bytes_max))
     if not messages:
-        raise InvalidRecordError("a message set holds no messages")
+        raise InvalidRecordError("empty message set")
     records = [
         Record(offset, message.record.timestamp_ms, message.record.key, message.record.value)
         for offset, message in enumerate(messages)
@@ -50,12 +50,11 @@ def down_convert(
     bytes_max: int | None = None,
     decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
 ) -> bytearray:
-    """Batches as one message set of magic 0 or 1, offsets kept.
+    """Convert batches into one message set of magic 0 or 1, with the same offsets.
 
-    Lost are headers, producer fields and, in magic 0, timestamps. Control batches are left out,
-    because old consumers would take them for data, and so are records before `first_offset`. Once
-    there are `bytes_max`, the rest is left for later. The bound on what is decompressed holds for
-    each batch.
+    Headers, producer fields and, in magic 0, timestamps are lost. Control batches are skipped,
+    because old consumers would treat them as data, as are records before `first_offset`. The
+    output ends once it reaches `bytes_max`. `decompressed_bytes_max` applies to each batch.
     """
     assert magic in {0, 1}
     output = bytearray()

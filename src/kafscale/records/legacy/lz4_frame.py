@@ -1,9 +1,8 @@
-"""The header checksum of LZ4 frames, for the sake of magic 0.
+"""Fixes the header checksum of LZ4 frames of magic 0.
 
-Before message format 1, Kafka's clients computed this byte over the wrong range (KAFKA-3160), and
-brokers and consumers have since ignored it in magic 0. Our decompressor does not ignore it, so we
-write the right byte over it. The checksum is XXH32, here for the few bytes of a frame descriptor
-only; the frames themselves are left to the compression module.
+In magic 0, Kafka's clients computed this byte over the wrong range (KAFKA-3160), and brokers and
+consumers ignore it. The decompressor used here does not, so the correct byte is written before
+decompression. The checksum is XXH32, implemented for the few bytes of a frame descriptor.
 """
 
 from typing import Final
@@ -22,10 +21,10 @@ _PRIME_5: Final = 0x165667B1
 _MASK: Final = 0xFFFF_FFFF
 
 
-def mend_header(frame: bytes) -> bytes:
-    """The same frame with the header checksum that its descriptor asks for."""
+def fix_header_checksum(frame: bytes) -> bytes:
+    """Return the frame with the correct header checksum."""
     if frame[:4] != FRAME_MAGIC or len(frame) < 7:
-        raise CorruptBatchError("an LZ4 frame does not begin as one")
+        raise CorruptBatchError("invalid LZ4 frame header")
     flags = frame[4]
     end = 6
     end += 8 if flags & _CONTENT_SIZE_FLAG else 0
@@ -35,7 +34,7 @@ def mend_header(frame: bytes) -> bytes:
 
 
 def xxh32_short(data: bytes) -> int:
-    """XXH32 with seed 0 of less than 16 bytes, the length from which its main loop would begin."""
+    """XXH32 with seed 0, for less than 16 bytes (without the main loop)."""
     assert len(data) < 16
     state = _PRIME_5 + len(data)
     whole = len(data) & ~3

@@ -11,10 +11,10 @@ Layout, big-endian, message after message:
            key, value             each an int32 length, -1 for null, and its bytes
 
 A compressed message is a wrapper: its value is a message set, and its offset that of the last inner
-message. Inner offsets are absolute in magic 0; in magic 1 they count from the first (KIP-31).
+message. Inner offsets are absolute in magic 0, and relative to the first in magic 1 (KIP-31).
 
-Reading yields plain messages, wrappers opened, checksums of both levels checked, under one bound
-for all that is decompressed. Writing makes no wrappers. Batches are left to `conversion`.
+Reading unwraps compressed messages and verifies the checksums of both levels; one limit applies to
+everything that is decompressed. Writing creates no wrappers.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from kafscale.errors import (
 from kafscale.records.batch import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
 from kafscale.records.checksum import Buffer, crc32
 from kafscale.records.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
-from kafscale.records.legacy.lz4_frame import mend_header
+from kafscale.records.legacy.lz4_frame import fix_header_checksum
 from kafscale.records.record import Record
 
 _ENTRY: Final = Struct(">qi")
@@ -48,11 +48,11 @@ assert _MESSAGE_BYTES_MIN == 14
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """A record as it lay in a message set, and how it lay there."""
+    """A record of a message set, with its format."""
 
     magic: int
     codec: Codec
-    """The codec of its wrapper, or none."""
+    """The codec of its wrapper, or `NONE`."""
     timestamp_type: TimestampType
     record: Record
 
@@ -60,7 +60,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 def read(
     data: Buffer, *, partial_ok: bool = False, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
 ) -> Iterator[Message]:
-    """The messages of a set in order; `partial_ok` leaves out a last one that is cut short."""
+    """Yield the messages of a set; `partial_ok` skips a truncated last one."""
     bytes_left = decompressed_bytes_max
     for message in _read_shallow(data, partial_ok=partial_ok):
         if message.codec is Codec.NONE:
@@ -72,7 +72,7 @@ def read(
 
 
 def append(output: bytearray, record: Record, magic: int, timestamp_type: TimestampType) -> None:
-    """Write a record as an uncompressed message; headers have no place in these formats."""
+    """Append a record as an uncompressed message; these formats have no headers."""
     attributes = 0
     if magic == 1 and timestamp_type is TimestampType.LOG_APPEND_TIME:
         attributes = TIMESTAMP_TYPE_BIT
@@ -88,7 +88,7 @@ def append(output: bytearray, record: Record, magic: int, timestamp_type: Timest
 
 
 def _read_shallow(data: Buffer, *, partial_ok: bool = False) -> Iterator[Message]:
-    """The messages of one level; of a wrapper, the compressed set is its value."""
+    """Yield the messages of one level; the value of a wrapper is the compressed set."""
     view = memoryview(data)
     position = 0
     while position < len(view):
@@ -97,24 +97,26 @@ def _read_shallow(data: Buffer, *, partial_ok: bool = False) -> Iterator[Message
             offset, size = _ENTRY.unpack_from(view, position)
             position = start + size
             if size < _MESSAGE_BYTES_MIN:
-                raise CorruptBatchError(f"a message says it has {size} bytes")
+                raise CorruptBatchError(f"invalid message size {size}")
         if start > len(view) or position > len(view):
             if partial_ok:
                 return
-            raise CorruptBatchError("a message ends beyond its set")
+            raise CorruptBatchError("a message extends beyond its set")
         yield _read_message(offset, view[start:position])
 
 
 def _read_message(offset: int, body: memoryview) -> Message:
     stored, magic, attributes = _FIXED_0.unpack_from(body)
     if magic not in _FIXED:
-        raise UnsupportedFormatError(f"magic {magic} in a message set")
+        raise UnsupportedFormatError(f"unsupported magic {magic} in a message set")
     computed = crc32(body[_CRC_BYTES:])
     if stored != computed:
-        raise CorruptBatchError(f"the CRC of a message is {computed:08x}, but it says {stored:08x}")
+        raise CorruptBatchError(
+            f"message CRC mismatch: computed {computed:08x}, stored {stored:08x}"
+        )
     codec = codec_of(attributes)
     if codec is Codec.ZSTD:
-        raise UnsupportedCodecError("zstd needs a record batch")
+        raise UnsupportedCodecError("zstd is not supported in message sets")
     timestamp_type = TimestampType.CREATE_TIME
     timestamp_ms = NO_TIMESTAMP
     if magic == 1:
@@ -126,7 +128,7 @@ def _read_message(offset: int, body: memoryview) -> Message:
     key, position = _read_bytes(body, _FIXED[magic].size)
     value, position = _read_bytes(body, position)
     if position != len(body):
-        raise CorruptBatchError(f"{len(body) - position} bytes follow the value of a message")
+        raise CorruptBatchError(f"{len(body) - position} extra bytes after a message value")
     return Message(magic, codec, timestamp_type, Record(offset, timestamp_ms, key, value))
 
 
@@ -148,31 +150,33 @@ def _inflate(wrapper: Message, size_bytes_max: int) -> bytes:
     if compressed is None:
         raise InvalidRecordError("a compressed message has no value")
     if wrapper.codec is Codec.LZ4 and wrapper.magic == 0:
-        compressed = mend_header(compressed)
+        compressed = fix_header_checksum(compressed)
     return decompress(wrapper.codec, compressed, size_bytes_max)
 
 
 def _unwrap(wrapper: Message, data: bytes) -> list[Message]:
-    """The inner messages, with absolute offsets and the timestamps that count."""
+    """The inner messages, with absolute offsets and effective timestamps."""
     messages = list(_read_shallow(data))
     if not messages:
-        raise InvalidRecordError("a compressed message holds no messages")
+        raise InvalidRecordError("a compressed message contains no messages")
     for message in messages:
         if message.codec is not Codec.NONE:
-            raise InvalidRecordError("a compressed message holds another")
+            raise InvalidRecordError("nested compressed messages")
         if message.magic != wrapper.magic:
-            raise InvalidRecordError(f"magic {message.magic} inside a message of {wrapper.magic}")
+            raise InvalidRecordError(
+                f"message of magic {message.magic} in a wrapper of magic {wrapper.magic}"
+            )
     shift = 0
     if wrapper.magic == 1:
-        # Producers leave the offset of a wrapper at 0, whatever it holds; brokers do not.
+        # Producers leave the offset of a wrapper at 0; brokers set it.
         shift = max(wrapper.record.offset - messages[-1].record.offset, 0)
     append_time_ms: int | None = None
     if wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         append_time_ms = wrapper.record.timestamp_ms
-    return [_place(message.record, wrapper, shift, append_time_ms) for message in messages]
+    return [_resolve(message.record, wrapper, shift, append_time_ms) for message in messages]
 
 
-def _place(record: Record, wrapper: Message, shift: int, append_time_ms: int | None) -> Message:
+def _resolve(record: Record, wrapper: Message, shift: int, append_time_ms: int | None) -> Message:
     timestamp_ms = record.timestamp_ms if append_time_ms is None else append_time_ms
-    placed = Record(record.offset + shift, timestamp_ms, record.key, record.value)
-    return Message(wrapper.magic, wrapper.codec, wrapper.timestamp_type, placed)
+    message_ = Record(record.offset + shift, timestamp_ms, record.key, record.value)
+    return Message(wrapper.magic, wrapper.codec, wrapper.timestamp_type, message_)

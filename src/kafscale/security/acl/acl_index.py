@@ -30,7 +30,7 @@ from kafscale.metadata.access.model import (
     Permission,
     ResourceType,
 )
-from kafscale.net.canonical_ip import canonical
+from kafscale.net.canonical_ip import canonical_ip
 from kafscale.security.acl.pattern_index import PatternIndex
 
 _IMPLIED: Final = {
@@ -127,7 +127,7 @@ class AclIndex:
         `by_default` is the answer for a resource that no rule speaks of.
         """
         allowing, denying = _ALLOWING[operation], _DENYING[operation]
-        hosts = (canonical(host), ANY_HOST)
+        hosts = (canonical_ip(host), ANY_HOST)
         is_allowed = False
         for principal in principals:
             patterns = self._by_principal.get((resource_type, principal))
@@ -160,7 +160,7 @@ class AclIndex:
         that is denied covers all of it.
         """
         allowing, denying = _ALLOWING[operation], _DENYING[operation]
-        hosts = (canonical(host), ANY_HOST)
+        hosts = (canonical_ip(host), ANY_HOST)
         allowed: set[tuple[PatternType, str]] = set()
         denied: set[tuple[PatternType, str]] = set()
         for acl in self._of(principals, resource_type):
@@ -191,7 +191,7 @@ class AclIndex:
 def _with_canonical_host(acl: Acl) -> Acl:
     if acl.host == ANY_HOST:
         return acl
-    return msgspec.structs.replace(acl, host=canonical(acl.host))
+    return msgspec.structs.replace(acl, host=canonical_ip(acl.host))
 
 
 def _is_covered(pattern: tuple[PatternType, str], denied: set[tuple[PatternType, str]]) -> bool:

@@ -98,9 +98,11 @@ class ListenerTls:
                 f"tls.ciphers: OpenSSL knows no cipher of {self._settings.ciphers!r}; see what"
                 " `openssl ciphers` prints, or leave it empty"
             ) from None
-        tls_files.show(context, "tls", self._certificate, self._key, self._settings.key_password)
+        tls_files.load_certificate(
+            context, "tls", self._certificate, self._key, self._settings.key_password
+        )
         if self._verification is not ssl.CERT_NONE:
-            tls_files.trust(context, "tls", self._authorities)
+            tls_files.load_authorities(context, "tls", self._authorities)
         context.verify_mode = self._verification
         return context
 
@@ -113,10 +115,10 @@ def client_context(settings: ClientTls) -> ssl.SSLContext:
     context.set_ciphers(CIPHERS)
     context.check_hostname = settings.check_host
     if settings.ca_file:
-        tls_files.trust(context, "client.tls", settings.ca_file)
+        tls_files.load_authorities(context, "client.tls", settings.ca_file)
     else:
         context.load_default_certs()
     if settings.cert_file:
         key = settings.key_file or settings.cert_file
-        tls_files.show(context, "client.tls", settings.cert_file, key)
+        tls_files.load_certificate(context, "client.tls", settings.cert_file, key)
     return context

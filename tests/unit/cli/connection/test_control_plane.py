@@ -15,5 +15,5 @@ def test_the_option_wins_over_the_variable_and_the_variable_over_the_default(mon
     monkeypatch.setenv("KAFSCALE_CONTROL_SERVERS", "a:1,b")
     assert chosen("") == [("a", 1), ("b", 9093)]
     assert chosen("c:3, [::1]") == [("c", 3), ("::1", 9093)]
-    with pytest.raises(typer.BadParameter, match="it takes host:port"):
+    with pytest.raises(typer.BadParameter, match="expected host:port"):
         chosen("c:d")

@@ -21,7 +21,7 @@ def test_the_option_wins_over_the_variable_and_the_variable_over_the_default(mon
     monkeypatch.setenv("KAFSCALE_BOOTSTRAP_SERVERS", "a:1,b:2")
     assert chosen("") == [("a", 1), ("b", 2)]
     assert chosen("c:3, d") == [("c", 3), ("d", 9092)]
-    with pytest.raises(typer.BadParameter, match="it takes host:port"):
+    with pytest.raises(typer.BadParameter, match="expected host:port"):
         chosen("c:d")
 
 

@@ -101,7 +101,7 @@ def test_the_brokers_timestamp_type_reaches_validation_which_refuses_it() -> Non
 
 
 def test_an_empty_set_is_invalid() -> None:
-    with pytest.raises(InvalidRecordError, match="no messages"):
+    with pytest.raises(InvalidRecordError, match="empty message set"):
         up_convert(b"")
 
 

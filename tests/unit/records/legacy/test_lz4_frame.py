@@ -4,7 +4,7 @@ import cramjam
 import pytest
 
 from kafscale.errors import CorruptBatchError
-from kafscale.records.legacy.lz4_frame import mend_header, xxh32_short
+from kafscale.records.legacy.lz4_frame import fix_header_checksum, xxh32_short
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,13 @@ def frame() -> bytes:
 
 
 def test_a_right_header_stays_as_it_is() -> None:
-    assert mend_header(frame()) == frame()
+    assert fix_header_checksum(frame()) == frame()
 
 
 def test_a_header_with_a_content_size_is_measured_right() -> None:
     # FLG with the content size bit; the checksum then comes eight bytes later.
     sized = bytes.fromhex("04224d18 68 40 0100000000000000") + b"\x00" + b"rest"
-    mended = mend_header(sized)
+    mended = fix_header_checksum(sized)
     assert mended[:14] == sized[:14]
     assert mended[14] == xxh32_short(sized[4:14]) >> 8 & 0xFF
     assert mended[15:] == b"rest"
@@ -35,10 +35,10 @@ def test_the_mistake_of_old_clients_is_mended() -> None:
     wrong = bytearray(frame())
     wrong[6] = xxh32_short(bytes(wrong[:6])) >> 8 & 0xFF  # over the magic too: KAFKA-3160.
     assert wrong != frame()
-    assert mend_header(bytes(wrong)) == frame()
+    assert fix_header_checksum(bytes(wrong)) == frame()
 
 
 @pytest.mark.parametrize("data", [b"", b"\x04\x22\x4d\x18", b"not a frame at all"])
 def test_what_is_no_frame_is_refused(data: bytes) -> None:
     with pytest.raises(CorruptBatchError, match="LZ4"):
-        mend_header(data)
+        fix_header_checksum(data)

@@ -192,26 +192,30 @@ def resealed(body: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("make", "error", "complaint"),
     [
-        (lambda: sized(-1), CorruptBatchError, "-1 bytes"),
-        (lambda: sized(13), CorruptBatchError, "13 bytes"),
+        (lambda: sized(-1), CorruptBatchError, "message size -1"),
+        (lambda: sized(13), CorruptBatchError, "message size 13"),
         (lambda: sized(2**31 - 1), CorruptBatchError, "beyond"),
         (lambda: message(2, 0, b"x"), UnsupportedFormatError, "magic 2"),
         (lambda: message(-1, 0, b"x"), UnsupportedFormatError, "magic -1"),
         (lambda: message(1, 0, b"x", attributes=4), UnsupportedCodecError, "zstd"),
         (lambda: message(1, 0, b"x", attributes=5), UnsupportedCodecError, "5"),
         (lambda: message(1, 0, None, attributes=1), InvalidRecordError, "no value"),
-        (lambda: message(1, 0, b"junk", attributes=1), CorruptBatchError, "broken"),
+        (
+            lambda: message(1, 0, b"junk", attributes=1),
+            CorruptBatchError,
+            "corrupt compressed records",
+        ),
         (lambda: message(0, 0, b"junk", attributes=3), CorruptBatchError, "LZ4"),
         (lambda: wrapper(1, Codec.GZIP, 0, b""), InvalidRecordError, "no messages"),
         (
             lambda: wrapper(1, Codec.GZIP, 0, message(0, 0, b"x")),
             InvalidRecordError,
-            "magic 0 inside",
+            "magic 0 in a wrapper",
         ),
         (
             lambda: wrapper(1, Codec.GZIP, 0, wrapper(1, Codec.GZIP, 0, message(1, 0, b"x"))),
             InvalidRecordError,
-            "holds another",
+            "nested compressed messages",
         ),
         (lambda: wrapper(1, Codec.GZIP, 0, message(1, 0, b"x")[:-1]), CorruptBatchError, "beyond"),
         (
@@ -222,7 +226,11 @@ def resealed(body: bytes) -> bytes:
         (lambda: resealed(bytes.fromhex("0000fffffffe 00000000")), CorruptBatchError, "-2 bytes"),
         (lambda: resealed(bytes.fromhex("000000000000 00000001")), CorruptBatchError, "1 bytes"),
         (lambda: resealed(bytes.fromhex("000000000002 61620000")), CorruptBatchError, "length"),
-        (lambda: resealed(bytes.fromhex("0000ffffffff ffffffff 00")), CorruptBatchError, "follow"),
+        (
+            lambda: resealed(bytes.fromhex("0000ffffffff ffffffff 00")),
+            CorruptBatchError,
+            "extra bytes",
+        ),
     ],
 )
 def test_each_broken_rule_has_its_error(

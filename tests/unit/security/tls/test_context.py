@@ -168,7 +168,7 @@ def test_files_of_no_use_are_told_once_and_the_former_stay_in_use(renewable, mad
     assert tls.context is before
     [line] = logs
     assert (line["log_level"], line["event"]) == ("error", "certificate not reloaded")
-    assert "does not belong to the certificate" in line["reason"]
+    assert "does not match the certificate" in line["reason"]
     shutil.copy(made.server_key, renewable.server_key)
     assert tls.refresh()
 
@@ -196,12 +196,12 @@ def test_an_authority_that_is_replaced_is_not_trusted_any_more(renewable, made):
     ("others", "complaint"),
     [
         ({"cert_file": ()}, "tls.certFile names no certificate for listener EXTERNAL"),
-        ({"cert_file": ("absent.crt",)}, r"tls.certFile names absent.crt, .* \(No such file"),
-        ({"key_file": ("absent.key",)}, "tls.keyFile names absent.key, which cannot be read"),
-        ({"key_file": ()}, "tls.keyFile names .*server.crt, which holds no private key"),
+        ({"cert_file": ("absent.crt",)}, r"tls.certFile: cannot read absent.crt \(No such file"),
+        ({"key_file": ("absent.key",)}, "tls.keyFile: cannot read absent.key"),
+        ({"key_file": ()}, "tls.keyFile: .*server.crt contains no private key"),
         ({"ca_file": (), "client_auth": ("required",)}, "tls.caFile names nobody"),
         ({"ca_file": (), "client_auth": ("requested",)}, "tls.caFile names nobody"),
-        ({"ca_file": ("absent",), "client_auth": ("required",)}, "tls.caFile names absent"),
+        ({"ca_file": ("absent",), "client_auth": ("required",)}, "tls.caFile: cannot read absent"),
         ({"ciphers": "NONSENSE"}, "tls.ciphers: OpenSSL knows no cipher of 'NONSENSE'"),
         ({"principal_mapping_rules": "NONSENSE"}, "tls.principalMappingRules"),
     ],
@@ -212,16 +212,18 @@ def test_a_start_with_settings_of_no_use_is_refused(made, others, complaint):
 
 
 def test_a_key_of_another_certificate_is_refused(made, stranger):
-    with pytest.raises(ConfigError, match=r"tls.keyFile names .*, which does not belong"):
+    with pytest.raises(ConfigError, match=r"tls.keyFile: .* does not match"):
         listener(made, key_file=(str(stranger.server_key),))
 
 
 def test_a_file_that_only_looks_right_is_refused(made, tmp_path):
     broken = tmp_path / "broken.crt"
     broken.write_text("-----BEGIN CERTIFICATE-----\nbroken\n-----END CERTIFICATE-----\n")
-    with pytest.raises(ConfigError, match=r"tls.certFile and tls.keyFile name .*broken.crt and"):
+    with pytest.raises(
+        ConfigError, match=r"tls.certFile and tls.keyFile: OpenSSL cannot load .*broken.crt and"
+    ):
         listener(made, cert_file=(str(broken),))
-    with pytest.raises(ConfigError, match=r"client.tls.caFile names .*broken.crt, which OpenSSL"):
+    with pytest.raises(ConfigError, match=r"client.tls.caFile: OpenSSL cannot load .*broken.crt"):
         client_context(ClientTls(ca_file=str(broken)))
 
 

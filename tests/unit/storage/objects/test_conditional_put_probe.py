@@ -58,7 +58,7 @@ def test_lost_answers_on_the_way_do_not_mislead_it():
         pass
 
     async def scenario():
-        rule = Rule(fault=Fault.ANSWER_LOST, operations=frozenset({"put"}), times_max=1)
+        rule = Rule(fault=Fault.RESPONSE_LOST, operations=frozenset({"put"}), times_max=1)
         faulty = FaultyObjectStore(MemoryObjectStore(), [rule], random=Random(1))
         store = RetryingObjectStore(faulty, retries_max=3, random=Random(2), sleep=no_time)
         await probe_create_only(store, "ns", Random(3))

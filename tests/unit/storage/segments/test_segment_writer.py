@@ -57,7 +57,7 @@ def test_a_roll_makes_a_segment_and_its_index():
 
 
 @pytest.mark.parametrize("suffix", ["kfs", "index"])
-@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.ANSWER_LOST, Fault.LANDS_LATER])
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.RESPONSE_LOST, Fault.APPLIED_LATER])
 def test_a_put_that_fails_is_tried_again(suffix, fault):
     """N-05: nothing is lost and no orphan is left."""
 
@@ -70,7 +70,7 @@ def test_a_put_that_fails_is_tried_again(suffix, fault):
         await roll(engine)
         await append(engine, b"b")
         await roll(engine)
-        await store.settle()
+        await store.wait_for_late_writes()
         engine.close()
         assert await keys(inner, ".kfs") == [key_of(0), key_of(1)]
         assert len(await keys(inner, ".index")) == 2

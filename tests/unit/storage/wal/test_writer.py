@@ -37,7 +37,8 @@ def faulty(*rules: Rule) -> FaultyObjectStore:
 
 
 @pytest.mark.parametrize(
-    "fault", [Fault.REFUSED, Fault.TIMED_OUT, Fault.ANSWER_LOST, Fault.LANDS_LATER, Fault.DENIED]
+    "fault",
+    [Fault.REFUSED, Fault.TIMED_OUT, Fault.RESPONSE_LOST, Fault.APPLIED_LATER, Fault.DENIED],
 )
 def test_a_put_that_fails_is_tried_again_and_counts_once(fault):
     """N-08b: nothing is visible before the answer, and there is one copy after it."""

@@ -10,12 +10,13 @@ from msgspec import UNSET, UnsetType
 from kafscale.admin.etcd.backups.location import SnapshotLocation, open_snapshots
 from kafscale.admin.etcd.backups.source_selection import take_from_any
 from kafscale.admin.etcd.backups.store import SnapshotStore, StoredSnapshot
+from kafscale.aio.clock import clock
 from kafscale.config import Config
 from kafscale.errors import DamagedObjectError, KafscaleError
 from kafscale.metadata.cluster.restore_marker import mark_restored
 from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.metadata.store.etcd.maintenance import Maintenance
-from kafscale.text.formatting import clock, iso_time
+from kafscale.text.formatting import format_time
 
 Progress = Callable[[int, int], None]
 
@@ -88,7 +89,7 @@ async def mark_store_restored(config: Config, snapshot: str, taken_at_ms: int) -
 async def _describe(snapshots: SnapshotStore, stored: StoredSnapshot) -> SnapshotInfo:
     info = SnapshotInfo(
         key=stored.key,
-        taken_at=iso_time(stored.taken_at_ms),
+        taken_at=format_time(stored.taken_at_ms),
         age_seconds=max(clock() - stored.taken_at_ms, 0) // 1000,
         size_bytes=stored.size_bytes,
         revision=stored.name.revision,

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kafscale.admin.etcd.backups.store import SnapshotStore
+from kafscale.aio.clock import clock
 from kafscale.config import Config
 from kafscale.errors import KafscaleError
 from kafscale.storage.objects import factory
 from kafscale.storage.objects.s3.bucket_config import STANDARD
-from kafscale.text.formatting import clock
 
 PREFIX: Final = "etcd-snapshots"
 

@@ -35,7 +35,7 @@ from kafscale.cli.confirm import YesOption
 from kafscale.cli.connection.client_run import run
 from kafscale.cli.connection.kafka import BootstrapOption
 from kafscale.cli.output import Output, OutputOption, print_data
-from kafscale.text.formatting import counted
+from kafscale.text.formatting import pluralize
 
 if TYPE_CHECKING:
     from kafscale.cli.commands.acl.rules import Party
@@ -140,7 +140,7 @@ def add(
         ).rules()
     run(bootstrap, lambda client: acl_admin.add(client, rules))
     acl_tables.print_rules(rules)
-    typer.echo(f"\nadded {counted(len(rules), 'rule')}", err=True)
+    typer.echo(f"\nadded {pluralize(len(rules), 'rule')}", err=True)
 
 
 @app.command()
@@ -194,9 +194,9 @@ def remove(
     if not rules:
         return
     if not yes and sys.stdin.isatty():
-        typer.confirm(f"remove {counted(len(rules), 'rule')}?", abort=True, err=True)
+        typer.confirm(f"remove {pluralize(len(rules), 'rule')}?", abort=True, err=True)
     run(bootstrap, lambda client: acl_admin.remove(client, rules))
-    typer.echo(f"\nremoved {counted(len(rules), 'rule')}", err=True)
+    typer.echo(f"\nremoved {pluralize(len(rules), 'rule')}", err=True)
 
 
 @contextmanager

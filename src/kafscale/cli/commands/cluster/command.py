@@ -9,7 +9,7 @@ import typer
 from kafscale.cli.connection.control_plane import ControlOption
 from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.errors import KafscaleError
-from kafscale.text.formatting import counted
+from kafscale.text.formatting import pluralize
 
 app = typer.Typer(no_args_is_help=True, help="Look at the brokers of a cluster, and direct them.")
 
@@ -75,10 +75,10 @@ def drain(
     if output is not Output.TABLE:
         print_data(result, output)
     else:
-        typer.echo(f"broker {broker} has handed over {counted(len(result.drained), 'partition')}")
+        typer.echo(f"broker {broker} has handed over {pluralize(len(result.drained), 'partition')}")
     if pending := result.pending:
         raise KafscaleError(
-            f"broker {broker} still has {counted(len(pending), 'partition')}, and goes on:"
+            f"broker {broker} still has {pluralize(len(pending), 'partition')}, and goes on:"
             f" {cluster_tables.names(pending)}"
         )
 

@@ -14,7 +14,7 @@ from kafscale.admin.cluster.operations import (
     PartitionName,
 )
 from kafscale.cli.output import Part, print_line, print_table
-from kafscale.text.formatting import bytes_in_words, counted
+from kafscale.text.formatting import format_size, pluralize
 
 NAMES_MAX: Final = 5
 """How many partitions are called by name where there are many."""
@@ -25,7 +25,7 @@ def print_status(status: ClusterStatus) -> None:
     brokers = status.brokers
     controller = status.controller
     leads = "no controller" if controller is None else f"broker {controller} is the controller"
-    print_line((status.cluster_id, "bold"), f": {counted(len(brokers), 'broker')}, {leads}")
+    print_line((status.cluster_id, "bold"), f": {pluralize(len(brokers), 'broker')}, {leads}")
     print_line()
     print_table(
         (
@@ -67,7 +67,7 @@ def print_partitions(partitions: Sequence[ServedPartition]) -> None:
                 str(each.start_offset),
                 str(each.rolled_offset),
                 str(each.end_offset),
-                bytes_in_words(each.size_bytes),
+                format_size(each.size_bytes),
             )
             for each in partitions
         ),
@@ -85,7 +85,7 @@ def print_flushed(flushed: Sequence[FlushedPartition]) -> None:
             for broker, count in sorted(Counter(each.broker for each in flushed).items())
         ),
     )
-    print_line(f"segments hold everything of {counted(len(flushed), 'partition')}")
+    print_line(f"segments hold everything of {pluralize(len(flushed), 'partition')}")
 
 
 def print_moves(moves: Sequence[PartitionMove]) -> None:

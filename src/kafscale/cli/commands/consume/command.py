@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafscale.aio.clock import clock
 from kafscale.cli.commands.config import effective
 from kafscale.cli.connection.client_run import client_of
 from kafscale.cli.connection.kafka import BootstrapOption
 from kafscale.cli.options import Format, FormatOption
 from kafscale.client.consumer.group_member import Assignor
-from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
     from kafscale.cli.commands.consume.format import Formatter

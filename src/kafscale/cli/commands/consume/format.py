@@ -14,7 +14,7 @@ from kafscale.cli.commands.consume import record_text
 from kafscale.cli.options import Format
 from kafscale.groups.model import TopicPartition
 from kafscale.records import Record
-from kafscale.text.formatting import iso_time
+from kafscale.text.formatting import format_time
 
 Formatter = Callable[[TopicPartition, Record], bytes]
 """Makes the bytes of one record, given its topic and partition."""
@@ -102,7 +102,7 @@ PARTS: Final[dict[str, _Maker]] = {
     "o": lambda _place, record, _encode: b"%d" % record.offset,
     "p": lambda place, _record, _encode: b"%d" % place[1],
     "t": lambda _place, record, _encode: b"%d" % record.timestamp_ms,
-    "T": lambda _place, record, _encode: iso_time(record.timestamp_ms).encode(),
+    "T": lambda _place, record, _encode: format_time(record.timestamp_ms).encode(),
     "n": lambda place, _record, _encode: place[0].encode(),
     "h": lambda _place, record, encode: _headers(record, encode),
 }

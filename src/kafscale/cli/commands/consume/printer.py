@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafscale.aio.clock import clock
 from kafscale.cli.commands.consume.format import Formatter
 from kafscale.client.client import Client
 from kafscale.client.consumer.group_member import Assignor, Member
@@ -21,7 +22,6 @@ from kafscale.client.group_offsets import by_topic, committed
 from kafscale.client.retry import retried
 from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
     from kafscale.config.sections.client import Consumer

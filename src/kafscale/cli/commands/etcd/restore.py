@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from kafscale.admin.etcd.backups import object_keys as snapshot_keys
 from kafscale.admin.etcd.backups.location import SnapshotLocation, open_snapshots
+from kafscale.aio.clock import clock
 from kafscale.cli.commands.config import effective
 from kafscale.cli.commands.etcd.access import run
 from kafscale.errors import KafscaleError
 from kafscale.operator.etcd import restore as etcd_restore
 from kafscale.operator.etcd.restore import Identity
-from kafscale.text.formatting import clock
 
 Progress = Callable[[int, int], None]
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from kafscale.admin.etcd.backups.listing import SnapshotInfo
 from kafscale.admin.etcd.members import DefragmentedMember, EtcdStatus, MemberInfo
 from kafscale.cli.output import Part, print_line, print_table
-from kafscale.text.formatting import bytes_in_words, counted
+from kafscale.text.formatting import format_size, pluralize
 
 _COLOURS: Final = {
     "leader": "green",
@@ -22,7 +22,7 @@ def print_status(status: EtcdStatus) -> None:
     members = status.members
     leader = status.leader
     leads = f"{leader} leads" if leader else "nobody leads, as far as was asked"
-    print_line((counted(len(members), "member"), "bold"), f", {leads}")
+    print_line((pluralize(len(members), "member"), "bold"), f", {leads}")
     print_line()
     print_table(
         ("member", "endpoint", "role", "version", "database", "in use", "revision", "alarms"),
@@ -43,7 +43,7 @@ def print_snapshots(snapshots: Sequence[SnapshotInfo]) -> None:
             (
                 each.taken_at,
                 age_in_words(each.age_seconds),
-                bytes_in_words(each.size_bytes),
+                format_size(each.size_bytes),
                 str(each.revision),
                 _coloured(str(each.verified)),
                 (each.key, "bold"),
@@ -60,7 +60,7 @@ def print_taken(taken: SnapshotInfo) -> None:
     print_line(
         "took ",
         (taken.key, "bold"),
-        f": {bytes_in_words(taken.size_bytes)}, revision {taken.revision}",
+        f": {format_size(taken.size_bytes)}, revision {taken.revision}",
     )
     for key in taken.deleted or ():
         print_line(f"deleted {key}")
@@ -70,11 +70,7 @@ def print_freed(freed: Sequence[DefragmentedMember]) -> None:
     print_table(
         ("endpoint", "before", "after"),
         (
-            (
-                (each.endpoint, "bold"),
-                bytes_in_words(each.before_bytes),
-                bytes_in_words(each.after_bytes),
-            )
+            ((each.endpoint, "bold"), format_size(each.before_bytes), format_size(each.after_bytes))
             for each in freed
         ),
     )
@@ -126,7 +122,7 @@ def _member(each: MemberInfo) -> tuple[Part, ...]:
 
 
 def _size(size_bytes: int | None) -> str:
-    return "" if size_bytes is None else bytes_in_words(size_bytes)
+    return "" if size_bytes is None else format_size(size_bytes)
 
 
 def _coloured(word: str) -> Part:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafscale.aio.clock import clock
 from kafscale.cli.connection.client_run import run
 from kafscale.cli.connection.kafka import BootstrapOption
 from kafscale.cli.output import Output, OutputOption, print_data
-from kafscale.text.formatting import clock, counted, parse_time
+from kafscale.text.formatting import parse_time, pluralize
 
 if TYPE_CHECKING:
     from kafscale.admin.groups.reset import ResetTarget, Topics
@@ -96,7 +97,7 @@ def reset_offsets(
         return
     tables.print_resets(plan)
     if execute:
-        typer.echo(f"\nreset {counted(len(plan), 'partition')} of group {group}", err=True)
+        typer.echo(f"\nreset {pluralize(len(plan), 'partition')} of group {group}", err=True)
     else:
         typer.echo("\nnothing was changed; add --execute to do it", err=True)
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from kafscale.admin.groups.groups import GroupDetail, GroupInfo, GroupOffset
 from kafscale.admin.groups.reset import ResetRow
 from kafscale.cli.output import Part, print_line, print_table
-from kafscale.text.formatting import counted
+from kafscale.text.formatting import pluralize
 
 
 class Section(StrEnum):
@@ -75,11 +75,11 @@ def print_resets(resets: Sequence[ResetRow]) -> None:
 
 def _print_heading(group: GroupDetail) -> None:
     lags = [each.lag for each in group.offsets if each.lag is not None]
-    told = [counted(len(group.members), "member")]
+    told = [pluralize(len(group.members), "member")]
     if group.assignor:
         told.append(group.assignor)
     if lags:
-        told.append(f"{counted(sum(lags), 'record')} behind")
+        told.append(f"{pluralize(sum(lags), 'record')} behind")
     print_line((group.group, "bold"), ": ", _state(group.state), f", {', '.join(told)}")
 
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kafscale.aio.clock import clock
 from kafscale.cli.connection.client_run import client_of
 from kafscale.cli.connection.kafka import BootstrapOption
 from kafscale.cli.options import Format, FormatOption, parse_pairs
-from kafscale.text.formatting import bytes_in_words, clock, counted
+from kafscale.text.formatting import format_size, pluralize
 from kafscale.text.units import parse_size
 
 if TYPE_CHECKING:
@@ -237,9 +238,9 @@ def _size(text: str) -> int:
 def _summary(sent: "Sent", topic: str, seconds: float) -> str:
     rate = f"{sent.record_count / max(seconds, 0.001):,.0f} records/s"
     return (
-        f"produced {counted(sent.record_count, 'record')} to {topic}"
-        f" in {counted(len(sent.partitions), 'partition')}:"
-        f" {bytes_in_words(sent.size_bytes)} in {seconds:.1f} s, {rate}"
+        f"produced {pluralize(sent.record_count, 'record')} to {topic}"
+        f" in {pluralize(len(sent.partitions), 'partition')}:"
+        f" {format_size(sent.size_bytes)} in {seconds:.1f} s, {rate}"
     )
 
 

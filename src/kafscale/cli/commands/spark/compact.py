@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from kafscale.aio.clock import clock
 from kafscale.cli.commands.spark.segment_options import TargetOption, TopicsOption, read_target
 from kafscale.cli.commands.spark.session import ConfOption, MasterOption, PathOption, locate, run
 from kafscale.cli.connection.control_plane import ControlOption, chosen, encryption
 from kafscale.cli.output import Output, OutputOption
-from kafscale.text.formatting import clock
 
 
 def compact(  # noqa: PLR0917 - typer makes options of them.

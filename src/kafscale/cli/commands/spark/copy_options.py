@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
+from kafscale.aio.clock import clock
 from kafscale.cli.connection.kafka import chosen
 from kafscale.cli.options import parse_pairs
-from kafscale.text.formatting import clock, parse_time
+from kafscale.text.formatting import parse_time
 from kafscale.text.units import parse_duration
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to copy from.")]

@@ -5,11 +5,11 @@
 
 from random import SystemRandom
 
+from kafscale.aio.clock import clock
 from kafscale.cli.commands.spark.segment_options import TargetOption, TopicsOption, read_target
 from kafscale.cli.commands.spark.session import ConfOption, MasterOption, PathOption, locate, run
 from kafscale.cli.connection.control_plane import ControlOption, chosen, encryption
 from kafscale.cli.output import Output, OutputOption
-from kafscale.text.formatting import clock
 
 
 def merge(  # noqa: PLR0917 - typer makes options of them.

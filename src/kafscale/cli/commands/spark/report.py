@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from kafscale.aio.clock import clock
 from kafscale.cli.commands.spark.report_options import (
     BrokerPriceOption,
     BrokersOption,
@@ -30,7 +31,6 @@ from kafscale.cli.commands.spark.session import (
 )
 from kafscale.cli.connection.client_run import run as ask
 from kafscale.cli.output import Output, OutputOption, print_data, print_error
-from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.report.job import GroupLag

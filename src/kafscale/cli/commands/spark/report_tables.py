@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kafscale.cli.output import Part, print_line, print_table
-from kafscale.text.formatting import bytes_in_words, counted, iso_time
+from kafscale.text.formatting import format_size, format_time, pluralize
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.report.cost import Profile
@@ -66,9 +66,9 @@ def print_report(report: "Report", html: Path | None) -> None:
         print_line()
     print_line(
         ("report", "bold"),
-        f": {counted(len(report.topics), 'topic')}, {counted(report.records, 'record')}, "
-        f"{bytes_in_words(report.stored_bytes)} stored, "
-        f"{bytes_in_words(report.bytes_per_day)} a day",
+        f": {pluralize(len(report.topics), 'topic')}, {pluralize(report.records, 'record')}, "
+        f"{format_size(report.stored_bytes)} stored, "
+        f"{format_size(report.bytes_per_day)} a day",
     )
     if html is not None:
         print_line(f"the page is in {html}")
@@ -79,16 +79,16 @@ def _topic(topic: "TopicReport") -> Iterable[Part]:
         topic.topic,
         f"{topic.partitions:,}",
         f"{topic.records:,}",
-        bytes_in_words(topic.stored_bytes),
+        format_size(topic.stored_bytes),
         f"{topic.wal_share:.0%}",
         f"{topic.segments:,}",
-        bytes_in_words(topic.mean_segment_bytes),
+        format_size(topic.mean_segment_bytes),
         "-" if topic.compression is None else f"{topic.compression:.1f}x",
         " ".join(f"{codec} {share:.0%}" for codec, share in topic.codecs.items()) or "-",
         _time(topic.oldest_ms),
         _time(topic.newest_ms),
         f"{topic.skew:.1f}",
-        bytes_in_words(topic.bytes_per_day),
+        format_size(topic.bytes_per_day),
     )
 
 
@@ -106,4 +106,4 @@ def _profile(profile: "Profile") -> Iterable[Part]:
 
 def _time(time_ms: int | None) -> str:
     """A time to the second, which is what fits."""
-    return "-" if time_ms is None else iso_time(time_ms)[:19]
+    return "-" if time_ms is None else format_time(time_ms)[:19]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafscale.aio.clock import clock
 from kafscale.cli.commands.spark.segment_options import TopicsOption
 from kafscale.cli.commands.spark.session import (
     ConfOption,
@@ -16,7 +17,6 @@ from kafscale.cli.commands.spark.session import (
     recorded_session,
 )
 from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
-from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.scrub.job import ScrubReport

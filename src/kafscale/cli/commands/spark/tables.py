@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kafscale.cli.output import Part, print_error, print_line, print_table
-from kafscale.text.formatting import bytes_in_words, iso_time
+from kafscale.text.formatting import format_size, format_time
 
 if TYPE_CHECKING:
     from kafscale.spark.runtime.job_result import Cell, JobResult
@@ -65,10 +65,10 @@ def cell(name: str, value: "Cell") -> str:
     if isinstance(value, str):
         return value
     if name.endswith(("Bytes", "bytes")):
-        return bytes_in_words(value)
+        return format_size(value)
     if isinstance(value, float):
         return f"{value:,.1f}"
-    return iso_time(value) if name.endswith("Ms") else f"{value:,}"
+    return format_time(value) if name.endswith("Ms") else f"{value:,}"
 
 
 def _print_fact(label: str, fact: Part) -> None:

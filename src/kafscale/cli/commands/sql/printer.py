@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kafscale.cli.output import Output, Part, print_data, print_line, print_table
-from kafscale.text.formatting import counted
+from kafscale.text.formatting import pluralize
 
 if TYPE_CHECKING:
     from kafscale.spark.sql.engine import SqlEngine
@@ -49,7 +49,7 @@ def print_result(topics: "SqlEngine", statement: str, form: Form, limit: int | N
     else:
         print_table(found.columns, ([cell(value) for value in row] for row in shown))
         more = f", and there are more (--limit {limit})" if len(found.rows) > len(shown) else ""
-        print_line((f"{counted(len(shown), 'row')}{more}, {seconds:.1f} s", "dim"))
+        print_line((f"{pluralize(len(shown), 'row')}{more}, {seconds:.1f} s", "dim"))
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

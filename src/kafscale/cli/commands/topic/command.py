@@ -11,7 +11,7 @@ from kafscale.cli.connection.client_run import run
 from kafscale.cli.connection.kafka import BootstrapOption
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption, print_data
-from kafscale.text.formatting import counted
+from kafscale.text.formatting import pluralize
 
 if TYPE_CHECKING:
     from kafscale.client.client import Client
@@ -62,7 +62,7 @@ def create(
     else:
         count = created.partition_count
         # Brokers older than CreateTopics v5 do not tell.
-        told = f" with {counted(count, 'partition')}" if count > 0 else ""
+        told = f" with {pluralize(count, 'partition')}" if count > 0 else ""
         typer.echo(f"created topic {name}{told}")
 
 
@@ -173,6 +173,6 @@ def alter(
             typer.echo(f"changed the configs of topic {name}")
         if partitions:
             await topic_admin.create_partitions(client, name, partitions)
-            typer.echo(f"topic {name} has {counted(partitions, 'partition')}")
+            typer.echo(f"topic {name} has {pluralize(partitions, 'partition')}")
 
     run(bootstrap, change)

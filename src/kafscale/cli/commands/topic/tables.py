@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from kafscale.admin.topics.topics import DescribedTopic, ListedTopic, PartitionOffsets
 from kafscale.cli.output import print_line, print_table
-from kafscale.text.formatting import bytes_in_words, counted
+from kafscale.text.formatting import format_size, pluralize
 
 
 def print_list(topics: Sequence[ListedTopic]) -> None:
@@ -33,11 +33,11 @@ def print_descriptions(topics: Iterable[DescribedTopic]) -> None:
 
 def _print_description(topic: DescribedTopic) -> None:
     partitions = topic.partitions
-    records = counted(sum(map(record_count, partitions)), "record")
+    records = pluralize(sum(map(record_count, partitions)), "record")
     mark = ", internal" if topic.internal else ""
     print_line(
         (topic.name or "", "bold"),
-        f": {counted(len(partitions), 'partition')}, {records}{mark}, id {topic.topic_id}",
+        f": {pluralize(len(partitions), 'partition')}, {records}{mark}, id {topic.topic_id}",
     )
     for name, value in topic.configs.items():
         print_line((f"{name} ", "dim"), str(value), indent=2)
@@ -52,7 +52,7 @@ def _print_description(topic: DescribedTopic) -> None:
                 _number(partition.start_offset),
                 _number(partition.end_offset),
                 _number(record_count(partition)),
-                "-" if partition.size_bytes is None else bytes_in_words(partition.size_bytes),
+                "-" if partition.size_bytes is None else format_size(partition.size_bytes),
             )
             for partition in partitions
         ),

@@ -65,7 +65,7 @@ def channel_credentials(settings: Etcd) -> grpc.ChannelCredentials | None:
         return None
     _check(tls)
     ca_certificates = (
-        Path(tls.ca_file).read_bytes() if tls.ca_file else tls_files.system_authorities()
+        Path(tls.ca_file).read_bytes() if tls.ca_file else tls_files.system_ca_bundle()
     )
     key = Path(tls.key_file).read_bytes() if tls.key_file else None
     certificate = Path(tls.cert_file).read_bytes() if tls.cert_file else None
@@ -77,6 +77,6 @@ def _check(tls: EtcdTls) -> None:
     """Reject unusable files; gRPC would only report unreachable members."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if tls.ca_file:
-        tls_files.trust(context, "etcd.tls", tls.ca_file)
+        tls_files.load_authorities(context, "etcd.tls", tls.ca_file)
     if tls.cert_file:
-        tls_files.show(context, "etcd.tls", tls.cert_file, tls.key_file)
+        tls_files.load_certificate(context, "etcd.tls", tls.cert_file, tls.key_file)

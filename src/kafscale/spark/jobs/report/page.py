@@ -13,7 +13,15 @@ from kafscale.spark.jobs.report.charts import Mark, bars, columns, stack
 from kafscale.spark.jobs.report.cost import Profile
 from kafscale.spark.jobs.report.job import GroupLag, Report, TopicReport
 from kafscale.spark.jobs.report.style import STYLE
-from kafscale.text import report_words as words
+from kafscale.text.formatting import (
+    format_count,
+    format_decimal_size,
+    format_dollars,
+    format_duration,
+    format_minute,
+    format_percent,
+    format_ratio,
+)
 
 BARS_MAX: Final = 12
 """How many topics or groups a chart shows; the others are summed up in one bar."""
@@ -51,7 +59,7 @@ def page(report: Report) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>"
         f"<header><h1>Kafscale report</h1><p>{escape(report.location)} · "
-        f"{words.moment(report.time_ms)} UTC</p></header>"
+        f"{format_minute(report.time_ms)} UTC</p></header>"
         f'<p class="lead">{_lead(report)}</p>{_figures(report)}'
         f'<div class="cards"><div class="side">{"".join(left)}</div>'
         f'<div class="side">{"".join(right)}</div></div>{"".join(below)}'
@@ -69,14 +77,14 @@ def _lead(report: Report) -> str:
     count = len(report.topics)
     stored = (
         f"{count:,} topic{'s' if count > 1 else ''} hold{'' if count > 1 else 's'} "
-        f"<b>{words.size(report.stored_bytes)}</b> in {words.count(report.records)} records, and "
-        f"<b>{words.size(report.bytes_per_day)}</b> arrive per day."
+        f"<b>{format_decimal_size(report.stored_bytes)}</b> in {format_count(report.records)}"
+        f" records, and <b>{format_decimal_size(report.bytes_per_day)}</b> arrive per day."
     )
     latency, cost = (_profile(report, name) for name in ("latency", "cost"))
-    wait = words.duration(cost.wal_interval_seconds or 0)
+    wait = format_duration(cost.wal_interval_seconds or 0)
     return (
-        f"{stored} At this rate, S3 costs about <b>{words.dollars(latency.bill.s3)}</b> per month"
-        f" if tuned for latency, and <b>{words.dollars(cost.bill.s3)}</b> if producers may"
+        f"{stored} At this rate, S3 costs about <b>{format_dollars(latency.bill.s3)}</b> per month"
+        f" if tuned for latency, and <b>{format_dollars(cost.bill.s3)}</b> if producers may"
         f" wait up to {wait}."
     )
 
@@ -87,13 +95,13 @@ def _figures(report: Report) -> str:
     plain = sum(topic.segment_bytes * (topic.compression or 1) for topic in sampled)
     lag = sum(one.lag for one in report.lags or ())
     figures = {
-        "Stored": words.size(report.stored_bytes),
-        "Records": words.count(report.records),
-        "Partitions": words.count(sum(topic.partitions for topic in report.topics)),
-        "Incoming per day": words.size(report.bytes_per_day),
-        "Compression": words.times(plain / weight if weight else None),
-        "S3 per month": words.dollars(report.profiles[0].bill.s3),
-        **({} if report.lags is None else {"Consumer lag": words.count(lag)}),
+        "Stored": format_decimal_size(report.stored_bytes),
+        "Records": format_count(report.records),
+        "Partitions": format_count(sum(topic.partitions for topic in report.topics)),
+        "Incoming per day": format_decimal_size(report.bytes_per_day),
+        "Compression": format_ratio(plain / weight if weight else None),
+        "S3 per month": format_dollars(report.profiles[0].bill.s3),
+        **({} if report.lags is None else {"Consumer lag": format_count(lag)}),
     }
     cells = (f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures.items())
     return f'<dl class="figures">{"".join(cells)}</dl>'
@@ -117,7 +125,7 @@ def _profile(report: Report, name: str) -> Profile:
 
 def _topics(report: Report) -> str:
     sizes = {topic.topic: topic.stored_bytes for topic in report.topics}
-    return bars(_greatest(sizes, words.size, "topics"))
+    return bars(_greatest(sizes, format_decimal_size, "topics"))
 
 
 def _greatest(
@@ -134,8 +142,8 @@ def _greatest(
 
 def _growth(report: Report) -> str:
     days = list(report.days.items())[-DAYS_MAX:]
-    marks = [Mark(day[5:], size_bytes, words.size(size_bytes)) for day, size_bytes in days]
-    return columns("Bytes by day", marks, words.size) if marks else _empty()
+    marks = [Mark(day[5:], size_bytes, format_decimal_size(size_bytes)) for day, size_bytes in days]
+    return columns("Bytes by day", marks, format_decimal_size) if marks else _empty()
 
 
 def _sizes(report: Report) -> str:
@@ -149,7 +157,7 @@ def _sizes(report: Report) -> str:
         text = f"{count:,} segment{'s' if count != 1 else ''}"
         marks.append(Mark(f"< {_binary(below)}", count, text))
         below *= 2
-    return columns("Segments by size", marks, words.count)
+    return columns("Segments by size", marks, format_count)
 
 
 def _binary(size_bytes: int) -> str:
@@ -166,15 +174,15 @@ def _profile_chart(profile: Profile) -> str:
     name, meaning = _PROFILES[profile.name]
     bill = profile.bill
     marks = [
-        Mark("storage", bill.storage, words.dollars(bill.storage)),
-        Mark("writes", bill.puts, words.dollars(bill.puts)),
-        Mark("reads", bill.gets, words.dollars(bill.gets)),
+        Mark("storage", bill.storage, format_dollars(bill.storage)),
+        Mark("writes", bill.puts, format_dollars(bill.puts)),
+        Mark("reads", bill.gets, format_dollars(bill.gets)),
     ]
     interval = ""
     if profile.wal_interval_seconds is not None:
         interval = (
-            f" A broker writes a WAL object of {words.size(profile.wal_object_bytes)}"
-            f" every {words.duration(profile.wal_interval_seconds)}."
+            f" A broker writes a WAL object of {format_decimal_size(profile.wal_object_bytes)}"
+            f" every {format_duration(profile.wal_interval_seconds)}."
         )
     verdict = (
         '<span class="good">within the budget</span>'
@@ -183,18 +191,18 @@ def _profile_chart(profile: Profile) -> str:
     )
     return (
         f'<div class="profile"><h3><span>{name}</span>'
-        f"<span>{words.dollars(bill.s3)}</span></h3>{stack(marks)}"
+        f"<span>{format_dollars(bill.s3)}</span></h3>{stack(marks)}"
         f"<p>{meaning.capitalize()}.{interval}"
-        f" {words.count(profile.puts_per_day.total)} PUTs per day, {verdict};"
-        f" {words.count(profile.gets_per_day)} GETs. With brokers"
-        f" {words.dollars(bill.total)}.</p></div>"
+        f" {format_count(profile.puts_per_day.total)} PUTs per day, {verdict};"
+        f" {format_count(profile.gets_per_day)} GETs. With brokers"
+        f" {format_dollars(bill.total)}.</p></div>"
     )
 
 
 def _cost_note(report: Report) -> str:
     expected = sum(topic.expected_bytes for topic in report.topics)
     return (
-        f"For {words.size(expected)}, which retention keeps of the incoming data."
+        f"For {format_decimal_size(expected)}, which retention keeps of the incoming data."
         " The budget is a PUT per 4 MB, and at least 25,000 per day."
     )
 
@@ -205,7 +213,7 @@ def _lags(lags: Sequence[GroupLag] | None) -> str:
     by_group: Counter[str] = Counter()
     for one in lags:
         by_group[one.group] += one.lag
-    content = bars(_greatest(by_group, words.count, "groups")) if by_group else _empty()
+    content = bars(_greatest(by_group, format_count, "groups")) if by_group else _empty()
     return _card("Consumer lag", "Records that groups have not read yet.", content)
 
 
@@ -254,18 +262,18 @@ def _row(topic: TopicReport) -> str:
         topic.topic,
         f"{topic.partitions:,}",
         f"{topic.records:,}",
-        words.size(topic.stored_bytes),
-        words.percent(topic.wal_share),
+        format_decimal_size(topic.stored_bytes),
+        format_percent(topic.wal_share),
         f"{topic.segments:,}",
-        words.size(topic.mean_segment_bytes),
-        words.times(topic.compression),
-        ", ".join(f"{codec} {words.percent(share)}" for codec, share in topic.codecs.items())
+        format_decimal_size(topic.mean_segment_bytes),
+        format_ratio(topic.compression),
+        ", ".join(f"{codec} {format_percent(share)}" for codec, share in topic.codecs.items())
         or "-",
-        words.moment(topic.oldest_ms),
-        words.moment(topic.newest_ms),
-        words.times(topic.skew),
-        words.size(topic.bytes_per_day),
-        "unlimited" if retention is None else words.duration(retention * 86_400),
+        format_minute(topic.oldest_ms),
+        format_minute(topic.newest_ms),
+        format_ratio(topic.skew),
+        format_decimal_size(topic.bytes_per_day),
+        "unlimited" if retention is None else format_duration(retention * 86_400),
     )
     return "".join(
         f"<td{_class(name)}>{escape(cell)}</td>" for name, cell in zip(_COLUMNS, cells, strict=True)

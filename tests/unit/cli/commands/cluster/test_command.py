@@ -44,7 +44,7 @@ def running(**book):
         (["drain"], "Missing argument 'BROKER'"),
         (["drain", "one"], "as an integer"),
         (["drain", "1", "--deadline", "0"], "Invalid value for '--deadline'"),
-        (["status", "--control", "a:b"], "it takes host:port"),
+        (["status", "--control", "a:b"], "expected host:port"),
     ],
 )
 def test_wrong_usage_is_explained(kafscale, arguments, complaint):

@@ -279,4 +279,4 @@ def test_verify_checks_each_batch_even_where_the_object_holds(objects):
     write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), [piece]))
     result = objects("segment", "verify", WAL)
     assert result.exit_code == 1
-    assert "the batch at offset 100: the CRC of a batch is" in result.stderr
+    assert "the batch at offset 100: batch CRC mismatch" in result.stderr

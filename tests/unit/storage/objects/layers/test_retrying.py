@@ -89,13 +89,13 @@ def test_answers_and_lasting_faults_are_not_tried_again():
     assert scene.pauses == []
 
 
-@pytest.mark.parametrize("fault", [Fault.ANSWER_LOST, Fault.LANDS_LATER])
+@pytest.mark.parametrize("fault", [Fault.RESPONSE_LOST, Fault.APPLIED_LATER])
 def test_a_put_that_meets_its_own_success_has_succeeded(fault):
     scene = Scene(Rule(fault=fault, operations=frozenset({"put"}), times_max=1))
 
     async def scenario():
         put = asyncio.ensure_future(scene.store.put("ns/a", [b"12", b"", b"34"]))
-        await scene.faulty.settle()
+        await scene.faulty.wait_for_late_writes()
         await put
         assert await scene.store.get("ns/a") == b"1234"
 
