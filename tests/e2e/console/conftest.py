@@ -1,4 +1,4 @@
-"""A console on the broker that all tests share, and somebody who has signed in to it."""
+"""A console for the shared broker, and a visitor who is signed in."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ def console(_shared_broker, tmp_path_factory) -> Iterator[ConsoleProcess]:
 
 @pytest.fixture
 def visitor(console) -> Iterator[Visitor]:
-    """Signed in; what the console logs meanwhile is shown."""
+    """A signed-in visitor; the log of the console is shown on failure."""
     logged_bytes = console.log.stat().st_size
     yield console.visitor()
     print(console.logged(logged_bytes))  # noqa: T201 - shown where the test failed.

@@ -1,4 +1,4 @@
-"""Rules, users and quotas over the console's API, on a broker that asks for permission."""
+"""ACLs, users and quotas over the API, on a broker with authorization."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def visitor(tmp_path_factory):
         yield console.visitor()
 
 
-def test_forms_are_offered_what_brokers_take(visitor):
+def test_words_list_the_options_of_forms(visitor):
     words = visitor.get("/access/words")
     assert {"READ", "WRITE", "ALL", "PRODUCER"} <= set(words["operations"]["TOPIC"])
     assert "WRITE" not in words["operations"]["GROUP"]
@@ -39,7 +39,7 @@ def test_forms_are_offered_what_brokers_take(visitor):
     assert "producer_byte_rate" in words["quotaKeys"]
 
 
-def test_a_rule_comes_and_goes(visitor):
+def test_acl_is_added_and_removed(visitor):
     assert visitor.post("/acls", RULE) == RULE
     listed = visitor.get("/acls")
     assert listed["isEnabled"]
@@ -48,7 +48,7 @@ def test_a_rule_comes_and_goes(visitor):
     assert RULE not in visitor.get("/acls")["items"]
 
 
-def test_every_operation_that_is_offered_is_taken(visitor):
+def test_every_listed_operation_is_accepted(visitor):
     words = visitor.get("/access/words")
     for kind, operations in words["operations"].items():
         for operation in operations:
@@ -59,7 +59,7 @@ def test_every_operation_that_is_offered_is_taken(visitor):
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "changes",
     [
         {"operation": "FLY"},
         {"operation": "ANY"},
@@ -70,12 +70,12 @@ def test_every_operation_that_is_offered_is_taken(visitor):
         {"resourceName": ""},
     ],
 )
-def test_a_rule_that_can_mean_nothing_is_refused(visitor, wrong):
-    answer = visitor.ask("POST", "/acls", RULE | wrong)
+def test_invalid_acl_is_rejected(visitor, changes):
+    answer = visitor.ask("POST", "/acls", RULE | changes)
     assert (answer.status, answer.json["error"]) == (400, "invalid-request")
 
 
-def test_a_user_comes_gets_another_password_and_goes(visitor):
+def test_user_is_created_changed_and_deleted(visitor):
     made = visitor.post("/users", {"name": "a/lice", "password": "hunter2"})
     assert made == {"name": "a/lice", "mechanisms": ["SCRAM-SHA-256", "SCRAM-SHA-512"]}
     assert made in visitor.get("/users")["items"]
@@ -88,16 +88,16 @@ def test_a_user_comes_gets_another_password_and_goes(visitor):
     assert visitor.ask("PUT", "/users/a%2Flice", {"password": "x"}).status == 404
 
 
-def test_a_user_may_have_one_mechanism_only(visitor):
-    asked = {"name": "bob", "password": "x", "mechanisms": ["SCRAM-SHA-512"]}
-    assert visitor.post("/users", asked)["mechanisms"] == ["SCRAM-SHA-512"]
+def test_user_with_one_mechanism(visitor):
+    new_user = {"name": "bob", "password": "x", "mechanisms": ["SCRAM-SHA-512"]}
+    assert visitor.post("/users", new_user)["mechanisms"] == ["SCRAM-SHA-512"]
     visitor.delete("/users/bob")
-    assert visitor.ask("POST", "/users", asked | {"mechanisms": ["PLAIN"]}).status == 400
-    assert visitor.ask("POST", "/users", asked | {"password": ""}).status == 400
-    assert visitor.ask("POST", "/users", asked | {"name": ""}).status == 400
+    assert visitor.ask("POST", "/users", new_user | {"mechanisms": ["PLAIN"]}).status == 400
+    assert visitor.ask("POST", "/users", new_user | {"password": ""}).status == 400
+    assert visitor.ask("POST", "/users", new_user | {"name": ""}).status == 400
 
 
-def test_a_quota_comes_and_goes(visitor):
+def test_quota_is_set_and_removed(visitor):
     entity = {"user": "alice", "client-id": None}
     listed = visitor.put(
         "/quotas", {"entity": entity, "values": {"producer_byte_rate": 1024, "request_rate": 2.5}}
@@ -124,17 +124,17 @@ def test_a_quota_comes_and_goes(visitor):
         ({"ip": "10.0.0.7"}, {"request_rate": 1}),
     ],
 )
-def test_a_quota_that_can_mean_nothing_is_refused(visitor, entity, values):
+def test_invalid_quota_is_rejected(visitor, entity, values):
     answer = visitor.ask("PUT", "/quotas", {"entity": entity, "values": values})
     assert (answer.status, answer.json["error"]) == (400, "invalid-request")
 
 
-def test_a_request_that_is_too_large_is_not_read(visitor):
+def test_large_request_is_rejected(visitor):
     answer = visitor.ask("POST", "/acls", RULE | {"resourceName": "x" * (1 << 20)})
     assert (answer.status, answer.json["error"]) == (413, "too-large")
 
 
-def test_where_nobody_asks_for_permission_that_is_said(tmp_path, broker):
+def test_disabled_authorization_is_reported(tmp_path, broker):
     with ConsoleProcess(tmp_path, broker) as console:
         visitor = console.visitor()
         listed = visitor.get("/acls")
@@ -144,7 +144,7 @@ def test_where_nobody_asks_for_permission_that_is_said(tmp_path, broker):
         assert visitor.ask("POST", "/acls", RULE).status == 409
 
 
-def test_without_a_broker_it_is_unavailable(tmp_path):
+def test_api_is_unavailable_without_broker(tmp_path):
     nowhere = f"127.0.0.1:{free_port()}"
     with ConsoleProcess(tmp_path, bootstrap_servers=nowhere, control_servers=nowhere) as console:
         answer = console.visitor().ask("GET", "/users")

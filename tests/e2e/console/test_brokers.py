@@ -1,4 +1,4 @@
-"""The brokers of a cluster: one that is killed is seen, one that is drained leaves quietly."""
+"""Brokers of a cluster: a killed one is reported, a drained one leaves silently."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory) -> Iterator[Cluster]:
-    """Shared, because it takes long to start: every test leaves it as it was."""
+    """Shared, as it is slow to start; every test restores it."""
     if not s3_server.is_available():
         pytest.skip("no Go here to build an S3 server")
     settings = {"broker_lease_ttl_ms": "6000"}
@@ -41,7 +41,7 @@ def console(tmp_path_factory, cluster) -> Iterator[ConsoleProcess]:
 
 @pytest.fixture
 def visitor(console) -> Visitor:
-    """Somebody who has signed in, and finds everything well."""
+    """A signed-in visitor of a healthy cluster."""
     visitor = console.visitor()
     wait_until(lambda: set(states(visitor).values()) == {"ready"}, "all brokers to be ready")
     return visitor
@@ -66,12 +66,12 @@ def states(visitor):
 
 
 def reasons(visitor):
-    told = visitor.get("/overview")["health"]["reasons"]
-    return {each["subject"]: each["sentence"] for each in told}
+    result = visitor.get("/overview")["health"]["reasons"]
+    return {each["subject"]: each["sentence"] for each in result}
 
 
 def numbers(partitions, topic):
-    """Which of these are of a topic."""
+    """The partitions of a topic."""
     return [each["partition"] for each in partitions if each["topic"] == topic]
 
 
@@ -88,14 +88,12 @@ def wait_for_state(visitor, broker_id, state):
     )
 
 
-def test_a_killed_broker_turns_red_and_is_forgiven_when_it_is_back(
-    cluster, visitor, kafscale, topic
-):
+def test_killed_broker_is_gone_until_it_is_back(cluster, visitor, kafscale, topic):
     kafscale("topic", "create", topic, "-p", "6")
     assert set(states(visitor)) == {1, 2, 3}
     wait_until(
         lambda: visitor.get("/overview")["metadata"]["state"] == "healthy",
-        "etcd to be asked",
+        "the first check of etcd",
         seen=lambda: visitor.get("/overview")["metadata"],
     )
     metadata = visitor.get("/overview")["metadata"]
@@ -126,7 +124,7 @@ def test_a_killed_broker_turns_red_and_is_forgiven_when_it_is_back(
     )
 
 
-def test_a_broker_is_drained_and_leaves_in_good_order(cluster, visitor, kafscale, topic):
+def test_drained_broker_leaves_without_a_warning(cluster, visitor, kafscale, topic):
     kafscale("topic", "create", topic, "-p", "6")
     kafscale.produce(topic, lines=map(str, range(100)))
     visitor.post("/rebalance")
@@ -136,9 +134,9 @@ def test_a_broker_is_drained_and_leaves_in_good_order(cluster, visitor, kafscale
     flushed = visitor.post("/brokers/3/flush")["partitions"]
     assert numbers(flushed, topic) == before
 
-    told = visitor.post("/brokers/3/drain", {"deadlineSeconds": 60})
-    assert (told["broker"], told["pending"]) == (3, [])
-    assert numbers(told["drained"], topic) == before
+    result = visitor.post("/brokers/3/drain", {"deadlineSeconds": 60})
+    assert (result["broker"], result["pending"]) == (3, [])
+    assert numbers(result["drained"], topic) == before
     assert states(visitor)[3] == "draining"
     assert visitor.get("/brokers/3")["partitionTotal"] == 0
     cluster.nodes[3].terminate()
@@ -156,8 +154,10 @@ def test_a_broker_is_drained_and_leaves_in_good_order(cluster, visitor, kafscale
     )
 
 
-def test_a_broker_that_hangs_holds_up_nobody(cluster, visitor, topic):
-    controller = visitor.get("/overview")["controller"]  # It makes topics, and goes on.
+def test_hanging_broker_delays_no_request(cluster, visitor, topic):
+    controller = visitor.get("/overview")[
+        "controller"
+    ]  # It creates topics, so it must keep running.
     hung = next(each for each in cluster.nodes if each != controller)
     cluster.nodes[hung].pause()
     try:
@@ -178,7 +178,7 @@ def test_a_broker_that_hangs_holds_up_nobody(cluster, visitor, topic):
     wait_for_state(visitor, hung, "ready")
 
 
-def test_what_there_is_not_is_refused(visitor):
+def test_unknown_broker_is_not_found(visitor):
     for method, path, body, status in (
         ("GET", "/brokers/9", None, 404),
         ("POST", "/brokers/9/drain", {}, 404),

@@ -1,4 +1,4 @@
-"""The members of etcd and the snapshots of it over the console's API."""
+"""Members of etcd and snapshots over the API."""
 
 import time
 
@@ -13,10 +13,10 @@ from services.s3_server import S3Server, broker_settings
 pytestmark = pytest.mark.timeout(180)
 
 
-def test_the_embedded_default_has_no_etcd(visitor):
-    told = visitor.get("/etcd")
-    assert not told["isConfigured"]
-    assert told["members"] == told["snapshots"] == []
+def test_embedded_store_has_no_etcd(visitor):
+    state = visitor.get("/etcd")
+    assert not state["isConfigured"]
+    assert state["members"] == state["snapshots"] == []
     answer = visitor.ask("POST", "/etcd/snapshots", {})
     assert (answer.status, answer.json["error"]) == (409, "conflict")
 
@@ -34,24 +34,24 @@ def test_members_are_shown_and_snapshots_taken(tmp_path):
             ConsoleProcess(tmp_path, broker) as console,
         ):
             visitor = console.visitor()
-            told = visitor.get("/etcd")
-            assert told["isConfigured"]
-            assert told["problem"] is None
-            assert [member["role"] for member in told["members"]] == ["leader"]
-            assert told["members"][0]["databaseBytes"] > 0
-            assert told["snapshots"] == []
+            state = visitor.get("/etcd")
+            assert state["isConfigured"]
+            assert state["problem"] is None
+            assert [member["role"] for member in state["members"]] == ["leader"]
+            assert state["members"][0]["databaseBytes"] > 0
+            assert state["snapshots"] == []
 
             first = visitor.post("/etcd/snapshots", {})
             assert first["sizeBytes"] > 0
             assert first["problem"] is None
-            time.sleep(1.1)  # They are named after the second in which they are taken.
+            time.sleep(1.1)  # Snapshots are named by the second.
             second = visitor.post("/etcd/snapshots", {"retain": 1})
             listed = visitor.get("/etcd")["snapshots"]
             assert [each["key"] for each in listed] == [second["key"]]
-            assert listed[0]["key"].startswith(told["snapshotsAt"].split("/", 3)[3])
+            assert listed[0]["key"].startswith(state["snapshotsAt"].split("/", 3)[3])
             assert visitor.ask("POST", "/etcd/snapshots", {"retain": -1}).status == 400
 
             etcd.__exit__()
-            told = visitor.get("/etcd")
-            assert told["problem"]
-            assert len(told["snapshots"]) == 1, "what is in the bucket is still told"
+            state = visitor.get("/etcd")
+            assert state["problem"]
+            assert len(state["snapshots"]) == 1, "snapshots in the bucket are still listed"

@@ -1,4 +1,4 @@
-"""Consumer groups in the console: seen, moved and deleted."""
+"""Consumer groups over the API: list, describe, reset and delete."""
 
 from contextlib import contextmanager
 from urllib.parse import quote
@@ -13,30 +13,30 @@ pytestmark = pytest.mark.timeout(60)
 
 FIRST_MS = 1_700_000_000_000
 KEPT = {"retention.ms": "-1"}
-"""Records are years old, and may not go before a test has ended."""
+"""Records have old timestamps, and must not be deleted during a test."""
 
 
 @pytest.fixture
 def group() -> str:
-    """A name that no other test uses, with characters that paths do not like."""
+    """A unique name with characters that need escaping in paths."""
     return f"billing/{uuid4()} & söhne?"
 
 
 @pytest.fixture
 def read_topic(visitor, broker, topic, group) -> str:
-    """A topic with 10 and 6 records, all of which a group has read, and has left."""
+    """A topic with 10 and 6 records that a group without members has committed."""
     visitor.post("/topics", {"name": topic, "partitionCount": 2, "configs": KEPT})
     produce(broker, topic, 0, range(10))
     produce(broker, topic, 1, range(6))
-    with reading(broker, topic, group, 16):
+    with group_member(broker, topic, group, 16):
         pass
     return topic
 
 
-def test_a_group_is_seen_with_its_members_and_its_lag(visitor, broker, topic, group):
+def test_group_has_members_and_lag(visitor, broker, topic, group):
     visitor.post("/topics", {"name": topic, "partitionCount": 2, "configs": KEPT})
     produce(broker, topic, 0, range(10))
-    with reading(broker, topic, group, 10):
+    with group_member(broker, topic, group, 10):
         produce(broker, topic, 1, range(3))
         produce(broker, topic, 0, range(2))
         found = visitor.get(path_of(group))
@@ -71,7 +71,7 @@ def test_a_group_is_seen_with_its_members_and_its_lag(visitor, broker, topic, gr
         ({"kind": "time", "number": FIRST_MS + 5}, [5, 5]),
     ],
 )
-def test_a_reset_is_shown_before_it_is_done(visitor, read_topic, group, to, after):
+def test_reset_is_planned_before_it_is_executed(visitor, read_topic, group, to, after):
     path = f"{path_of(group)}/reset"
     planned = visitor.post(path, {"to": to})
     assert planned["executed"] is False
@@ -84,20 +84,18 @@ def test_a_reset_is_shown_before_it_is_done(visitor, read_topic, group, to, afte
     assert committed(visitor, group) == {(read_topic, 0): after[0], (read_topic, 1): after[1]}
 
 
-def test_some_partitions_are_reset_and_what_lies_outside_is_said(visitor, read_topic, group):
-    asked = {"to": {"kind": "offset", "number": 99}, "topics": {read_topic: [1]}, "execute": True}
-    (row,) = visitor.post(f"{path_of(group)}/reset", asked)["rows"]
+def test_reset_of_some_partitions_notes_clamped_offsets(visitor, read_topic, group):
+    body = {"to": {"kind": "offset", "number": 99}, "topics": {read_topic: [1]}, "execute": True}
+    (row,) = visitor.post(f"{path_of(group)}/reset", body)["rows"]
     assert (row["partition"], row["after"], row["endOffset"]) == (1, 6, 6)
     assert row["note"] == "99 is after the end"
     assert committed(visitor, group)[read_topic, 0] == 10
 
 
-def test_a_group_that_is_read_by_somebody_is_neither_moved_nor_deleted(
-    visitor, broker, topic, group
-):
+def test_group_with_members_is_neither_reset_nor_deleted(visitor, broker, topic, group):
     visitor.post("/topics", {"name": topic, "configs": KEPT})
     produce(broker, topic, 0, range(3))
-    with reading(broker, topic, group, 3):
+    with group_member(broker, topic, group, 3):
         for method, path, body in (
             ("POST", "/reset", {"to": {"kind": "earliest"}, "execute": True}),
             ("DELETE", "", {"confirm": group}),
@@ -110,7 +108,7 @@ def test_a_group_that_is_read_by_somebody_is_neither_moved_nor_deleted(
 
 
 @pytest.mark.usefixtures("read_topic")
-def test_a_group_is_deleted_once_its_name_was_typed(visitor, group):
+def test_group_is_deleted_after_confirmation(visitor, group):
     answer = visitor.ask("DELETE", path_of(group), {"confirm": ""})
     assert answer.status == 400
     assert visitor.get(path_of(group))["state"] == "Empty"
@@ -120,7 +118,7 @@ def test_a_group_is_deleted_once_its_name_was_typed(visitor, group):
 
 
 @pytest.mark.parametrize(
-    ("asked", "status"),
+    ("body", "status"),
     [
         (("GET", "", None), 404),
         (("DELETE", "", {"confirm": "{group}"}), 404),
@@ -131,8 +129,8 @@ def test_a_group_is_deleted_once_its_name_was_typed(visitor, group):
         (("POST", "/reset", {"to": {"kind": "yesterday"}}), 400),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(visitor, group, asked, status):
-    method, path, body = asked
+def test_invalid_requests_are_rejected_with_a_message(visitor, group, body, status):
+    method, path, body = body
     if body and "confirm" in body:
         body = {"confirm": group}
     answer = visitor.ask(method, path_of(group) + path, body)
@@ -159,8 +157,8 @@ def committed(visitor, group):
 
 
 @contextmanager
-def reading(broker, topic, group, count):
-    """A member that has read so much, and committed it."""
+def group_member(broker, topic, group, count):
+    """A member that has read and committed `count` records."""
     consumer = Consumer(
         {
             "bootstrap.servers": broker.address,
@@ -183,7 +181,7 @@ def reading(broker, topic, group, count):
 
 
 def produce(broker, topic, partition, numbers):
-    """Records that are a millisecond apart."""
+    """Records with timestamps a millisecond apart."""
     producer = Producer({"bootstrap.servers": broker.address})
     for number in numbers:
         producer.produce(topic, b"value", partition=partition, timestamp=FIRST_MS + number)

@@ -1,4 +1,4 @@
-"""Records in the console: found in any codec and any format, page by page, and written."""
+"""Records over the API: browse in any codec and format, and produce."""
 
 import base64
 import io
@@ -39,12 +39,12 @@ def create(visitor, topic, partition_count=1, **configs):
     visitor.post("/topics", {"name": topic, "partitionCount": partition_count, "configs": configs})
 
 
-def browse(visitor, topic, start="newest", **asked):
+def browse(visitor, topic, start="newest", **fields):
     start = start if isinstance(start, dict) else {"kind": start}
-    return visitor.post(f"/topics/{topic}/messages/browse", {"start": start, **asked})
+    return visitor.post(f"/topics/{topic}/messages/browse", {"start": start, **fields})
 
 
-def places(page):
+def positions(page):
     return [(each["partition"], each["offset"]) for each in page["messages"]]
 
 
@@ -67,11 +67,11 @@ def producing(broker, **settings):
     assert not failures
 
 
-def pages(visitor, topic, start, **asked) -> Iterator[dict]:
-    """All pages, each from where the one before ended."""
+def pages(visitor, topic, start, **fields) -> Iterator[dict]:
+    """All pages, each continuing the one before."""
     cursor = {}
     for _ in range(100):
-        page = browse(visitor, topic, start, cursor=cursor, **asked)
+        page = browse(visitor, topic, start, cursor=cursor, **fields)
         yield page
         if page["isComplete"]:
             return
@@ -79,10 +79,10 @@ def pages(visitor, topic, start, **asked) -> Iterator[dict]:
     pytest.fail("it never ends")
 
 
-# --- finding ----------------------------------------------------------------------------------
+# --- browsing ----------------------------------------------------------------------------------
 
 
-def test_records_of_every_codec_are_found_newest_first(visitor, broker, topic):
+def test_records_of_every_codec_newest_first(visitor, broker, topic):
     create(visitor, topic)
     for codec in CODECS:
         with producing(broker, **{"compression.type": codec}) as produce:
@@ -91,15 +91,15 @@ def test_records_of_every_codec_are_found_newest_first(visitor, broker, topic):
     page = browse(visitor, topic, limit=15)
     shown = [text[:6].strip() for text in texts(page)]
     assert shown == [f"{codec} {n}"[:6].strip() for codec in reversed(CODECS) for n in (2, 1, 0)]
-    assert [offset for _, offset in places(page)] == list(range(14, -1, -1))
+    assert [offset for _, offset in positions(page)] == list(range(14, -1, -1))
     assert page["isComplete"]
     assert page["problems"] == []
     found = browse(visitor, topic, "earliest", filter={"text": "SNAPPY 1"})
-    assert places(found) == [(0, 7)]
+    assert positions(found) == [(0, 7)]
     assert found["scannedRecords"] == 15
 
 
-def test_a_record_is_told_with_all_it_has(visitor, broker, topic):
+def test_record_has_all_fields(visitor, broker, topic):
     create(visitor, topic)
     headers = [("trace", b"abc"), ("trace", None), ("raw", b"\0\xff")]
     with producing(broker) as produce:
@@ -140,7 +140,7 @@ def test_pages_show_every_record_of_all_partitions_once_in_order(visitor, broker
     assert [text for page in found for text in texts(page)] == [str(n) for n in order]
 
 
-def test_a_page_goes_on_with_records_that_come_later(visitor, broker, topic):
+def test_cursor_continues_with_new_records(visitor, broker, topic):
     create(visitor, topic)
     with producing(broker) as produce:
         produce(topic, "one")
@@ -151,13 +151,13 @@ def test_a_page_goes_on_with_records_that_come_later(visitor, broker, topic):
     assert texts(browse(visitor, topic, "earliest", cursor=page["next"])) == ["two"]
 
 
-def test_a_page_begins_at_an_offset_or_a_time_or_in_some_partitions(visitor, broker, topic):
+def test_start_by_offset_time_and_partitions(visitor, broker, topic):
     create(visitor, topic, 2)
     with producing(broker) as produce:
         for number in range(20):
             produce(topic, f"{number}", partition=number % 2, timestamp=1_000 * (number + 1))
     at_offset = browse(visitor, topic, {"kind": "offset", "offset": 8}, partitions=[1])
-    assert places(at_offset) == [(1, 8), (1, 9)]
+    assert positions(at_offset) == [(1, 8), (1, 9)]
     at_time = browse(visitor, topic, {"kind": "time", "timeMs": 18_500})
     assert texts(at_time) == ["18", "19"]
     assert texts(browse(visitor, topic, {"kind": "time", "timeMs": 99_000})) == []
@@ -165,7 +165,7 @@ def test_a_page_begins_at_an_offset_or_a_time_or_in_some_partitions(visitor, bro
     assert texts(one) == ["6"]
 
 
-def test_filters_find_what_is_meant(visitor, broker, topic):
+def test_filters(visitor, broker, topic):
     create(visitor, topic, 4)
     with producing(broker, **{"compression.type": "zstd"}) as produce:
         for number in range(500):
@@ -178,8 +178,8 @@ def test_filters_find_what_is_meant(visitor, broker, topic):
             produce(topic, json.dumps(value), key=f"key-{number}", headers=headers)
         produce(topic, "no JSON at all", key="key-7")
 
-    def numbers(**wanted):
-        found = list(pages(visitor, topic, "newest", limit=5, filter=wanted))
+    def numbers(**conditions):
+        found = list(pages(visitor, topic, "newest", limit=5, filter=conditions))
         shown = [text for page in found for text in texts(page)]
         return sorted(json.loads(text)["id"] if text[0] == "{" else -1 for text in shown)
 
@@ -193,7 +193,7 @@ def test_filters_find_what_is_meant(visitor, broker, topic):
     assert len(numbers(jsonPath="who")) == 500
 
 
-def test_a_key_is_found_wherever_a_producer_put_it(visitor, broker, topic):
+def test_key_is_found_in_any_partition(visitor, broker, topic):
     create(visitor, topic, 4)
     with producing(broker) as produce:
         for partition in range(4):
@@ -203,20 +203,20 @@ def test_a_key_is_found_wherever_a_producer_put_it(visitor, broker, topic):
 
 
 @pytest.mark.parametrize(
-    ("form", "text"),
+    ("format_name", "text"),
     [("text", "[1]é"), ("hex", "5b315dc3a9"), ("base64", "WzFdw6k="), ("json", "[1]é")],
 )
-def test_a_value_is_shown_as_is_asked(visitor, broker, topic, form, text):
+def test_value_is_rendered_in_the_requested_format(visitor, broker, topic, format_name, text):
     create(visitor, topic)
     with producing(broker) as produce:
         produce(topic, "[1]é")
-    (message,) = browse(visitor, topic, value={"format": form})["messages"]
+    (message,) = browse(visitor, topic, value={"format": format_name})["messages"]
     assert message["value"]["text"] == text
-    problem = "not valid JSON" if form == "json" else None
+    problem = "not valid JSON" if format_name == "json" else None
     assert message["value"]["problem"] == problem
 
 
-def test_a_large_value_is_cut_in_a_page_but_not_on_a_page_of_its_own(visitor, broker, topic):
+def test_large_value_is_truncated_unless_alone(visitor, broker, topic):
     create(visitor, topic)
     with producing(broker) as produce:
         produce(topic, "é" * 100_000)
@@ -228,8 +228,8 @@ def test_a_large_value_is_cut_in_a_page_but_not_on_a_page_of_its_own(visitor, br
     assert (alone["value"]["text"], alone["value"]["isTruncated"]) == ("é" * 100_000, False)
 
 
-def test_more_than_may_be_looked_at_at_once_is_found_by_going_on(visitor, broker, topic):
-    """The needle is the first of 350 MB: a page ends before it, and says where to go on."""
+def test_scan_limit_is_continued_by_the_cursor(visitor, broker, topic):
+    """The match is the first of 350 MB: a page ends before it and has a cursor."""
     create(visitor, topic)
     hay = b"hay " * 125_000
     for number in range(7):
@@ -245,7 +245,7 @@ def test_more_than_may_be_looked_at_at_once_is_found_by_going_on(visitor, broker
     assert sum(page["scannedRecords"] for page in found) == 701
 
 
-def test_a_question_that_makes_no_sense_is_refused(visitor, topic):
+def test_invalid_query_is_rejected(visitor, topic):
     create(visitor, topic)
     path = f"/topics/{topic}/messages/browse"
     for body in (
@@ -277,8 +277,8 @@ def registry():
 
 
 @pytest.fixture(scope="module")
-def schooled(_shared_broker, registry, tmp_path_factory):
-    """Somebody who visits a console that knows a registry."""
+def registry_visitor(_shared_broker, registry, tmp_path_factory):
+    """A visitor of a console with a schema registry."""
     directory = tmp_path_factory.mktemp("schooled")
     settings = {"schema_registry_url": registry.url}
     with ConsoleProcess(directory, _shared_broker, **settings) as console:
@@ -296,13 +296,11 @@ def order(**fields):
     return b"".join(bytes([numbered[name] << 3, value]) for name, value in fields.items())
 
 
-def test_values_that_name_their_schema_are_read_without_being_asked(
-    schooled, registry, broker, topic
-):
+def test_framed_values_are_decoded_automatically(registry_visitor, registry, broker, topic):
     registry.register(1001, json.dumps(CUSTOMER))
     registry.register(1002, PROTO, kind="PROTOBUF")
     registry.register(1003, "{}", kind="JSON")
-    create(schooled, topic)
+    create(registry_visitor, topic)
     customer = avro(CUSTOMER, {"id": 7, "city": "Köln", "since": 19782})
     with producing(broker) as produce:
         produce(topic, wire_format.join(1001, customer), key="a")
@@ -311,26 +309,26 @@ def test_values_that_name_their_schema_are_read_without_being_asked(
         produce(topic, wire_format.join(4_000_000, b"unknown"))
         produce(topic, wire_format.join(1001, customer + b"rest"))
         produce(topic, b"\0\0\0\0\0\0\0\x07", key="a number")
-    shown = [each["value"] for each in browse(schooled, topic, "earliest")["messages"]]
+    shown = [each["value"] for each in browse(registry_visitor, topic, "earliest")["messages"]]
     assert [each["format"] for each in shown] == ["avro", "protobuf", "json", "hex", "hex", "hex"]
     assert json.loads(shown[0]["text"]) == {"id": 7, "city": "Köln", "since": "2024-02-29"}
     assert shown[0]["schemaId"] == 1001
     assert json.loads(shown[1]["text"]) == {"order_id": "5"}
     assert json.loads(shown[2]["text"]) == {"plain": True}
 
-    asked = browse(schooled, topic, "earliest", value={"format": "avro"})["messages"]
-    problems = [each["value"]["problem"] for each in asked]
+    fields = browse(registry_visitor, topic, "earliest", value={"format": "avro"})["messages"]
+    problems = [each["value"]["problem"] for each in fields]
     assert problems[0] is None
     assert "protobuf, not avro" in problems[1]
     assert "schema 4000000 is not in the registry" in problems[3]
     assert "4 bytes are left" in problems[4]
 
-    found = browse(schooled, topic, filter={"jsonPath": "city", "jsonEquals": "Köln"})
-    assert places(found) == [(0, 0)]
-    assert places(browse(schooled, topic, filter={"text": "2024-02-29"})) == [(0, 0)]
+    found = browse(registry_visitor, topic, filter={"jsonPath": "city", "jsonEquals": "Köln"})
+    assert positions(found) == [(0, 0)]
+    assert positions(browse(registry_visitor, topic, filter={"text": "2024-02-29"})) == [(0, 0)]
 
 
-def test_a_schema_that_is_typed_needs_no_registry(visitor, broker, topic):
+def test_inline_schema_needs_no_registry(visitor, broker, topic):
     create(visitor, topic)
     with producing(broker) as produce:
         produce(topic, avro(CUSTOMER, {"id": 7, "city": None, "since": 0}))
@@ -345,23 +343,23 @@ def test_a_schema_that_is_typed_needs_no_registry(visitor, broker, topic):
     assert json.loads(texts(page)[0]) == {"order_id": "5"}
 
 
-def test_a_registry_that_is_out_of_order_is_asked_once_and_costs_no_record(
-    schooled, registry, broker, topic
+def test_failing_registry_is_called_once_and_hides_no_record(
+    registry_visitor, registry, broker, topic
 ):
-    create(schooled, topic)
+    create(registry_visitor, topic)
     with producing(broker) as produce:
         for number in range(50):
             produce(topic, wire_format.join(3_000 + number, b"whatever"))
     registry.failures = [503] * 200
-    asked_before = len(registry.asked)
-    page = browse(schooled, topic)
+    requests_before = len(registry.asked)
+    page = browse(registry_visitor, topic)
     registry.failures = []
-    assert len(registry.asked) - asked_before == 2, "one more try, and no more"
+    assert len(registry.asked) - requests_before == 2, "one more try, and no more"
     assert len(page["messages"]) == 50
     assert all("answers 503" in each["value"]["problem"] for each in page["messages"])
 
 
-# --- writing ----------------------------------------------------------------------------------
+# --- producing ----------------------------------------------------------------------------------
 
 
 def consumed(broker, topic, count):
@@ -379,7 +377,7 @@ def consumed(broker, topic, count):
         consumer.close()
 
 
-def test_a_record_that_is_written_is_what_a_consumer_gets(visitor, broker, topic):
+def test_produced_record_reaches_a_consumer(visitor, broker, topic):
     create(visitor, topic, 3)
     produced = visitor.post(
         f"/topics/{topic}/messages",
@@ -398,7 +396,7 @@ def test_a_record_that_is_written_is_what_a_consumer_gets(visitor, broker, topic
     assert record.timestamp() == (TIMESTAMP_CREATE_TIME, 1_700_000_000_000)
 
 
-def test_a_key_decides_the_partition_as_it_does_everywhere(visitor, broker, topic):
+def test_key_selects_the_default_partition(visitor, broker, topic):
     create(visitor, topic, 5)
     settings = {"partitioner": "murmur2_random"}
     with producing(broker, **settings) as produce:
@@ -416,7 +414,7 @@ def test_a_key_decides_the_partition_as_it_does_everywhere(visitor, broker, topi
     assert all(len(partitions) == 2 for partitions in where.values())
 
 
-def test_a_tombstone_and_a_record_without_a_key(visitor, topic):
+def test_tombstone_and_record_without_key(visitor, topic):
     create(visitor, topic)
     visitor.post(f"/topics/{topic}/messages", {"key": {"text": "k"}})
     visitor.post(f"/topics/{topic}/messages", {"value": {"text": "v"}})
@@ -428,7 +426,7 @@ def test_a_tombstone_and_a_record_without_a_key(visitor, topic):
     ] == [(None, "v"), ("k", None)]
 
 
-def test_the_broker_s_time_is_told_where_the_topic_wants_it(visitor, topic):
+def test_log_append_time_is_returned(visitor, topic):
     create(visitor, topic, **{"message.timestamp.type": "LogAppendTime"})
     produced = visitor.post(
         f"/topics/{topic}/messages", {"value": {"text": "v"}, "timestampMs": 1_000}
@@ -438,13 +436,13 @@ def test_the_broker_s_time_is_told_where_the_topic_wants_it(visitor, topic):
     assert (message["timestampMs"], message["timestampType"]) == (produced["timestampMs"], "append")
 
 
-def test_a_value_is_written_in_the_schema_of_the_registry(schooled, registry, broker, topic):
+def test_value_is_encoded_with_the_registry_schema(registry_visitor, registry, broker, topic):
     registry.register(2001, json.dumps(CUSTOMER), subject=f"{topic}-value")
     registry.register(2002, PROTO, kind="PROTOBUF", subject=f"{topic}-key")
-    create(schooled, topic)
+    create(registry_visitor, topic)
     value = {"id": 7, "city": "Köln", "since": "2024-02-29"}
     key = {"text": '{"order_id": "5"}', "format": "protobuf"}
-    schooled.post(
+    registry_visitor.post(
         f"/topics/{topic}/messages",
         {
             "key": key | {"schema": {"kind": "protobuf", "message": "shop.Order"}},
@@ -456,12 +454,12 @@ def test_a_value_is_written_in_the_schema_of_the_registry(schooled, registry, br
         2001, avro(CUSTOMER, {"id": 7, "city": "Köln", "since": 19782})
     )
     assert record.key() == wire_format.join(2002, wire_format.join_indexes((1,), order(order_id=5)))
-    (message,) = browse(schooled, topic)["messages"]
+    (message,) = browse(registry_visitor, topic)["messages"]
     assert json.loads(message["value"]["text"]) == value
     assert json.loads(message["key"]["text"]) == {"order_id": "5"}
 
 
-def test_what_is_not_what_it_is_said_to_be_or_too_large_is_not_written(visitor, topic):
+def test_invalid_or_too_large_input_is_not_written(visitor, topic):
     create(visitor, topic, **{"max.message.bytes": "2000"})
     avro_text = {"kind": "avro", "text": json.dumps(CUSTOMER)}
     for body in (

@@ -1,4 +1,4 @@
-"""The cluster on one page: what is seen of a broker that works, of one that is away, and when."""
+"""The overview of a cluster: running, stopped and hanging brokers."""
 
 import json
 import time
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(240)
 
 TOPIC_COUNT = 1_000
 ANSWER_S_MAX = 0.2
-"""What the console promises; here of the best of several answers, for the machine is shared."""
+"""The limit for the fastest of several requests, as the machine is shared."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def produce(broker, topic, count):
 
 
 def commit(broker, group, topic, count):
-    """Have a group read so many records of a topic, and say so."""
+    """Have a group commit `count` records of a topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": broker.address,
@@ -66,7 +66,7 @@ def commit(broker, group, topic, count):
     consumer.close()
 
 
-def test_a_broker_by_itself_is_healthy_and_measured(visitor, broker, kafscale):
+def test_single_broker_is_healthy_and_measured(visitor, broker, kafscale):
     kafscale("topic", "create", "orders", "-p", "1")
     before = visitor.get("/overview")
     assert before["health"] == {"state": "healthy", "reasons": []}
@@ -77,30 +77,32 @@ def test_a_broker_by_itself_is_healthy_and_measured(visitor, broker, kafscale):
     produce(broker, "orders", 1000)
     commit(broker, "billing", "orders", 400)
 
-    def seen():
-        told = visitor.get("/overview")
-        moved = all(any(each["value"] for each in line["points"]) for line in told["throughput"])
-        totals = told["totals"]
+    def is_measured():
+        overview = visitor.get("/overview")
+        moved = all(
+            any(each["value"] for each in line["points"]) for line in overview["throughput"]
+        )
+        totals = overview["totals"]
         return moved and totals["consumerLag"] == 600 and totals["groupCount"] == 1
 
-    wait_until(seen, "traffic and lag", seen=lambda: visitor.get("/overview"))
-    told = visitor.get("/overview")
-    (one,) = told["brokers"]
+    wait_until(is_measured, "traffic and lag", seen=lambda: visitor.get("/overview"))
+    overview = visitor.get("/overview")
+    (one,) = overview["brokers"]
     assert (one["id"], one["state"], one["isController"]) == (1, "ready", True)
     assert one["address"] == broker.address
-    assert told["controller"] == 1
-    assert told["totals"]["topicCount"] == 1
-    assert told["totals"]["partitionCount"] == 1
-    assert told["totals"]["leaderlessCount"] == 0
-    assert told["totals"]["storedBytes"] > 1000
-    assert told["topLags"] == [{"group": "billing", "topic": "orders", "lag": 600}]
-    assert max(point["value"] for point in told["lag"][0]["points"]) >= 600
-    assert [line["name"] for line in told["throughput"]] == ["produce", "fetch"]
-    assert told["store"]["state"] == "healthy"
-    assert told["store"]["place"].endswith("objects")
-    assert told["metadata"]["kind"] == "embedded"
-    assert told["metadata"]["state"] == "healthy"
-    assert told["cost"]["storagePerDay"] > 0
+    assert overview["controller"] == 1
+    assert overview["totals"]["topicCount"] == 1
+    assert overview["totals"]["partitionCount"] == 1
+    assert overview["totals"]["leaderlessCount"] == 0
+    assert overview["totals"]["storedBytes"] > 1000
+    assert overview["topLags"] == [{"group": "billing", "topic": "orders", "lag": 600}]
+    assert max(point["value"] for point in overview["lag"][0]["points"]) >= 600
+    assert [line["name"] for line in overview["throughput"]] == ["produce", "fetch"]
+    assert overview["store"]["state"] == "healthy"
+    assert overview["store"]["place"].endswith("objects")
+    assert overview["metadata"]["kind"] == "embedded"
+    assert overview["metadata"]["state"] == "healthy"
+    assert overview["cost"]["storagePerDay"] > 0
 
     (listed,) = visitor.get("/topics")["items"]
     assert (listed["name"], listed["recordCount"]) == ("orders", 1000)
@@ -108,43 +110,43 @@ def test_a_broker_by_itself_is_healthy_and_measured(visitor, broker, kafscale):
     assert (group["group"], group["topics"], group["lag"]) == ("billing", ["orders"], 600)
 
 
-def test_what_the_store_is_asked_for_has_a_price_after_a_while(visitor, broker):
-    def priced():
+def test_request_cost_is_known_after_a_while(visitor, broker):
+    def has_cost():
         produce(broker, "orders", 1)
         return visitor.get("/overview")["cost"]["totalPerDay"]
 
-    wait_until(priced, "a cost of requests")
-    told = visitor.get("/overview")
-    assert told["store"]["operationsPerSecond"] > 0
-    assert 0 < told["store"]["p99Seconds"]["put"] <= 10
-    assert told["cost"]["requestsPerDay"] > 0
-    assert told["cost"]["currency"] == "USD"
+    wait_until(has_cost, "a cost of requests")
+    overview = visitor.get("/overview")
+    assert overview["store"]["operationsPerSecond"] > 0
+    assert 0 < overview["store"]["p99Seconds"]["put"] <= 10
+    assert overview["cost"]["requestsPerDay"] > 0
+    assert overview["cost"]["currency"] == "USD"
 
 
-def test_events_tell_of_every_look(visitor):
+def test_events_follow_every_poll(visitor):
     with visitor.events() as events:
-        told = [next(events) for _ in range(3)]
-    assert [name for name, _ in told] == ["overview"] * 3
-    times = [each["asOfMs"] for _, each in told]
+        overview = [next(events) for _ in range(3)]
+    assert [name for name, _ in overview] == ["overview"] * 3
+    times = [each["asOfMs"] for _, each in overview]
     assert times == sorted(set(times))
-    assert told[-1][1]["health"]["state"] == "healthy"
+    assert overview[-1][1]["health"]["state"] == "healthy"
 
 
-def test_a_cluster_that_is_gone_is_down_and_found_again(visitor, broker, kafscale):
+def test_stopped_cluster_is_down_and_found_again(visitor, broker, kafscale):
     kafscale("topic", "create", "orders", "-p", "2")
     wait_until(lambda: visitor.get("/overview")["totals"]["topicCount"] == 1, "the topic")
     broker.kill()
     wait_until(
         lambda: visitor.get("/overview")["health"]["state"] == "down",
-        "it to be told",
+        "the problem to be reported",
         seen=lambda: visitor.get("/overview"),
     )
-    told = visitor.get("/overview")
-    assert "No broker responds" in told["health"]["reasons"][0]["sentence"]
-    assert [each["state"] for each in told["brokers"]] == ["unreachable"]
-    assert told["totals"]["topicCount"] == 1
-    assert told["totals"]["leaderlessCount"] == 2
-    assert told["totals"]["produceBytesPerSecond"] is None
+    overview = visitor.get("/overview")
+    assert "No broker responds" in overview["health"]["reasons"][0]["sentence"]
+    assert [each["state"] for each in overview["brokers"]] == ["unreachable"]
+    assert overview["totals"]["topicCount"] == 1
+    assert overview["totals"]["leaderlessCount"] == 2
+    assert overview["totals"]["produceBytesPerSecond"] is None
 
     broker.start()
     wait_until(
@@ -155,24 +157,24 @@ def test_a_cluster_that_is_gone_is_down_and_found_again(visitor, broker, kafscal
     assert [each["state"] for each in visitor.get("/brokers")] == ["ready"]
 
 
-def test_a_broker_that_hangs_is_told_of_and_nobody_waits_for_it(visitor, broker):
+def test_hanging_broker_is_reported_without_delay(visitor, broker):
     broker.pause()
     try:
         wait_until(
             lambda: visitor.get("/overview")["health"]["state"] == "down",
-            "it to be told",
+            "the problem to be reported",
             seen=lambda: visitor.get("/overview"),
         )
         began = time.monotonic()
-        told = visitor.get("/overview")
+        overview = visitor.get("/overview")
         assert time.monotonic() - began < 1
-        assert "within 2 s" in told["health"]["reasons"][0]["sentence"]
+        assert "within 2 s" in overview["health"]["reasons"][0]["sentence"]
     finally:
         broker.resume()
     wait_until(lambda: visitor.get("/overview")["health"]["state"] == "healthy", "it to go on")
 
 
-def test_a_thousand_topics_are_answered_at_once(visitor, broker):
+def test_overview_of_a_thousand_topics_is_fast(visitor, broker):
     names = [f"topic-{number:04d}" for number in range(TOPIC_COUNT)]
     for begin in range(0, TOPIC_COUNT, 250):
         create(broker, names[begin : begin + 250])
@@ -194,11 +196,11 @@ def create(broker, names):
         created.result(60)
 
 
-def timed(ask):
-    """The seconds that the best of several answers took."""
+def timed(request):
+    """The duration of the fastest of several requests."""
     seconds = []
     for _ in range(10):
         began = time.monotonic()
-        assert ask().status == 200
+        assert request().status == 200
         seconds.append(time.monotonic() - began)
     return min(seconds)

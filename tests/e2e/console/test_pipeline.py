@@ -1,4 +1,4 @@
-"""What jobs left behind, as the console shows it and as Prometheus scrapes it."""
+"""Job records in the API and in Prometheus metrics."""
 
 import asyncio
 import time
@@ -64,10 +64,10 @@ def console(tmp_path_factory):
             yield console
 
 
-def test_every_job_shows_its_runs_the_newest_first(console):
-    told = console.visitor().get("/pipeline")
-    assert told["problem"] is None
-    merge, report = told["jobs"]
+def test_jobs_have_runs_newest_first(console):
+    pipeline = console.visitor().get("/pipeline")
+    assert pipeline["problem"] is None
+    merge, report = pipeline["jobs"]
     assert (merge["job"], report["job"]) == ("merge", "report")
     assert [run["outcome"] for run in merge["runs"]] == ["failed", "succeeded"]
     assert merge["last"]["error"] == "no broker answers"
@@ -76,7 +76,7 @@ def test_every_job_shows_its_runs_the_newest_first(console):
     assert merge["runs"][1]["details"] == {"merged": 3}
 
 
-def test_the_newest_report_says_what_topics_cost_the_dearest_first(console):
+def test_cost_report_is_sorted_by_cost(console):
     cost = console.visitor().get("/pipeline")["cost"]
     assert cost["totalPerDay"] == 2.25
     assert [(topic["topic"], topic["costPerDay"]) for topic in cost["topics"]] == [
@@ -85,7 +85,7 @@ def test_the_newest_report_says_what_topics_cost_the_dearest_first(console):
     ]
 
 
-def test_prometheus_is_told_how_each_job_last_went(console):
+def test_metrics_have_the_last_run_of_each_job(console):
     answer = console.stranger().raw("GET", "/metrics")
     assert answer.status == 200
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -96,19 +96,19 @@ def test_prometheus_is_told_how_each_job_last_went(console):
     assert float(fresh[0].rpartition(" ")[2]) >= 70
 
 
-def test_where_no_job_has_run_there_is_nothing_and_no_problem(tmp_path, start_broker):
+def test_no_runs_is_no_problem(tmp_path, start_broker):
     with ConsoleProcess(tmp_path, start_broker()) as console:
-        told = console.visitor().get("/pipeline")
-        assert told == {"jobs": [], "cost": None, "problem": None}
+        pipeline = console.visitor().get("/pipeline")
+        assert pipeline == {"jobs": [], "cost": None, "problem": None}
         assert console.stranger().raw("GET", "/metrics").status == 200
 
 
-def test_where_there_are_no_records_that_is_said(tmp_path, broker):
+def test_missing_directory_is_reported(tmp_path, broker):
     with ConsoleProcess(tmp_path, broker, data_dir=str(tmp_path / "nothing")) as console:
         assert "KAFSCALE_DATA_DIR" in console.visitor().get("/pipeline")["problem"]
 
 
-def test_where_records_are_in_memory_that_is_said(tmp_path, broker):
+def test_memory_store_is_reported(tmp_path, broker):
     with ConsoleProcess(tmp_path, broker, use_memory_s3="true") as console:
         assert "memory" in console.visitor().get("/pipeline")["problem"]
         assert console.stranger().raw("GET", "/metrics").status == 200

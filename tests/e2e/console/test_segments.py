@@ -1,4 +1,4 @@
-"""Segments in the console, straight from where the records are kept."""
+"""Segments over the API, listed from the object store."""
 
 import pytest
 from confluent_kafka import Producer
@@ -9,24 +9,24 @@ from services.s3_server import broker_settings
 pytestmark = pytest.mark.timeout(60)
 
 
-def test_segments_and_what_is_in_the_wal_only(visitor, broker, topic):
-    """Three segments were rolled; the newest comes first, and the WAL holds the rest."""
+def test_segments_and_wal_tail(visitor, broker, topic):
+    """Three segments are rolled, newest first; the WAL has the rest."""
     visitor.post("/topics", {"name": topic, "partitionCount": 2})
     for _ in range(3):
         produce(broker, topic, 10)
         visitor.post(f"/topics/{topic}/flush", {})
     produce(broker, topic, 4)
 
-    found = visitor.get(f"/topics/{topic}/segments", partition=1)
+    page = visitor.get(f"/topics/{topic}/segments", partition=1)
     files = broker.objects(f"objects/default/{topic}/1/*.kfs")
-    assert found["total"] == len(files) == 3
-    assert found["sizeBytes"] == sum(path.stat().st_size for path in files)
-    assert bounds(found) == [(20, 29), (10, 19), (0, 9)]
-    assert all(each["hasIndex"] and each["createdAtMs"] > 0 for each in found["items"])
-    assert sorted(each["key"].rpartition("/")[2] for each in found["items"]) == [
+    assert page["total"] == len(files) == 3
+    assert page["sizeBytes"] == sum(path.stat().st_size for path in files)
+    assert bounds(page) == [(20, 29), (10, 19), (0, 9)]
+    assert all(each["hasIndex"] and each["createdAtMs"] > 0 for each in page["items"])
+    assert sorted(each["key"].rpartition("/")[2] for each in page["items"]) == [
         path.name for path in files
     ]
-    wal = found["wal"]
+    wal = page["wal"]
     assert (wal["fromOffset"], wal["toOffset"], wal["recordCount"]) == (30, 34, 4)
     assert wal["objectCount"] >= 1
     assert wal["sizeBytes"] > 0
@@ -44,11 +44,11 @@ def test_pages_of_segments(visitor, broker, topic):
     assert second["page"] == 2
 
 
-def test_an_empty_partition_has_nothing(visitor, topic):
+def test_empty_partition_has_no_segments(visitor, topic):
     visitor.post("/topics", {"name": topic})
-    found = visitor.get(f"/topics/{topic}/segments")
-    assert (found["total"], found["sizeBytes"], found["items"]) == (0, 0, [])
-    assert found["wal"] == {
+    page = visitor.get(f"/topics/{topic}/segments")
+    assert (page["total"], page["sizeBytes"], page["items"]) == (0, 0, [])
+    assert page["wal"] == {
         "fromOffset": 0,
         "toOffset": 0,
         "recordCount": 0,
@@ -57,13 +57,13 @@ def test_an_empty_partition_has_nothing(visitor, topic):
     }
 
 
-def test_a_topic_of_an_earlier_name_leaves_nothing_behind(visitor, broker, topic):
-    """Objects are named after topics, and those of a deleted one go before the name is free."""
+def test_recreated_topic_has_no_old_segments(visitor, broker, topic):
+    """Keys contain topic names; objects of a deleted topic are deleted before the name is free."""
     for count in (5, 2):
         visitor.post("/topics", {"name": topic, "partitionCount": 2})
         produce(broker, topic, count)
-        found = visitor.get(f"/topics/{topic}/segments", partition=1)
-        assert (found["total"], found["wal"]["recordCount"]) == (0, count)
+        page = visitor.get(f"/topics/{topic}/segments", partition=1)
+        assert (page["total"], page["wal"]["recordCount"]) == (0, count)
         visitor.post(f"/topics/{topic}/flush", {})
         assert bounds(visitor.get(f"/topics/{topic}/segments", partition=1)) == [(0, count - 1)]
         visitor.delete(f"/topics/{topic}", {"confirm": topic})
@@ -80,7 +80,7 @@ def test_a_topic_of_an_earlier_name_leaves_nothing_behind(visitor, broker, topic
         ("page=0", 400),
     ],
 )
-def test_what_is_not_there_is_said(visitor, topic, query, status):
+def test_missing_partition_is_reported(visitor, topic, query, status):
     visitor.post("/topics", {"name": topic})
     answer = visitor.ask("GET", f"/topics/{topic}/segments?{query}")
     assert answer.status == status
@@ -95,13 +95,13 @@ def test_segments_of_a_bucket(s3, start_broker, tmp_path, topic):
         produce(broker, topic, 10)
         visitor.post(f"/topics/{topic}/flush", {})
         produce(broker, topic, 3)
-        found = visitor.get(f"/topics/{topic}/segments", partition=1)
-        assert bounds(found) == [(0, 9)]
-        assert (found["wal"]["recordCount"], found["wal"]["objectCount"]) == (3, 1)
+        page = visitor.get(f"/topics/{topic}/segments", partition=1)
+        assert bounds(page) == [(0, 9)]
+        assert (page["wal"]["recordCount"], page["wal"]["objectCount"]) == (3, 1)
 
 
-def bounds(found):
-    return [(each["baseOffset"], each["lastOffset"]) for each in found["items"]]
+def bounds(page):
+    return [(each["baseOffset"], each["lastOffset"]) for each in page["items"]]
 
 
 def produce(broker, topic, count):

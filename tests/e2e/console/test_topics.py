@@ -1,4 +1,4 @@
-"""Topics in the console: found, created, configured, grown, flushed and deleted."""
+"""Topics over the API: list, create, alter, add partitions, flush and delete."""
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -10,8 +10,8 @@ from services.waiting import wait_until
 pytestmark = pytest.mark.timeout(60)
 
 
-def test_a_topic_from_its_creation_to_its_end(visitor, topic):
-    """Every change is in the list at once, without waiting for the next look."""
+def test_topic_lifecycle(visitor, topic):
+    """Every change is listed at once, without waiting for the next poll."""
     created = visitor.post(
         "/topics", {"name": topic, "partitionCount": 2, "configs": {"retention.ms": "7200000"}}
     )
@@ -28,7 +28,7 @@ def test_a_topic_from_its_creation_to_its_end(visitor, topic):
     assert problem(visitor, "GET", f"/topics/{topic}")[0] == (404, "not-found")
 
 
-def test_a_topic_tells_how_far_its_partitions_are_durable_and_rolled(visitor, broker, topic):
+def test_partitions_have_their_offsets(visitor, broker, topic):
     visitor.post("/topics", {"name": topic, "partitionCount": 2})
     produce(broker, topic, 10, partition=1)
     flushed = visitor.post(f"/topics/{topic}/flush", {"partitions": [1]})
@@ -47,17 +47,17 @@ def test_a_topic_tells_how_far_its_partitions_are_durable_and_rolled(visitor, br
     assert found["topic"]["sizeBytes"] == full["sizeBytes"]
 
 
-def test_configs_are_told_with_their_defaults_and_what_they_mean(visitor, topic):
+def test_configs_have_defaults_and_documentation(visitor, topic):
     visitor.post("/topics", {"name": topic})
     before = configs(visitor, topic)["retention.ms"]
     assert before["isSet"] is False
     assert before["value"] == before["default"]
     assert before["type"] == "long"
-    assert "records" in before["documentation"]
+    assert "segments are deleted" in before["documentation"]
 
     body = {"set": {"retention.ms": "7200000", "cleanup.policy": "compact"}}
-    answered = visitor.put(f"/topics/{topic}/configs", body)
-    assert answered == list(configs(visitor, topic).values())
+    response = visitor.put(f"/topics/{topic}/configs", body)
+    assert response == list(configs(visitor, topic).values())
     after = configs(visitor, topic)["retention.ms"]
     assert after == before | {"value": "7200000", "isSet": True}
 
@@ -66,7 +66,7 @@ def test_configs_are_told_with_their_defaults_and_what_they_mean(visitor, topic)
     assert configs(visitor, topic)["cleanup.policy"]["value"] == "compact"
 
 
-def test_the_list_is_searched_sorted_and_cut_into_pages(visitor, broker, topic):
+def test_list_is_searched_sorted_and_paged(visitor, broker, topic):
     names = [f"{topic}-{letter}" for letter in "abc"]
     for count, name in enumerate(names, 1):
         visitor.post("/topics", {"name": name, "partitionCount": count})
@@ -86,7 +86,7 @@ def test_the_list_is_searched_sorted_and_cut_into_pages(visitor, broker, topic):
     )
 
 
-def test_who_reads_a_topic_and_how_far_they_are(visitor, broker, topic):
+def test_consumers_of_a_topic_with_lag(visitor, broker, topic):
     visitor.post("/topics", {"name": topic, "partitionCount": 2})
     produce(broker, topic, 5, partition=0)
     produce(broker, topic, 3, partition=1)
@@ -121,7 +121,7 @@ def test_who_reads_a_topic_and_how_far_they_are(visitor, broker, topic):
         consumer.close()
 
 
-def test_a_topic_is_deleted_only_if_its_name_was_typed(visitor, topic):
+def test_topic_is_deleted_only_after_confirmation(visitor, topic):
     visitor.post("/topics", {"name": topic})
     answer, message = problem(visitor, "DELETE", f"/topics/{topic}", {"confirm": topic[:-1]})
     assert answer == (400, "invalid-request")
@@ -142,9 +142,7 @@ def test_a_topic_is_deleted_only_if_its_name_was_typed(visitor, topic):
         ("POST", "/flush", {}),
     ],
 )
-def test_what_is_asked_of_a_topic_that_is_not_there_is_not_found(
-    visitor, topic, method, path, body
-):
+def test_requests_for_a_missing_topic_return_404(visitor, topic, method, path, body):
     if body and "confirm" in body:
         body = {"confirm": topic}
     answer, message = problem(visitor, method, f"/topics/{topic}{path}", body)
@@ -155,7 +153,7 @@ def test_what_is_asked_of_a_topic_that_is_not_there_is_not_found(
 
 
 @pytest.mark.parametrize(
-    ("asked", "status"),
+    ("body", "status"),
     [
         (("", "POST", {"name": "no/name"}), 400),
         (("", "POST", {"name": "_wal"}), 400),
@@ -177,21 +175,21 @@ def test_what_is_asked_of_a_topic_that_is_not_there_is_not_found(
         (("?colour=red", "GET", None), 400),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(visitor, taken, asked, status):
-    path, method, body = asked
+def test_invalid_requests_are_rejected_with_a_message(visitor, existing_topic, body, status):
+    path, method, body = body
     if body and body.get("name") == "{topic}":
-        body = {"name": taken}
-    answer, message = problem(visitor, method, "/topics" + path.format(topic=taken), body)
+        body = {"name": existing_topic}
+    answer, message = problem(visitor, method, "/topics" + path.format(topic=existing_topic), body)
     assert answer[0] == status, message
     assert message
     assert visitor.get("/topics", search="no/name")["total"] == 0
 
 
-def test_of_owners_that_are_out_of_reach_only_the_bounds_are_known(broker, tmp_path, topic):
-    """Kafka's protocol goes through, the control plane does not."""
+def test_unreachable_owner_leaves_only_start_and_end_offsets(broker, tmp_path, topic):
+    """Kafka's protocol is reachable, the control plane is not."""
     produce(broker, topic, 5, partition=0)
-    nobody = f"127.0.0.1:{free_port()}"
-    with ConsoleProcess(tmp_path, broker, control_servers=nobody) as console:
+    unreachable = f"127.0.0.1:{free_port()}"
+    with ConsoleProcess(tmp_path, broker, control_servers=unreachable) as console:
         visitor = console.visitor()
         (partition,) = visitor.get(f"/topics/{topic}")["partitions"]
         assert partition["state"] == "unknown"
@@ -200,10 +198,10 @@ def test_of_owners_that_are_out_of_reach_only_the_bounds_are_known(broker, tmp_p
         assert visitor.get(f"/topics/{topic}/segments")["wal"] is None
         answer, message = problem(visitor, "POST", f"/topics/{topic}/flush", {})
         assert answer == (503, "unavailable")
-        assert nobody in message
+        assert unreachable in message
 
 
-def test_without_the_directory_of_the_broker_its_segments_are_not_known(broker, tmp_path, topic):
+def test_segments_need_the_broker_directory(broker, tmp_path, topic):
     produce(broker, topic, 1, partition=0)
     elsewhere = tmp_path / "elsewhere"
     with ConsoleProcess(tmp_path, broker, data_dir=str(elsewhere)) as console:
@@ -214,15 +212,15 @@ def test_without_the_directory_of_the_broker_its_segments_are_not_known(broker, 
 
 
 @pytest.fixture(scope="module")
-def taken(console):
-    """A topic that is there, and stays as it is."""
+def existing_topic(console):
+    """A topic that no test changes."""
     name = "taken"
     console.visitor().post("/topics", {"name": name, "partitionCount": 2})
     return name
 
 
 def problem(visitor, method, path, body=None):
-    """The status, the word and the sentence of an answer that is no success."""
+    """The status, error code and message of a failed request."""
     answer = visitor.ask(method, path, body)
     assert answer.status >= 400, answer
     return (answer.status, answer.json["error"]), answer.json["message"]

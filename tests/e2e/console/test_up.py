@@ -1,4 +1,4 @@
-"""`kafscale up`: everything on one machine by one command, which lives and dies together."""
+"""`kafscale up`: all processes start and stop together."""
 
 import os
 import signal
@@ -41,14 +41,14 @@ class Up:
             self.process.terminate()
             self.process.wait(60)
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text()
 
     def wait_for(self, text: str) -> None:
         wait_until(
-            lambda: text in self.said() or self.process.poll() is not None, text, seen=self.said
+            lambda: text in self.output() or self.process.poll() is not None, text, seen=self.output
         )
-        assert text in self.said(), self.said()
+        assert text in self.output(), self.output()
 
     def children(self) -> dict[str, int]:
         listed = subprocess.run(  # noqa: S603
@@ -61,7 +61,7 @@ class Up:
         return {row[-1]: int(row[0]) for row in rows}
 
 
-def gone(process_id: int) -> bool:
+def has_exited(process_id: int) -> bool:
     try:
         os.kill(process_id, 0)
     except ProcessLookupError:
@@ -69,51 +69,51 @@ def gone(process_id: int) -> bool:
     return False
 
 
-def test_it_says_where_everything_is_and_ends_with_ctrl_c(tmp_path):
+def test_up_prints_addresses_and_stops_on_ctrl_c(tmp_path):
     login = {"KAFSCALE_UI_USERNAME": USERNAME, "KAFSCALE_UI_PASSWORD": PASSWORD}
     with Up(tmp_path, **login) as up:
         up.wait_for("Ctrl-C")
-        said = up.said()
-        assert f"localhost:{up.kafka}" in said
-        assert f"http://localhost:{up.metrics}/metrics" in said
-        assert f"http://127.0.0.1:{up.console}" in said
-        assert f"as {USERNAME}" in said
-        assert PASSWORD not in said
+        output = up.output()
+        assert f"localhost:{up.kafka}" in output
+        assert f"http://localhost:{up.metrics}/metrics" in output
+        assert f"http://127.0.0.1:{up.console}" in output
+        assert f"as {USERNAME}" in output
+        assert PASSWORD not in output
         visitor = Visitor(up.console)
         assert visitor.sign_in().status == 200
         assert visitor.get("/users")["problem"] is None, "the console has found the broker"
         children = up.children()
         assert set(children) == {"broker", "console"}
-        os.killpg(up.process.pid, signal.SIGINT)  # As a terminal does it.
-        assert up.process.wait(60) == 0, up.said()
-        assert all(map(gone, children.values()))
+        os.killpg(up.process.pid, signal.SIGINT)  # As a terminal does.
+        assert up.process.wait(60) == 0, up.output()
+        assert all(map(has_exited, children.values()))
         assert (tmp_path / "kafscale-data").is_dir()
 
 
-def test_it_says_how_to_make_signing_in_possible(tmp_path):
+def test_up_says_how_to_enable_login(tmp_path):
     with Up(tmp_path) as up:
         up.wait_for("Ctrl-C")
-        assert "KAFSCALE_UI_USERNAME" in up.said()
+        assert "KAFSCALE_UI_USERNAME" in up.output()
         assert not Visitor(up.console).get("/session")["isConfigured"]
 
 
-@pytest.mark.parametrize("victim", ["broker", "console"])
-def test_when_one_ends_all_end(tmp_path, victim):
+@pytest.mark.parametrize("stopped", ["broker", "console"])
+def test_all_processes_end_when_one_ends(tmp_path, stopped):
     with Up(tmp_path) as up:
         up.wait_for("Ctrl-C")
         children = up.children()
-        os.kill(children[victim], signal.SIGKILL)
-        assert up.process.wait(60) == 128 + signal.SIGKILL, up.said()
-        assert all(map(gone, children.values()))
+        os.kill(children[stopped], signal.SIGKILL)
+        assert up.process.wait(60) == 128 + signal.SIGKILL, up.output()
+        assert all(map(has_exited, children.values()))
 
 
-def test_what_cannot_start_is_told_and_leaves_nothing_running(tmp_path):
+def test_failed_start_is_reported_and_leaves_no_process(tmp_path):
     with Up(tmp_path) as first:
         first.wait_for("Ctrl-C")
         other = tmp_path / "other"
         other.mkdir()
         with Up(other, KAFSCALE_UI_PORT=str(first.console)) as second:
             assert second.process.wait(60) == 1
-            assert "KAFSCALE_UI_PORT" in second.said()
-            assert "Traceback" not in second.said()
+            assert "KAFSCALE_UI_PORT" in second.output()
+            assert "Traceback" not in second.output()
             assert second.children() == {}

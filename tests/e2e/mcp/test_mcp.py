@@ -1,4 +1,4 @@
-"""Assistants ask about a real broker, with the protocol's own client."""
+"""The MCP server with a real broker, through the protocol's own client."""
 
 import asyncio
 import json
@@ -77,33 +77,33 @@ def assistant(broker: BrokerProcess) -> Iterator[Assistant]:
 
 
 @pytest.fixture(scope="module")
-def trusted(broker: BrokerProcess) -> Iterator[Assistant]:
-    """One that may change things."""
+def writing_assistant(broker: BrokerProcess) -> Iterator[Assistant]:
+    """An assistant that may change things."""
     with Assistant(broker, KAFSCALE_MCP_ALLOW_WRITES="true") as one:
         yield one
 
 
-def test_only_tools_that_look_are_offered_unless_more_is_allowed(
-    assistant: Assistant, trusted: Assistant
+def test_only_read_tools_are_listed_unless_writes_are_allowed(
+    assistant: Assistant, writing_assistant: Assistant
 ) -> None:
     offered = assistant.tools()
     assert set(offered) == LOOKING
     assert all(tool.annotations.read_only_hint for tool in offered.values())
     assert all(tool.description for tool in offered.values())
-    more = trusted.tools()
+    more = writing_assistant.tools()
     assert set(more) == LOOKING | CHANGING
     assert not any(more[name].annotations.read_only_hint for name in CHANGING)
     destroying = {name for name, tool in more.items() if tool.annotations.destructive_hint}
     assert destroying == {"delete_topic", "delete_group", "reset_offsets"}
 
 
-def test_what_is_not_allowed_is_not_done(assistant: Assistant) -> None:
+def test_write_tool_is_rejected_without_permission(assistant: Assistant) -> None:
     said = assistant.refusal("delete_topic", topic="orders", confirm="orders")
     assert "delete_topic" in said
     assert assistant.ask("describe_topic", topic="orders")["name"] == "orders"
 
 
-def test_the_cluster_is_told_of(assistant: Assistant) -> None:
+def test_cluster_tools(assistant: Assistant) -> None:
     status = assistant.ask("cluster_status")
     [known] = status["brokers"]
     assert (known["id"], known["state"]) == (0, "ready")
@@ -118,7 +118,7 @@ def test_the_cluster_is_told_of(assistant: Assistant) -> None:
     assert assistant.ask("pipeline_runs") == {"runs": [], "total": 0, "leftOut": 0}
 
 
-def test_topics_are_told_of(assistant: Assistant) -> None:
+def test_topic_tools(assistant: Assistant) -> None:
     [orders] = assistant.ask("list_topics", search="ORD")["topics"]
     assert (orders["name"], orders["recordCount"]) == ("orders", 20)
     assert assistant.ask("list_topics", search="nothing")["total"] == 0
@@ -132,18 +132,18 @@ def test_topics_are_told_of(assistant: Assistant) -> None:
     assert "missing" in assistant.refusal("describe_topic", topic="missing")
 
 
-def test_groups_are_told_of(assistant: Assistant) -> None:
+def test_group_tools(assistant: Assistant) -> None:
     [group] = assistant.ask("list_groups")["groups"]
     assert group["group"] == "billing"
     described = assistant.ask("describe_group", group="billing")
     assert described["lag"] == 15
     wait_until(
         lambda: assistant.ask("consumer_lag", group="billing")["totalLag"] == 15,
-        "the lag to be told",
+        "the lag to be reported",
     )
 
 
-def test_records_are_looked_at(assistant: Assistant) -> None:
+def test_record_tools(assistant: Assistant) -> None:
     newest = assistant.ask("peek_messages", topic="orders", limit=3)["records"]
     assert [each["offset"] for each in newest] == [19, 18, 17]
     [found] = assistant.ask("peek_messages", topic="orders", start="earliest", key="key-7")[
@@ -154,40 +154,44 @@ def test_records_are_looked_at(assistant: Assistant) -> None:
     assert [each["offset"] for each in later] == [18, 19]
 
 
-def test_topics_groups_and_records_are_changed_where_that_is_allowed(trusted: Assistant) -> None:
-    made = trusted.ask("create_topic", topic="letters", partitions=2)
+def test_writing_tools(writing_assistant: Assistant) -> None:
+    made = writing_assistant.ask("create_topic", topic="letters", partitions=2)
     assert made["partitionCount"] == 2
-    trusted.ask("add_partitions", topic="letters", partitions=3)
+    writing_assistant.ask("add_partitions", topic="letters", partitions=3)
     values = {"retention.ms": "60000"}
-    [config] = trusted.ask("alter_topic_configs", topic="letters", values=values)["configs"]
+    [config] = writing_assistant.ask("alter_topic_configs", topic="letters", values=values)[
+        "configs"
+    ]
     assert (config["name"], config["value"]) == ("retention.ms", "60000")
-    trusted.ask("alter_topic_configs", topic="letters", values={"retention.ms": "-1"})
-    written = trusted.ask(
+    writing_assistant.ask("alter_topic_configs", topic="letters", values={"retention.ms": "-1"})
+    written = writing_assistant.ask(
         "produce_message", topic="letters", key="a", value="dear", partition=1, headers={"h": "1"}
     )
     assert (written["partition"], written["offset"]) == (1, 0)
-    [read] = trusted.ask("peek_messages", topic="letters")["records"]
+    [read] = writing_assistant.ask("peek_messages", topic="letters")["records"]
     assert (read["key"], read["value"], read["headers"]) == ("a", "dear", {"h": "1"})
-    assert trusted.ask("flush_topic", topic="letters")["total"] >= 1
-    plan = trusted.ask("reset_offsets", group="billing", to="earliest")
+    assert writing_assistant.ask("flush_topic", topic="letters")["total"] >= 1
+    plan = writing_assistant.ask("reset_offsets", group="billing", to="earliest")
     assert (plan["executed"], plan["partitions"][0]["after"]) == (False, 0)
-    assert trusted.ask("describe_group", group="billing")["lag"] == 15
-    trusted.ask("reset_offsets", group="billing", to="latest", execute=True)
-    assert trusted.ask("describe_group", group="billing")["lag"] == 0
-    trusted.ask("reset_offsets", group="billing", to="offset", number=5, execute=True)
-    assert "again" in trusted.refusal("delete_topic", topic="letters", confirm="yes")
-    trusted.ask("delete_topic", topic="letters", confirm="letters")
-    trusted.ask("reset_offsets", group="gone", topic="orders", to="latest", execute=True)
-    trusted.ask("delete_group", group="gone", confirm="gone")
+    assert writing_assistant.ask("describe_group", group="billing")["lag"] == 15
+    writing_assistant.ask("reset_offsets", group="billing", to="latest", execute=True)
+    assert writing_assistant.ask("describe_group", group="billing")["lag"] == 0
+    writing_assistant.ask("reset_offsets", group="billing", to="offset", number=5, execute=True)
+    assert "repeat its name" in writing_assistant.refusal(
+        "delete_topic", topic="letters", confirm="yes"
+    )
+    writing_assistant.ask("delete_topic", topic="letters", confirm="letters")
+    writing_assistant.ask("reset_offsets", group="gone", topic="orders", to="latest", execute=True)
+    writing_assistant.ask("delete_group", group="gone", confirm="gone")
 
 
-def test_a_cluster_that_does_not_answer_is_an_answer(broker: BrokerProcess) -> None:
+def test_unreachable_cluster_is_reported(broker: BrokerProcess) -> None:
     nowhere = f"127.0.0.1:{free_port()}"
     elsewhere = {"KAFSCALE_CONTROL_SERVERS": nowhere, "KAFSCALE_BOOTSTRAP_SERVERS": nowhere}
     with Assistant(broker, "--read-only", **elsewhere) as lost:
-        told = lost.ask("cluster_health")
-    assert told["state"] == "down"
-    assert told["reasons"]
+        result = lost.ask("cluster_health")
+    assert result["state"] == "down"
+    assert result["reasons"]
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +213,7 @@ def address(broker: BrokerProcess) -> Iterator[str]:
         process.stderr.close()
 
 
-def test_the_same_is_told_over_http_to_who_shows_the_token(address: str) -> None:
+def test_http_with_token(address: str) -> None:
     async def run() -> Any:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         async with (
@@ -223,22 +227,24 @@ def test_the_same_is_told_over_http_to_who_shows_the_token(address: str) -> None
 
 
 @pytest.mark.parametrize(
-    "shown", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"}]
+    "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"}]
 )
-def test_who_shows_no_token_or_a_wrong_one_learns_nothing(address: str, shown) -> None:
-    answer = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=shown)
+def test_http_without_valid_token_is_rejected(address: str, headers) -> None:
+    answer = httpx2.post(
+        address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers
+    )
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
     assert TOKEN not in answer.text
 
 
-def test_who_was_led_here_by_another_name_is_refused(address: str) -> None:
+def test_http_with_foreign_host_is_rejected(address: str) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}", "Host": "evil.example.com"}
     answer = httpx2.post(address, json={}, headers=headers)
     assert answer.status_code in {403, 421}
 
 
-def test_nothing_is_served_over_http_without_a_token(broker: BrokerProcess) -> None:
+def test_http_server_needs_a_token(broker: BrokerProcess) -> None:
     done = subprocess.run(  # noqa: S603 - the command is our own.
         [PROGRAM, "mcp", "--http"],
         env=environment(broker),

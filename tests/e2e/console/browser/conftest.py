@@ -1,4 +1,4 @@
-"""The console's pages in a real browser, on a shop of their own.
+"""The console's pages in a real browser, with a broker that has the topics of a shop.
 
 The law: a module has one browser, which is closed when the module ends; Playwright keeps an event
 loop running in the thread meanwhile, so nothing in these modules may call `asyncio.run`.
@@ -21,7 +21,7 @@ from services.window import Window
 OpenWindow = Callable[..., Window]
 StartConsole = Callable[..., ConsoleProcess]
 
-# Rules hold, and everybody here is above them: nobody logs in.
+# ACLs are enabled, and anonymous clients are super users.
 BROKER_SETTINGS = {
     "broker_id": "1",
     "group_initial_rebalance_delay_ms": "0",
@@ -45,7 +45,7 @@ def browser(_pages) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def shop_broker(tmp_path_factory) -> Iterator[BrokerProcess]:
-    """A broker that has the topics of a shop, which the module may change."""
+    """A broker with the topics of a shop, which the module may change."""
     with BrokerProcess(tmp_path_factory.mktemp("shop"), **BROKER_SETTINGS) as broker:
         shop.stock(broker.address)
         objects = broker.data / "objects"
@@ -61,7 +61,7 @@ def console(shop_broker, tmp_path_factory) -> Iterator[ConsoleProcess]:
 
 @pytest.fixture
 def start_console(tmp_path) -> Iterator[StartConsole]:
-    """Starts consoles of the test's own, each with the settings that it is given."""
+    """Starts consoles for one test, with the given settings."""
     with ExitStack() as stack:
 
         def start(broker: BrokerProcess, **settings: str) -> ConsoleProcess:
@@ -90,5 +90,5 @@ def open_window(browser, start_console) -> Iterator[OpenWindow]:  # noqa: ARG001
 
 @pytest.fixture
 def window(open_window, console) -> Window:
-    """Somebody who has signed in."""
+    """A window that is signed in."""
     return open_window(console).sign_in()

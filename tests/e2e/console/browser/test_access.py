@@ -1,4 +1,4 @@
-"""Rules, users and quotas in the pages, on a broker that lets nobody in unasked."""
+"""ACLs, users and quotas in the pages, on a broker that requires authentication."""
 
 import pytest
 from confluent_kafka import Consumer, KafkaException
@@ -38,7 +38,7 @@ def console(secured, tmp_path_factory):
 
 
 def can_read(broker):
-    """Whether alice sees the topic, with the password that she was given in the pages."""
+    """True if alice can read the topic with the password set in the pages."""
     way = broker.inside("alice").but(password=ALICE_PASSWORD)
     consumer = Consumer(way.librdkafka() | {"group.id": "alices"})
     try:
@@ -49,7 +49,7 @@ def can_read(broker):
         consumer.close()
 
 
-def test_a_user_is_made_allowed_limited_and_deleted(window, secured):
+def test_user_is_created_allowed_limited_and_deleted(window, secured):
     page = window.open("/access?part=users", "Access")
     window.button("Create user").click()
     dialog = window.dialog("Create a user")
@@ -101,7 +101,7 @@ def test_a_user_is_made_allowed_limited_and_deleted(window, secured):
     assert not can_read(secured)
 
 
-def test_a_password_is_changed(window):
+def test_password_is_changed(window):
     page = window.open("/access?part=users", "Access")
     window.button(f"Change password of {ADMIN}").click()
     dialog = window.dialog(f"New password for {ADMIN}")
@@ -112,7 +112,7 @@ def test_a_password_is_changed(window):
     expect(window.row("Users", ADMIN)).to_be_visible()
 
 
-def test_what_cannot_be_a_rule_is_refused_in_words(window):
+def test_invalid_acl_is_rejected_with_a_message(window):
     window.expect_status(400)
     page = window.open("/access", "Access")
     window.button("Create rule").click()

@@ -1,4 +1,4 @@
-"""A cluster of brokers in the pages: one is drained, one is killed, and etcd is backed up."""
+"""A cluster in the pages: drain, kill, and etcd snapshots."""
 
 import re
 
@@ -32,14 +32,14 @@ def console(cluster, tmp_path_factory):
         yield running
 
 
-def tone(window, table, broker):
-    """The colour of a broker's mark."""
+def state_colour(window, table, broker):
+    """The colour of a broker's state."""
     cells = window.page.get_by_role("cell", name=re.compile(rf"^{broker}\b"))
     row = window.row(table, "").filter(has=cells.first)
     return row.locator("[data-tone]").first
 
 
-def test_a_broker_is_flushed(window):
+def test_broker_is_flushed(window):
     page = window.open("/brokers", "Brokers")
     expect(page.get_by_role("table", name="Brokers").get_by_role("link")).to_have_text(
         ["1", "2", "3"]
@@ -54,7 +54,7 @@ def test_a_broker_is_flushed(window):
     expect(dialog).to_have_count(0)
 
 
-def test_a_snapshot_of_etcd_is_taken(window):
+def test_etcd_snapshot_is_taken(window):
     page = window.open("/etcd", "Metadata")
     members = page.get_by_role("table", name="Members of etcd")
     expect(members).to_contain_text("leader")
@@ -66,7 +66,7 @@ def test_a_snapshot_of_etcd_is_taken(window):
     expect(page.get_by_role("table", name="Snapshots").get_by_role("row")).to_have_count(1 + 1)
 
 
-def test_a_drained_broker_serves_nothing_and_rebalancing_is_offered(cluster, window):
+def test_drained_broker_serves_nothing_and_rebalance_is_offered(cluster, window):
     page = window.open("/brokers/3", "Broker 3")
     window.button("Drain").click()
     dialog = window.dialog("Drain broker 3")
@@ -76,24 +76,28 @@ def test_a_drained_broker_serves_nothing_and_rebalancing_is_offered(cluster, win
     dialog.get_by_role("button", name="Close").last.click()
     expect(page.get_by_text("It leads no partition.")).to_be_visible()
     window.open("/brokers", "Brokers")
-    expect(tone(window, "Brokers", 3)).to_have_attribute("data-tone", "warning")
+    expect(state_colour(window, "Brokers", 3)).to_have_attribute("data-tone", "warning")
 
     cluster.nodes[3].terminate()
     cluster.nodes[3].start()
-    expect(tone(window, "Brokers", 3)).to_have_attribute("data-tone", "good", timeout=60_000)
+    expect(state_colour(window, "Brokers", 3)).to_have_attribute(
+        "data-tone", "good", timeout=60_000
+    )
     window.button("Rebalance").click()
     dialog = window.dialog("Rebalance the brokers")
     dialog.get_by_role("button", name="Rebalance").click()
     expect(dialog.get_by_role("status")).to_be_visible(timeout=60_000)
 
 
-def test_a_killed_broker_turns_red_and_the_banner_says_why(cluster, window):
+def test_killed_broker_is_red_and_the_banner_says_why(cluster, window):
     page = window.open("/", "Overview")
     health = page.get_by_role("status", name="Health")
     expect(health).to_contain_text("Everything is well", timeout=60_000)
     cluster.nodes[2].kill()
     try:
-        expect(tone(window, "Brokers", 2)).to_have_attribute("data-tone", "bad", timeout=40_000)
+        expect(state_colour(window, "Brokers", 2)).to_have_attribute(
+            "data-tone", "bad", timeout=40_000
+        )
         expect(health).to_contain_text("Some things are not as they should be")
         expect(health).to_contain_text(re.compile("broker 2", re.IGNORECASE))
         window.open("/brokers/2", "Broker 2")
@@ -102,4 +106,4 @@ def test_a_killed_broker_turns_red_and_the_banner_says_why(cluster, window):
         cluster.nodes[2].start()
     window.open("/", "Overview")
     expect(health).to_contain_text("Everything is well", timeout=60_000)
-    expect(tone(window, "Brokers", 2)).to_have_attribute("data-tone", "good")
+    expect(state_colour(window, "Brokers", 2)).to_have_attribute("data-tone", "good")

@@ -1,4 +1,4 @@
-"""Consumer groups in the pages: seen, moved and deleted."""
+"""Consumer groups in the pages: list, reset and delete."""
 
 import re
 
@@ -31,7 +31,7 @@ def test_groups_are_listed_with_their_lag(window):
     expect(page.get_by_role("table", name="Offsets").get_by_role("row")).to_have_count(1 + 3)
 
 
-def test_offsets_are_moved_once_the_plan_was_seen(window, shop_broker):
+def test_offsets_are_reset_after_the_plan_was_shown(window, shop_broker):
     before = committed(shop_broker, shop.FRAUD, shop.PAYMENTS)
     assert any(before)
     page = window.open(f"/groups/{shop.FRAUD}", shop.FRAUD)
@@ -56,7 +56,7 @@ def test_offsets_are_moved_once_the_plan_was_seen(window, shop_broker):
     assert committed(shop_broker, shop.FRAUD, shop.PAYMENTS) == [0, 0, 0]
 
 
-def test_a_group_with_members_is_shown_with_them_and_stays_where_it_is(window, shop_broker):
+def test_group_with_members_cannot_be_reset(window, shop_broker):
     window.expect_status(409)
     settings = {"group.id": "readers", "client.id": "reader-1", "auto.offset.reset": "earliest"}
     consumer = Consumer({"bootstrap.servers": shop_broker.address, **settings})
@@ -79,7 +79,7 @@ def test_a_group_with_members_is_shown_with_them_and_stays_where_it_is(window, s
         consumer.close()
 
 
-def test_a_group_is_deleted_once_its_name_was_typed(window, shop_broker):
+def test_group_is_deleted_after_confirmation(window, shop_broker):
     name = "a group/with & strange? söhne"
     consumer = Consumer({"bootstrap.servers": shop_broker.address, "group.id": name})
     consumer.commit(offsets=[TopicPartition(shop.ORDERS, 0, 1)], asynchronous=False)
@@ -87,7 +87,7 @@ def test_a_group_is_deleted_once_its_name_was_typed(window, shop_broker):
     page = window.open("/groups", "Consumer groups")
     page.get_by_role("link", name=name).click()
     expect(window.heading(name)).to_be_visible()
-    window.expect_status(404)  # The page may look at the group at that very moment.
+    window.expect_status(404)  # The page may request the group meanwhile.
     window.button("Delete").click()
     dialog = window.dialog(f"Delete {name}")
     expect(dialog.get_by_role("button", name="Delete group")).to_be_disabled()
@@ -98,7 +98,7 @@ def test_a_group_is_deleted_once_its_name_was_typed(window, shop_broker):
     assert committed(shop_broker, name, shop.ORDERS)[0] < 0
 
 
-def test_a_committed_offset_leads_to_the_record_that_is_read_next(window):
+def test_committed_offset_links_to_the_next_record(window):
     page = window.open(f"/groups/{shop.ANALYTICS}", shop.ANALYTICS)
     page.get_by_role("searchbox", name="Search offsets").fill(shop.CLICKS)
     rows = page.get_by_role("table", name="Offsets").get_by_role("row")

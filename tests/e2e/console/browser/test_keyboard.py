@@ -1,4 +1,4 @@
-"""The console without a mouse."""
+"""Keyboard navigation."""
 
 import pytest
 from playwright.sync_api import expect
@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.timeout(60)
 
 
-def test_keys_go_to_pages_and_to_the_search(window):
+def test_shortcuts_open_pages_and_search(window):
     page = window.open("/", "Overview")
     for keys, heading in (("gt", "Topics"), ("gg", "Consumer groups"), ("gb", "Brokers")):
         for key in keys:
@@ -23,7 +23,7 @@ def test_keys_go_to_pages_and_to_the_search(window):
     expect(window.heading("Topics")).to_be_visible()
 
 
-def test_a_question_mark_shows_the_keys_and_escape_closes_them(window):
+def test_question_mark_shows_shortcuts_and_escape_closes_them(window):
     page = window.open("/topics", "Topics")
     page.keyboard.press("?")
     dialog = window.dialog("Keys")
@@ -37,7 +37,7 @@ def test_a_question_mark_shows_the_keys_and_escape_closes_them(window):
     expect(dialog).to_be_visible()
 
 
-def test_a_dialog_keeps_the_focus_and_gives_it_back(window):
+def test_dialog_traps_and_restores_focus(window):
     page = window.open("/topics", "Topics")
     create = window.button("Create a topic")
     create.focus()
@@ -52,7 +52,7 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(window):
     expect(create).to_be_focused()
 
 
-def test_arrows_go_through_the_rows_and_enter_opens_one(window):
+def test_arrows_move_through_rows_and_enter_opens_one(window):
     page = window.open("/topics", "Topics")
     rows = page.get_by_role("table", name="Topics").get_by_role("link")
     expect(rows).to_have_count(4)
@@ -65,7 +65,7 @@ def test_arrows_go_through_the_rows_and_enter_opens_one(window):
     expect(window.heading("clicks")).to_be_visible()
 
 
-def test_the_first_tab_skips_the_navigation(window):
+def test_first_tab_skips_the_navigation(window):
     page = window.open("/topics", "Topics")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()

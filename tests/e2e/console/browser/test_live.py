@@ -1,4 +1,4 @@
-"""Pages that nobody loads again: they show what happens, and say when they cannot."""
+"""Pages update without being reloaded, and say when they cannot."""
 
 import re
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture
 def broker(tmp_path):
-    """A broker of the test's own, to be stopped and started."""
+    """A broker for one test, to be stopped and started."""
     with BrokerProcess(tmp_path / "broker", broker_id="1") as running:
         yield running
 
@@ -24,7 +24,7 @@ def own_console(start_console, broker):
     return start_console(broker)
 
 
-def test_the_overview_shows_a_topic_that_somebody_else_made(window, shop_broker, topic):
+def test_overview_shows_a_topic_created_elsewhere(window, shop_broker, topic):
     page = window.open("/", "Overview")
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
     tile = page.locator("#content").get_by_text(re.compile(r"^\d+ partitions$"))
@@ -35,7 +35,7 @@ def test_the_overview_shows_a_topic_that_somebody_else_made(window, shop_broker,
     expect(tile).to_have_text(f"{before + 5} partitions")
 
 
-def test_the_charts_move_while_the_shop_trades(window, shop_broker):
+def test_charts_update_with_traffic(window, shop_broker):
     page = window.open("/", "Overview")
     with shop.trade(shop_broker.address):
         drawn = page.get_by_role("img", name=re.compile(r"Throughput: Written [1-9][\d.]* "))
@@ -47,7 +47,7 @@ def test_the_charts_move_while_the_shop_trades(window, shop_broker):
         ).to_be_visible()
 
 
-def test_an_empty_cluster_says_what_to_do(open_window, own_console):
+def test_empty_cluster_says_what_to_do(open_window, own_console):
     window = open_window(own_console).sign_in()
     page = window.open("/topics", "Topics")
     expect(page.get_by_text("There are no topics yet.")).to_be_visible()
@@ -64,7 +64,7 @@ def test_an_empty_cluster_says_what_to_do(open_window, own_console):
     expect(page.get_by_text("No consumer group is behind.")).to_be_visible()
 
 
-def test_a_broker_that_is_away_is_said_to_be_and_found_again(open_window, own_console, broker):
+def test_stopped_broker_is_reported_and_found_again(open_window, own_console, broker):
     window = open_window(own_console).sign_in()
     window.expect_status(500, 502, 503, 504)
     page = window.open("/", "Overview")
@@ -85,7 +85,7 @@ def test_a_broker_that_is_away_is_said_to_be_and_found_again(open_window, own_co
     expect(health).to_contain_text("Everything is well", timeout=40_000)
 
 
-def test_a_console_that_is_away_is_said_to_be_and_found_again(open_window, own_console):
+def test_stopped_console_is_reported_and_found_again(open_window, own_console):
     window = open_window(own_console).sign_in()
     window.expect_status(401)
     page = window.open("/", "Overview")
@@ -93,6 +93,6 @@ def test_a_console_that_is_away_is_said_to_be_and_found_again(open_window, own_c
     own_console.terminate()
     expect(page.get_by_text(re.compile("Reconnecting|cannot be reached"))).to_be_visible()
     own_console.start()
-    # Its sessions ended with it, so that one has to log in again.
+    # Its sessions ended with it, so a new login is needed.
     expect(window.button("Log in")).to_be_visible(timeout=40_000)
     window.forgive("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")

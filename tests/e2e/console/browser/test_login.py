@@ -1,4 +1,4 @@
-"""Getting in to the console, and out of it."""
+"""Login and logout."""
 
 import re
 
@@ -20,7 +20,7 @@ def fill(page, username, password):
     page.get_by_role("button", name="Log in").click()
 
 
-def test_one_comes_to_the_page_that_one_wanted(open_window, console):
+def test_login_leads_to_the_requested_page(open_window, console):
     window = open_window(console)
     page = window.open("/topics?search=pay")
     expect(page).to_have_url(f"{console.url}/login")
@@ -31,7 +31,7 @@ def test_one_comes_to_the_page_that_one_wanted(open_window, console):
     expect(page.get_by_role("link", name="orders")).to_have_count(0)
 
 
-def test_a_wrong_password_is_refused_and_the_right_one_still_taken(open_window, console):
+def test_wrong_password_is_rejected_and_the_right_one_accepted(open_window, console):
     window = open_window(console)
     window.expect_status(401)
     page = window.open("/")
@@ -42,7 +42,7 @@ def test_a_wrong_password_is_refused_and_the_right_one_still_taken(open_window, 
     expect(window.heading("Overview")).to_be_visible()
 
 
-def test_who_guesses_too_often_has_to_wait(open_window, start_console, shop_broker):
+def test_failed_logins_are_throttled(open_window, start_console, shop_broker):
     window = open_window(start_console(shop_broker))
     window.expect_status(401, 429)
     page = window.open("/login")
@@ -55,7 +55,7 @@ def test_who_guesses_too_often_has_to_wait(open_window, start_console, shop_brok
     expect(window.button("Log in")).to_be_disabled()
 
 
-def test_nobody_gets_in_where_no_password_is_set(open_window, start_console, shop_broker):
+def test_login_is_disabled_without_a_password(open_window, start_console, shop_broker):
     window = open_window(start_console(shop_broker, ui_password=""))
     page = window.open("/")
     warning = page.get_by_role("alert").filter(has_text="Access is disabled")
@@ -69,7 +69,7 @@ def test_nobody_gets_in_where_no_password_is_set(open_window, start_console, sho
     assert window.context.request.get("/api/v1/topics").status == 403
 
 
-def test_who_logs_out_is_out_for_good(open_window, console):
+def test_logout_ends_the_session(open_window, console):
     window = open_window(console).sign_in()
     window.expect_status(401)
     window.open("/topics", "Topics")
@@ -84,7 +84,7 @@ def test_who_logs_out_is_out_for_good(open_window, console):
     assert kept.status == 401, "a cookie that was kept is worth nothing"
 
 
-def test_a_session_that_has_ended_leads_to_the_login_and_back(open_window, console):
+def test_expired_session_leads_to_the_login_and_back(open_window, console):
     window = open_window(console).sign_in()
     window.expect_status(401)
     page = window.open("/brokers", "Brokers")

@@ -1,4 +1,4 @@
-"""Records, found and written in the pages."""
+"""Records in the pages: browse and produce."""
 
 import json
 import re
@@ -14,14 +14,14 @@ pytestmark = pytest.mark.timeout(60)
 
 @pytest.fixture
 def records(window):
-    """The page of the orders, with its filters open."""
+    """The records page of the orders topic, with its filters open."""
     window.open("/topics/orders/messages", "orders")
     window.button("Filters and formats").click()
     return Records(window)
 
 
 class Records:
-    """What one does on the page of a topic's records."""
+    """The records page of a topic."""
 
     def __init__(self, window):
         self.window = window
@@ -43,7 +43,7 @@ class Records:
         return self
 
 
-def test_a_record_is_found_by_its_key(records):
+def test_record_is_found_by_key(records):
     records.set("Key is exactly", "order-17")
     records.find()
     expect(records.rows).to_have_count(1)
@@ -53,14 +53,14 @@ def test_a_record_is_found_by_its_key(records):
     expect(records.page.get_by_role("table", name="Headers")).to_contain_text("source")
 
 
-def test_records_are_found_by_a_text_in_them(records):
+def test_records_are_found_by_text(records):
     records.set("Contains", "customer 7")
     records.find()
     expect(records.rows).to_have_count(shop.ORDER_COUNT // 40)
     expect(records.page).to_have_url(re.compile("text=customer"))
 
 
-def test_records_are_found_by_a_field_of_their_json(records):
+def test_records_are_found_by_json_field(records):
     records.set("JSON field", "customer.city")
     records.set("JSON field is", "Oslo")
     records.choose("At most", "500")
@@ -69,7 +69,7 @@ def test_records_are_found_by_a_field_of_their_json(records):
     expect(records.rows).to_have_count(cities.count("Oslo"))
 
 
-def test_records_are_found_from_an_offset_on(records):
+def test_records_from_an_offset(records):
     records.choose("Start", "offset")
     records.set("Offset", "3")
     records.page.get_by_role("combobox", name="Partitions").click()
@@ -80,7 +80,7 @@ def test_records_are_found_from_an_offset_on(records):
     expect(records.rows.nth(1)).to_have_accessible_name("Record 4 of partition 2")
 
 
-def test_records_are_found_from_a_time_on(records):
+def test_records_from_a_time(records):
     then = time.localtime(time.time() - 3600)
     records.choose("Start", "time")
     records.set("Time (of this computer)", time.strftime("%Y-%m-%dT%H:%M:%S", then))
@@ -92,7 +92,7 @@ def test_records_are_found_from_a_time_on(records):
     assert 10 < count < shop.ORDER_COUNT, "some are older than an hour, and some are not"
 
 
-def test_what_nothing_fits_is_said(records):
+def test_no_match_is_reported(records):
     records.set("Key is exactly", "no such order")
     records.find()
     expect(records.page.get_by_text("No record fits.")).to_be_visible()
@@ -109,7 +109,7 @@ def test_more_records_are_loaded(records):
     expect(records.rows).to_have_count(40)
 
 
-def test_records_that_came_meanwhile_are_read(window, console, topic):
+def test_new_records_are_loaded(window, console, topic):
     visitor = console.visitor()
     visitor.post("/topics", {"name": topic, "partitionCount": 1})
     page = window.open(f"/topics/{topic}/messages", topic)
@@ -119,7 +119,7 @@ def test_records_that_came_meanwhile_are_read(window, console, topic):
     expect(page.get_by_role("table", name="Records")).to_contain_text("hello")
 
 
-def test_avro_is_read_by_a_schema_that_is_pasted(window):
+def test_avro_is_decoded_with_a_pasted_schema(window):
     page = window.open("/topics/payments/messages", "payments")
     records = Records(window)
     window.button("Filters and formats").click()
@@ -139,7 +139,7 @@ def test_avro_is_read_by_a_schema_that_is_pasted(window):
     expect(records.rows).to_have_count(1)
 
 
-def test_a_record_is_written_and_read_again(window, topic):
+def test_record_is_produced_and_found(window, topic):
     console_page = window.open("/topics", "Topics")
     window.button("Create a topic").click()
     console_page.get_by_role("dialog").get_by_label("Name", exact=False).first.fill(topic)
@@ -174,7 +174,7 @@ def test_a_record_is_written_and_read_again(window, topic):
     expect(page.get_by_role("table", name="Records").get_by_text("tombstone")).to_be_visible()
 
 
-def test_a_link_to_a_record_shows_it_to_somebody_else(records, open_window, console):
+def test_link_to_a_record_works_in_another_session(records, open_window, console):
     records.set("Key is exactly", "order-17")
     records.find()
     expect(records.rows).to_have_count(1)

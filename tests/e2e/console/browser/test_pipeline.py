@@ -1,4 +1,4 @@
-"""The runs of jobs and what topics cost, in the pages."""
+"""Pipeline jobs and cost in the pages."""
 
 import re
 
@@ -22,7 +22,7 @@ def test_jobs_and_their_runs_are_shown(window):
     expect(page.get_by_text("the bucket did not answer")).to_be_visible()
 
 
-def test_what_topics_cost_is_told_the_dearest_first(window):
+def test_topic_costs_are_sorted_by_cost(window):
     page = window.open("/pipeline", "Data pipeline")
     rows = page.get_by_role("table", name="Cost of topics").get_by_role("row")
     expect(rows).to_have_text([re.compile(f"^{name}") for name in NAMES])

@@ -1,4 +1,4 @@
-"""A topic's life in the pages: made, changed, grown, flushed, deleted."""
+"""Topics in the pages: create, alter, add partitions, flush and delete."""
 
 import re
 
@@ -10,8 +10,8 @@ pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture
-def made(console, topic) -> str:
-    """A topic with two partitions and nothing in it."""
+def created_topic(console, topic) -> str:
+    """An empty topic with two partitions."""
     console.visitor().post("/topics", {"name": topic, "partitionCount": 2})
     return topic
 
@@ -20,7 +20,7 @@ def described(broker, topic):
     return AdminClient({"bootstrap.servers": broker.address}).list_topics(topic, 10).topics[topic]
 
 
-def test_a_topic_is_created(window, shop_broker, topic):
+def test_topic_is_created(window, shop_broker, topic):
     window.open("/topics", "Topics")
     window.button("Create a topic").click()
     dialog = window.dialog("Create a topic")
@@ -41,7 +41,7 @@ def test_a_topic_is_created(window, shop_broker, topic):
     expect(window.page.get_by_label("max.message.bytes", exact=True)).to_have_value("2000000")
 
 
-def test_what_the_cluster_refuses_is_said_and_what_was_typed_stays(window):
+def test_rejected_form_shows_the_error_and_keeps_its_input(window):
     window.expect_status(409)
     window.open("/topics", "Topics")
     window.button("Create a topic").click()
@@ -52,7 +52,7 @@ def test_what_the_cluster_refuses_is_said_and_what_was_typed_stays(window):
     expect(dialog.get_by_label("Name", exact=False).first).to_have_value("orders")
 
 
-def test_topics_are_searched_and_sorted_and_the_address_says_so(window):
+def test_search_and_sort_are_in_the_url(window):
     page = window.open("/topics", "Topics")
     page.get_by_role("searchbox", name="Search topics").fill("or")
     names = page.get_by_role("table", name="Topics").get_by_role("link")
@@ -66,14 +66,14 @@ def test_topics_are_searched_and_sorted_and_the_address_says_so(window):
     expect(page.get_by_text("Nothing matches “nothing like it”.")).to_be_visible()
 
 
-def test_a_setting_is_changed_and_set_back(window, made):
-    page = window.open(f"/topics/{made}?part=settings", made)
+def test_config_is_changed_and_reset(window, created_topic):
+    page = window.open(f"/topics/{created_topic}?part=settings", created_topic)
     page.get_by_role("searchbox", name="Search settings").fill("retention.ms")
     field = page.get_by_label("retention.ms", exact=True)
     field.fill("3600000")
     expect(page.get_by_text("1 unsaved change")).to_be_visible()
     window.button("Save").click()
-    expect(page.get_by_text(f"1 setting of {made} changed.")).to_be_visible()
+    expect(page.get_by_text(f"1 setting of {created_topic} changed.")).to_be_visible()
     page.reload()
     expect(field).to_have_value("3600000")
     window.button("Reset to default: retention.ms").click()
@@ -82,9 +82,9 @@ def test_a_setting_is_changed_and_set_back(window, made):
     expect(field).to_have_value("604800000")
 
 
-def test_a_setting_that_cannot_be_is_refused(window, made):
+def test_invalid_config_is_rejected(window, created_topic):
     window.expect_status(400)
-    page = window.open(f"/topics/{made}?part=settings", made)
+    page = window.open(f"/topics/{created_topic}?part=settings", created_topic)
     page.get_by_label("retention.ms", exact=True).fill("long")
     window.button("Save").click()
     expect(page.get_by_role("alert")).to_contain_text("retention.ms")
@@ -92,21 +92,21 @@ def test_a_setting_that_cannot_be_is_refused(window, made):
     expect(page.get_by_text("unsaved change")).to_have_count(0)
 
 
-def test_a_topic_grows(window, shop_broker, made):
-    window.open(f"/topics/{made}", made)
+def test_partitions_are_added(window, shop_broker, created_topic):
+    window.open(f"/topics/{created_topic}", created_topic)
     window.button("Add partitions").click()
-    dialog = window.dialog(f"Add partitions to {made}")
+    dialog = window.dialog(f"Add partitions to {created_topic}")
     dialog.get_by_label("Partitions in all").fill("2")
     expect(dialog.get_by_role("button", name="Add partitions")).to_be_disabled()
     dialog.get_by_label("Partitions in all").fill("5")
     dialog.get_by_role("button", name="Add partitions").click()
-    expect(window.page.get_by_text(f"{made} has 5 partitions now.")).to_be_visible()
+    expect(window.page.get_by_text(f"{created_topic} has 5 partitions now.")).to_be_visible()
     rows = window.page.get_by_role("table", name="Partitions").get_by_role("row")
     expect(rows).to_have_count(1 + 5)
-    assert len(described(shop_broker, made).partitions) == 5
+    assert len(described(shop_broker, created_topic).partitions) == 5
 
 
-def test_what_is_in_the_log_becomes_segments(window):
+def test_flush_writes_segments(window):
     page = window.open("/topics/payments?part=segments", "payments")
     window.button("Flush").click()
     window.dialog("Flush payments").get_by_role("button", name="Flush").click()
@@ -115,7 +115,7 @@ def test_what_is_in_the_log_becomes_segments(window):
     expect(table.get_by_role("row").nth(1)).to_be_visible()
 
 
-def test_consumers_of_a_topic_lead_to_their_group(window):
+def test_consumers_link_to_their_group(window):
     page = window.open("/topics/clicks?part=consumers", "clicks")
     row = window.row("Consumers", "analytics")
     expect(row).to_be_visible()
@@ -126,34 +126,34 @@ def test_consumers_of_a_topic_lead_to_their_group(window):
     expect(window.heading("analytics")).to_be_visible()
 
 
-def test_a_topic_is_deleted_once_its_name_was_typed(window, shop_broker, made):
-    window.expect_status(404)  # The page may look at the topic at that very moment.
-    page = window.open(f"/topics/{made}", made)
+def test_topic_is_deleted_after_confirmation(window, shop_broker, created_topic):
+    window.expect_status(404)  # The page may request the topic meanwhile.
+    page = window.open(f"/topics/{created_topic}", created_topic)
     window.button("Delete").click()
-    dialog = window.dialog(f"Delete {made}")
+    dialog = window.dialog(f"Delete {created_topic}")
     confirm = dialog.get_by_role("button", name="Delete topic")
     expect(confirm).to_be_disabled()
-    dialog.get_by_role("textbox").fill(made[:-1])
+    dialog.get_by_role("textbox").fill(created_topic[:-1])
     expect(confirm).to_be_disabled()
-    dialog.get_by_role("textbox").fill(made)
+    dialog.get_by_role("textbox").fill(created_topic)
     confirm.click()
     expect(window.heading("Topics")).to_be_visible()
-    expect(page.get_by_text(f"Topic {made} is deleted.")).to_be_visible()
-    expect(page.get_by_role("link", name=made)).to_have_count(0)
+    expect(page.get_by_text(f"Topic {created_topic} is deleted.")).to_be_visible()
+    expect(page.get_by_role("link", name=created_topic)).to_have_count(0)
     topics = AdminClient({"bootstrap.servers": shop_broker.address}).list_topics(timeout=10).topics
-    assert made not in topics
+    assert created_topic not in topics
 
 
-def test_a_topic_is_deleted_from_the_list_as_well(window, made):
-    page = window.open(f"/topics?search={made}", "Topics")
-    window.button(f"Delete {made}").click()
+def test_topic_is_deleted_from_the_list(window, created_topic):
+    page = window.open(f"/topics?search={created_topic}", "Topics")
+    window.button(f"Delete {created_topic}").click()
     dialog = window.dialog("Delete a topic")
-    dialog.get_by_role("textbox").fill(made)
+    dialog.get_by_role("textbox").fill(created_topic)
     dialog.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_role("link", name=made)).to_have_count(0)
+    expect(page.get_by_role("link", name=created_topic)).to_have_count(0)
 
 
-def test_a_topic_that_is_not_there_is_said_to_be_so(window):
+def test_missing_topic_is_reported(window):
     window.expect_status(404)
     page = window.open("/topics/absent", "absent")
     expect(page.get_by_role("alert")).to_contain_text("absent")

@@ -1,4 +1,4 @@
-"""Looking at a cluster again and again, and what that does to it: as little as can be."""
+"""The cluster monitor, and the load that it causes."""
 
 import asyncio
 from contextlib import suppress
@@ -36,12 +36,12 @@ def connections(broker, **settings):
 
 
 def listings(broker):
-    """How often somebody has asked for the groups: once a listing, and nobody else does."""
+    """The number of ListGroups requests; each listing sends one."""
     return sample(broker.http("/metrics")[1], 'requests_total{api="ListGroups"')
 
 
 class Timer:
-    """The time as the watch is told."""
+    """A manual clock."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -52,20 +52,20 @@ class Timer:
 
 async def wait_until(condition):
     async with asyncio.timeout(WAIT_SECONDS_MAX):
-        while not condition():  # noqa: ASYNC110 - nobody tells when it holds.
+        while not condition():  # noqa: ASYNC110 - there is no event for it.
             await asyncio.sleep(0.02)
 
 
 async def wait_for_polls(monitor, count):
     """Wait for `count` polls without counting as a reader."""
-    snapshot = set()
-    while len(snapshot) <= count:
-        snapshot.add(monitor.as_of_ms)
+    times = set()
+    while len(times) <= count:
+        times.add(monitor.as_of_ms)
         await asyncio.sleep(0.01)
 
 
-class Running:
-    """A watch that looks inside the block."""
+class RunningMonitor:
+    """Runs a monitor inside the block."""
 
     def __init__(self, monitor):
         self._monitor = monitor
@@ -80,23 +80,23 @@ class Running:
             await self._task
 
 
-def test_a_console_that_nobody_looks_at_is_no_client(broker):
+def test_monitor_without_readers_lists_nothing(broker):
     timer = Timer()
 
     async def run():
-        async with Running(
+        async with RunningMonitor(
             ClusterMonitor(connections(broker), poll_seconds=POLL_SECONDS, timer=timer)
         ) as monitor:
             await wait_for_polls(monitor, 2)
             first = await asyncio.to_thread(listings, broker)
             timer.now += ATTENTION_SECONDS + LIST_SECONDS
             await wait_for_polls(monitor, 5)
-            assert await asyncio.to_thread(listings, broker) == first, "it was left alone"
+            assert await asyncio.to_thread(listings, broker) == first, "no listing without readers"
 
-            assert monitor.overview is not None  # Somebody looks.
+            assert monitor.overview is not None  # A reader.
             await wait_for_polls(monitor, 3)
             second = await asyncio.to_thread(listings, broker)
-            assert second == first + 1, "once, and not with every look"
+            assert second == first + 1, "once, and not with every poll"
             timer.now += LIST_SECONDS
             await wait_for_polls(monitor, 3)
             assert await asyncio.to_thread(listings, broker) == second + 1
@@ -104,11 +104,11 @@ def test_a_console_that_nobody_looks_at_is_no_client(broker):
     asyncio.run(run())
 
 
-def test_a_topic_that_is_created_is_seen_though_nobody_asked(broker):
+def test_new_topic_is_listed_without_readers(broker):
     kafscale = Shell(broker.address)
 
     async def run():
-        async with Running(
+        async with RunningMonitor(
             ClusterMonitor(connections(broker), poll_seconds=POLL_SECONDS)
         ) as monitor:
             await wait_for_polls(monitor, 2)
@@ -121,7 +121,7 @@ def test_a_topic_that_is_created_is_seen_though_nobody_asked(broker):
     asyncio.run(run())
 
 
-def test_many_who_want_a_look_at_once_share_it(broker):
+def test_concurrent_refreshes_share_one_poll(broker):
     async def run():
         monitor = ClusterMonitor(connections(broker))
         await asyncio.gather(*(monitor.refresh() for _ in range(20)))
@@ -131,14 +131,14 @@ def test_many_who_want_a_look_at_once_share_it(broker):
     assert listings(broker) <= 2
 
 
-def test_a_cluster_is_looked_at_once_by_whoever_wants_no_history(broker):
+def test_take_snapshot_of_a_running_cluster(broker):
     snapshot = asyncio.run(take_snapshot(connections(broker)))
     assert [each.state for each in snapshot.brokers] == ["ready"]
     assert snapshot.brokers[0].metrics is not None
     assert (snapshot.problem, snapshot.listing_problem) == (None, None)
 
 
-def test_a_cluster_that_is_not_there_is_a_look_as_well(broker):
+def test_take_snapshot_of_a_missing_cluster(broker):
     nowhere = f"127.0.0.1:{free_port()}"
     snapshot = asyncio.run(
         take_snapshot(connections(broker, bootstrap_servers=nowhere, control_servers=nowhere))
@@ -148,7 +148,7 @@ def test_a_cluster_that_is_not_there_is_a_look_as_well(broker):
     assert nowhere in (snapshot.listing_problem or "")
 
 
-def test_an_encrypted_control_plane_is_looked_at_and_metrics_are_found(start_broker, tmp_path):
+def test_take_snapshot_with_control_plane_tls(start_broker, tmp_path):
     made = make_certificates(tmp_path, "operator")
     port = free_port()
     broker = start_broker(

@@ -1,4 +1,4 @@
-"""Every page, looked at in light and dark, on a desk and on a phone, by everybody."""
+"""Accessibility and layout of every page, in light and dark, on desktop and phone."""
 
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ pytestmark = pytest.mark.timeout(120)
 TOPIC = {"Flush", "Add partitions", "Delete"}
 
 
-class Look(NamedTuple):
-    """A page: its heading, something that is seen once all is there, and what can be pressed."""
+class PageCase(NamedTuple):
+    """A page: its heading, a text that appears once it is loaded, and its buttons."""
 
     heading: str
     seen: str
@@ -23,31 +23,31 @@ class Look(NamedTuple):
 
 
 PAGES = {
-    "/": Look("Overview", "Furthest behind"),
-    "/topics": Look(
+    "/": PageCase("Overview", "Furthest behind"),
+    "/topics": PageCase(
         "Topics", "payments", {"Create a topic", *(f"Delete {name}" for name in PARTITION_COUNTS)}
     ),
-    "/topics/orders": Look("orders", "High watermark", TOPIC),
-    "/topics/orders/messages": Look(
+    "/topics/orders": PageCase("orders", "High watermark", TOPIC),
+    "/topics/orders/messages": PageCase(
         "orders",
         "order-399",
         TOPIC | {"Filters and formats", "Find", "Read again", "Write a record", "Load more"},
     ),
-    "/topics/orders?part=segments": Look("orders", "WAL", TOPIC),
-    "/topics/orders?part=consumers": Look("orders", "analytics", TOPIC | {"Show more"}),
-    "/topics/orders?part=settings": Look("orders", "retention.ms", TOPIC),
-    "/groups": Look("Consumer groups", "fraud-detection"),
-    "/groups/analytics": Look(
+    "/topics/orders?part=segments": PageCase("orders", "WAL", TOPIC),
+    "/topics/orders?part=consumers": PageCase("orders", "analytics", TOPIC | {"Show more"}),
+    "/topics/orders?part=settings": PageCase("orders", "retention.ms", TOPIC),
+    "/groups": PageCase("Consumer groups", "fraud-detection"),
+    "/groups/analytics": PageCase(
         "analytics", "Nobody reads in this group", {"Move offsets", "Delete"}
     ),
-    "/brokers": Look("Brokers", "ready", {"Rebalance"}),
-    "/brokers/1": Look("Broker 1", "inventory", {"Flush", "Drain"}),
-    "/pipeline": Look("Data pipeline", "Runs of merge", {"Show more"}),
-    "/etcd": Look("Metadata", "the embedded default"),
-    "/access": Look("Access", "There are no rules", {"Create rule"}),
-    "/access?part=users": Look("Access", "There are no users", {"Create user"}),
-    "/access?part=quotas": Look("Access", "There are no quotas", {"Set quota"}),
-    "/nowhere": Look("Not found", "Go to the overview"),
+    "/brokers": PageCase("Brokers", "ready", {"Rebalance"}),
+    "/brokers/1": PageCase("Broker 1", "inventory", {"Flush", "Drain"}),
+    "/pipeline": PageCase("Data pipeline", "Runs of merge", {"Show more"}),
+    "/etcd": PageCase("Metadata", "the embedded default"),
+    "/access": PageCase("Access", "There are no rules", {"Create rule"}),
+    "/access?part=users": PageCase("Access", "There are no users", {"Create user"}),
+    "/access?part=quotas": PageCase("Access", "There are no quotas", {"Set quota"}),
+    "/nowhere": PageCase("Not found", "Go to the overview"),
 }
 
 OVERFLOWING = """() => [...document.querySelectorAll("body *")]
@@ -59,7 +59,7 @@ BUTTONS = """() => [...document.querySelectorAll("#content button:not(th button,
 
 
 def show(window, path):
-    """Open the page, and wait until nothing on it is still to come."""
+    """Open a page, and wait until it is loaded."""
     look = PAGES[path]
     page = window.open(path, look.heading)
     expect(page.locator("#content").get_by_text(look.seen).first).to_be_visible()
@@ -68,19 +68,19 @@ def show(window, path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_use_every_page(open_window, console, scheme):
+def test_pages_are_accessible(open_window, console, scheme):
     assert axe.is_available(), "axe-core is not installed: run make web"
     window = open_window(console, color_scheme=scheme, bypass_csp=True).sign_in()
-    found = {}
+    violations = {}
     for path in PAGES:
         page = show(window, path)
         for violation in axe.violations(page):
-            found.setdefault(violation, []).append(path)
-    assert found == {}
+            violations.setdefault(violation, []).append(path)
+    assert violations == {}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_log_in(open_window, console, scheme):
+def test_login_is_accessible(open_window, console, scheme):
     window = open_window(console, color_scheme=scheme, bypass_csp=True)
     page = window.open("/login", "Kafscale")
     assert axe.violations(page) == []
@@ -104,9 +104,9 @@ DIALOGS = [
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_use_every_dialog(open_window, console, scheme):
+def test_dialogs_are_accessible(open_window, console, scheme):
     window = open_window(console, color_scheme=scheme, bypass_csp=True).sign_in()
-    found = {}
+    violations = {}
     for path, heading, button in DIALOGS:
         page = window.open(path, heading)
         window.button(button).click()
@@ -114,34 +114,34 @@ def test_everybody_can_use_every_dialog(open_window, console, scheme):
         expect(dialog).to_be_visible()
         expect(dialog.locator(":focus")).to_have_count(1)
         for violation in axe.violations(page):
-            found.setdefault(violation, []).append((path, button))
+            violations.setdefault(violation, []).append((path, button))
         page.keyboard.press("Escape")
         expect(dialog).to_have_count(0)
         expect(window.button(button)).to_be_focused()
-    assert found == {}
+    assert violations == {}
 
 
-def test_no_page_has_a_button_that_nobody_knows(window):
-    """Each of them is pressed by some test here: in the dialogs above, or where it belongs."""
-    for path, look in PAGES.items():
+def test_all_buttons_are_covered_by_tests(window):
+    """Each button is pressed by a test: in the dialogs above, or in its own test."""
+    for path, case in PAGES.items():
         page = show(window, path)
-        found = {name for name in page.evaluate(BUTTONS) if not name.startswith("Record ")}
-        found.discard("Show as a table")  # Charts have it once there is something to draw.
-        assert found == look.buttons, path
+        buttons = {name for name in page.evaluate(BUTTONS) if not name.startswith("Record ")}
+        buttons.discard("Show as a table")  # Charts have it once there is data.
+        assert buttons == case.buttons, path
 
 
-def test_no_page_is_wider_than_a_phone(open_window, console):
+def test_pages_fit_a_phone(open_window, console):
     window = open_window(console, viewport=PHONE).sign_in()
-    found = {}
+    buttons = {}
     for path in PAGES:
         page = show(window, path)
         width = page.evaluate("document.documentElement.scrollWidth")
         if width > PHONE["width"]:
-            found[path] = (width, page.evaluate(OVERFLOWING)[:5])
-    assert found == {}
+            buttons[path] = (width, page.evaluate(OVERFLOWING)[:5])
+    assert buttons == {}
 
 
-def test_the_navigation_of_a_phone_opens_and_closes(open_window, console):
+def test_phone_navigation_opens_and_closes(open_window, console):
     window = open_window(console, viewport=PHONE).sign_in()
     page = window.open("/", "Overview")
     topics = page.get_by_role("navigation", name="Pages").get_by_role("link", name="Topics")
@@ -152,7 +152,7 @@ def test_the_navigation_of_a_phone_opens_and_closes(open_window, console):
     expect(topics).not_to_be_in_viewport()
 
 
-def test_one_turns_it_dark_and_it_stays_so(window):
+def test_dark_mode_is_remembered(window):
     page = window.open("/", "Overview")
     ground = "() => getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
@@ -165,7 +165,7 @@ def test_one_turns_it_dark_and_it_stays_so(window):
     assert page.evaluate(ground) == dark
 
 
-def test_it_is_as_dark_as_the_machine_of_who_looks(open_window, console):
+def test_colour_scheme_follows_the_system(open_window, console):
     window = open_window(console, color_scheme="dark").sign_in()
     window.open("/", "Overview")
     expect(window.button("Turn light")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Topics of several brokers: each tells of its own partitions, and of those it took over."""
+"""Topics of several brokers, before and after a takeover."""
 
 import pytest
 from confluent_kafka import Producer
@@ -36,10 +36,8 @@ def visitor(tmp_path, cluster):
         yield console.visitor()
 
 
-def test_partitions_of_a_broker_that_was_killed_are_found_with_its_successor(
-    cluster, visitor, topic
-):
-    """What the dead broker had in its WAL alone is still told of as such."""
+def test_partitions_of_a_killed_broker_move_to_its_successor(cluster, visitor, topic):
+    """Records that were only in the WAL of the killed broker still count as WAL tail."""
     assert visitor.post("/topics", {"name": topic, "partitionCount": 4})["partitionCount"] == 4
     assert visitor.get("/topics", search=topic)["total"] == 1
     wait_until(lambda: leaders(visitor, topic) == {1, 2}, "both brokers to lead some")
