@@ -1,27 +1,27 @@
-"""Every error of ours, in one tree; the type says whose fault it is.
+"""All errors of Kafscale, in one tree; the type says who has to act.
 
     KafscaleError
-    ├── ConfigError            the user's: a setting is unknown, malformed or contradicts another
-    ├── ProtocolError          the client's: bytes that are not the Kafka message they claim to be
-    │   ├── FrameError         ... the length prefix is negative or above the cap
-    │   └── UnknownApiError    ... an API key or version that we do not speak
-    ├── RecordsError           the client's: a records field that cannot be stored
-    │   ├── CorruptBatchError      ... length, magic or checksum do not hold
+    ├── ConfigError            the user: a setting is unknown, malformed or contradicts another
+    ├── ProtocolError          the client: bytes that are not a valid Kafka message
+    │   ├── FrameError         ... the length prefix is negative or above the limit
+    │   └── UnknownApiError    ... an unsupported API key or version
+    ├── RecordsError           the client: a records field that cannot be stored
+    │   ├── CorruptBatchError      ... wrong length, magic or checksum
     │   ├── InvalidRecordError     ... well-formed, but breaks a rule for record batches
-    │   ├── UnsupportedFormatError ... a magic that this version of the API does not carry
-    │   ├── UnsupportedCodecError  ... a codec that we do not know or that this version cannot carry
-    │   ├── InvalidTimestampError  ... a timestamp, or its type, that a producer may not send
-    │   └── BatchTooLargeError     ... it would not fit, compressed or not
-    ├── EncodeError            ours: a message that cannot be written in the version asked for
-    ├── OperatingError         nobody's: a store failed; the same request may succeed later
-    │   ├── StoreUnavailableError  ... it timed out, refused or asked to slow down
+    │   ├── UnsupportedFormatError ... a magic that this API version does not support
+    │   ├── UnsupportedCodecError  ... a codec that this API version does not support
+    │   ├── InvalidTimestampError  ... an invalid timestamp or timestamp type
+    │   └── BatchTooLargeError     ... larger than allowed, compressed or not
+    ├── EncodeError            Kafscale: a message that cannot be encoded in this version
+    ├── OperatingError         the operator: a store failed; a retry may succeed
+    │   ├── StoreUnavailableError  ... it timed out, rejected the request or throttles
     │   ├── ObjectNotFoundError    ... there is no object under this key
     │   ├── ObjectExistsError      ... a create-only PUT found its key taken
-    │   ├── DamagedObjectError     ... an object is not what it claims to be
-    │   └── KubeError              ... the API server of Kubernetes refused, or did not answer
-    ├── NotOwnerError          the partition is somebody else's
-    │   └── FencedError            ... and has been taken from us: stop serving it
-    └── RefusedError           the client's: a request that is understood and refused
+    │   ├── DamagedObjectError     ... an object is corrupt
+    │   └── KubeError              ... the Kubernetes API server rejected it or did not respond
+    ├── NotOwnerError          another broker owns the partition
+    │   └── FencedError            ... and this broker must stop serving it
+    └── RefusedError           the client: a valid message that is rejected
         ├── OffsetOutOfRangeError, InvalidRequestError, PolicyViolationError, OverloadedError
         ├── InvalidAcksError, InvalidTransactionStateError
         ├── UnknownTopicError, UnknownTopicIdError, TopicExistsError, InvalidTopicError
@@ -30,11 +30,11 @@
         ├── OutOfOrderSequenceError, InvalidProducerEpochError, UnknownProducerIdError
         ├── FencedLeaderEpochError, UnknownLeaderEpochError
         ├── AuthenticationError, UnsupportedMechanismError, IllegalSaslStateError
-        ├── AuthorizationError     ... no rule allows it, or one denies it: Topic-, Group-,
+        ├── AuthorizationError     ... no ACL allows it, or one denies it: Topic-, Group-,
         │                          Cluster-, TransactionalIdAuthorizationError
         ├── SecurityDisabledError, ThrottledError, ResourceNotFoundError, DuplicateResourceError,
         │   UnacceptableCredentialError
-        └── GroupError         a consumer group says no
+        └── GroupError         rejected by a consumer group
             ├── CoordinatorUnavailableError, CoordinatorLoadingError, NotCoordinatorError
             ├── InvalidGroupIdError, GroupNotFoundError, NonEmptyGroupError, GroupFullError
             ├── UnknownMemberError, MemberIdRequiredError, FencedInstanceError
@@ -43,9 +43,9 @@
             └── FencedMemberEpochError, StaleMemberEpochError, UnreleasedInstanceError,
                 UnsupportedAssignorError, InvalidRegexError
 
-Broken invariants of ours are assertions, not errors. `code` is the Kafka error code that a client
-is told; it stands here, beside the meaning, and is turned into an answer in one place only. It is a
-plain number because this module lies below the protocol room; a test compares it with `ErrorCode`.
+Broken internal invariants are assertions, not errors. `code` is the Kafka error code of the
+response. It is a plain number because this package is below `protocol`; a test compares it with
+`ErrorCode`.
 """
 
 from kafscale.errors.base import (

@@ -1,10 +1,10 @@
-"""All errors but those of groups; the package draws their tree."""
+"""All errors except those of groups and security; the package docstring shows the tree."""
 
 from typing import ClassVar
 
 
 class KafscaleError(Exception):
-    """The root: catch it to catch everything that Kafscale raises on purpose."""
+    """The base class of all errors that Kafscale raises deliberately."""
 
     code: ClassVar[int] = -1
 
@@ -14,17 +14,17 @@ class ConfigError(KafscaleError):
 
 
 class ProtocolError(KafscaleError):
-    """Bytes that are not the Kafka message they claim to be."""
+    """Bytes that are not a valid Kafka message."""
 
     code = 42
 
 
 class FrameError(ProtocolError):
-    """A length prefix that is negative or above the cap."""
+    """A length prefix that is negative or above the limit."""
 
 
 class UnknownApiError(ProtocolError):
-    """An API key or version that we do not speak."""
+    """An unsupported API key or version."""
 
     code = 35
 
@@ -36,7 +36,7 @@ class RecordsError(KafscaleError):
 
 
 class CorruptBatchError(RecordsError):
-    """A batch whose length, magic or checksum does not hold."""
+    """A batch with a wrong length, magic or checksum."""
 
 
 class InvalidRecordError(RecordsError):
@@ -46,62 +46,62 @@ class InvalidRecordError(RecordsError):
 
 
 class UnsupportedFormatError(RecordsError):
-    """A magic that this version of the API does not carry."""
+    """A magic that this API version does not support."""
 
     code = 43
 
 
 class UnsupportedCodecError(RecordsError):
-    """A compression codec that we do not know or that this version cannot carry."""
+    """A compression codec that this API version does not support."""
 
     code = 76
 
 
 class InvalidTimestampError(RecordsError):
-    """A timestamp, or a type of timestamp, that a producer may not send."""
+    """An invalid timestamp or timestamp type."""
 
     code = 32
 
 
 class BatchTooLargeError(RecordsError):
-    """A batch that would not fit, compressed or not."""
+    """A batch that is larger than allowed, compressed or not."""
 
     code = 10
 
 
 class EncodeError(KafscaleError):
-    """A message that cannot be written in the version asked for."""
+    """A message that cannot be encoded in the requested version."""
 
 
 class OperatingError(KafscaleError):
-    """A store failed; the same request may succeed later."""
+    """A store failed; a retry may succeed."""
 
     code = 56
 
 
 class StoreUnavailableError(OperatingError):
-    """A store timed out, refused or asked to slow down."""
+    """A store timed out, rejected the request or throttles."""
 
 
 class ObjectNotFoundError(OperatingError):
-    """There is no object under this key."""
+    """There is no object with this key."""
 
 
 class ObjectExistsError(OperatingError):
-    """A create-only PUT found its key taken."""
+    """A create-only PUT found an existing object."""
 
 
 class KubeError(OperatingError):
-    """The API server of Kubernetes did not do what it was asked for."""
+    """The Kubernetes API server rejected a request or did not respond."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
-        """Of HTTP; 0 where there was no answer."""
+        """The HTTP status; 0 without a response."""
 
 
 class DamagedObjectError(OperatingError):
-    """An object that is not what it claims to be."""
+    """An object or entry that is corrupt."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"{key}: {reason}")
@@ -110,23 +110,23 @@ class DamagedObjectError(OperatingError):
 
 
 class NotOwnerError(KafscaleError):
-    """The partition belongs to another broker."""
+    """Another broker owns the partition."""
 
     code = 6
 
 
 class FencedError(NotOwnerError):
-    """The partition has been taken from this broker, which must stop serving it."""
+    """This broker lost the partition and must stop serving it."""
 
 
 class RefusedError(KafscaleError):
-    """A request that is understood and refused."""
+    """A valid message that is rejected."""
 
     code = 42
 
 
 class OffsetOutOfRangeError(RefusedError):
-    """An offset outside of what the log holds."""
+    """An offset outside of the log."""
 
     code = 1
 
@@ -136,13 +136,13 @@ class InvalidRequestError(RefusedError):
 
 
 class PolicyViolationError(RefusedError):
-    """A request that the broker's settings forbid."""
+    """A request that the broker's settings do not allow."""
 
     code = 44
 
 
 class OverloadedError(RefusedError):
-    """More than the broker may buffer; retriable."""
+    """The broker's buffer is full; retriable."""
 
     code = 7
 
@@ -160,55 +160,55 @@ class UnknownTopicIdError(RefusedError):
 
 
 class TopicExistsError(RefusedError):
-    """A topic to be created that exists."""
+    """The topic already exists."""
 
     code = 36
 
 
 class InvalidTopicError(RefusedError):
-    """A name that no topic may have."""
+    """An invalid topic name."""
 
     code = 17
 
 
 class InvalidPartitionsError(RefusedError):
-    """A number of partitions that a topic may not have."""
+    """An invalid number of partitions."""
 
     code = 37
 
 
 class InvalidReplicationFactorError(RefusedError):
-    """A number of replicas that a topic may not have."""
+    """An invalid replication factor."""
 
     code = 38
 
 
 class InvalidAssignmentError(RefusedError):
-    """A manual assignment of replicas, which brokers without disks have no use for."""
+    """A manual replica assignment, which is not supported."""
 
     code = 39
 
 
 class InvalidConfigError(RefusedError):
-    """A configuration entry that is unknown or has a value that it may not have."""
+    """An unknown config or an invalid value."""
 
     code = 40
 
 
 class OutOfOrderSequenceError(RefusedError):
-    """A batch of an idempotent producer that does not follow the one before."""
+    """A gap in the sequence numbers of an idempotent producer."""
 
     code = 45
 
 
 class InvalidProducerEpochError(RefusedError):
-    """A batch of a producer whose epoch has been passed."""
+    """A batch with an outdated producer epoch."""
 
     code = 47
 
 
 class UnknownProducerIdError(RefusedError):
-    """A producer id that the broker does not know."""
+    """An unknown producer id."""
 
     code = 59
 
@@ -226,12 +226,12 @@ class UnknownLeaderEpochError(RefusedError):
 
 
 class InvalidAcksError(RefusedError):
-    """A number of acknowledgements that is none of 0, 1 and -1."""
+    """An acks value other than 0, 1 and -1."""
 
     code = 21
 
 
 class InvalidTransactionStateError(RefusedError):
-    """A batch of a transaction, where there are no transactions."""
+    """A transactional batch; transactions are not supported."""
 
     code = 48

@@ -1,72 +1,72 @@
-"""What a consumer group answers with when it says no; the package draws the tree."""
+"""Errors of consumer groups; the package docstring shows the tree."""
 
 from kafscale.errors.base import RefusedError
 
 
 class GroupError(RefusedError):
-    """A consumer group says no."""
+    """A request that a consumer group rejects."""
 
 
 class CoordinatorUnavailableError(GroupError):
-    """Nobody can answer for the group now; retriable."""
+    """The group has no coordinator at the moment; retriable."""
 
     code = 15
 
 
 class CoordinatorLoadingError(GroupError):
-    """The group has just come to this broker, which still reads what is known of it."""
+    """The coordinator is still loading the group; retriable."""
 
     code = 14
 
 
 class NotCoordinatorError(GroupError):
-    """Another broker answers for the group."""
+    """Another broker is the coordinator of the group."""
 
     code = 16
 
 
 class InvalidGroupIdError(GroupError):
-    """A name that no group may have."""
+    """An invalid group id."""
 
     code = 24
 
 
 class GroupNotFoundError(GroupError):
-    """There is no such group, or it is not of the kind that was asked for."""
+    """The group does not exist or has another type."""
 
     code = 69
 
 
 class NonEmptyGroupError(GroupError):
-    """A group that has members, where it must have none."""
+    """The group has members."""
 
     code = 68
 
 
 class GroupFullError(GroupError):
-    """The group has as many members as it may have."""
+    """The group has the maximum number of members."""
 
     code = 81
 
 
 class UnknownMemberError(GroupError):
-    """The group does not know this member."""
+    """The group has no such member."""
 
     code = 25
 
 
 class MemberIdRequiredError(GroupError):
-    """A new member is to join again, with the id that it is given here."""
+    """A new member has to join again with the member id of this response."""
 
     code = 79
 
     def __init__(self, member_id: str) -> None:
-        super().__init__("join again with the member id in this answer")
+        super().__init__("join again with the member id of this response")
         self.member_id = member_id
 
 
 class FencedInstanceError(GroupError):
-    """Another member has taken the place of this static one."""
+    """Another member uses this group instance id."""
 
     code = 82
 
@@ -78,60 +78,60 @@ class IllegalGenerationError(GroupError):
 
 
 class RebalanceInProgressError(GroupError):
-    """The group is about to begin a new generation: join again."""
+    """The group is rebalancing; the member has to join again."""
 
     code = 27
 
 
 class InconsistentProtocolError(GroupError):
-    """A member that has no protocol in common with the others."""
+    """A member without a protocol in common with the others."""
 
     code = 23
 
 
 class InvalidSessionTimeoutError(GroupError):
-    """A session timeout outside of what the broker allows."""
+    """A session timeout outside of the allowed range."""
 
     code = 26
 
 
 class OffsetMetadataTooLargeError(GroupError):
-    """More text beside an offset than the broker allows."""
+    """Offset metadata larger than allowed."""
 
     code = 12
 
 
 class SubscribedTopicError(GroupError):
-    """Offsets of a topic that the group still reads."""
+    """The group is still subscribed to the topic."""
 
     code = 86
 
 
 class FencedMemberEpochError(GroupError):
-    """A member whose epoch is not that which the coordinator gave it: it has to join again."""
+    """The member epoch is not the current one; the member has to join again."""
 
     code = 110
 
 
 class UnreleasedInstanceError(GroupError):
-    """A static member whose place is still taken."""
+    """The group instance id is still in use."""
 
     code = 111
 
 
 class UnsupportedAssignorError(GroupError):
-    """An assignor that the broker does not have."""
+    """An assignor that the broker does not support."""
 
     code = 112
 
 
 class StaleMemberEpochError(GroupError):
-    """A member that has to learn its new epoch first; retriable."""
+    """The member has to learn its new epoch by a heartbeat first; retriable."""
 
     code = 113
 
 
 class InvalidRegexError(GroupError):
-    """A regular expression that cannot be read."""
+    """An invalid regular expression."""
 
     code = 128

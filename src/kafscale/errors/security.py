@@ -1,28 +1,28 @@
-"""Errors of those who are not let in, or not let do something."""
+"""Errors of authentication, authorization and quotas."""
 
 from kafscale.errors.base import RefusedError
 
 
 class AuthenticationError(RefusedError):
-    """Somebody who could not show who they are; the message is for them to read."""
+    """A failed authentication; the message is sent to the client."""
 
     code = 58
 
 
 class UnsupportedMechanismError(RefusedError):
-    """A SASL mechanism that is not offered here."""
+    """A SASL mechanism that is not enabled."""
 
     code = 33
 
 
 class IllegalSaslStateError(RefusedError):
-    """A step of an authentication that is not due."""
+    """A request that is not valid at this stage of the authentication."""
 
     code = 34
 
 
 class AuthorizationError(RefusedError):
-    """Something that no rule allows, or that a rule denies."""
+    """An operation that no ACL allows, or that one denies."""
 
     code = 31
 
@@ -44,30 +44,30 @@ class TransactionalIdAuthorizationError(AuthorizationError):
 
 
 class SecurityDisabledError(RefusedError):
-    """A question about rules, where there are none."""
+    """A request about ACLs while authorization is disabled."""
 
     code = 54
 
 
 class ThrottledError(RefusedError):
-    """More than a quota allows at the moment."""
+    """A quota is exceeded."""
 
     code = 89
 
 
 class ResourceNotFoundError(RefusedError):
-    """Something that is not there."""
+    """A resource that does not exist."""
 
     code = 91
 
 
 class DuplicateResourceError(RefusedError):
-    """Something that is named twice in one request."""
+    """A resource that occurs twice in one request."""
 
     code = 92
 
 
 class UnacceptableCredentialError(RefusedError):
-    """A credential that is too weak, or incomplete."""
+    """A credential that is too weak or incomplete."""
 
     code = 93

@@ -1,1 +1,1 @@
-"""The wire: every Kafka message that we speak, frames, headers and error codes. Pure."""
+"""Kafka's wire protocol: messages, frames, headers and error codes. Pure."""

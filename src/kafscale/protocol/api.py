@@ -1,4 +1,4 @@
-"""`Api`: one row of the protocol, an API key with its request, its response and its versions."""
+"""`Api`: one API of the protocol, with its request, its response and its versions."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -16,10 +16,9 @@ NEVER = 0x7FFF
 
 @dataclass(frozen=True)
 class Api(Generic[Request, Response]):
-    """An API key: what is asked, what is answered, and in which versions.
+    """An API key with its messages and versions.
 
-    Generic, so that whoever handles `Api[ProduceRequest, ProduceResponse]` can be held to both
-    types.
+    Generic, so that handlers of `Api[ProduceRequest, ProduceResponse]` are checked for both types.
     """
 
     key: int
@@ -28,7 +27,7 @@ class Api(Generic[Request, Response]):
     response: type[Response]
     version_max: int
     flexible_since: int = NEVER
-    """The first version with compact lengths and tag sections, in bodies and headers."""
+    """The first version with compact lengths and tagged fields, in bodies and headers."""
     version_min: int = 0
 
     @property
@@ -42,20 +41,20 @@ class Api(Generic[Request, Response]):
         return 2 if self.is_flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        # A client that asks for ApiVersions cannot know yet whether we speak flexible versions, so
-        # the header of that answer stays at 0 for ever (KIP-511).
+        # An ApiVersions client does not know yet whether the broker supports flexible versions, so
+        # the response header stays at v0 (KIP-511).
         return 1 if self.is_flexible(version) and self.key != API_VERSIONS_KEY else 0
 
     def request_codec(self, version: int) -> Codec[Request]:
-        return codec(self.request, self._known(version), flexible=self.is_flexible(version))
+        return codec(self.request, self._supported(version), flexible=self.is_flexible(version))
 
     def response_codec(self, version: int) -> Codec[Response]:
-        return codec(self.response, self._known(version), flexible=self.is_flexible(version))
+        return codec(self.response, self._supported(version), flexible=self.is_flexible(version))
 
-    def _known(self, version: int) -> int:
+    def _supported(self, version: int) -> int:
         if not self.version_min <= version <= self.version_max:
             raise UnknownApiError(
-                f"{self.name} v{version} is not known; "
-                f"versions {self.version_min} to {self.version_max} are"
+                f"{self.name} v{version} is not supported; "
+                f"supported versions: {self.version_min} to {self.version_max}"
             )
         return version

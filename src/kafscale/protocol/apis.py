@@ -1,8 +1,7 @@
-"""THE table: every API that we can read and write, in the order of their keys.
+"""The table of all APIs whose messages can be encoded and decoded, by key.
 
-What a broker offers its clients, `kafscale protocol list` and docs/protocol.md are derived from it.
-That a row stands here says that its messages are known, not that a broker serves it: a broker
-advertises the rows that it has handlers for, and passes them to `api_versions_response`.
+`kafscale protocol list` and docs/protocol.md are generated from it. A broker advertises the APIs
+that it has handlers for, which it passes to `api_versions_response`.
 """
 
 from collections.abc import Iterable
@@ -127,16 +126,16 @@ assert len(BY_KEY) == len(BY_NAME) == len(APIS)
 
 
 def request_header_version(key: int, version: int) -> int:
-    """How the header of a request reads, also where we do not speak its API or its version."""
+    """The header version of a request, also for unsupported APIs and versions."""
     api = BY_KEY.get(key)
     return 1 if api is None else api.request_header_version(version)
 
 
 def api_versions_response(served: Iterable[Api[Any, Any]]) -> ApiVersionsResponse:
-    """The answer to ApiVersions of a broker that serves these APIs in all their versions.
+    """The ApiVersions response of a broker that serves these APIs in all their versions.
 
-    A request in a version that we do not know gets it too, in v0 and with UNSUPPORTED_VERSION as
-    its error code, so that the client can ask again in a version that we do know (KIP-511).
+    A request in an unsupported version gets it too, in v0 and with UNSUPPORTED_VERSION as error
+    code, so that the client can retry in a supported version (KIP-511).
     """
     ranges = [ApiVersionRange(api.key, api.version_min, api.version_max) for api in served]
-    return ApiVersionsResponse(apis=sorted(ranges, key=lambda found: found.key))
+    return ApiVersionsResponse(apis=sorted(ranges, key=lambda api: api.key))

@@ -1,4 +1,4 @@
-"""The protocol in words: what docs/protocol.md and `kafscale protocol` say of the table."""
+"""Documentation of the protocol: docs/protocol.md and `kafscale protocol`."""
 
 import inspect
 import sys
@@ -16,8 +16,9 @@ HEAD = """\
 Every Kafka API whose messages Kafscale reads and writes, in all versions from the first to the
 newest stable one of Kafka 4. `kafscale protocol show produce 9` prints the fields of one.
 
-*served* says whether the broker answers it, which it then does in all of these versions and tells
-by ApiVersions. *flexible* is the first version with compact lengths and tagged fields.
+*served* says whether the broker supports the API; it then supports all of these versions and
+advertises them in ApiVersions. *flexible* is the first version with compact lengths and tagged
+fields.
 
 | key | API | served | versions | flexible | what it is for |
 |---:|---|---|---|---:|---|
@@ -25,7 +26,7 @@ by ApiVersions. *flexible* is the first version with compact lengths and tagged 
 
 
 def page(served: Collection[int]) -> str:
-    """The text of docs/protocol.md; `served` are the keys of the APIs that a broker answers."""
+    """The text of docs/protocol.md; `served` are the keys of the supported APIs."""
     rows = [
         f"| {api.key} | {api.name} | {'yes' if api.key in served else ''} | {versions(api)} |"
         f" {flexible(api)} | {purpose(api)} |"
@@ -52,7 +53,7 @@ def purpose(api: Api[Any, Any]) -> str:
 
 
 def version_notes(api: Api[Any, Any]) -> str:
-    """What the versions of the API changed, as a list."""
+    """The version notes of the API, as a list."""
     return _documentation(api).partition("Version notes:\n")[2].strip()
 
 

@@ -1,8 +1,8 @@
-"""`ErrorCode`: every error that Kafka can name in an answer, as Kafka 4.3 numbers them.
+"""`ErrorCode`: all error codes of Kafka 4.3.
 
-A line is a number, whether a client may try the same request again, and what its user reads. Names,
-numbers and retriability are Kafka's, because clients act on them; the sentences are ours. The list
-is complete, though we answer with few of them: a number that we meet must always have a name.
+Each has a number, whether it is retriable, and a message. Names, numbers and retriability are
+Kafka's, because clients depend on them; the messages are Kafscale's. The list is complete, so that
+every code of a response has a name.
 
     >>> ErrorCode.NOT_COORDINATOR == 16
     True
@@ -29,28 +29,28 @@ class ErrorCode(IntEnum):
 
     @classmethod
     def of(cls, code: int) -> "ErrorCode":
-        """The member of this number; one that we do not know is an unknown server error."""
+        """The member of a number; `UNKNOWN_SERVER_ERROR` for unknown numbers."""
         return _BY_NUMBER.get(code, cls.UNKNOWN_SERVER_ERROR)
 
-    UNKNOWN_SERVER_ERROR = -1, False, "The broker failed in a way that it did not foresee."
-    NONE = 0, False, "All went well."
-    OFFSET_OUT_OF_RANGE = 1, False, "The offset is not in the range that the partition holds."
+    UNKNOWN_SERVER_ERROR = -1, False, "The broker failed with an unexpected error."
+    NONE = 0, False, "Success."
+    OFFSET_OUT_OF_RANGE = 1, False, "The offset is outside of the partition's range."
     CORRUPT_MESSAGE = 2, True, "A record batch is damaged: its length or its checksum is wrong."
-    UNKNOWN_TOPIC_OR_PARTITION = 3, True, "There is no such topic or partition here."
-    INVALID_FETCH_SIZE = 4, False, "The number of bytes to fetch makes no sense."
+    UNKNOWN_TOPIC_OR_PARTITION = 3, True, "The topic or partition does not exist."
+    INVALID_FETCH_SIZE = 4, False, "The number of bytes to fetch is invalid."
     LEADER_NOT_AVAILABLE = 5, True, "The partition has no leader at the moment."
     NOT_LEADER_OR_FOLLOWER = 6, True, "Another broker serves this partition."
     REQUEST_TIMED_OUT = 7, True, "The broker could not finish the request in time."
     BROKER_NOT_AVAILABLE = 8, False, "The broker cannot be reached."
-    REPLICA_NOT_AVAILABLE = 9, True, "The broker has no copy of this partition to read from."
+    REPLICA_NOT_AVAILABLE = 9, True, "The broker has no replica of this partition."
     MESSAGE_TOO_LARGE = 10, False, "A record batch is larger than the topic allows."
     STALE_CONTROLLER_EPOCH = 11, False, "The request comes from a controller that was replaced."
-    OFFSET_METADATA_TOO_LARGE = 12, False, "The note beside a committed offset is too long."
-    NETWORK_EXCEPTION = 13, True, "The connection was lost before the answer came."
-    COORDINATOR_LOAD_IN_PROGRESS = 14, True, "The coordinator is still reading its state."
+    OFFSET_METADATA_TOO_LARGE = 12, False, "The metadata of a committed offset is too long."
+    NETWORK_EXCEPTION = 13, True, "The connection was lost before the response arrived."
+    COORDINATOR_LOAD_IN_PROGRESS = 14, True, "The coordinator is still loading its state."
     COORDINATOR_NOT_AVAILABLE = 15, True, "There is no coordinator at the moment."
     NOT_COORDINATOR = 16, True, "Another broker is the coordinator."
-    INVALID_TOPIC_EXCEPTION = 17, False, "The topic's name is not allowed, or not for this purpose."
+    INVALID_TOPIC_EXCEPTION = 17, False, "The topic name is not allowed, or not for this operation."
     RECORD_LIST_TOO_LARGE = 18, False, "The record batches together are larger than a segment."
     NOT_ENOUGH_REPLICAS = 19, True, "Too few replicas are in sync, so nothing was written."
     NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, True, "The records reached too few in-sync replicas."
@@ -58,21 +58,21 @@ class ErrorCode(IntEnum):
     ILLEGAL_GENERATION = 22, False, "The group has moved on to another generation."
     INCONSISTENT_GROUP_PROTOCOL = 23, False, "The member shares no protocol with its group."
     INVALID_GROUP_ID = 24, False, "The group id is not allowed."
-    UNKNOWN_MEMBER_ID = 25, False, "The group has no member of this id."
+    UNKNOWN_MEMBER_ID = 25, False, "The group has no member with this id."
     INVALID_SESSION_TIMEOUT = 26, False, "The session timeout is shorter or longer than allowed."
     REBALANCE_IN_PROGRESS = 27, False, "The group is rebalancing; its members have to join again."
-    INVALID_COMMIT_OFFSET_SIZE = 28, False, "The offsets to commit take too much room."
-    TOPIC_AUTHORIZATION_FAILED = 29, False, "You are not allowed to do this with the topic."
-    GROUP_AUTHORIZATION_FAILED = 30, False, "You are not allowed to do this with the group."
-    CLUSTER_AUTHORIZATION_FAILED = 31, False, "You are not allowed to do this with the cluster."
+    INVALID_COMMIT_OFFSET_SIZE = 28, False, "The offsets to commit are too large."
+    TOPIC_AUTHORIZATION_FAILED = 29, False, "The operation on the topic is not authorized."
+    GROUP_AUTHORIZATION_FAILED = 30, False, "The operation on the group is not authorized."
+    CLUSTER_AUTHORIZATION_FAILED = 31, False, "The operation on the cluster is not authorized."
     INVALID_TIMESTAMP = 32, False, "A record's timestamp is too far from the broker's clock."
     UNSUPPORTED_SASL_MECHANISM = 33, False, "The broker does not offer this SASL mechanism."
     ILLEGAL_SASL_STATE = 34, False, "The request does not fit this stage of authentication."
-    UNSUPPORTED_VERSION = 35, False, "The broker does not speak this version of the API."
-    TOPIC_ALREADY_EXISTS = 36, False, "There is already a topic of this name."
+    UNSUPPORTED_VERSION = 35, False, "The broker does not support this API version."
+    TOPIC_ALREADY_EXISTS = 36, False, "A topic with this name already exists."
     INVALID_PARTITIONS = 37, False, "The number of partitions is not allowed."
-    INVALID_REPLICATION_FACTOR = 38, False, "The replication factor cannot be had here."
-    INVALID_REPLICA_ASSIGNMENT = 39, False, "The replicas cannot be placed as the request asks."
+    INVALID_REPLICATION_FACTOR = 38, False, "The replication factor is not supported."
+    INVALID_REPLICA_ASSIGNMENT = 39, False, "The replica assignment is not supported."
     INVALID_CONFIG = 40, False, "A setting is unknown or its value is not allowed."
     NOT_CONTROLLER = 41, True, "Another broker is the controller."
     INVALID_REQUEST = 42, False, "The request is malformed or contradicts itself."
@@ -86,9 +86,13 @@ class ErrorCode(IntEnum):
     INVALID_TRANSACTION_TIMEOUT = 50, False, "The transaction timeout is longer than allowed."
     CONCURRENT_TRANSACTIONS = 51, True, "An earlier step of this transaction is still under way."
     TRANSACTION_COORDINATOR_FENCED = 52, False, "The transaction has a newer coordinator."
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53, False, "You may not use this transactional id."
-    SECURITY_DISABLED = 54, False, "The cluster has no access rules switched on."
-    OPERATION_NOT_ATTEMPTED = 55, False, "This part was left out because another part failed."
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = (
+        53,
+        False,
+        "The use of this transactional id is not authorized.",
+    )
+    SECURITY_DISABLED = 54, False, "Authorization is disabled on the cluster."
+    OPERATION_NOT_ATTEMPTED = 55, False, "This part was not attempted because another part failed."
     KAFKA_STORAGE_ERROR = 56, True, "The broker cannot reach the storage of this partition."
     LOG_DIR_NOT_FOUND = 57, False, "The broker has no such log directory."
     SASL_AUTHENTICATION_FAILED = 58, False, "The credentials were not accepted."
@@ -96,25 +100,29 @@ class ErrorCode(IntEnum):
     REASSIGNMENT_IN_PROGRESS = 60, False, "The partition is being moved between brokers."
     DELEGATION_TOKEN_AUTH_DISABLED = 61, False, "The cluster does not use delegation tokens."
     DELEGATION_TOKEN_NOT_FOUND = 62, False, "There is no such delegation token."
-    DELEGATION_TOKEN_OWNER_MISMATCH = 63, False, "The delegation token belongs to someone else."
-    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64, False, "This connection may not ask for tokens."
-    DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65, False, "You may not use this delegation token."
+    DELEGATION_TOKEN_OWNER_MISMATCH = 63, False, "The delegation token has another owner."
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64, False, "This connection may not request tokens."
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED = (
+        65,
+        False,
+        "The use of this delegation token is not authorized.",
+    )
     DELEGATION_TOKEN_EXPIRED = 66, False, "The delegation token is no longer valid."
-    INVALID_PRINCIPAL_TYPE = 67, False, "Principals of this type are not known here."
+    INVALID_PRINCIPAL_TYPE = 67, False, "Principals of this type are not supported."
     NON_EMPTY_GROUP = 68, False, "The group still has members."
-    GROUP_ID_NOT_FOUND = 69, False, "There is no such group."
+    GROUP_ID_NOT_FOUND = 69, False, "The group does not exist."
     FETCH_SESSION_ID_NOT_FOUND = 70, True, "The broker has forgotten this fetch session."
     INVALID_FETCH_SESSION_EPOCH = 71, True, "The fetch session's requests came out of order."
-    LISTENER_NOT_FOUND = 72, True, "The leader does not listen on the network you came by."
-    TOPIC_DELETION_DISABLED = 73, False, "The cluster does not let topics be deleted."
+    LISTENER_NOT_FOUND = 72, True, "The leader does not have the listener of this connection."
+    TOPIC_DELETION_DISABLED = 73, False, "Topic deletion is disabled."
     FENCED_LEADER_EPOCH = 74, True, "The client's leader epoch is older than the broker's."
     UNKNOWN_LEADER_EPOCH = 75, True, "The client's leader epoch is newer than the broker's."
     UNSUPPORTED_COMPRESSION_TYPE = 76, False, "This compression cannot be used here."
     STALE_BROKER_EPOCH = 77, False, "The broker has registered again since the request."
-    OFFSET_NOT_AVAILABLE = 78, True, "A new leader does not know yet how far readers may go."
+    OFFSET_NOT_AVAILABLE = 78, True, "A new leader does not know the high watermark yet."
     MEMBER_ID_REQUIRED = 79, False, "The member has to join again with the id it was given."
     PREFERRED_LEADER_NOT_AVAILABLE = 80, True, "The preferred leader cannot take over now."
-    GROUP_MAX_SIZE_REACHED = 81, False, "The group has as many members as it may have."
+    GROUP_MAX_SIZE_REACHED = 81, False, "The group has the maximum number of members."
     FENCED_INSTANCE_ID = 82, False, "Another member has taken over this group instance id."
     ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, True, "No replica can become leader at the moment."
     ELECTION_NOT_NEEDED = 84, True, "The partition already has the leader it should have."
@@ -122,7 +130,7 @@ class ErrorCode(IntEnum):
     GROUP_SUBSCRIBED_TO_TOPIC = 86, False, "The group still reads the topic."
     INVALID_RECORD = 87, False, "A record breaks a rule of its topic or of its batch."
     UNSTABLE_OFFSET_COMMIT = 88, True, "Offsets of an open transaction are not decided yet."
-    THROTTLING_QUOTA_EXCEEDED = 89, True, "You have used up your quota for now."
+    THROTTLING_QUOTA_EXCEEDED = 89, True, "The quota is exceeded."
     PRODUCER_FENCED = 90, False, "A newer producer has taken over the transactional id."
     RESOURCE_NOT_FOUND = 91, False, "The request names something that does not exist."
     DUPLICATE_RESOURCE = 92, False, "The request names the same thing twice."
@@ -133,11 +141,11 @@ class ErrorCode(IntEnum):
     PRINCIPAL_DESERIALIZATION_FAILURE = 97, False, "A forwarded request's sender is unreadable."
     SNAPSHOT_NOT_FOUND = 98, False, "There is no such snapshot."
     POSITION_OUT_OF_RANGE = 99, False, "The position lies outside the snapshot."
-    UNKNOWN_TOPIC_ID = 100, True, "There is no topic of this id here."
+    UNKNOWN_TOPIC_ID = 100, True, "No topic has this id."
     DUPLICATE_BROKER_REGISTRATION = 101, False, "Another broker already runs under this id."
     BROKER_ID_NOT_REGISTERED = 102, False, "No broker has registered under this id."
-    INCONSISTENT_TOPIC_ID = 103, True, "The topic has another id than the request says."
-    INCONSISTENT_CLUSTER_ID = 104, False, "The request is meant for another cluster."
+    INCONSISTENT_TOPIC_ID = 103, True, "The topic has another id than in the request."
+    INCONSISTENT_CLUSTER_ID = 104, False, "The request is for another cluster."
     TRANSACTIONAL_ID_NOT_FOUND = 105, False, "There is no such transactional id."
     FETCH_SESSION_TOPIC_ID_ERROR = 106, True, "The fetch session mixes topic ids and names."
     INELIGIBLE_REPLICA = 107, False, "A replica that may not be in sync was named as such."
@@ -148,8 +156,8 @@ class ErrorCode(IntEnum):
     UNSUPPORTED_ASSIGNOR = 112, False, "The group cannot use this assignor."
     STALE_MEMBER_EPOCH = 113, False, "The member has to learn its new epoch by a heartbeat first."
     MISMATCHED_ENDPOINT_TYPE = 114, False, "This endpoint does not serve such requests."
-    UNSUPPORTED_ENDPOINT_TYPE = 115, False, "Endpoints of this type are not known here."
-    UNKNOWN_CONTROLLER_ID = 116, False, "There is no controller of this id."
+    UNSUPPORTED_ENDPOINT_TYPE = 115, False, "Endpoints of this type are not supported."
+    UNKNOWN_CONTROLLER_ID = 116, False, "No controller has this id."
     UNKNOWN_SUBSCRIPTION_ID = 117, False, "The telemetry subscription is unknown or has changed."
     TELEMETRY_TOO_LARGE = 118, False, "The pushed metrics are larger than the broker accepts."
     INVALID_REGISTRATION = 119, False, "The controller refused the broker's registration."
@@ -158,15 +166,15 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_NOT_FOUND = 122, True, "The broker has forgotten this share session."
     INVALID_SHARE_SESSION_EPOCH = 123, True, "The share session's requests came out of order."
     FENCED_STATE_EPOCH = 124, False, "The share group's state has moved on to another epoch."
-    INVALID_VOTER_KEY = 125, False, "The request is meant for another voter."
-    DUPLICATE_VOTER = 126, False, "The voter is one already."
+    INVALID_VOTER_KEY = 125, False, "The request is for another voter."
+    DUPLICATE_VOTER = 126, False, "The voter already exists."
     VOTER_NOT_FOUND = 127, False, "There is no such voter."
-    INVALID_REGULAR_EXPRESSION = 128, False, "The regular expression cannot be understood."
+    INVALID_REGULAR_EXPRESSION = 128, False, "The regular expression is invalid."
     REBOOTSTRAP_REQUIRED = 129, False, "The client has to start over from its bootstrap servers."
     STREAMS_INVALID_TOPOLOGY = 130, False, "The topology of the streams group is not valid."
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, False, "The epoch of the topology is not valid."
     STREAMS_TOPOLOGY_FENCED = 132, False, "The streams group has a newer topology."
-    SHARE_SESSION_LIMIT_REACHED = 133, True, "The broker holds as many share sessions as it may."
+    SHARE_SESSION_LIMIT_REACHED = 133, True, "The broker has the maximum number of share sessions."
 
 
 _BY_NUMBER = {int(member): member for member in ErrorCode}

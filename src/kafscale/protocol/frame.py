@@ -1,8 +1,7 @@
-r"""Frames: how messages are cut out of a stream of bytes, and put into one.
+r"""Frames: splits a byte stream into messages, and builds frames to send.
 
-A frame is an int32 length and as many bytes. `FrameReader` is sans-io: it hands out the buffer that
-the next bytes are to be read into, is told how many came, and returns the frames that these
-complete.
+A frame is an int32 length and that many bytes. `FrameReader` is sans-io: it provides a buffer to
+read into, and returns the frames that the received bytes complete.
 
     >>> reader = FrameReader()
     >>> [bytes(frame) for frame in reader.feed(b"\x00\x00\x00\x02hi\x00\x00\x00\x03wo")]
@@ -10,11 +9,10 @@ complete.
     >>> [bytes(frame) for frame in reader.feed(b"w")]
     [b'wow']
 
-Laws: a length is compared with the cap before anything is allocated for it, and memory grows with
-what comes, not with what is announced, unless it lies idle anyway. Every frame has memory of its
-own, writable, that nothing else will change while somebody looks at it; a frame that does not come
-in one piece is read straight into it. What it leaves to others: sockets, what is inside a frame,
-and where memory comes from (`frame_memory`).
+Invariants: a length is checked before anything is allocated for it, and memory grows with the bytes
+received, not with the announced length, unless an idle buffer fits. Every frame has its own
+writable memory, which does not change while it is referenced. A frame that does not arrive at once
+is received directly into its memory. `receive_buffer` manages the memory.
 """
 
 import struct
@@ -31,37 +29,37 @@ assert LENGTH.size == 4
 
 
 class FrameReader:
-    """Cuts one connection's bytes into frames.
+    """Splits the bytes of one connection into frames.
 
-    Between two calls nothing of a connection stays in the memory to receive into, so that all
-    connections of an event loop may share one: an idle connection then costs no buffer.
+    Between calls no data of a connection stays in the receive buffer, so that all connections of an
+    event loop share one; an idle connection needs no buffer.
     """
 
-    __slots__ = ("_filled", "_frame", "_length", "_memory", "_receive", "_rest", "frame_bytes_max")
+    __slots__ = ("_filled", "_frame", "_length", "_pool", "_receive", "_rest", "frame_bytes_max")
 
     def __init__(
-        self, frame_bytes_max: int = FRAME_BYTES_MAX, memory: FrameBufferPool | None = None
+        self, frame_bytes_max: int = FRAME_BYTES_MAX, pool: FrameBufferPool | None = None
     ) -> None:
-        """Without `memory` to share, it has its own, and keeps none of what frames were in."""
+        """Without a shared pool the reader uses its own, which keeps no frames."""
         self.frame_bytes_max = frame_bytes_max
-        """May be changed at any time; it holds for the next frame that begins."""
-        self._memory = memory or FrameBufferPool(kept_bytes_max=0)
-        self._receive = self._memory.receive
+        """May be changed at any time; it applies to the next frame."""
+        self._pool = pool or FrameBufferPool(kept_bytes_max=0)
+        self._receive = self._pool.receive
         assert len(self._receive) > LENGTH.size
-        self._rest = b""  # The first bytes of a length that has not come whole.
-        self._frame: memoryview | None = None  # A frame that has not come whole, or its beginning,
-        self._filled = 0  # how much of it has come,
-        self._length = 0  # and how long it is.
+        self._rest = b""  # An incomplete length prefix.
+        self._frame: memoryview | None = None  # An incomplete frame, or its start,
+        self._filled = 0  # the number of bytes received,
+        self._length = 0  # and its length.
 
     def buffer(self) -> memoryview:
-        """Where the next bytes belong. Fill it, from its start, then call `received` at once."""
+        """The buffer for the next bytes. Fill it from its start, then call `received`."""
         if self._frame is not None:
             return self._frame[self._filled :]
         self._receive[: len(self._rest)] = self._rest
         return self._receive[len(self._rest) :]
 
     def received(self, count: int) -> list[memoryview]:
-        """Take `count` bytes that were read into `buffer()`; the frames that are whole now."""
+        """Process `count` bytes that were read into `buffer()`; return complete frames."""
         if self._frame is not None:
             self._filled += count
             if self._filled < len(self._frame):
@@ -76,7 +74,7 @@ class FrameReader:
         return self._cut(count)
 
     def feed(self, data: Buffer) -> list[memoryview]:
-        """Take bytes that are in memory already."""
+        """Process bytes that are already in memory."""
         frames: list[memoryview] = []
         view = memoryview(data)
         while view:
@@ -89,7 +87,7 @@ class FrameReader:
 
     @property
     def pending(self) -> bool:
-        """Whether a frame has begun and not ended: the peer may not leave here."""
+        """True if a frame is incomplete."""
         return self._frame is not None or bool(self._rest)
 
     def _cut(self, end: int) -> list[memoryview]:
@@ -114,26 +112,30 @@ class FrameReader:
         self._allocate(start)
 
     def _allocate(self, start: memoryview) -> None:
-        """Take what lies idle, or a few times what has come: a length alone is only a claim."""
-        frame = self._memory.idle(self._length)
+        """Use an idle buffer, or allocate a few times what has arrived: the length may be wrong."""
+        frame = self._pool.take_idle(self._length)
         if frame is None:
             size_bytes = min(self._length, max(FRAME_BYTES_FIRST, FRAME_GROWTH * len(start)))
             is_whole = size_bytes == self._length
-            frame = self._memory.make(size_bytes) if is_whole else memoryview(bytearray(size_bytes))
+            frame = (
+                self._pool.allocate(size_bytes) if is_whole else memoryview(bytearray(size_bytes))
+            )
         frame[: len(start)] = start
         self._frame = frame
 
     def _check(self, length: int) -> None:
         if length < 0:
-            raise FrameError(f"a frame has a length of {length}; is the peer speaking Kafka?")
+            raise FrameError(
+                f"invalid frame length {length}; the peer may not speak the Kafka protocol"
+            )
         if length > self.frame_bytes_max:
             raise FrameError(
-                f"a frame of {length} bytes is above the cap of {self.frame_bytes_max} bytes"
+                f"a frame of {length} bytes exceeds the limit of {self.frame_bytes_max} bytes"
             )
 
 
 def frame(header: bytes, body: list[Buffer]) -> list[Buffer]:
-    """A whole frame as parts to be sent after each other; big parts are not copied."""
+    """Build a frame as a list of parts; large parts are not copied."""
     size_bytes = len(header) + sum(map(len, body))
-    # An encoder's first part is small, so that joining it saves a system call's worth of overhead.
+    # The first part is small, so joining it saves the overhead of another part.
     return [b"".join((LENGTH.pack(size_bytes), header, body[0])), *body[1:]]

@@ -1,11 +1,10 @@
-"""Headers of requests (v0 to v2) and responses (v0, v1), with their two quirks.
+"""Request headers (v0 to v2) and response headers (v0, v1).
 
-* A request's `client_id` is never compact, not even in the flexible header v2: a broker must be
-  able to read it before it knows whether it speaks the version.
-* The response to ApiVersions has header v0 in every version (see `Api.response_header_version`).
+* `client_id` is never compact, not even in the flexible header v2: a broker must be able to read it
+  before it knows whether it supports the version.
+* The ApiVersions response has header v0 in every version (see `Api.response_header_version`).
 
-Header v0 belongs to a request that no client sends any more; it is here so that the family is
-whole.
+Request header v0 is not used by any client today; it is supported for completeness.
 """
 
 import struct
@@ -24,7 +23,7 @@ assert REQUEST_V1.size == 10
 
 
 class RequestHeader(msgspec.Struct, gc=False):
-    """Who asks what, and under which number the answer is awaited."""
+    """The API, its version, the correlation id and the client id of a request."""
 
     api_key: int
     api_version: int
@@ -33,7 +32,7 @@ class RequestHeader(msgspec.Struct, gc=False):
 
 
 def peek_api(frame: memoryview) -> tuple[int, int]:
-    """The API key and version of a request; they decide how its header reads on."""
+    """The API key and version of a request, which determine the header version."""
     if len(frame) < REQUEST_V0.size:
         raise ProtocolError(f"a request of {len(frame)} bytes has no header")
     key, version = API.unpack_from(frame)
@@ -41,7 +40,7 @@ def peek_api(frame: memoryview) -> tuple[int, int]:
 
 
 def decode_request_header(frame: memoryview, header_version: int) -> tuple[RequestHeader, int]:
-    """The header at the start of a frame, and the position of the body."""
+    """Decode the header at the start of a frame; return it with the position of the body."""
     if header_version == 0:
         key, version, correlation_id = _unpack(REQUEST_V0, frame)
         return RequestHeader(key, version, correlation_id), REQUEST_V0.size
@@ -51,7 +50,7 @@ def decode_request_header(frame: memoryview, header_version: int) -> tuple[Reque
     if length != -1:
         stop = position + length
         if not position <= stop <= len(frame):
-            raise ProtocolError(f"client_id has a length of {length}")
+            raise ProtocolError(f"invalid client_id length {length}")
         try:
             client_id = frame[position:stop].tobytes().decode()
         except UnicodeDecodeError as error:
@@ -72,7 +71,7 @@ def encode_request_header(header: RequestHeader, header_version: int) -> bytes:
 
 
 def decode_response_header(frame: memoryview, header_version: int) -> tuple[int, int]:
-    """The correlation id of an answer, and the position of its body."""
+    """The correlation id of a response, and the position of its body."""
     (correlation_id,) = _unpack(CORRELATION, frame)
     position = CORRELATION.size
     return correlation_id, _skip_tags(frame, position) if header_version >= 1 else position
@@ -84,7 +83,7 @@ def encode_response_header(correlation_id: int, header_version: int) -> bytes:
 
 def _unpack(layout: struct.Struct, frame: memoryview) -> tuple[int, ...]:
     if len(frame) < layout.size:
-        raise ProtocolError(f"a header is cut off after {len(frame)} bytes")
+        raise ProtocolError(f"truncated header of {len(frame)} bytes")
     return layout.unpack_from(frame)
 
 
@@ -94,5 +93,5 @@ def _skip_tags(frame: memoryview, position: int) -> int:
     except IndexError:
         position = len(frame) + 1
     if position > len(frame):
-        raise ProtocolError("the tags of a header are cut off")
+        raise ProtocolError("truncated tagged fields in a header")
     return position

@@ -1,13 +1,12 @@
-"""The memory that frames are received into, shared by the connections of one event loop.
+"""`FrameBufferPool`: receive buffers, shared by the connections of one event loop.
 
-Why: a large frame is large memory, which the allocator takes from the system and gives back, frame
-after frame, and each time it is filled with zeros first. That costs more than all else that is done
-with such a frame. So the memory of some is kept, and lies idle until the next one comes.
+The allocator maps and unmaps memory of large frames for every frame, and the kernel zeroes it,
+which costs more than everything else that is done with such a frame. So buffers of medium size are
+kept for reuse.
 
-The laws: memory is given out again only when nobody looks at it any more, which the interpreter
-itself knows: who still holds a view of a frame keeps it. What is kept is bounded; beyond the bound,
-and for frames that are small or huge, memory is made anew. What it held before is never shown: a
-frame covers exactly the bytes that came for it.
+Invariants: a buffer is reused only if no memoryview of it exists any more, which the interpreter
+itself checks. The size of the pool is bounded; other frames get new memory. Old content is never
+visible: a frame covers exactly the bytes received for it.
 """
 
 from collections import deque
@@ -15,14 +14,14 @@ from typing import Final
 
 RECEIVE_BYTES: Final = 64 * 1024
 KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
-"""How much is kept in all: the frames in flight of a few busy producers."""
+"""The size of the pool: the frames in flight of a few busy producers."""
 FRAME_BYTES_MIN: Final = 64 * 1024
 FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Between these sizes a frame's memory is worth to be kept."""
+"""Buffers between these sizes are kept."""
 
 
 class FrameBufferPool:
-    """What is received into: one buffer for whatever comes, and memory for large frames."""
+    """One shared receive buffer, and reusable buffers for large frames."""
 
     __slots__ = ("_kept", "_kept_bytes", "_kept_bytes_max", "receive")
 
@@ -30,40 +29,40 @@ class FrameBufferPool:
         self, receive_bytes: int = RECEIVE_BYTES, kept_bytes_max: int = KEPT_BYTES_MAX
     ) -> None:
         self.receive = memoryview(bytearray(receive_bytes))
-        """For all connections, because nothing stays in it between two calls of a reader."""
-        # By the number of bits of their sizes, in the order in which they were last given out.
+        """Shared by all connections, because no data stays in it between calls."""
+        # By size class (number of bits), least recently used first.
         self._kept: dict[int, deque[bytearray]] = {}
         self._kept_bytes = 0
         self._kept_bytes_max = kept_bytes_max
 
-    def idle(self, size_bytes: int) -> memoryview | None:
-        """Memory for a frame of this size, if some lies idle; it costs nothing to hand it out."""
+    def take_idle(self, size_bytes: int) -> memoryview | None:
+        """Return an idle buffer for a frame of this size, or None."""
         kept = self._kept.get(size_bytes.bit_length())
         if kept is None:
             return None
         kept.rotate(-1)
         return memoryview(kept[-1])[:size_bytes] if _is_idle(kept[-1]) else None
 
-    def make(self, size_bytes: int) -> memoryview:
-        """Memory for a frame of this size, to be kept for others if there is room."""
+    def allocate(self, size_bytes: int) -> memoryview:
+        """Allocate a buffer for a frame of this size, and keep it if the pool has space."""
         bits = size_bytes.bit_length()
-        room_bytes = 1 << bits
+        buffer_bytes = 1 << bits
         if (
             not FRAME_BYTES_MIN <= size_bytes <= FRAME_BYTES_MAX
-            or self._kept_bytes + room_bytes > self._kept_bytes_max
+            or self._kept_bytes + buffer_bytes > self._kept_bytes_max
         ):
             return memoryview(bytearray(size_bytes))
-        room = bytearray(room_bytes)
-        self._kept.setdefault(bits, deque()).append(room)
-        self._kept_bytes += room_bytes
-        return memoryview(room)[:size_bytes]
+        buffer = bytearray(buffer_bytes)
+        self._kept.setdefault(bits, deque()).append(buffer)
+        self._kept_bytes += buffer_bytes
+        return memoryview(buffer)[:size_bytes]
 
 
-def _is_idle(room: bytearray) -> bool:
-    """Whether nobody looks at it: nothing that is looked at can change its size."""
+def _is_idle(buffer: bytearray) -> bool:
+    """True if no memoryview of the buffer exists: only then its size can change."""
     try:
-        room.pop()
+        buffer.pop()
     except BufferError:
         return False
-    room.append(0)
+    buffer.append(0)
     return True

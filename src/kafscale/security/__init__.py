@@ -1,1 +1,1 @@
-"""Who somebody is, and what they may do: TLS, SASL, rules and quotas. Bytes in, bytes out."""
+"""Authentication, authorization and quotas: TLS, SASL, JWT and ACLs."""

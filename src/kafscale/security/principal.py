@@ -1,4 +1,4 @@
-"""`Principal`: who is at the other end of a connection, once they have shown it."""
+"""`Principal`: the authenticated client of a connection."""
 
 from typing import Final
 
@@ -10,18 +10,19 @@ GROUP_PREFIX: Final = "Group:"
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Somebody, as rules and quotas know them."""
+    """An authenticated user with its groups."""
 
     full_name: str = ANONYMOUS_NAME
-    """`User:alice`, as Kafka writes it."""
+    """Type and name, as Kafka writes them: `User:alice`."""
     groups: tuple[str, ...] = ()
-    """`Group:analysts`: rules for them hold for this user as well. Only tokens bring some."""
+    """Groups such as `Group:analysts`, whose ACLs apply to this user too. Only tokens have
+    groups."""
     expires_ms: int | None = None
-    """When what was shown stops being valid, in ms since 1970; None where it never does."""
+    """When the authentication expires, in ms since 1970; None if it does not."""
 
     @property
     def user(self) -> str:
-        """The name alone, as quotas know it."""
+        """The name without the type, as quotas use it."""
         return self.full_name.partition(":")[2]
 
 

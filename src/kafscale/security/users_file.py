@@ -1,14 +1,14 @@
-"""`PlainUsers`: the users of PLAIN and their passwords, from a setting and from a file.
+"""`PlainUsers`: the users of SASL/PLAIN and their passwords, from a setting and a file.
 
-    alice:secret        A line for each user; a password may hold anything but the end of a line.
+    alice:secret        One user per line; the password may contain any character but a newline.
     # A comment.
 
-or a directory with a file for each user, named after the user, that holds the password: which is
-how Kubernetes mounts a secret.
+The file may also be a directory with one file per user, which contains the password, as in a
+mounted Kubernetes Secret.
 
-The laws: no password is kept, only what it comes to under a key that this process alone knows. Both
-sources hold at once; where they name the same user, the file counts, because it can be changed
-while the broker runs. Nothing that is said about a malformed source repeats any of it.
+Invariants: no password is kept in memory, only its HMAC under a random key of this process. Users
+of the setting and of the file are both valid; for a user in both, the file is used, because it can
+change while the broker runs. Error messages about malformed content contain none of it.
 """
 
 import hmac
@@ -23,44 +23,44 @@ FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 USER_COUNT_MAX: Final = 100_000
 
 Passwords = dict[str, bytes]
-"""What the password of each user comes to."""
+"""The HMAC of each user's password."""
 
 
 class PlainUsers:
-    """Who is who by a password."""
+    """Verifies passwords."""
 
     def __init__(self, setting: str, file: str, *, secret: bytes, clock: Callable[[], int]) -> None:
-        """Raises `ConfigError` where there are no users."""
+        """Raises `ConfigError` if there are no users."""
         self._secret = secret
         entries = enumerate(setting.split(","), 1) if setting else ()
-        self._fixed = self._digested(_pairs(entries, "sasl.plainUsers: entry"))
+        self._from_setting = self._digest_all(_pairs(entries, "sasl.plainUsers: entry"))
         self._file = ReloadingFile(Path(file), self._read, clock) if file else None
-        if not self._fixed and not (self._file and self._file.value()):
+        if not self._from_setting and not (self._file and self._file.value()):
             raise ConfigError(
-                "sasl.enabledMechanisms offers PLAIN, but there are no users; name some in"
-                " sasl.plainUsersFile, or in sasl.plainUsers"
+                "sasl.enabledMechanisms offers PLAIN, but there are no users; set"
+                " sasl.plainUsersFile or sasl.plainUsers"
             )
 
     def verify_password(self, user: str, password: str) -> bool:
-        """Whether that is the user's password; it takes as long for a user that does not exist."""
-        shown = self._digest(password)
+        """Verify a password; unknown users take the same time."""
+        digest = self._digest(password)
         from_file = self._file.value().get(user) if self._file is not None else None
-        kept = from_file or self._fixed.get(user)
-        return hmac.compare_digest(shown, kept or bytes(len(shown))) and kept is not None
+        expected = from_file or self._from_setting.get(user)
+        return hmac.compare_digest(digest, expected or bytes(len(digest))) and expected is not None
 
     def _read(self, path: Path) -> Passwords:
         try:
             users = _directory(path) if path.is_dir() else _lines(path)
         except OSError as error:
             raise ConfigError(
-                f"sasl.plainUsersFile names {path}, which cannot be read: {error.strerror}; name a"
-                " file or a directory that this process may read"
+                f"sasl.plainUsersFile: {path} cannot be read: {error.strerror}; name a file or a"
+                " directory that this process may read"
             ) from None
         if len(users) > USER_COUNT_MAX:
-            raise ConfigError(f"{path} names more than {USER_COUNT_MAX} users")
-        return self._digested(users)
+            raise ConfigError(f"{path} has more than {USER_COUNT_MAX} users")
+        return self._digest_all(users)
 
-    def _digested(self, users: dict[str, str]) -> Passwords:
+    def _digest_all(self, users: dict[str, str]) -> Passwords:
         return {user: self._digest(password) for user, password in users.items()}
 
     def _digest(self, password: str) -> bytes:
@@ -69,33 +69,33 @@ class PlainUsers:
 
 def _lines(path: Path) -> dict[str, str]:
     lines = enumerate(_content(path).split("\n"), 1)
-    written = [
+    entries = [
         (count, line.removesuffix("\r"))
         for count, line in lines
         if line.strip() and not line.startswith("#")
     ]
-    return _pairs(written, f"{path}: line")
+    return _pairs(entries, f"{path}: line")
 
 
 def _directory(path: Path) -> dict[str, str]:
-    """One user for each file; what begins with a dot is Kubernetes' own."""
+    """One user per file; hidden files belong to Kubernetes."""
     files = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(".")]
-    users = {entry.name: _without_end(_content(entry)) for entry in files if entry.is_file()}
+    users = {entry.name: _strip_newline(_content(entry)) for entry in files if entry.is_file()}
     for user, password in users.items():
         if not password:
-            raise ConfigError(f"{path}: the file for {user!r} holds no password")
+            raise ConfigError(f"{path}: the file of user {user!r} is empty")
     return users
 
 
-def _pairs(entries: Iterable[tuple[int, str]], place: str) -> dict[str, str]:
+def _pairs(entries: Iterable[tuple[int, str]], source: str) -> dict[str, str]:
     users: dict[str, str] = {}
     for count, entry in entries:
         user, _, password = entry.partition(":")
         user = user.strip()
         if not user or not password:
-            raise ConfigError(f"{place} {count} is not of the form user:password")
+            raise ConfigError(f"{source} {count} does not have the form user:password")
         if user in users:
-            raise ConfigError(f"{place} {count} names a user for the second time")
+            raise ConfigError(f"{source} {count} repeats a user")
         users[user] = password
     return users
 
@@ -104,13 +104,13 @@ def _content(path: Path) -> str:
     with path.open("rb") as file:
         content = file.read(FILE_BYTES_MAX + 1)
     if len(content) > FILE_BYTES_MAX:
-        raise ConfigError(f"{path} holds more than {FILE_BYTES_MAX} bytes")
+        raise ConfigError(f"{path} is larger than {FILE_BYTES_MAX} bytes")
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not text in UTF-8") from None
+        raise ConfigError(f"{path} is not UTF-8 text") from None
 
 
-def _without_end(text: str) -> str:
-    """Without the one end of a line that editors put there."""
+def _strip_newline(text: str) -> str:
+    """Remove one trailing newline, as editors add."""
     return text.removesuffix("\n").removesuffix("\r")

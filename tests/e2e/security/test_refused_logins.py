@@ -58,8 +58,8 @@ def test_a_token_is_over_or_signed_by_somebody_else(secured, tmp_path):
     refused(
         secured,
         way,
-        "the signature of the token is wrong",
-        "the signature of the token is wrong",
+        "the token's signature is invalid",
+        "the token's signature is invalid",
         "Unable to bootstrap",
     )
 

@@ -22,7 +22,7 @@ def on_the_wire(payloads: list[bytes]) -> bytes:
     receive_bytes=st.integers(5, 64),
 )
 def test_frames_do_not_depend_on_how_the_stream_is_cut(payloads, cuts, receive_bytes):
-    reader = FrameReader(memory=FrameBufferPool(receive_bytes))
+    reader = FrameReader(pool=FrameBufferPool(receive_bytes))
     stream = on_the_wire(payloads)
     frames = []
     turn = 0
@@ -40,7 +40,7 @@ def test_connections_may_share_one_receive_buffer(data):
     shared = FrameBufferPool(16)
     sent = {0: b"first connection's bytes", 1: b"and those of the second one"}
     streams = {key: on_the_wire([payload] * 3) for key, payload in sent.items()}
-    readers = {key: FrameReader(memory=shared) for key in sent}
+    readers = {key: FrameReader(pool=shared) for key in sent}
     got: dict[int, list[bytes]] = {0: [], 1: []}
     while any(streams.values()):
         key = data.draw(st.sampled_from([k for k, rest in streams.items() if rest]))

@@ -23,19 +23,19 @@ def arriving(reader: FrameReader, payload: bytes) -> memoryview:
 
 
 def test_nothing_lies_idle_before_there_was_a_frame():
-    assert FrameBufferPool().idle(SIZE) is None
+    assert FrameBufferPool().take_idle(SIZE) is None
 
 
 def test_memory_is_given_out_again_when_nobody_looks_at_it():
     memory = FrameBufferPool()
-    first = memory.make(SIZE)
+    first = memory.allocate(SIZE)
     room = first.obj
-    assert memory.idle(SIZE) is None
+    assert memory.take_idle(SIZE) is None
     part = first[10:20]
     del first
-    assert memory.idle(SIZE) is None, "a part of it is looked at"
+    assert memory.take_idle(SIZE) is None, "a part of it is looked at"
     del part
-    again = memory.idle(SIZE + 1)
+    again = memory.take_idle(SIZE + 1)
     assert again is not None
     assert again.obj is room
     assert len(again) == SIZE + 1
@@ -43,32 +43,32 @@ def test_memory_is_given_out_again_when_nobody_looks_at_it():
 
 def test_one_that_is_kept_for_long_does_not_hide_the_others():
     memory = FrameBufferPool()
-    kept, gone = memory.make(SIZE), memory.make(SIZE)
+    kept, gone = memory.allocate(SIZE), memory.allocate(SIZE)
     del gone
-    assert any(memory.idle(SIZE) is not None for _ in range(2))
+    assert any(memory.take_idle(SIZE) is not None for _ in range(2))
     del kept
 
 
 @pytest.mark.parametrize("size_bytes", [FRAME_BYTES_MIN - 1, FRAME_BYTES_MAX + 1])
 def test_small_and_huge_frames_are_not_kept(size_bytes):
     memory = FrameBufferPool()
-    assert len(memory.make(size_bytes)) == size_bytes
-    assert memory.idle(size_bytes) is None
+    assert len(memory.allocate(size_bytes)) == size_bytes
+    assert memory.take_idle(size_bytes) is None
 
 
 def test_what_is_kept_is_bounded():
     memory = FrameBufferPool(kept_bytes_max=3 * 131_072)
-    frames = [memory.make(SIZE) for _ in range(10)]
+    frames = [memory.allocate(SIZE) for _ in range(10)]
     rooms = {id(frame.obj) for frame in frames if len(frame.obj) > SIZE}
     assert len(rooms) == 3
     del frames
-    taken = [memory.idle(SIZE) for _ in range(10)]
+    taken = [memory.take_idle(SIZE) for _ in range(10)]
     assert sum(found is not None for found in taken) == 3
 
 
 def test_a_large_frame_is_received_where_another_was():
     memory = FrameBufferPool()
-    reader = FrameReader(memory=memory)
+    reader = FrameReader(pool=memory)
     first = arriving(reader, b"a" * 1_500_000)
     room = first.obj
     del first
@@ -84,7 +84,7 @@ def test_a_large_frame_is_received_where_another_was():
     )
 )
 def test_frames_never_change_while_somebody_has_them(arrivals):
-    reader = FrameReader(memory=FrameBufferPool(kept_bytes_max=1_000_000))
+    reader = FrameReader(pool=FrameBufferPool(kept_bytes_max=1_000_000))
     held: list[tuple[bytes, memoryview]] = []
     for letter, size_bytes, is_let_go in arrivals:
         payload = bytes([letter]) * size_bytes

@@ -1,4 +1,4 @@
-r"""A message in one version as a pair of functions, compiled on first use.
+r"""`Codec`: encode and decode functions of a message in one version, compiled on first use.
 
 >>> from kafscale.protocol.messages.heartbeat import HeartbeatResponse
 >>> v4 = codec(HeartbeatResponse, 4, flexible=True)
@@ -23,7 +23,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Codec(Generic[M]):
-    """Reads and writes one message in one version."""
+    """Encodes and decodes one message in one version."""
 
     __slots__ = ("decode_at", "decoder_source", "encode", "encoder_source")
 
@@ -33,18 +33,18 @@ class Codec(Generic[M]):
         file = f"<kafscale {message.__name__} v{version} {{}}>"
 
         self.decode_at: Callable[[memoryview, int], tuple[M, int]]
-        """Read the message at a position: the message, and the position after it."""
+        """Decode at a position; return the message and the position after it."""
         self.decode_at = decoder.compile("decode", file.format("decode"))
 
         self.encode: Callable[[M], list[Buffer]]
-        """The message as parts to be sent after each other; records are parts of their own."""
+        """Encode to a list of parts; records are parts of their own."""
         self.encode = encoder.compile("encode", file.format("encode"))
 
         self.decoder_source = decoder.text
         self.encoder_source = encoder.text
 
     def decode(self, buffer: Buffer) -> M:
-        """Read the message that fills the whole buffer."""
+        """Decode a message that fills the whole buffer."""
         message, position = self.decode_at(memoryview(buffer), 0)
         if position != len(buffer):
             surplus = len(buffer) - position
@@ -61,5 +61,5 @@ def _compiled(message: type[Message], version: int, flexible: bool) -> Codec[Mes
 
 
 def codec(message: type[M], version: int, *, flexible: bool) -> Codec[M]:
-    """The codec of a message in one version; compiled once, then the same object."""
+    """The codec of a message in one version; compiled once and cached."""
     return cast("Codec[M]", _compiled(message, version, flexible))

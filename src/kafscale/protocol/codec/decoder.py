@@ -1,15 +1,14 @@
-"""Writes the decoder of a message in one version: straight-line Python over one memoryview.
+"""Generates the decoder of a message version: straight-line Python over one memoryview.
 
-Neighbouring fields of fixed size, and the length that starts what follows them, become one
-`unpack_from`. Structs and arrays are inlined as loops; fields that the version lacks are constants.
+Consecutive fields of fixed size, and the length prefix that follows them, become one `unpack_from`.
+Structs and arrays are inlined as loops; fields that are not in the version are constants.
 
-Laws of the emitted code, which make hostile bytes harmless:
+Invariants of the generated code, which make it safe for malicious input:
 
-* A position only grows: negative lengths are refused before they are added.
-* A count is compared with the bytes that are left before anything is made of it.
-* Running past the end raises, at the latest in one last comparison; every slice is bounded by the
-  view.
-* Nothing but `ProtocolError` comes out.
+* The position only grows: negative lengths are rejected before they are added.
+* A count is compared with the remaining bytes before anything is allocated.
+* Reading past the end raises, at the latest in a final comparison; slices are bounded by the view.
+* The only exception is `ProtocolError`.
 """
 
 import struct
@@ -30,7 +29,7 @@ from kafscale.protocol.codec.source import Source
 from kafscale.protocol.codec.wire import Message, PrimitiveType
 
 LENGTH_FORMATS = {"string": "h", "bytes": "i", "records": "i", "record_slices": "i"}
-"""How a length is written before flexible versions; arrays count in int32 too."""
+"""Length prefixes of non-flexible versions; arrays use int32, too."""
 
 BODIES = {
     "string": "view[position:stop].tobytes().decode()",
@@ -41,7 +40,7 @@ BODIES = {
 
 
 def write_decoder(message: MessageType, version: int, *, flexible: bool) -> Source:
-    """The source of `decode(view, position) -> (message, position)`."""
+    """Generate the source of `decode(view, position) -> (message, position)`."""
     return _Decoder(version, flexible=flexible).write(message)
 
 
@@ -50,15 +49,15 @@ def malformed(what: str, why: object) -> ProtocolError:
 
 
 def raise_bad_length(field: str, length: int) -> None:
-    raise ProtocolError(f"{field} has a length of {length}")
+    raise ProtocolError(f"{field} has an invalid length of {length}")
 
 
 def raise_bad_count(field: str, count: int) -> None:
-    raise ProtocolError(f"{field} claims {count} elements, more than the bytes that are left")
+    raise ProtocolError(f"{field} has {count} elements, more than the remaining bytes")
 
 
 def raise_bad_tag(field: str) -> None:
-    raise ProtocolError(f"{field} does not fill its tag")
+    raise ProtocolError(f"{field} does not have the size of its tag")
 
 
 RUNTIME: dict[str, Any] = {
@@ -91,18 +90,18 @@ class _Decoder:
             with source.block("try:"):
                 source.line(f"message = {self._struct(message)}")
             with source.block("except TRUNCATED:"):
-                source.line(f'raise malformed("{what}", "it ends too early") from None')
+                source.line(f'raise malformed("{what}", "truncated") from None')
             with source.block("except REFUSED as error:"):
                 source.line(f'raise malformed("{what}", error) from None')
             with source.block("if position > end:"):
-                source.line(f'raise malformed("{what}", "it ends too early")')
+                source.line(f'raise malformed("{what}", "truncated")')
             source.line("return message, position")
         return source
 
     # --- structs ------------------------------------------------------------------------------
 
     def _struct(self, message: MessageType) -> str:
-        """Emit the reading of a struct; the expression that makes it."""
+        """Emit code that reads a struct; return the expression that constructs it."""
         present = fields(message, self._version)
         values = {field.name: self._value(field) for field in present if field.tag is None}
         if self._flexible:
@@ -110,12 +109,12 @@ class _Decoder:
         self._flush()
         names = message.__struct_fields__
         while names and names[-1] not in values:
-            names = names[:-1]  # The constructor knows the defaults of what is left off at the end.
+            names = names[:-1]  # Trailing defaults are left to the constructor.
         arguments = [
             values.get(name) or self._default(absent_default(message, name)) for name in names
         ]
-        made_by = self._source.constant(message.__name__, message)
-        return f"{made_by}({', '.join(arguments)})"
+        constructor = self._source.constant(message.__name__, message)
+        return f"{constructor}({', '.join(arguments)})"
 
     def _default(self, default: Any) -> str:
         if isinstance(default, Message):
@@ -123,7 +122,7 @@ class _Decoder:
         return repr(default)
 
     def _tags(self, tagged: list[Field]) -> dict[str, str]:
-        """Emit the reading of a tag section; the variables that hold the known ones."""
+        """Emit code that reads tagged fields; return the variables of the known ones."""
         source = self._source
         values = {field.name: source.name(field.name) for field in tagged}
         count = source.name("tags")
@@ -160,7 +159,7 @@ class _Decoder:
     # --- fields -------------------------------------------------------------------------------
 
     def _value(self, field: Field) -> str:
-        """Emit the reading of a field; the variable that holds it once the run is flushed."""
+        """Emit code that reads a field; return its variable, which is set by the next flush."""
         variable = self._source.name(field.name)
         match field.type:
             case PrimitiveType(format="") as kind:
@@ -178,7 +177,7 @@ class _Decoder:
         if not field.nullable:
             source.line(f"{variable} = {self._struct(inner)}")
             return
-        # A nullable struct is led by a byte: -1 for null, 1 for a struct that follows (KIP-893).
+        # A nullable struct starts with a byte: -1 for null, 1 for a struct (KIP-893).
         present = source.name(f"{field.name}_present")
         self._read(present, "b")
         self._flush()
@@ -232,10 +231,11 @@ class _Decoder:
     # --- lengths ------------------------------------------------------------------------------
 
     def _length(self, field: Field, character: str) -> str:
-        """Emit the reading of a length or count; the variable that holds it.
+        """Emit code that reads a length or count; return its variable.
 
-        In flexible versions it is one more than what it counts, so that 0 is null and most fit one
-        byte. The second byte is read inline too: records always need it, and a call costs more.
+        In flexible versions it is encoded plus one, so that 0 is null and most values take one
+        byte. The second byte is read inline too, because records always need it and a call is
+        slower.
         """
         variable = self._source.name(f"{field.name}_length")
         if not self._flexible:
@@ -255,7 +255,7 @@ class _Decoder:
     def _unless_null(
         self, field: Field, variable: str, length: str
     ) -> AbstractContextManager[None]:
-        """The block that reads a value whose length is not that of null."""
+        """The block that reads a value that is not null."""
         source = self._source
         null = 0 if self._flexible else -1
         lowest = null if field.nullable else null + 1
@@ -268,7 +268,7 @@ class _Decoder:
         return source.block(f"if {length} != {null}:")
 
     def _size_bytes_min(self, wire_type: WireType) -> int:
-        """The fewest bytes that a value of this type can take."""
+        """The minimum size of a value of this type."""
         match wire_type:
             case PrimitiveType(format="", name=name):
                 return 1 if self._flexible else struct.calcsize(LENGTH_FORMATS[name])
@@ -278,7 +278,7 @@ class _Decoder:
                 return 1 if self._flexible else 4
             case message:
                 present = [f for f in fields(message, self._version) if f.tag is None]
-                # Of a struct that may be null, only the byte that says so is certain.
+                # A nullable struct has at least its presence byte.
                 perhaps = [f for f in present if f.nullable and isinstance(f.type, type)]
                 certain = [f for f in present if f not in perhaps]
                 sizes = (self._size_bytes_min(f.type) for f in certain)
@@ -290,7 +290,7 @@ class _Decoder:
         self._run.append((character, variable))
 
     def _flush(self) -> None:
-        """Emit the reading of all pending fields of fixed size at once."""
+        """Emit code that reads all pending fixed-size fields at once."""
         if not self._run:
             return
         source = self._source

@@ -1,8 +1,7 @@
-"""Writes the encoder of a message in one version: straight-line Python that fills a list of parts.
+"""Generates the encoder of a message version: straight-line Python that fills a list of parts.
 
-Neighbouring fields of fixed size, and the length that starts what follows them, become one `pack`.
-Everything is joined into as few parts as there can be without copying records: these stay the
-slices that they were, each a part of its own.
+Consecutive fields of fixed size, and the length prefix that follows them, become one `pack`. The
+result has as few parts as possible without copying records, which are parts of their own.
 """
 
 import struct
@@ -19,12 +18,12 @@ RECORD_KINDS = ("records", "record_slices")
 
 
 def write_encoder(message: MessageType, version: int, *, flexible: bool) -> Source:
-    """The source of `encode(message) -> parts`."""
+    """Generate the source of `encode(message) -> parts`."""
     return _Encoder(version, flexible=flexible).write(message)
 
 
 def encode_error(what: str, why: object) -> EncodeError:
-    return EncodeError(f"cannot write {what}: {why}")
+    return EncodeError(f"cannot encode {what}: {why}")
 
 
 RUNTIME: dict[str, Any] = {
@@ -34,7 +33,7 @@ RUNTIME: dict[str, Any] = {
     "unwritable": encode_error,
     "join": b"".join,
     "pack": struct.pack,
-    # What a value of the wrong type, range or nullness raises on its way through the code below.
+    # The exceptions of values with the wrong type or range, or unexpected nulls.
     "UNWRITABLE": (AttributeError, TypeError, ValueError, OverflowError, struct.error),
 }
 
@@ -86,7 +85,7 @@ class _Encoder:
 
     def _tags(self, tagged: list[Field], owner: str) -> None:
         if not tagged:
-            self._run.append(("x", ""))  # A pad byte is the count of no tags.
+            self._run.append(("x", ""))  # A zero byte is the count of no tagged fields.
             return
         source = self._source
         self._flush()
@@ -142,7 +141,7 @@ class _Encoder:
         if not field.nullable:
             self._struct(inner, owner)
             return
-        # A nullable struct is led by a byte: -1 for null, 1 for a struct that follows (KIP-893).
+        # A nullable struct starts with a byte: -1 for null, 1 for a struct (KIP-893).
         self._run.append(("b", f"-1 if {owner} is None else 1"))
         self._flush()
         with source.block(f"if {owner} is not None:"):
@@ -208,7 +207,7 @@ class _Encoder:
             self._flush()
 
     def _measured(self, field: Field, value: str, size: str) -> tuple[str, str]:
-        """Emit the measuring of a value; the variables that hold it and its length."""
+        """Emit code that measures a value; return the variables of the value and its length."""
         variable = self._source.name(field.name)
         length = self._source.name(f"{field.name}_length")
         counted = self._counted(size.format(variable))
@@ -228,10 +227,10 @@ class _Encoder:
         return f"{size} + 1" if self._flexible else size
 
     def _length(self, length: str, character: str, *, size_bytes_typical: int = 1) -> None:
-        """Emit what is pending together with the length or count that ends it.
+        """Emit code that writes pending fields together with the following length or count.
 
-        In flexible versions a length takes from one byte to five. What takes no more than is
-        typical for the field is packed in one go, what takes more is put behind.
+        In flexible versions a length takes one to five bytes. The typical size of the field is
+        packed in one call; longer lengths are appended.
         """
         if not self._flexible:
             self._run.append((character, length))
@@ -254,7 +253,7 @@ class _Encoder:
         self._source.line(f"write({''.join(choices)}{longest})")
 
     def _flush(self) -> None:
-        """Emit the writing of all pending fields of fixed size at once."""
+        """Emit code that writes all pending fixed-size fields at once."""
         if self._run:
             self._source.line(f"write({self._packed(self._run)})")
             self._run.clear()

@@ -1,7 +1,7 @@
-"""Reads a `Message` class: which fields it has in one version, and what they are on the wire.
+"""Reads `Message` classes: the fields of a version and their wire types.
 
-This is the one reading of the declarations. The decoder, the encoder, `kafscale protocol show`, the
-documentation and the comparison with Kafka's own definitions all work on what `fields` returns.
+The decoder, the encoder, `kafscale protocol show`, the documentation and the comparison with
+Kafka's own definitions all use `fields`.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MessageType = type[Message]
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Any number of elements of one type."""
+    """An array of elements of one type."""
 
     element: PrimitiveType | MessageType
 
@@ -43,7 +43,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class _Declaration:
-    """One field of a message with its marks, before a version is chosen."""
+    """One field of a message with its annotations, before a version is chosen."""
 
     name: str
     type: WireType
@@ -56,7 +56,7 @@ class _Declaration:
 
 @cache
 def fields(message: MessageType, version: int) -> tuple[Field, ...]:
-    """The fields that `message` has in `version`, in their order on the wire."""
+    """The fields of `message` in `version`, in wire order."""
     present = [d for d in _declarations(message) if version in d.versions]
     return tuple(
         Field(d.name, d.type, d.optional and version in d.nullable, d.tag, d.default)
@@ -65,19 +65,19 @@ def fields(message: MessageType, version: int) -> tuple[Field, ...]:
 
 
 def absent_default(message: MessageType, name: str) -> Any:
-    """What a field is where a version lacks it."""
+    """The value of a field in versions that do not have it."""
     return next(d.default for d in _declarations(message) if d.name == name)
 
 
 def inner_message(wire_type: WireType) -> MessageType | None:
-    """The struct that a field holds, alone or in an array, if it holds one."""
+    """The struct type of a field or of its array elements, or None."""
     if isinstance(wire_type, Array):
         wire_type = wire_type.element
     return wire_type if isinstance(wire_type, type) else None
 
 
 def structs(message: MessageType) -> list[MessageType]:
-    """The message and every struct inside it, outermost first."""
+    """The message and all nested structs, outermost first."""
     found = [message]
     for declaration in _declarations(message):
         if inner := inner_message(declaration.type):
@@ -96,7 +96,8 @@ def _declarations(message: MessageType) -> tuple[_Declaration, ...]:
 def _declaration(message: MessageType, info: msgspec.structs.FieldInfo, hint: Any) -> _Declaration:
     where = f"{message.__name__}.{info.name}"
     marks: tuple[Any, ...] = ()
-    # Annotated[Annotated[int, Kind], since(2)] comes flattened; only a Kind may remain inside.
+    # Annotated[Annotated[int, PrimitiveType], since(2)] is flattened; only a PrimitiveType may
+    # remain inside.
     if get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
         kinds = [e for e in extras if isinstance(e, PrimitiveType)]
@@ -112,7 +113,7 @@ def _declaration(message: MessageType, info: msgspec.structs.FieldInfo, hint: An
     nullable = next((m.versions for m in marks if isinstance(m, Nullable)), Versions())
     if tagged is not None:
         versions = tagged.versions
-        # None is how we say that a tagged struct is not sent; on the wire it is never null.
+        # None means that a tagged struct is not sent; on the wire it is never null.
         if isinstance(wire_type, type):
             optional = False
     default = info.default

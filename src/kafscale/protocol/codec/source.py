@@ -1,7 +1,7 @@
-"""Python source under construction: lines, names and constants of one compiled function.
+"""Builds the Python source of one generated function: lines, names and constants.
 
-`exec` happens here and nowhere else, on text made from our own declarations only. The text is
-registered with `linecache`, so that tracebacks and debuggers show it like any other file.
+This is the only use of `exec`, on text that is generated from Kafscale's own declarations. The text
+is registered with `linecache`, so that tracebacks and debuggers show it.
 """
 
 import linecache
@@ -28,11 +28,11 @@ RESERVED = (
     "sum",
     "map",
 )
-"""Names that emitted code uses itself, so that no field takes them for its variable."""
+"""Names that generated code uses itself, and that fields must not use as variables."""
 
 
 class Source:
-    """The body of one function, written line by line."""
+    """The source of one function."""
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.namespace = dict(namespace)
@@ -54,12 +54,12 @@ class Source:
         self._depth -= 1
 
     def name(self, stem: str) -> str:
-        """A variable that is not yet taken: `topic`, then `topic_2`, `topic_3`."""
+        """An unused variable name: `topic`, then `topic_2`, `topic_3`."""
         taken = self._names[stem] = self._names.get(stem, 0) + 1
         return stem if taken == 1 else f"{stem}_{taken}"
 
     def constant(self, name: str, value: object) -> str:
-        """Make `value` known to the function under `name`."""
+        """Add a constant to the namespace of the function."""
         assert self.namespace.setdefault(name, value) == value, f"{name} has two meanings"
         return name
 
@@ -75,10 +75,10 @@ class Source:
         return "\n".join(self._lines) + "\n"
 
     def compile(self, function: str, file: str) -> Callable[..., Any]:
-        """Execute the text, which must define `function`."""
+        """Execute the source, which must define `function`."""
         text = self.text
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        exec(compile(text, file, "exec"), self.namespace)  # noqa: S102  see the module's docstring
+        exec(compile(text, file, "exec"), self.namespace)  # noqa: S102 - see the module docstring
         result: Callable[..., Any] = self.namespace[function]
         return result
 
@@ -89,4 +89,4 @@ def _struct(formats: str) -> struct.Struct:
 
 
 def _legible(formats: str) -> str:
-    return formats.replace("?", "t")  # A format is nearly an identifier: t for truth.
+    return formats.replace("?", "t")  # Format characters are valid in identifiers except "?".

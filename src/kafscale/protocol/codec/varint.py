@@ -1,7 +1,7 @@
-"""Unsigned varints and tag sections: what compiled codecs call instead of inlining.
+"""Unsigned varints and tagged fields: functions that generated codecs call.
 
-Hostile bytes end here in `ProtocolError`; running off the end raises `IndexError`, which every
-compiled decoder turns into one.
+Malformed input raises `ProtocolError`; reading past the end raises `IndexError`, which generated
+decoders convert.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from kafscale.errors import ProtocolError
 UVARINT_BYTES_MAX = 5
 
 SMALL = tuple(bytes((value,)) for value in range(128))
-"""Every uvarint of one byte, ready to write."""
+"""All one-byte varints."""
 
 
 def encode(value: int) -> bytes:
@@ -19,7 +19,7 @@ def encode(value: int) -> bytes:
         return SMALL[value]
     if value < 1 << 14:
         return bytes((value & 0x7F | 0x80, value >> 7))
-    if value < 1 << 21:  # The size of most record fields, so that it deserves a line of its own.
+    if value < 1 << 21:  # The typical size of record fields.
         return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     encoded = bytearray()
     while value > 127:
@@ -30,12 +30,12 @@ def encode(value: int) -> bytes:
 
 
 def decode(view: memoryview, position: int) -> tuple[int, int]:
-    """The uvarint at `position`, and the position after it."""
+    """The varint at `position`, and the position after it."""
     return continued(view, position + 1, view[position])
 
 
 def continued(view: memoryview, position: int, first: int) -> tuple[int, int]:
-    """The uvarint whose `first` byte was read already, and the position after it."""
+    """The varint whose `first` byte was already read, and the position after it."""
     if first < 128:
         return first, position
     value = first + (view[position] - 1 << 7)
@@ -44,9 +44,9 @@ def continued(view: memoryview, position: int, first: int) -> tuple[int, int]:
 
 
 def continued_from_two(view: memoryview, position: int, value: int) -> tuple[int, int]:
-    """The same, where `value` is the sum of two bytes, the second's continuation bit included."""
+    """The same, where `value` is the sum of two bytes including the continuation bit."""
     for shift in range(14, 7 * UVARINT_BYTES_MAX, 7):
-        # The bit that says "there is more" stands where the next byte's lowest bit belongs.
+        # The continuation bit is at the position of the next byte's lowest bit.
         value += view[position] - 1 << shift
         position += 1
         if value < 1 << shift + 7:
@@ -55,9 +55,11 @@ def continued_from_two(view: memoryview, position: int, value: int) -> tuple[int
 
 
 def skip_tags(view: memoryview, position: int, first: int) -> int:
-    """Pass over a tag section of which we know no tag; its count began with the byte `first`."""
+    """Skip tagged fields that are all unknown; their count starts with the byte `first`."""
     count, position = continued(view, position, first)
-    for _ in range(count):  # Each round takes two bytes or raises: the view bounds the loop.
+    for _ in range(
+        count
+    ):  # Each iteration consumes two bytes or raises, so the view bounds the loop.
         _, position = decode(view, position)
         size_bytes, position = decode(view, position)
         position += size_bytes
@@ -65,7 +67,7 @@ def skip_tags(view: memoryview, position: int, first: int) -> int:
 
 
 def write_tags(write: Callable[[bytes], object], tags: list[tuple[int, bytes]]) -> None:
-    """Write a tag section; `tags` come in the order of their numbers."""
+    """Write tagged fields, which are sorted by number."""
     write(encode(len(tags)))
     for number, value in tags:
         write(encode(number))

@@ -1,31 +1,31 @@
-"""The vocabulary in which Kafka messages are declared: wire types, version marks, `Message`.
+"""The declaration language of Kafka messages: wire types, version annotations, `Message`.
 
-A struct is declared once, for all versions, as a typed class. A field's annotation says what it is
-on the wire, and marks say in which versions:
+A struct is declared once for all versions, as a typed class. The annotation of a field says its
+wire type and its versions:
 
-    >>> class Answer(Message):
+    >>> class Example(Message):
     ...     error_code: Int16 = 0
     ...     base_offset: Annotated[Int64, since(2)] = -1
     ...     reason: Annotated[String | None, since(8)] = None
     ...     topic: Annotated[String, until(12)] = ""
     ...     leader: Annotated[Int32, tag(0, since=10)] = -1
 
-Handlers see one `Answer` whatever the version; a field that a version lacks has its default there:
+Handlers use one class for all versions; a field that is not in a version has its default:
 
-    >>> Answer(error_code=3)
-    Answer(error_code=3, base_offset=-1, reason=None, topic='', leader=-1)
+    >>> Example(error_code=3)
+    Example(error_code=3, base_offset=-1, reason=None, topic='', leader=-1)
 
-The rules:
+Rules:
 
 * `X | None` may be null on the wire, in every version that has the field unless
-  `nullable(since=...)` says from which on.
-* `list[X]` is an array, of a wire type or of another `Message`.
-* `tag(number, since=...)` makes an optional field of the flexible versions, written only when it
+  `nullable(since=...)` restricts it.
+* `list[X]` is an array of a wire type or of another `Message`.
+* `tag(number, since=...)` declares a tagged field of flexible versions, which is written only if it
   differs from its default. A tagged struct is declared `X | None = None`, where None means that it
   is not sent.
-* Every field has a default. Names are ours and consistent; Kafka's are found by their place.
+* Every field has a default. Field names are Kafscale's own; they correspond to Kafka's by position.
 
-This module holds words only. `schema` reads them, `decoder` and `encoder` turn them into functions.
+`schema` reads declarations, `decoder` and `encoder` generate functions from them.
 """
 
 import struct
@@ -38,12 +38,12 @@ VERSION_MAX = 0x7FFF
 
 
 class Message(msgspec.Struct, gc=False):
-    """A struct of the protocol. Messages are trees of data: no methods, no cycles."""
+    """A struct of the protocol: data without methods or cycles."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType:
-    """A wire type. Those of fixed size have a `struct` format, the others bring a length."""
+    """A wire type. Fixed-size types have a `struct` format, others a length prefix."""
 
     name: str
     format: str = ""
@@ -63,25 +63,25 @@ Float64 = Annotated[float, PrimitiveType("float64", "d")]
 Boolean = Annotated[bool, PrimitiveType("bool", "?")]
 
 Uuid = Annotated[bytes, PrimitiveType("uuid", "16s")]
-"""Sixteen bytes as they are: cheaper to read and to hash than `uuid.UUID`."""
+"""Sixteen bytes: faster to read and to hash than `uuid.UUID`."""
 
 String = Annotated[str, PrimitiveType("string")]
 
 Bytes = Annotated[bytes, PrimitiveType("bytes")]
-"""Opaque bytes, copied out of the frame because they outlive it (group metadata, SASL tokens)."""
+"""Opaque bytes, copied from the frame because they outlive it (group metadata, SASL tokens)."""
 
 Records = Annotated[memoryview, PrimitiveType("records")]
-"""Record batches of a request: a slice of the frame, never a copy."""
+"""Record batches of a request: a slice of the frame, not a copy."""
 
 RecordSlices = Annotated[list[memoryview], PrimitiveType("record_slices")]
-"""Record batches of an answer: any number of slices, to follow each other on the wire."""
+"""Record batches of a response: slices that are sent one after the other."""
 
 UUID_ZERO = bytes(16)
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A mark: the versions in which a field is there."""
+    """An annotation: the versions that have a field."""
 
     first: int = 0
     last: int = VERSION_MAX
@@ -92,26 +92,26 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Nullable:
-    """A mark: the versions in which a field may be null, where they are not all it has."""
+    """An annotation: the versions in which a field may be null."""
 
     versions: Versions
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A mark: the field travels in the tag section, under this number."""
+    """An annotation: the field is a tagged field with this number."""
 
     number: int
     versions: Versions
 
 
 def since(first: int, *, until: int = VERSION_MAX) -> Versions:
-    """The field was added in version `first` (and, with `until`, was there last in that one)."""
+    """The field was added in version `first` (and, with `until`, removed after that version)."""
     return Versions(first, until)
 
 
 def until(last: int) -> Versions:
-    """The field was there from the beginning and was dropped after version `last`."""
+    """The field existed from version 0 and was removed after version `last`."""
     return Versions(0, last)
 
 
@@ -121,5 +121,5 @@ def nullable(*, since: int) -> Nullable:
 
 
 def tag(number: int, *, since: int) -> Tag:
-    """The field travels in the tag section from this version on."""
+    """The field is a tagged field from this version on."""
     return Tag(number, Versions(since))

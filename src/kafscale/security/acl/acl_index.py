@@ -1,18 +1,16 @@
-"""`AclIndex`: ACLs in an order in which they can be asked. Pure.
+"""`AclIndex`: ACLs indexed for authorization. Pure.
 
-The laws are Kafka's:
+Kafka's rules:
 
-1. A rule is for a resource whose type is the same and whose name its pattern matches, for somebody
-   one of whose principals it names, and for the host that it names, however its
-   address is written; `User:*` and `*` are for all.
-2. What a rule denies is denied, whatever others allow. What no rule allows is denied.
-3. Who may read, write, delete or alter something may also describe it, and who may alter configs
-   may also describe them; who may not, is not thereby kept from describing. A role allows, and
-   denies, what its operations do.
-4. Only where no rule at all speaks of a resource, whoever the rules are for, somebody may be
-   allowed by default.
+1. An ACL applies if its resource type is the same, its pattern matches the resource name, it names
+   one of the client's principals, and its host matches, however the address is written; `User:*`
+   and `*` match all.
+2. Deny overrides allow. What no ACL allows is denied.
+3. Read, write, delete and alter imply describe, and alter configs implies describe configs; denying
+   them does not deny describe. A role allows, or denies, each of its operations.
+4. Only if no ACL for any principal matches the resource, `by_default` decides.
 
-Who is above the rules is left to the authorizer.
+The authorizer handles super users.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,44 +40,45 @@ _IMPLIED: Final = {
 }
 
 
-def _spoken_of(operation: Operation) -> frozenset[Operation]:
-    """The operations that a rule with this one is about."""
+def _covered_by(operation: Operation) -> frozenset[Operation]:
+    """The operations that an ACL with this operation covers."""
     if operation is Operation.ALL:
         return frozenset(Operation)
     return ROLES.get(operation, frozenset({operation}))
 
 
 def _allowed_by(operation: Operation) -> frozenset[Operation]:
-    """The same, with what goes without saying for who may do them."""
-    spoken = _spoken_of(operation)
-    return spoken | {_IMPLIED[each] for each in spoken if each in _IMPLIED}
+    """The same, with implied operations."""
+    covered = _covered_by(operation)
+    return covered | {_IMPLIED[each] for each in covered if each in _IMPLIED}
 
 
 _ALLOWING: Final = {
-    asked: frozenset(said for said in Operation if asked in _allowed_by(said))
+    operation: frozenset(acl for acl in Operation if operation in _allowed_by(acl))
+    for operation in Operation
+}
+"""The ACL operations that allow each operation."""
+_DENYING: Final = {
+    asked: frozenset(said for said in Operation if asked in _covered_by(said))
     for asked in Operation
 }
-"""By the operation that somebody wants, those that a rule must have to allow it."""
-_DENYING: Final = {
-    asked: frozenset(said for said in Operation if asked in _spoken_of(said)) for asked in Operation
-}
-"""The same, for a rule to deny it."""
+"""The ACL operations that deny each operation."""
 
 
 class AclIndex:
-    """All rules of a cluster, by whom they are for."""
+    """All ACLs of a cluster, by principal."""
 
     def __init__(self, acls: Iterable[Acl] = ()) -> None:
         self._by_principal: dict[tuple[ResourceType, str], PatternIndex[list[Acl]]] = {}
         self._counts: dict[ResourceType, PatternIndex[int]] = {
             each: PatternIndex() for each in ResourceType
         }
-        """How many rules there are for a pattern, whoever they are for."""
+        """The number of ACLs per pattern, for any principal."""
         for acl in acls:
             self.add(acl)
 
     def add(self, acl: Acl) -> None:
-        """Add a rule that is not there yet."""
+        """Add an ACL that is not in the index."""
         acl = _with_canonical_host(acl)
         kind, name = acl.pattern_type, acl.resource_name
         patterns = self._by_principal.setdefault((acl.resource_type, acl.principal), PatternIndex())
@@ -92,7 +91,7 @@ class AclIndex:
         counts.put(kind, name, (counts.get(kind, name) or 0) + 1)
 
     def remove(self, acl: Acl) -> None:
-        """Remove a rule that is there."""
+        """Remove an ACL that is in the index."""
         acl = _with_canonical_host(acl)
         kind, name = acl.pattern_type, acl.resource_name
         subject = (acl.resource_type, acl.principal)
@@ -122,9 +121,9 @@ class AclIndex:
         *,
         by_default: bool = False,
     ) -> bool:
-        """Whether somebody who has these principals may do something to a resource.
+        """True if a client with these principals may perform the operation on the resource.
 
-        `by_default` is the answer for a resource that no rule speaks of.
+        `by_default` is the result for a resource without any ACL.
         """
         allowing, denying = _ALLOWING[operation], _DENYING[operation]
         hosts = (canonical_ip(host), ANY_HOST)
@@ -154,10 +153,10 @@ class AclIndex:
         *,
         by_default: bool = False,
     ) -> bool:
-        """Whether there is a name of which all the rules say that they may do it.
+        """True if some resource name exists for which the operation is allowed.
 
-        As in Kafka, patterns are compared with patterns: what is allowed counts unless a pattern
-        that is denied covers all of it.
+        As in Kafka, patterns are compared with patterns: an allowed pattern counts unless a denied
+        pattern covers it completely.
         """
         allowing, denying = _ALLOWING[operation], _DENYING[operation]
         hosts = (canonical_ip(host), ANY_HOST)
@@ -171,12 +170,12 @@ class AclIndex:
                         allowed.add(pattern)
                 elif acl.operation in denying:
                     denied.add(pattern)
-        everything = (PatternType.LITERAL, ANY_NAME)
-        if everything in denied:
+        wildcard = (PatternType.LITERAL, ANY_NAME)
+        if wildcard in denied:
             return False
-        if everything in allowed:
+        if wildcard in allowed:
             return True
-        if by_default and self._counts[resource_type].get(*everything) is None:
+        if by_default and self._counts[resource_type].get(*wildcard) is None:
             return True
         return any(not _is_covered(pattern, denied) for pattern in allowed)
 
@@ -195,7 +194,7 @@ def _with_canonical_host(acl: Acl) -> Acl:
 
 
 def _is_covered(pattern: tuple[PatternType, str], denied: set[tuple[PatternType, str]]) -> bool:
-    """Whether a denied pattern covers all names of another."""
+    """True if a denied pattern covers all names of a pattern."""
     name = pattern[1]
     return pattern in denied or any(
         (PatternType.PREFIXED, name[:length]) in denied for length in range(1, len(name) + 1)

@@ -1,8 +1,8 @@
-"""`Authorizer`: whether somebody may do something, as the rules stand.
+"""`Authorizer`: decides by ACLs whether a principal may perform an operation on a resource.
 
-The laws: super users may do everything. For all others `rules` decides, by the rules as this broker
-sees them; while one of them cannot be read, nobody else may do anything, because it could be the
-one that forbids it. Decisions are remembered until a rule changes.
+Super users may do everything. For others `AclIndex` decides. While an ACL cannot be decoded, all
+others are denied everything, because it might be a deny rule. Decisions are cached until an ACL
+changes.
 """
 
 from typing import Final
@@ -14,21 +14,22 @@ from kafscale.security.acl.acl_index import AclIndex
 from kafscale.security.principal import Principal
 
 DECISIONS_COUNT_MAX: Final = 65_536
-"""How many decisions are remembered; then all are forgotten, which is cheaper than choosing."""
+"""The size of the decision cache; when it is full, it is cleared, which is cheaper than
+eviction."""
 NAME_LENGTH_MAX: Final = 249
-"""Longer names, which no topic has, are not remembered: they would fill the memory."""
+"""Decisions on longer names, which no topic has, are not cached, to bound memory."""
 
 
 class Authorizer:
-    """Decides by rules."""
+    """Authorizes operations by ACLs."""
 
-    def __init__(self, settings: Authorization, rules: AclStore) -> None:
+    def __init__(self, settings: Authorization, acls: AclStore) -> None:
         self._super_users = frozenset(settings.super_users)
         self._by_default = settings.allow_everyone_if_no_acl_found
-        self._damaged = rules.damaged
-        self._rules = AclIndex(rules.acls)
+        self._damaged = acls.damaged
+        self._index = AclIndex(acls.acls)
         self._decisions: dict[tuple[object, ...], bool] = {}
-        rules.subscribe_acls(self._changed)
+        acls.subscribe_acls(self._changed)
 
     def allows(
         self,
@@ -38,13 +39,13 @@ class Authorizer:
         resource_type: ResourceType,
         name: str,
     ) -> bool:
-        """Whether somebody may do something to a resource."""
+        """True if the principal may perform the operation on the resource."""
         if self._damaged:
             return self._is_super(principal)
-        question = (principal.full_name, principal.groups, host, operation, resource_type, name)
-        decision = self._decisions.get(question)
+        key = (principal.full_name, principal.groups, host, operation, resource_type, name)
+        decision = self._decisions.get(key)
         if decision is None:
-            decision = self._is_super(principal) or self._rules.allows(
+            decision = self._is_super(principal) or self._index.allows(
                 _principals(principal),
                 host,
                 operation,
@@ -53,22 +54,22 @@ class Authorizer:
                 by_default=self._by_default,
             )
             if len(name) <= NAME_LENGTH_MAX:
-                self._remember(question, decision=decision)
+                self._remember(key, decision=decision)
         return decision
 
     def allows_any(
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType
     ) -> bool:
-        """Whether there is, or could be, a resource of that type that they may do it to."""
+        """True if the operation is allowed on at least one possible resource of the type."""
         if self._damaged:
             return self._is_super(principal)
-        question = (principal.full_name, principal.groups, host, operation, resource_type)
-        decision = self._decisions.get(question)
+        key = (principal.full_name, principal.groups, host, operation, resource_type)
+        decision = self._decisions.get(key)
         if decision is None:
-            decision = self._is_super(principal) or self._rules.allows_any(
+            decision = self._is_super(principal) or self._index.allows_any(
                 _principals(principal), host, operation, resource_type, by_default=self._by_default
             )
-            self._remember(question, decision=decision)
+            self._remember(key, decision=decision)
         return decision
 
     def _is_super(self, principal: Principal) -> bool:
@@ -76,19 +77,19 @@ class Authorizer:
             principal.groups
         )
 
-    def _remember(self, question: tuple[object, ...], *, decision: bool) -> None:
+    def _remember(self, key: tuple[object, ...], *, decision: bool) -> None:
         if len(self._decisions) >= DECISIONS_COUNT_MAX:
             self._decisions.clear()
-        self._decisions[question] = decision
+        self._decisions[key] = decision
 
     def _changed(self, before: Acl | None, after: Acl | None) -> None:
         self._decisions.clear()
         if before is not None:
-            self._rules.remove(before)
+            self._index.remove(before)
         if after is not None:
-            self._rules.add(after)
+            self._index.add(after)
 
 
 def _principals(principal: Principal) -> tuple[str, ...]:
-    """All that a rule may call somebody."""
+    """All principals whose ACLs apply."""
     return (principal.full_name, ANY_PRINCIPAL, *principal.groups)

@@ -1,8 +1,7 @@
-"""`AclFilter`: which rules somebody wants to see, or to remove. Pure.
+"""`AclFilter`: selects ACLs to describe or delete. Pure.
 
-The law is Kafka's (KIP-140, KIP-290): what is None, or ANY, matches everything. The pattern type
-ANY takes a name as it is written in the rule; MATCH takes it as the name of a resource, and finds
-all the rules that speak of it.
+Kafka's rules (KIP-140, KIP-290): None and ANY match everything. Pattern type ANY compares the name
+as written; MATCH takes it as a resource name, and finds all ACLs that apply to it.
 """
 
 import msgspec
@@ -18,7 +17,7 @@ from kafscale.metadata.access.model import (
 
 
 class AclFilter(msgspec.Struct, frozen=True):
-    """What a rule has to be like."""
+    """Conditions on the fields of an ACL."""
 
     resource_type: ResourceType = ResourceType.ANY
     pattern_type: PatternType = PatternType.ANY
@@ -39,7 +38,7 @@ class AclFilter(msgspec.Struct, frozen=True):
         )
 
     def only(self) -> Acl | None:
-        """The one rule that can match, where no more than one can."""
+        """The single ACL that can match, or None if several can."""
         if (
             self.resource_name is None
             or self.principal is None

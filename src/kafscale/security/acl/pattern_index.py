@@ -1,8 +1,7 @@
-"""`PatternIndex`: things kept by the names that they are for, found again by one name. Pure.
+"""`PatternIndex`: values by resource pattern, looked up by resource name. Pure.
 
-The law: a literal pattern is for its own name, and `*` for every name; a prefix is for every name
-that begins with it, itself included. Finding takes as long as there are different lengths of
-prefixes, however many prefixes there are.
+A literal pattern matches its own name, `*` every name, and a prefix every name that starts with it.
+The cost of a lookup depends on the number of different prefix lengths, not of prefixes.
 """
 
 from collections import Counter
@@ -15,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class PatternIndex(Generic[Value]):
-    """Values, by pattern."""
+    """Values by pattern."""
 
     __slots__ = ("_lengths", "_literals", "_prefixes")
 
@@ -23,32 +22,32 @@ class PatternIndex(Generic[Value]):
         self._literals: dict[str, Value] = {}
         self._prefixes: dict[str, Value] = {}
         self._lengths: Counter[int] = Counter()
-        """How many prefixes there are of each length."""
+        """The number of prefixes of each length."""
 
     def __bool__(self) -> bool:
         return bool(self._literals or self._prefixes)
 
     def get(self, pattern_type: PatternType, name: str) -> Value | None:
-        return self._kept(pattern_type).get(name)
+        return self._values_of(pattern_type).get(name)
 
     def put(self, pattern_type: PatternType, name: str, value: Value) -> None:
-        """Keep a value under a pattern, instead of the one before."""
-        kept = self._kept(pattern_type)
-        if kept is self._prefixes and name not in kept:
+        """Set the value of a pattern."""
+        values = self._values_of(pattern_type)
+        if values is self._prefixes and name not in values:
             self._lengths[len(name)] += 1
-        kept[name] = value
+        values[name] = value
 
     def drop(self, pattern_type: PatternType, name: str) -> None:
-        """Forget a pattern."""
-        kept = self._kept(pattern_type)
-        del kept[name]
-        if kept is self._prefixes:
+        """Remove a pattern."""
+        values = self._values_of(pattern_type)
+        del values[name]
+        if values is self._prefixes:
             self._lengths[len(name)] -= 1
             if not self._lengths[len(name)]:
                 del self._lengths[len(name)]
 
     def matching(self, name: str) -> Iterator[Value]:
-        """What is kept for a name."""
+        """The values of all patterns that match a name."""
         literals, prefixes = self._literals, self._prefixes
         if name in literals:
             yield literals[name]
@@ -62,5 +61,5 @@ class PatternIndex(Generic[Value]):
         yield from self._literals.values()
         yield from self._prefixes.values()
 
-    def _kept(self, pattern_type: PatternType) -> dict[str, Value]:
+    def _values_of(self, pattern_type: PatternType) -> dict[str, Value]:
         return self._prefixes if pattern_type is PatternType.PREFIXED else self._literals

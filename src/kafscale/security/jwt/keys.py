@@ -1,9 +1,8 @@
-"""The public keys that tokens may be signed with, out of a JWKS (RFC 7517).
+"""The public keys of a JWKS (RFC 7517).
 
-The laws: a key verifies what its kind is made for, and nothing else: RSA for RS and PS, each curve
-for its own hash, Edwards curves for EdDSA. Shared secrets are no public keys and are left out, and
-so are RSA keys that are too short to trust and keys that are for encryption. Private parts, if
-somebody has published them, are never looked at. Where a JWKS comes from is left to `jwks`.
+A key verifies only the algorithms of its type: RSA for RS and PS, each curve for its own hash,
+Edwards curves for EdDSA. Symmetric keys, short RSA keys and encryption keys are ignored. Private
+parts of published keys are never read.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +22,7 @@ PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey | Ed448Publ
 RSA_BIT_COUNT_MIN: Final = 2048
 KEY_COUNT_MAX: Final = 1_000
 CANDIDATE_COUNT_MAX: Final = 16
-"""How many keys are tried on one token, so that a token that fits none costs little."""
+"""How many keys are tried for one token, to limit the cost of invalid tokens."""
 
 ALGORITHMS: Final = {
     "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -33,8 +32,7 @@ ALGORITHMS: Final = {
     "Ed25519": ("EdDSA",),
     "Ed448": ("EdDSA",),
 }
-"""What a key of each kind, or on each curve, may have signed. Neither `none` nor anything with a
-shared secret is among it."""
+"""The algorithms of each key type or curve. Neither `none` nor HMAC is included."""
 
 _READERS: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
     "RSA": RSAAlgorithm.from_jwk,
@@ -44,7 +42,7 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
 
 
 class TokenKey(msgspec.Struct, frozen=True):
-    """A key, and what it may be used for."""
+    """A public key and its algorithms."""
 
     key: PublicKey
     algorithms: tuple[str, ...]
@@ -56,7 +54,7 @@ class _Jwks(msgspec.Struct):
 
 
 class _Jwk(msgspec.Struct, omit_defaults=True):
-    """A key as written: the public parts alone."""
+    """The public fields of a JSON Web Key."""
 
     kty: str
     crv: str = ""
@@ -71,21 +69,21 @@ class _Jwk(msgspec.Struct, omit_defaults=True):
 
 
 def parse_jwks(content: bytes) -> tuple[TokenKey, ...]:
-    """The keys of a JWKS that can be used; raises `ValueError` if there is none, or no JWKS."""
+    """Return the usable keys of a JWKS; raises `ValueError` if there are none."""
     try:
-        written = msgspec.json.decode(content, type=_Jwks).keys
+        raw_keys = msgspec.json.decode(content, type=_Jwks).keys
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise ValueError("is not a JWKS") from None
-    if len(written) > KEY_COUNT_MAX:
-        raise ValueError(f"holds more than {KEY_COUNT_MAX} keys")
-    keys = tuple(key for key in map(_key, written) if key is not None)
+    if len(raw_keys) > KEY_COUNT_MAX:
+        raise ValueError(f"has more than {KEY_COUNT_MAX} keys")
+    keys = tuple(key for key in map(_key, raw_keys) if key is not None)
     if not keys:
-        raise ValueError("holds no public key that tokens can be verified with")
+        raise ValueError("has no public key for verifying tokens")
     return keys
 
 
 def matching_keys(keys: Iterable[TokenKey], key_id: str | None, algorithm: str) -> list[PublicKey]:
-    """The keys that may have signed a token; without names, all that could have."""
+    """The keys that may have signed a token; without key ids, all with that algorithm."""
     found = [
         key.key
         for key in keys
@@ -94,9 +92,9 @@ def matching_keys(keys: Iterable[TokenKey], key_id: str | None, algorithm: str) 
     return found[:CANDIDATE_COUNT_MAX]
 
 
-def _key(written: msgspec.Raw) -> TokenKey | None:
+def _key(raw_key: msgspec.Raw) -> TokenKey | None:
     try:
-        jwk = msgspec.json.decode(written, type=_Jwk)
+        jwk = msgspec.json.decode(raw_key, type=_Jwk)
     except msgspec.MsgspecError:
         return None
     if jwk.use != "sig" or (jwk.key_ops is not None and "verify" not in jwk.key_ops):

@@ -1,9 +1,8 @@
-"""`TokenVerifier`: who somebody is by a signed token, a JWT (RFC 7519).
+"""`TokenVerifier`: verifies signed JSON Web Tokens (RFC 7519). Pure: keys and clock are passed in.
 
-The laws: nothing in a token counts before its signature does, and the signature is by a key that we
-were told to trust, in a way that the key is made for. A token that does not end is refused. What is
-said about a token that is refused tells what is wrong with it, and repeats none of it. Pure: keys
-and clock are handed in.
+No claim is used before the signature is verified, with a trusted key and an algorithm for that type
+of key. A token without an expiry is rejected. Error messages say what is wrong, and contain nothing
+of the token.
 """
 
 import math
@@ -19,7 +18,7 @@ from kafscale.security.jwt.keys import ALGORITHMS, PublicKey
 from kafscale.security.principal import GROUP_PREFIX, USER_PREFIX, Principal
 
 FindKeys = Callable[[str | None, str], Sequence[PublicKey]]
-"""The keys that may have signed a token, by the name of the key and that of the algorithm."""
+"""Returns candidate keys by key id and algorithm."""
 
 INVALID_TOKEN: Final = "invalid_token"  # noqa: S105 - a name, not a secret.
 INSUFFICIENT_SCOPE: Final = "insufficient_scope"
@@ -29,7 +28,7 @@ _ACCEPTED: Final = frozenset(name for names in ALGORITHMS.values() for name in n
 
 
 class TokenError(AuthenticationError):
-    """A token that does not convince; `status` is one of the words of RFC 6750."""
+    """A rejected token; `status` is an error code of RFC 6750."""
 
     def __init__(self, reason: str, status: str = INVALID_TOKEN) -> None:
         super().__init__(f"Authentication failed: {reason}")
@@ -38,7 +37,7 @@ class TokenError(AuthenticationError):
 
 
 class TokenVerifier:
-    """Judges tokens by the settings."""
+    """Verifies tokens by the settings."""
 
     def __init__(self, settings: Sasl, find_keys: FindKeys, clock: Callable[[], int]) -> None:
         self._settings = settings
@@ -47,7 +46,7 @@ class TokenVerifier:
         self._signatures = PyJWS(algorithms=sorted(_ACCEPTED))
 
     def verify(self, token: str) -> Principal:
-        """Whom a token is for; raises `TokenError`."""
+        """Return the principal of a token; raises `TokenError`."""
         claims = _Claims(self._payload(token))
         expires_ms = self._check_times(claims)
         self._check_origin(claims)
@@ -61,22 +60,22 @@ class TokenVerifier:
         )
 
     def _payload(self, token: str) -> bytes:
-        """What was signed."""
+        """Verify the signature and return the payload."""
         try:
             header = self._signatures.get_unverified_header(token)
         except (PyJWTError, ValueError, RecursionError):
             raise TokenError("the token is not a signed JWT") from None
         algorithm = header.get("alg")
         if not isinstance(algorithm, str) or algorithm not in _ACCEPTED:
-            raise TokenError("the token is signed in a way that is not accepted")
+            raise TokenError("the token's signature algorithm is not accepted")
         keys = self._find_keys(header.get("kid"), algorithm)
         if not keys:
-            raise TokenError("the token is signed with a key that is not known")
+            raise TokenError("the token is signed with an unknown key")
         for key in keys:
             payload = self._verified(token, key, algorithm)
             if payload is not None:
                 return payload
-        raise TokenError("the signature of the token is wrong")
+        raise TokenError("the token's signature is invalid")
 
     def _verified(self, token: str, key: PublicKey, algorithm: str) -> bytes | None:
         try:
@@ -85,58 +84,58 @@ class TokenVerifier:
             return None
 
     def _check_times(self, claims: "_Claims") -> int:
-        """When the token ends, in ms since 1970."""
+        """Return the expiry in ms since 1970."""
         now_ms = self._clock()
         skew_ms = self._settings.oauth_clock_skew_sec * 1000
         expires_ms = claims.time_ms("exp")
         if expires_ms is None:
-            raise TokenError("the token has no end (exp)")
+            raise TokenError("the token has no expiry (exp)")
         if now_ms - skew_ms >= expires_ms:
             raise TokenError("the token has expired")
         for name in ("nbf", "iat"):
-            begins_ms = claims.time_ms(name)
-            if begins_ms is not None and now_ms + skew_ms < begins_ms:
+            valid_from_ms = claims.time_ms(name)
+            if valid_from_ms is not None and now_ms + skew_ms < valid_from_ms:
                 raise TokenError(f"the token is not valid yet ({name})")
         return expires_ms
 
     def _check_origin(self, claims: "_Claims") -> None:
         issuer = self._settings.oauth_expected_issuer
         if issuer and claims.text("iss") != issuer:
-            raise TokenError("the token is from another issuer (iss)")
+            raise TokenError("the token has another issuer (iss)")
         audience = self._settings.oauth_expected_audience
         if audience and not set(audience) & set(claims.texts("aud")):
-            raise TokenError("the token is for another audience (aud)")
+            raise TokenError("the token has another audience (aud)")
 
     def _check_scopes(self, claims: "_Claims") -> None:
         listed = claims.texts(self._settings.oauth_scope_claim)
-        # A scope holds no white space; one text with several of them is how most write it.
+        # Most issuers send scopes as one space-separated text.
         granted = {scope for text in listed for scope in text.split()}
         if not granted.issuperset(self._settings.oauth_required_scopes):
             raise TokenError("the token does not have the required scopes", INSUFFICIENT_SCOPE)
 
 
 class _Claims:
-    """What a token says, once it is known who says it."""
+    """The claims of a verified token."""
 
     def __init__(self, payload: bytes) -> None:
         try:
             self._values = msgspec.json.decode(payload, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise TokenError("the token holds no claims") from None
+            raise TokenError("the token has no claims") from None
 
     def text(self, name: str) -> str:
-        """A claim that is one text, or empty where there is none."""
+        """A text claim, or empty if it is missing."""
         value = self._values.get(name, "")
         if not isinstance(value, str):
             raise TokenError(f"the claim {name} of the token is not text")
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A claim that is one text or several; none where there is none."""
+        """A claim that is text or a list of text; empty if it is missing."""
         value = self._values.get(name)
         listed = [value] if isinstance(value, str) else ([] if value is None else value)
         if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-            raise TokenError(f"the claim {name} of the token is no list of text")
+            raise TokenError(f"the claim {name} of the token is not a list of text")
         return tuple(listed)
 
     def time_ms(self, name: str) -> int | None:

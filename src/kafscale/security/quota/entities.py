@@ -1,10 +1,9 @@
-"""Whom quotas are for, in the words of Kafka's clients, and which of them a filter means.
+"""Quota entities in the terms of Kafka's clients, and filters for them.
 
     entity_of([("user", "alice"), ("client-id", None)])    # None: the default of its type.
 
-The laws: an entity is a user, a client id, both, or an address; no other combination exists. An
-address has one spelling, so that it is found again. Names of hosts are no addresses here: what they
-stand for would differ from broker to broker, and from day to day.
+An entity is a user, a client id, both, or an IP address. Addresses are normalized. Host names are
+not accepted, because their addresses may differ by broker and over time.
 """
 
 import ipaddress
@@ -22,16 +21,16 @@ IP: Final = "ip"
 TYPES: Final = (USER, CLIENT_ID, IP)
 
 DEFAULT: Final = ""
-"""How the default of a type is kept."""
+"""How the default of a type is stored."""
 
 EXACT, IS_DEFAULT, ANY_NAME = 0, 1, 2
-"""How a filter matches: the name that it gives, the default, or whoever is named at all."""
+"""Match types of filters: the given name, the default, or any name."""
 
 Part = tuple[str, str | None]
 
 
 def entity_of(parts: Sequence[Part]) -> QuotaEntity:
-    """The entity of these parts; raises what is wrong about them, in Kafka's words."""
+    """Build an entity; raises Kafka's errors for invalid parts."""
     named = dict(parts)
     if len(named) < len(parts):
         raise InvalidRequestError("Invalid client quota entity, duplicate entity entry")
@@ -49,7 +48,7 @@ def entity_of(parts: Sequence[Part]) -> QuotaEntity:
 
 
 def parts_of(entity: QuotaEntity) -> list[Part]:
-    """What an entity is made of.
+    """The parts of an entity.
 
     >>> parts_of(QuotaEntity(user="alice", client_id=""))
     [('user', 'alice'), ('client-id', None)]
@@ -59,7 +58,7 @@ def parts_of(entity: QuotaEntity) -> list[Part]:
 
 
 def address(text: str) -> str:
-    """The one spelling of an address.
+    """Normalize an IP address.
 
     >>> address("::ffff:10.0.0.1"), address("2001:DB8:0::1")
     ('10.0.0.1', '2001:db8::1')
@@ -73,7 +72,7 @@ def address(text: str) -> str:
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """What part of an entity is looked for."""
+    """A condition on one part of an entity."""
 
     kind: str
     match_type: int
@@ -87,27 +86,29 @@ class Filter(msgspec.Struct, frozen=True):
         if self.match_type not in {EXACT, IS_DEFAULT, ANY_NAME}:
             raise InvalidRequestError(f"Unknown match type {self.match_type}")
         if (self.match_type == EXACT) != (self.name is not None):
-            raise InvalidRequestError("A name goes with an exact match, and with no other.")
+            raise InvalidRequestError(
+                "A name is required for an exact match, and not allowed otherwise."
+            )
 
     def matches(self, parts: dict[str, str | None]) -> bool:
         if self.kind not in parts:
             return False
-        # As in Kafka, whose documentation has it otherwise: who asks for any name sees the default.
+        # As in Kafka, despite its documentation: any name includes the default.
         return self.match_type == ANY_NAME or parts[self.kind] == self.name
 
 
 def select(
     entities: Iterable[QuotaEntity], filters: Iterable[Filter], *, strict: bool
 ) -> list[QuotaEntity]:
-    """The entities that all filters match; `strict` leaves out those with other parts as well."""
-    wanted = {each.kind: each for each in filters}
-    if IP in wanted and len(wanted) > 1:
-        raise InvalidRequestError("An address goes with no user and no client id.")
+    """The entities that match all filters; `strict` excludes entities with other parts."""
+    by_type = {each.kind: each for each in filters}
+    if IP in by_type and len(by_type) > 1:
+        raise InvalidRequestError("An IP address cannot be combined with a user or a client id.")
     found = []
     for entity in entities:
         parts = dict(parts_of(entity))
-        if all(each.matches(parts) for each in wanted.values()) and not (
-            strict and parts.keys() - wanted.keys()
+        if all(each.matches(parts) for each in by_type.values()) and not (
+            strict and parts.keys() - by_type.keys()
         ):
             found.append(entity)
     return found

@@ -1,15 +1,14 @@
-"""`Quotas`: which limits hold for whom, and what is left of them.
+"""`Quotas`: which limits apply to a client, and what is left of them. Pure: time is passed in.
 
-    quotas = Quotas(rules)
+    quotas = Quotas(limits)
     for key, bucket in quotas.for_client("alice", "loader", now).items(): ...
 
-The laws, which are Kafka's: of all limits of a kind that could be meant, the most specific holds. A
-limit is shared by what its entity tells apart: that of a user by all clients of the user, that of a
-client id by all users with it; a default is a limit for each that it stands for, not for all of
-them together. Client ids that are not given are as good as any: the default holds for them.
+Kafka's rules: of all matching limits of a type, the most specific applies. A limit is shared by all
+clients of its entity: that of a user by all clients of the user, that of a client id by all users
+with it. A default is a limit for each user or client id, not for all of them together. Clients
+without a client id get the default.
 
-What is remembered is bounded: when too many are known, those are forgotten first who have used
-nothing, which changes nothing for them. Pure: time is passed in.
+The number of remembered clients is bounded; unused buckets are evicted first, which has no effect.
 """
 
 from collections.abc import Mapping
@@ -22,21 +21,21 @@ from kafscale.security.quota.entities import DEFAULT
 from kafscale.security.quota.types import QUOTA_TYPES
 
 CLIENTS_MAX: Final = 10_000
-"""How many clients are known at a time, and how many buckets are kept when there are more."""
+"""How many clients are remembered, and how many buckets are kept on eviction."""
 
 Limits = Mapping[QuotaEntity, Mapping[str, float]]
 Buckets = Mapping[str, TokenBucket]
-"""What is left for somebody, by the key of what is limited."""
+"""The token buckets of a client, by quota key."""
 
 _Candidates = tuple[tuple[QuotaEntity, QuotaEntity], ...]
-"""Entities whose limits could be meant, the most specific first; and by whom each is shared."""
+"""Matching entities, most specific first, each with the entity that shares the limit."""
 
 
 class Quotas:
     """The limits of all clients of one broker."""
 
     def __init__(self, limits: Limits, clients_max: int = CLIENTS_MAX) -> None:
-        """`rules` may change under our eyes, if `changed` is called after that."""
+        """`limits` may change, if `invalidate` is called afterwards."""
         self._limits = limits
         self._clients_max = clients_max
         self._buckets_by_client: dict[tuple[str, ...], Buckets] = {}
@@ -44,37 +43,37 @@ class Quotas:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody is limited."""
+        """True if there are no limits."""
         return not self._limits
 
     def invalidate(self) -> None:
-        """Look at the rules again; what was used stays used."""
+        """Apply changed limits; used tokens stay used."""
         self._buckets_by_client.clear()
         if self.is_empty:
             self._buckets.clear()
 
     def for_client(self, user: str, client_id: str, now: float) -> Buckets:
-        """What is left for a client of a user."""
+        """The buckets of a client."""
         found = self._buckets_by_client.get((user, client_id))
         if found is None:
             found = self._resolve((user, client_id), candidates(user, client_id), now)
         return found
 
     def for_address(self, ip: str, now: float) -> Buckets:
-        """What is left for an address."""
+        """The buckets of an IP address."""
         found = self._buckets_by_client.get((ip,))
         if found is None:
             own = QuotaEntity(ip=ip)
             found = self._resolve((ip,), ((own, own), (QuotaEntity(ip=DEFAULT), own)), now)
         return found
 
-    def _resolve(self, name: tuple[str, ...], tried: _Candidates, now: float) -> Buckets:
+    def _resolve(self, name: tuple[str, ...], candidates: _Candidates, now: float) -> Buckets:
         if len(self._buckets_by_client) >= self._clients_max:
             self._evict(now)
         limits: dict[str, TokenBucket] = {}
-        for entity, shared_by in tried:
+        for entity, shared_by in candidates:
             for key, rate in self._limits.get(entity, {}).items():
-                # A key of a newer version than ours limits nothing here, nor does a rate of 0.
+                # Unknown keys of newer versions and rates of 0 limit nothing.
                 if key in QUOTA_TYPES and key not in limits and rate > 0:
                     limits[key] = self._bucket(key, shared_by, rate, now)
         found = self._buckets_by_client[name] = MappingProxyType(limits)
@@ -97,17 +96,17 @@ class Quotas:
 
 
 def candidates(user: str, client_id: str) -> _Candidates:
-    """Whose limits could be meant by a request, in Kafka's order."""
+    """The entities whose limits may apply to a request, in Kafka's order."""
     both = QuotaEntity(user=user, client_id=client_id)
-    alone = QuotaEntity(user=user)
-    anybodys = QuotaEntity(client_id=client_id)
+    user_only = QuotaEntity(user=user)
+    client_only = QuotaEntity(client_id=client_id)
     return (
         (both, both),
         (QuotaEntity(user=user, client_id=DEFAULT), both),
-        (alone, alone),
+        (user_only, user_only),
         (QuotaEntity(user=DEFAULT, client_id=client_id), both),
         (QuotaEntity(user=DEFAULT, client_id=DEFAULT), both),
-        (QuotaEntity(user=DEFAULT), alone),
-        (anybodys, anybodys),
-        (QuotaEntity(client_id=DEFAULT), anybodys),
+        (QuotaEntity(user=DEFAULT), user_only),
+        (client_only, client_only),
+        (QuotaEntity(client_id=DEFAULT), client_only),
     )

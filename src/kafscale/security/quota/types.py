@@ -1,16 +1,15 @@
-"""What can be limited: the keys of quotas, for whom each may be set, and how strictly it is kept.
+"""The quota types: their keys, the entities that they apply to, and their bursts.
 
     QUOTA_TYPES["producer_byte_rate"].check(1_048_576.0)
 
-The keys are Kafka's, but for `request_rate`, and for `connection_creation_rate` of users. All are
-rates: so much a second, on each broker. How fast a client may be for a moment, and how long it may
-be told to wait, differs by what a client that waits would break:
+The keys are Kafka's, except `request_rate`, and `connection_creation_rate` of users. All are rates
+per second and broker. Burst and maximum wait depend on what a waiting client would block:
 
-* bytes: a burst of a second's worth, where Kafka's windows let ten pass; waits of up to a minute,
-  as long as a large request to a small quota needs;
-* requests: waits are short, because heartbeats wait as well;
-* partitions: Kafka's own bucket, eleven seconds' worth (KIP-599);
-* connections: a second, as in Kafka, for those who are turned away; a few for those who log in.
+* bytes: a burst of one second, where Kafka's windows allow ten; waits of up to a minute, as a large
+  request with a small quota needs;
+* requests: short waits, because heartbeats wait, too;
+* partitions: Kafka's own token bucket of eleven seconds (KIP-599);
+* connections: a second, as in Kafka, for rejected connections; longer for authentications.
 """
 
 import math
@@ -37,17 +36,17 @@ class QuotaType(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     counts: str
-    """What is counted a second, in words."""
+    """What is counted per second, for people."""
     burst_seconds: float = 1.0
-    """Unused rate of how much time can be used at once."""
+    """How many seconds of unused rate may be used at once."""
     wait_seconds_max: float = 10.0
-    """The longest time that a client is told to wait, and the longest debt that is remembered."""
+    """The longest throttle time, and the largest debt."""
     integer_max: int | None = None
-    """Up to where values go that have to be whole numbers; None for others."""
+    """The maximum, if values must be integers; else None."""
 
     def check(self, value: float) -> None:
-        """Raise what is wrong about a value, in Kafka's words."""
-        if not value > 0:  # What is no number at all is not greater either.
+        """Raise Kafka's error for an invalid value."""
+        if not value > 0:  # NaN is rejected, too.
             raise InvalidRequestError(f"Quota {self.key} must be greater than 0")
         if self.integer_max is not None and value > self.integer_max:
             integer = "an INT" if self.integer_max == _INT_MAX else "a LONG"
@@ -63,7 +62,7 @@ QUOTA_TYPES: Final = {
     for kind in (
         QuotaType(
             key=PRODUCER_BYTE_RATE,
-            counts="bytes of requests to produce",
+            counts="bytes of produce requests",
             wait_seconds_max=60,
             integer_max=_LONG_MAX,
         ),
@@ -76,7 +75,7 @@ QUOTA_TYPES: Final = {
         QuotaType(key=REQUEST_RATE, counts="requests"),
         QuotaType(
             key=REQUEST_PERCENTAGE,
-            counts="percents of the time of a broker's event loop",
+            counts="percent of a broker's event loop time",
             wait_seconds_max=1,
         ),
         QuotaType(
@@ -88,19 +87,19 @@ QUOTA_TYPES: Final = {
         QuotaType(key=CONNECTION_CREATION_RATE, counts="new connections", integer_max=_INT_MAX),
     )
 }
-"""All that can be limited, by key."""
+"""All quota types by key."""
 
-_OF_CLIENTS: Final = QUOTA_TYPES.keys() - {CONNECTION_CREATION_RATE}
-_OF_ADDRESSES: Final = frozenset({CONNECTION_CREATION_RATE})
+_CLIENT_KEYS: Final = QUOTA_TYPES.keys() - {CONNECTION_CREATION_RATE}
+_ADDRESS_KEYS: Final = frozenset({CONNECTION_CREATION_RATE})
 
 
 def quota_type_for(entity: QuotaEntity, key: str) -> QuotaType:
-    """The kind of a key that may be set for somebody; raises where it may not."""
+    """The quota type of a key; raises if it does not apply to the entity."""
     if entity.ip is not None:
-        allowed = key in _OF_ADDRESSES
+        allowed = key in _ADDRESS_KEYS
     elif entity.client_id is not None:
-        # A connection is opened before its client has a name, and a request may change the name.
-        allowed = key in _OF_CLIENTS
+        # The client id is unknown when a connection is opened, and may change with each request.
+        allowed = key in _CLIENT_KEYS
     else:
         allowed = key in QUOTA_TYPES
     if not allowed:

@@ -1,12 +1,12 @@
-"""`SaslServer`: one attempt to show who one is, by one SASL mechanism: bytes in, bytes out.
+"""`SaslServer` and `SaslClient`: the two sides of one SASL authentication. Bytes in, bytes out.
 
-    exchange = mechanisms.create_server("SCRAM-SHA-256")
-    step = exchange.step(token)      # AuthenticationError: wrong, and this attempt is over.
-    answer(step.token)
-    if step.identity is not None:    # Done: this is who it is.
+    server = mechanisms.create_server("SCRAM-SHA-256")
+    step = server.evaluate_response(token)  # AuthenticationError: the attempt has failed.
+    send(step.token)
+    if step.principal is not None:          # The client is authenticated.
 
-The laws: an exchange does no I/O and reads no clock but the one it was given. What it raises says
-nothing that helps to guess: whether the user exists or the password is wrong is the same sentence.
+Implementations do no I/O and use no clock but the one that is passed in. Error messages do not help
+attackers: an unknown user and a wrong password give the same text.
 """
 
 from typing import Protocol
@@ -17,33 +17,33 @@ from kafscale.security.principal import Principal
 
 
 class SaslStep(msgspec.Struct, frozen=True):
-    """What is answered to a token."""
+    """The server's reply to a client token."""
 
     token: bytes
     principal: Principal | None = None
-    """Who it is, when this was the last step; None asks for another token."""
+    """Set by the last step; None asks for another token."""
     failure: str = ""
-    """Why the next token cannot help any more, where a mechanism has the client ask for it."""
+    """Why the authentication will fail with the next token, if the mechanism requires one more."""
 
 
 class SaslServer(Protocol):
-    """The server's side of a mechanism, for one attempt."""
+    """The server side of a mechanism, for one attempt."""
 
     claimed_user: str
-    """Who the client says it is, for the log; empty as long as it has not said it."""
+    """The user name that the client claims, for the log; empty until it is sent."""
 
     def evaluate_response(self, token: bytes) -> SaslStep:
-        """Take the client's token; raises `AuthenticationError` where it does not convince."""
+        """Evaluate a token of the client; raises `AuthenticationError` if it is not valid."""
 
 
 class SaslClient(Protocol):
-    """The client's side of a mechanism, for one attempt."""
+    """The client side of a mechanism, for one attempt."""
 
     def initial_response(self) -> bytes:
-        """What to send first."""
+        """The first token to send."""
 
     def evaluate_challenge(self, challenge: bytes) -> bytes | None:
-        """What to send next; None when the server has said all that it has to.
+        """The next token to send; None when the authentication is complete.
 
-        Raises `AuthenticationError` where the server is not the right one.
+        Raises `AuthenticationError` if the server cannot be trusted.
         """

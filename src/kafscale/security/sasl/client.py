@@ -1,12 +1,12 @@
-"""The client's side of each mechanism: showing a broker who we are.
+"""The client side of the SASL mechanisms. No I/O.
 
-    attempt = initiation("SCRAM-SHA-512", username, password, token, random)
-    token = attempt.first()
+    client = create_client("SCRAM-SHA-512", username, password, token, random)
+    token = client.initial_response()
     while token is not None:
-        token = attempt.next(await ask(token))
+        token = client.evaluate_challenge(await authenticate(token))
 
-The laws: with SCRAM the server has to show that it knows us as well, before we believe that we are
-in; and it cannot have us compute for minutes. No I/O.
+With SCRAM the server has to prove that it knows the user, too, and the number of iterations that it
+can request is limited.
 """
 
 import hmac
@@ -21,16 +21,16 @@ from kafscale.security.sasl import scram, scram_messages
 from kafscale.security.sasl.authenticator import SaslClient
 
 ITERATIONS_MAX: Final = 1_000_000
-"""How much work a server may ask for: about a second of it."""
+"""The maximum work that a server may request: about a second."""
 
 _HEADER: Final = b"n,,"
-_UNDERSTOOD: Final = b"\x01"
+_ACKNOWLEDGEMENT: Final = b"\x01"
 
 
 def create_client(
     mechanism: str, username: str, password: str, token: str, random: Random
 ) -> SaslClient:
-    """An attempt by a mechanism, with what it needs out of the rest."""
+    """Create the client of a mechanism; each uses some of the arguments."""
     if mechanism == "PLAIN":
         return PlainSaslClient(username, password)
     if mechanism == "OAUTHBEARER":
@@ -38,11 +38,11 @@ def create_client(
     for kind in ScramMechanism:
         if kind.label == mechanism:
             return ScramSaslClient(kind, username, password, scram.new_nonce(random))
-    raise UnsupportedMechanismError(f"{mechanism} is no mechanism that is known here")
+    raise UnsupportedMechanismError(f"unsupported SASL mechanism {mechanism}")
 
 
 class PlainSaslClient:
-    """The user and the password, as they are."""
+    """Sends user and password."""
 
     def __init__(self, username: str, password: str) -> None:
         self._token = f"\0{username}\0{password}".encode()
@@ -52,12 +52,14 @@ class PlainSaslClient:
 
     def evaluate_challenge(self, challenge: bytes) -> bytes | None:
         if challenge:
-            raise AuthenticationError("the server asks for more than PLAIN has to say")
+            raise AuthenticationError(
+                "unexpected challenge from the server in a PLAIN authentication"
+            )
         return None
 
 
 class OAuthBearerSaslClient:
-    """A token."""
+    """Sends a token."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -71,15 +73,15 @@ class OAuthBearerSaslClient:
             raise self._failure
         if not challenge:
             return None
-        self._failure = AuthenticationError(f"the server refuses the token: {_reason(challenge)}")
-        return _UNDERSTOOD
+        self._failure = AuthenticationError(f"the server rejected the token: {_reason(challenge)}")
+        return _ACKNOWLEDGEMENT
 
 
 class ScramSaslClient:
-    """A proof that we know the password; the server proves that it knows something of it, too."""
+    """Proves knowledge of the password, and verifies the server's proof."""
 
     def __init__(self, mechanism: ScramMechanism, username: str, password: str, nonce: str) -> None:
-        """`nonce` is for this attempt alone."""
+        """`nonce` must be used for one attempt only."""
         self._mechanism = mechanism
         self._password = password
         self._nonce = nonce
@@ -93,17 +95,19 @@ class ScramSaslClient:
         if self._expected is None:
             return self._prove(challenge)
         if not hmac.compare_digest(scram_messages.server_final(challenge), self._expected):
-            raise AuthenticationError("the server does not know this user; is it the right one?")
+            raise AuthenticationError(
+                "the server's signature is wrong: it does not have the user's credential"
+            )
         return None
 
     def _prove(self, challenge: bytes) -> bytes:
         nonce, salt, iterations = scram_messages.server_first(challenge)
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
-            raise AuthenticationError("the server answers to something that was not asked")
+            raise AuthenticationError("the server's nonce does not match the request")
         if not scram.ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
             raise AuthenticationError(
-                f"the server asks for {iterations} iterations, which is not within"
-                f" {scram.ITERATIONS_MIN} and {ITERATIONS_MAX}"
+                f"the server requests {iterations} iterations, expected {scram.ITERATIONS_MIN} to"
+                f" {ITERATIONS_MAX}"
             )
         salted = scram.salt_password(self._password, self._mechanism, salt, iterations)
         unproven = f"c={scram_messages.encode_base64(_HEADER)},r={nonce}".encode()
@@ -116,14 +120,14 @@ class ScramSaslClient:
         return unproven + f",p={scram_messages.encode_base64(proof)}".encode()
 
 
-class _Explanation(msgspec.Struct):
+class _ErrorResponse(msgspec.Struct):
     status: str = ""
     error_description: str = ""
 
 
 def _reason(challenge: bytes) -> str:
     try:
-        told = msgspec.json.decode(challenge, type=_Explanation)
+        error = msgspec.json.decode(challenge, type=_ErrorResponse)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return "it does not say why"
-    return told.error_description or told.status or "it does not say why"
+        return "no reason given"
+    return error.error_description or error.status or "no reason given"

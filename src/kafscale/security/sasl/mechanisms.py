@@ -1,12 +1,11 @@
-"""`Mechanisms`: the ways to show who one is that this broker offers.
+"""`Mechanisms`: the SASL mechanisms that a broker offers.
 
-    mechanisms = Mechanisms(config.sasl, access.credential, clock=clock, random=SystemRandom())
+    mechanisms = Mechanisms(config.sasl, acls.credential, clock=clock, random=SystemRandom())
     await mechanisms.start()
     mechanisms.offered("EXTERNAL")      # ("SCRAM-SHA-512", "OAUTHBEARER")
-    exchange = mechanisms.create_server("SCRAM-SHA-512")
+    server = mechanisms.create_server("SCRAM-SHA-512")
 
-The law: what is offered works; a mechanism that has nothing to go by is no start. What happens in
-an exchange is left to each of them, who may try and how often to those who hold the connection.
+The broker does not start if an enabled mechanism has no users or keys.
 """
 
 from collections.abc import Callable
@@ -29,12 +28,12 @@ _SECRET_BYTES: Final = 32
 
 
 class Mechanisms:
-    """All that are enabled on any listener."""
+    """All mechanisms that are enabled on any listener."""
 
     def __init__(
         self, settings: Sasl, credentials: Credentials, *, clock: Callable[[], int], random: Random
     ) -> None:
-        """`clock` gives ms since 1970; `random` makes nonces, which nobody must foresee."""
+        """`clock` returns ms since 1970; `random` must be cryptographically secure."""
         self._settings = settings
         self._clock = clock
         self._random = random
@@ -44,7 +43,7 @@ class Mechanisms:
         self._factories: dict[str, Callable[[], SaslServer]] = {}
 
     async def start(self) -> None:
-        """Get what the mechanisms go by; raises `ConfigError` where one has nothing."""
+        """Load users and keys; raises `ConfigError` if a mechanism has none."""
         enabled = {entry.rpartition("=")[2] for entry in self._settings.enabled_mechanisms}
         for kind in ScramMechanism:
             if kind.label in enabled:
@@ -60,14 +59,14 @@ class Mechanisms:
         await self._jwks.close()
 
     def offered(self, listener: str) -> tuple[str, ...]:
-        """What may be used on a listener, in the order of the setting."""
+        """The mechanisms of a listener, in the order of the setting."""
         return all_for_listener(self._settings.enabled_mechanisms, listener)
 
     def create_server(self, mechanism: str) -> SaslServer:
-        """A new attempt."""
+        """Start an authentication attempt."""
         factory = self._factories.get(mechanism)
         if factory is None:
-            raise UnsupportedMechanismError(f"{mechanism} is not offered here")
+            raise UnsupportedMechanismError(f"SASL mechanism {mechanism} is not enabled")
         return factory()
 
     def _scram(self, mechanism: ScramMechanism) -> Callable[[], SaslServer]:

@@ -1,11 +1,9 @@
-r"""`OAuthBearerSaslServer`: the server side of OAUTHBEARER (RFC 7628), as Kafka implements it.
+r"""`OAuthBearerSaslServer`: the server side of OAUTHBEARER (RFC 7628), as in Kafka.
 
     n,[a=authorization id],\x01auth=Bearer token\x01[name=value\x01...]\x01
 
-The laws: a token that does not convince is answered with what is wrong, as JSON; the client says
-that it has understood (\x01), and only then does the attempt fail. Clients show one or the other.
-Extensions have to be well-formed; they mean nothing here. Whether a token convinces is left to
-`tokens`.
+A rejected token is answered with the reason as JSON; the client acknowledges it with \x01, and then
+the attempt fails. Extensions must be well-formed and are ignored. `TokenVerifier` verifies tokens.
 """
 
 import re
@@ -21,7 +19,7 @@ from kafscale.security.sasl.authenticator import SaslStep
 from kafscale.security.sasl.scram_messages import unescape_name
 
 TOKEN_BYTES_MAX: Final = 128 * 1024
-"""Tokens that list many groups are large."""
+"""Tokens with many groups are large."""
 
 _NAME = r"(?:[^=,\0]|=2C|=3D)+"
 _PAIR = r"[A-Za-z]+=[\x20-\x7e\t\r\n]+\x01"
@@ -30,10 +28,10 @@ _BEARER = re.compile(r"bearer +(?P<token>[-_.A-Za-z0-9]+)", re.IGNORECASE)
 
 
 class OAuthBearerSaslServer:
-    """One attempt; it takes one token, or two where the first does not convince."""
+    """One authentication attempt, with one token, or two if the first is rejected."""
 
     def __init__(self, verify: Callable[[str], Principal]) -> None:
-        """`verify` says whom a token is for, or raises `TokenError`."""
+        """`verify` returns the principal of a token, or raises `TokenError`."""
         self._verify = verify
         self._failure: TokenError | None = None
         self.claimed_user = ""
@@ -46,7 +44,7 @@ class OAuthBearerSaslServer:
             principal = self._verify(bearer)
         except TokenError as error:
             self._failure = error
-            return SaslStep(_explanation(error), failure=error.reason)
+            return SaslStep(_error_response(error), failure=error.reason)
         if authorization_id not in {"", principal.user}:
             raise AuthenticationError(
                 "Authentication failed: Client requested an authorization id that is different"
@@ -55,13 +53,13 @@ class OAuthBearerSaslServer:
         return SaslStep(b"", principal)
 
 
-def _explanation(error: TokenError) -> bytes:
-    """Why a token is refused: its status as RFC 7628 asks, and in words for people."""
+def _error_response(error: TokenError) -> bytes:
+    """The error response of RFC 7628, with a description for people."""
     return msgspec.json.encode({"status": error.status, "error_description": error.reason})
 
 
 def _parse(message: bytes) -> tuple[str, str]:
-    """The authorization id and the token."""
+    """Return the authorization id and the token."""
     found = _FIRST.fullmatch(_text(message))
     if found is None:
         raise _malformed()

@@ -1,10 +1,10 @@
-"""`PlainSaslServer`: a server that is told the user and the password as they are (RFC 4616).
+"""`PlainSaslServer`: the server side of SASL/PLAIN (RFC 4616).
 
     [authorization id] NUL user NUL password
 
-The laws: a user that does not exist and a password that is wrong are the same sentence, and take
-the same time. Nobody speaks for somebody else. Who the users are is left to `plain_users`; that the
-connection is encrypted, to those who set up listeners.
+An unknown user and a wrong password give the same error, in the same time. The authorization id
+must be empty or the user's own name. `PlainUsers` verifies passwords; listeners decide about
+encryption.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from kafscale.security.principal import USER_PREFIX, Principal
 from kafscale.security.sasl.authenticator import SaslStep
 
 TOKEN_BYTES_MAX: Final = 4 * 1024
-"""Far more than the 255 bytes of each part that RFC 4616 asks for."""
+"""Far more than the 255 bytes per field that RFC 4616 requires."""
 
 
 class PlainSaslServer:
-    """One attempt; it takes one token."""
+    """One authentication attempt, with one token."""
 
     def __init__(self, verify_password: Callable[[str, str], bool]) -> None:
-        """`verify_password` says whether that user has that password."""
+        """`verify_password` returns whether a user has a password."""
         self._verify_password = verify_password
         self.claimed_user = ""
 
@@ -45,7 +45,7 @@ class PlainSaslServer:
 
 
 def _parts(token: bytes) -> tuple[str, str, str]:
-    with suppress(ValueError):  # Too few parts, too many, or not text.
+    with suppress(ValueError):  # Wrong number of fields, or not UTF-8.
         if len(token) <= TOKEN_BYTES_MAX:
             authorization_id, user, password = token.decode().split("\0")
             return authorization_id, user, password

@@ -1,12 +1,11 @@
-"""The arithmetic of SCRAM (RFC 5802, RFC 7677): passwords into keys, keys into proofs.
+"""SCRAM's keys and proofs (RFC 5802, RFC 7677).
 
     salted password ──"Client Key"──▶ client key ──hash──▶ stored key ──message──▶ client signature
                     ──"Server Key"──▶ server key ──message──▶ server signature
     proof = client key XOR client signature
 
-The laws: a server keeps the stored key and the server key, from which nobody can log in. Passwords
-are their bytes in UTF-8, without any normalization, because Kafka's clients do it so. Who says what
-when is left to `scram_exchange` for the server and to `initiations` for the client.
+A server stores the stored key and the server key, which are not sufficient to authenticate.
+Passwords are UTF-8 without normalization, as in Kafka's clients.
 """
 
 import base64
@@ -22,7 +21,7 @@ ITERATIONS_MIN: Final = 4_096
 ITERATIONS_MAX: Final = 16_384
 """Kafka's bounds, for both mechanisms."""
 ITERATIONS_DEFAULT: Final = 8_192
-"""What our own commands choose, and what users seem to have who do not exist."""
+"""Used by Kafscale's own commands, and for unknown users."""
 
 _NONCE_BYTES: Final = 24
 _SALT_BIT_COUNT: Final = 130
@@ -38,8 +37,8 @@ def credential(
     password: str | None = None,
     salted_password: bytes | None = None,
 ) -> ScramCredential:
-    """What a server keeps of a user, from the password or from the salted one."""
-    assert (password is None) != (salted_password is None), "one of them, not both"
+    """Derive the credential of a user from the password or the salted password."""
+    assert (password is None) != (salted_password is None), "exactly one of both"
     if not user:
         raise UnacceptableCredentialError("Username must not be empty")
     if iterations < ITERATIONS_MIN:
@@ -55,7 +54,7 @@ def credential(
 def credential_from_salted(
     user: str, mechanism: ScramMechanism, salt: bytes, iterations: int, salted_password: bytes
 ) -> ScramCredential:
-    """What a server keeps of a user; the limits of Kafka are left to the caller."""
+    """Derive a credential without a check of Kafka's limits."""
     return ScramCredential(
         user=user,
         mechanism=mechanism,
@@ -67,17 +66,17 @@ def credential_from_salted(
 
 
 def new_nonce(random: Random) -> str:
-    """Text that nobody can foresee, without the commas that messages are divided by."""
+    """A random nonce without commas, which separate fields of messages."""
     return base64.b64encode(random.randbytes(_NONCE_BYTES)).decode()
 
 
 def new_salt(random: Random) -> bytes:
-    """A salt, in the form that Kafka's tools give it."""
+    """A random salt in the format of Kafka's tools."""
     return salt_of(random.getrandbits(_SALT_BIT_COUNT))
 
 
 def salt_of(number: int) -> bytes:
-    """A number as a salt: its lowest 130 bits in base 36, as Java writes them."""
+    """Convert a number to a salt: its lowest 130 bits in base 36, as in Java."""
     number %= 1 << _SALT_BIT_COUNT
     digits = ""
     while number:
@@ -87,7 +86,7 @@ def salt_of(number: int) -> bytes:
 
 
 def salt_password(password: str, mechanism: ScramMechanism, salt: bytes, iterations: int) -> bytes:
-    """The salted password; it takes as long as the iterations say, on purpose."""
+    """PBKDF2 of the password; slow by design."""
     return hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
 
 
@@ -104,12 +103,12 @@ def stored_key(mechanism: ScramMechanism, key: bytes) -> bytes:
 
 
 def signature(mechanism: ScramMechanism, key: bytes, message: bytes) -> bytes:
-    """What somebody who has the key can say about a message."""
+    """The HMAC of a message."""
     return hmac.digest(key, message, mechanism.digest)
 
 
 def xor(left: bytes, right: bytes) -> bytes:
-    """The proof from the client key and the client signature; and each of them from the others."""
+    """Combine client key and client signature to the proof, or reverse it."""
     assert len(left) == len(right)
     mixed = int.from_bytes(left) ^ int.from_bytes(right)
     return mixed.to_bytes(len(left))

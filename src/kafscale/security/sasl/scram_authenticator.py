@@ -1,14 +1,14 @@
-"""`ScramSaslServer`: a server that recognizes a user by SCRAM (RFC 5802), as Kafka speaks it.
+"""`ScramSaslServer`: the server side of SCRAM (RFC 5802), as in Kafka.
 
-The laws:
+Invariants:
 
-* A user that does not exist is led through the same exchange, with a salt that stays the same for
-  that name, and fails in the end with the sentence that a wrong password gets.
+* An unknown user goes through the same exchange, with a salt that is constant for that name, and
+  fails with the error of a wrong password.
 * Proofs are compared in constant time.
-* Nobody speaks for somebody else: the authorization id is empty, or the user's own name.
+* The authorization id must be empty or the user's own name.
 
-There is no channel binding, and there are no delegation tokens: whoever asks for either is refused.
-The arithmetic is in `scram`, the form of the messages in `scram_messages`.
+Channel binding and delegation tokens are not supported. `scram` computes keys and proofs,
+`scram_messages` parses messages.
 """
 
 import hmac
@@ -27,23 +27,23 @@ _DELEGATION_TOKEN: Final = "tokenauth"  # noqa: S105 - a name, not a secret.
 
 
 class _Challenge(NamedTuple):
-    """What the client has to answer to."""
+    """The state between the two client messages."""
 
     credential: ScramCredential
-    is_real: bool
+    user_exists: bool
     header: bytes
     nonce: str
     signed: bytes
-    """What was said so far, as both sides sign it."""
+    """The messages so far, as both sides sign them."""
 
 
 class ScramSaslServer:
-    """One attempt; it takes two tokens."""
+    """One authentication attempt, with two tokens."""
 
     def __init__(
         self, mechanism: ScramMechanism, credentials: Credentials, *, nonce: str, secret: bytes
     ) -> None:
-        """`nonce` is for this attempt alone, `secret` makes the salts of those who do not exist."""
+        """`nonce` is for this attempt only; `secret` derives the salts of unknown users."""
         self._mechanism = mechanism
         self._credentials = credentials
         self._nonce = nonce
@@ -56,14 +56,14 @@ class ScramSaslServer:
         if self._finished:
             raise self._failure()
         challenge = self._challenge
-        self._finished = True  # Unless this step proves to be the first.
+        self._finished = True  # Reset if this is the first step.
         return self._begin(token) if challenge is None else self._finish(token, challenge)
 
     def _begin(self, token: bytes) -> SaslStep:
         first = scram_messages.client_first(token)
         self.claimed_user = first.user
         if first.extensions.get(_DELEGATION_TOKEN, "").lower() == "true":
-            raise AuthenticationError("delegation tokens are not known here; log in as a user")
+            raise AuthenticationError("delegation tokens are not supported; authenticate as a user")
         if first.authorization_id not in {"", first.user}:
             raise AuthenticationError(
                 "Authentication failed: Client requested an authorization id that is different"
@@ -74,42 +74,42 @@ class ScramSaslServer:
         credential = found or decoy
         nonce = first.nonce + self._nonce
         salt = scram_messages.encode_base64(credential.salt)
-        answer = f"r={nonce},s={salt},i={credential.iterations}".encode()
+        message = f"r={nonce},s={salt},i={credential.iterations}".encode()
         self._challenge = _Challenge(
             credential=credential,
-            is_real=found is not None,
+            user_exists=found is not None,
             header=first.header,
             nonce=nonce,
-            signed=first.bare + b"," + answer,
+            signed=first.bare + b"," + message,
         )
         self._finished = False
-        return SaslStep(answer)
+        return SaslStep(message)
 
     def _finish(self, token: bytes, challenge: _Challenge) -> SaslStep:
         final = scram_messages.client_final(token)
         credential = challenge.credential
         signed = challenge.signed + b"," + final.unproven
         signature = scram.signature(self._mechanism, credential.stored_key, signed)
-        verify_password = (
+        is_valid = (
             len(final.proof) == len(signature)
             and self._is_proof(final.proof, signature, credential)
-            # Theirs and ours; librdkafka before 2.6.1 says its own twice, and many still use it.
+            # The client's and ours; librdkafka before 2.6.1 repeats its own, and is still in use.
             and final.nonce.startswith(challenge.nonce.removesuffix(self._nonce))
             and final.nonce.endswith(self._nonce)
             and final.binding == challenge.header
         )
-        if not (verify_password and challenge.is_real):
+        if not (is_valid and challenge.user_exists):
             raise self._failure()
         verifier = scram.signature(self._mechanism, credential.server_key, signed)
-        answer = f"v={scram_messages.encode_base64(verifier)}".encode()
-        return SaslStep(answer, Principal(USER_PREFIX + credential.user))
+        message = f"v={scram_messages.encode_base64(verifier)}".encode()
+        return SaslStep(message, Principal(USER_PREFIX + credential.user))
 
     def _is_proof(self, proof: bytes, signature: bytes, credential: ScramCredential) -> bool:
-        shown = scram.stored_key(self._mechanism, scram.xor(proof, signature))
-        return hmac.compare_digest(shown, credential.stored_key)
+        stored_key = scram.stored_key(self._mechanism, scram.xor(proof, signature))
+        return hmac.compare_digest(stored_key, credential.stored_key)
 
     def _decoy(self, user: str) -> ScramCredential:
-        """What a user could have that nobody has; made for all, so that it takes the same time."""
+        """A credential for unknown users; computed for all users, so that timing is the same."""
         seed = scram.signature(self._mechanism, self._secret, user.encode())
         return ScramCredential(
             user=user,

@@ -1,13 +1,12 @@
-r"""The messages of SCRAM (RFC 5802, section 7): what each side says, out of bytes.
+r"""Parses the messages of SCRAM (RFC 5802, section 7).
 
     client first    n,,n=alice,r=clientnonce
     server first    r=clientnonceservernonce,s=salt,i=4096
     client final    c=biws,r=clientnonceservernonce,p=proof
     server final    v=signature
 
-The laws: what is not of this form, or longer than it need be, is an `AuthenticationError`, whose
-text repeats nothing of what was said. Both sides sign the bytes that were sent, never a message
-that was put together again. Whether it convinces is left to the two sides.
+A malformed or too long message raises `AuthenticationError`, whose text contains nothing of the
+message. Both sides sign the bytes that were sent, never a re-encoded message.
 """
 
 import base64
@@ -17,7 +16,7 @@ from typing import Final, NamedTuple
 from kafscale.errors import AuthenticationError
 
 MESSAGE_BYTES_MAX: Final = 4 * 1024
-"""More than names and nonces of any client need."""
+"""More than the names and nonces of any client need."""
 
 _NAME = r"(?:[^=,\0]|=2C|=3D)+"
 _PRINTABLE = r"[\x21-\x2b\x2d-\x7e]+"
@@ -40,10 +39,10 @@ _SERVER_FINAL = re.compile(rf"(?:e=(?P<error>[^,\0]+)|v=(?P<signature>{_BASE64})
 
 
 class ClientFirst(NamedTuple):
-    """Who wants to come in."""
+    """The client's first message."""
 
     header: bytes
-    """How it began, which the client has to repeat under its proof."""
+    """The GS2 header, which the client repeats in its final message."""
     bare: bytes
     """The rest, which both sides sign."""
     user: str
@@ -53,7 +52,7 @@ class ClientFirst(NamedTuple):
 
 
 class ServerFirst(NamedTuple):
-    """How the client is to prove it."""
+    """The server's challenge."""
 
     nonce: str
     salt: bytes
@@ -61,10 +60,10 @@ class ServerFirst(NamedTuple):
 
 
 class ClientFinal(NamedTuple):
-    """The proof."""
+    """The client's proof."""
 
     unproven: bytes
-    """All but the proof, which both sides sign."""
+    """The message without the proof, which both sides sign."""
     binding: bytes
     nonce: str
     proof: bytes
@@ -100,20 +99,20 @@ def client_final(message: bytes) -> ClientFinal:
 
 
 def server_final(message: bytes) -> bytes:
-    """The signature of the server."""
+    """Return the server's signature."""
     found = _match(_SERVER_FINAL, message, "server final")
     if found["error"] is not None:
-        raise AuthenticationError(f"the server refuses the proof: {found['error']}")
+        raise AuthenticationError(f"the server rejected the proof: {found['error']}")
     return _bytes(found["signature"], "server final")
 
 
 def encode_base64(value: bytes) -> str:
-    """Bytes as messages carry them."""
+    """Encode bytes for a message."""
     return base64.b64encode(value).decode()
 
 
 def escape_name(name: str) -> str:
-    """A name as messages carry it.
+    """Escape a user name for a message.
 
     >>> escape_name("a,b=c")
     'a=2Cb=3Dc'
@@ -122,7 +121,7 @@ def escape_name(name: str) -> str:
 
 
 def unescape_name(name: str) -> str:
-    """A name that a message has carried."""
+    """Unescape a user name of a message."""
     return name.replace("=2C", ",").replace("=3D", "=")
 
 

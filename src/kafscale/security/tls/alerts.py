@@ -1,13 +1,13 @@
-"""TLS that says why: a client whose handshake fails is sent the alert that OpenSSL has for it.
+"""TLS contexts that send an alert when a handshake fails.
 
-Why: event loops drop what OpenSSL wants to say when a handshake fails, and close. Clients then
-see a connection that was lost, and try again for ever, where an alert (`certificate_required`,
-`unknown_ca`) has them stop and tell their users. Whoever accepts a connection says how to reach it:
+Event loops drop the alert that OpenSSL creates for a failed handshake, and close the connection.
+Clients then see a lost connection and retry forever, where an alert (`certificate_required`,
+`unknown_ca`) makes them stop and report it. The acceptor provides a function that sends:
 
     with alerts_to(connection.send):
         await loop.connect_accepted_socket(..., ssl=context)
 
-Sending is a best effort, of a few bytes; what to do with the connection is left to others.
+Sending is best effort.
 """
 
 import ssl
@@ -22,7 +22,7 @@ _SEND: ContextVar[Send | None] = ContextVar("alerts", default=None)
 
 @contextmanager
 def alerts_to(send: Send) -> Iterator[None]:
-    """Have the alerts of a handshake that begins inside the block sent by `send`."""
+    """Send alerts of handshakes that start inside the block with `send`."""
     token = _SEND.set(send)
     try:
         yield
@@ -43,14 +43,14 @@ class AlertingObject(ssl.SSLObject):
             raise
         except ssl.SSLError:
             if self.send is not None:
-                with suppress(OSError):  # It is gone, or does not listen: then nobody is told.
+                with suppress(OSError):  # The peer is gone or does not read.
                     self.send(self.outgoing.read())
             raise
         self.send = None
 
 
 class AlertingContext(ssl.SSLContext):
-    """A context whose connections say why they fail."""
+    """A context whose connections send alerts."""
 
     sslobject_class = AlertingObject
 
@@ -62,8 +62,8 @@ class AlertingContext(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
-        assert isinstance(made, AlertingObject)
-        made.outgoing = outgoing
-        made.send = _SEND.get()
-        return made
+        ssl_object = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        assert isinstance(ssl_object, AlertingObject)
+        ssl_object.outgoing = outgoing
+        ssl_object.send = _SEND.get()
+        return ssl_object

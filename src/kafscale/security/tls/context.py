@@ -1,13 +1,13 @@
-"""TLS: what a listener encrypts with and whom it takes its clients for, and the same for a client.
+"""TLS contexts of listeners and of Kafscale's own clients.
 
     tls = ListenerTls(config.tls, "EXTERNAL")
-    tls.context                  # What new connections are accepted with.
-    tls.refresh()                # Every now and then: files may have changed.
-    tls.principal(ssl_object)     # Who a client is, by its certificate.
+    tls.context                  # For new connections.
+    tls.refresh()                # Call regularly: reloads changed files.
+    tls.principal(ssl_object)    # The principal of a client certificate.
 
-The laws: nothing older than TLS 1.2 is spoken, and of that only ciphers that keep the past secret.
-A start with files that are of no use is refused, with the name of the setting. While running, they
-are told and the former ones stay in use; connections keep what they have begun with.
+TLS 1.2 is the minimum, with forward-secret ciphers only. Unusable files prevent the start, with an
+error that names the setting. While running, they are logged and the previous files stay in use;
+open connections keep their context.
 """
 
 import ssl
@@ -36,10 +36,10 @@ _OPTIONS: Final = ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHE
 
 
 class ListenerTls:
-    """The certificate of a listener, and those whom it trusts."""
+    """The TLS configuration of a listener."""
 
     def __init__(self, settings: Tls, listener: str) -> None:
-        """Raises `ConfigError` where the files are of no use."""
+        """Raises `ConfigError` for unusable files."""
         self._settings = settings
         self._listener = listener
         self._certificate = for_listener(settings.cert_file, listener)
@@ -48,23 +48,22 @@ class ListenerTls:
         self._verification = _CLIENT_AUTH[for_listener(settings.client_auth, listener, "none")]
         if not self._certificate:
             raise ConfigError(
-                f"tls.certFile names no certificate for listener {listener}, which encrypts; "
-                f"set it, for instance to {listener}=server.crt"
+                f"tls.certFile has no certificate for listener {listener}, which uses TLS; set it, "
+                f"for example to {listener}=server.crt"
             )
         if self._verification is not ssl.CERT_NONE and not self._authorities:
             raise ConfigError(
-                f"tls.clientAuth has listener {listener} ask clients for certificates, but "
-                "tls.caFile names nobody who may have issued them; set it, or set tls.clientAuth"
-                " to none"
+                f"tls.clientAuth requests client certificates for listener {listener}, but "
+                "tls.caFile has no CA certificate for it; set it, or set tls.clientAuth to none"
             )
         self._principal_mapper = PrincipalMapper(settings.principal_mapping_rules)
         files = (self._certificate, self._key, self._authorities)
         self._files = WatchedFiles(path for path in files if path)
         self.context = self._build()
-        """What new connections are accepted with; another one once files have changed."""
+        """The context for new connections; replaced when files change."""
 
     def refresh(self) -> bool:
-        """Take files that have changed; whether there were some that could be taken."""
+        """Reload changed files; return whether a new context is in use."""
         if not self._files.changed():
             return False
         try:
@@ -77,9 +76,9 @@ class ListenerTls:
         return True
 
     def principal(self, connection: ssl.SSLObject | ssl.SSLSocket) -> Principal:
-        """Who is at the other end, by the certificate; raises `AuthenticationError` by the rules.
+        """The principal of the client certificate, or `ANONYMOUS` without one.
 
-        Nobody is who shows none, where that is allowed.
+        Raises `AuthenticationError` if no mapping rule matches.
         """
         certificate = connection.getpeercert(binary_form=True)
         if certificate is None:
@@ -95,8 +94,8 @@ class ListenerTls:
             context.set_ciphers(self._settings.ciphers or CIPHERS)
         except ssl.SSLError:
             raise ConfigError(
-                f"tls.ciphers: OpenSSL knows no cipher of {self._settings.ciphers!r}; see what"
-                " `openssl ciphers` prints, or leave it empty"
+                f"tls.ciphers: OpenSSL supports no cipher of {self._settings.ciphers!r}; see"
+                " `openssl ciphers`, or leave it empty"
             ) from None
         tls_files.load_certificate(
             context, "tls", self._certificate, self._key, self._settings.key_password
@@ -108,7 +107,7 @@ class ListenerTls:
 
 
 def client_context(settings: ClientTls) -> ssl.SSLContext:
-    """What our own client talks to brokers with; raises `ConfigError` for files of no use."""
+    """The context for connections to brokers; raises `ConfigError` for unusable files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= _OPTIONS

@@ -1,12 +1,11 @@
-r"""The name in a certificate, as Java writes it: what Kafka's rules and ACLs are written for.
+r"""Formats the subject of a certificate as Java does, for Kafka's mapping rules and ACLs.
 
     subject(certificate)    # "CN=alice,OU=billing,O=Example\, Inc.,C=DE"
 
-The law: every name is written as `X500Principal.getName()` of Java 17 writes it, RFC 2253 with some
-habits of its own, so that principals of Kafka stay what they were: the most specific part comes
-first, parts that have no keyword in RFC 2253 (an e-mail address is one) are written as numbers, and
-all texts are read as UTF-8 whatever they claim to be. Pure. Only certificates that OpenSSL has
-accepted come here, so that the few steps down to the name need no checks.
+The format is that of `X500Principal.getName()` in Java 17: RFC 2253, with the most specific part
+first, attributes without a keyword in RFC 2253 (such as e-mail addresses) as OIDs, and all texts
+decoded as UTF-8. Only certificates that OpenSSL has accepted are passed in, so that the DER needs
+no validation. Pure.
 """
 
 from collections.abc import Iterator
@@ -31,16 +30,16 @@ _BLANKS: Final = " \r"
 
 
 class _Element(NamedTuple):
-    """A piece of DER."""
+    """A DER element."""
 
     tag: int
     content: bytes
     whole: bytes
-    """Tag, size and content."""
+    """Tag, length and content."""
 
 
 def subject(certificate: bytes) -> str:
-    """The name of whom a certificate (DER) was issued for."""
+    """The subject of a certificate (DER)."""
     parts = list(_elements(_content(_content(certificate))))
     if parts[0].tag == _VERSION_TAG:
         del parts[0]
@@ -49,7 +48,7 @@ def subject(certificate: bytes) -> str:
 
 
 def format_name(name: bytes) -> str:
-    """A name, given as what its DER holds."""
+    """Format a name, given as the content of its DER."""
     parts = [
         "+".join(_attribute(attribute.content) for attribute in _elements(part.content))
         for part in _elements(name)
@@ -59,7 +58,7 @@ def format_name(name: bytes) -> str:
 
 def _attribute(attribute: bytes) -> str:
     oid, value = _elements(attribute)
-    number = _number(oid.content)
+    number = _decode_oid(oid.content)
     keyword = _KEYWORDS.get(number)
     if keyword is None or value.tag not in _TEXT_TAGS:
         return f"{keyword or number}=#{value.whole.hex()}"
@@ -67,7 +66,7 @@ def _attribute(attribute: bytes) -> str:
 
 
 def _escaped(text: str) -> str:
-    r"""A text with a backslash before what would be read as something else.
+    r"""Escape special characters with a backslash.
 
     >>> print(_escaped(" a, b"))
     \ a\, b
@@ -81,10 +80,10 @@ def _escaped(text: str) -> str:
     return before + escaped[start:end] + after
 
 
-def _number(oid: bytes) -> str:
-    """An object identifier in digits.
+def _decode_oid(oid: bytes) -> str:
+    """Decode an object identifier.
 
-    >>> _number(bytes.fromhex("550403"))
+    >>> _decode_oid(bytes.fromhex("550403"))
     '2.5.4.3'
     """
     numbers, number = [], 0
@@ -98,12 +97,12 @@ def _number(oid: bytes) -> str:
 
 
 def _content(element: bytes) -> bytes:
-    """What the first element holds."""
+    """The content of the first element."""
     return next(_elements(element)).content
 
 
 def _elements(data: bytes) -> Iterator[_Element]:
-    """The elements that follow each other."""
+    """Iterate over consecutive elements."""
     position = 0
     while position < len(data):
         tag, size = data[position], data[position + 1]

@@ -1,18 +1,17 @@
-r"""How the name in a client's certificate becomes a principal: `ssl.principal.mapping.rules`.
+r"""`PrincipalMapper`: maps certificate subjects to principals (`ssl.principal.mapping.rules`).
 
-    rules = PrincipalRules("RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L,DEFAULT")
-    rules.principal("CN=Duke,OU=ServiceUsers,O=Org")    # "duke"
+    mapper = PrincipalMapper("RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L,DEFAULT")
+    mapper.principal("CN=Duke,OU=ServiceUsers,O=Org")    # "duke"
 
-A rule is `RULE:pattern/replacement/`, with an L or U behind it for a name in small or capital
-letters; `DEFAULT` takes the whole name. Rules are separated by commas and tried in their order. A
-slash inside of one is written as `\/`.
+A rule is `RULE:pattern/replacement/`, optionally followed by L or U for lower or upper case;
+`DEFAULT` uses the whole subject. Rules are separated by commas and tried in order. A slash in a
+rule is written as `\/`.
 
-The law: what Kafka's SslPrincipalMapper makes of a name is made of it here. A pattern has to match
-the whole name; then every place where it matches is replaced, which differs for patterns that are
-content with less. In a replacement, `$1` is a group, and `\` takes away the meaning of what comes
-next; a group that does not exist stands for itself. What would fail in Kafka when the first client
-comes is refused here at the start. Patterns are Python's: named groups are written `(?P<name>...)`,
-and `\p{...}` is not known. Pure.
+The result is that of Kafka's SslPrincipalMapper. A pattern must match the whole subject; then all
+its matches are replaced, which differs for lazy patterns. In a replacement, `$1` is a group, and
+`\` escapes the next character; a group that does not exist is literal text. Rules that would fail
+in Kafka at the first connection are rejected at start. Patterns are Python's: named groups are
+written `(?P<name>...)`, and `\p{...}` is not supported. Pure.
 """
 
 import re
@@ -32,20 +31,20 @@ _TOKEN: Final = re.compile(
 
 
 class _Rule(NamedTuple):
-    """What is done with a name that matches."""
+    """One mapping rule."""
 
     pattern: re.Pattern[str]
     replacement: tuple[str | int, ...]
-    """Texts, and the numbers of groups."""
-    letters: str
+    """Texts and group numbers."""
+    case: str
 
     def apply(self, name: str) -> str | None:
         if self.pattern.fullmatch(name) is None:
             return None
         result = self.pattern.sub(self._replaced, name)
-        if self.letters == "L":
+        if self.case == "L":
             return result.lower()
-        return result.upper() if self.letters == "U" else result
+        return result.upper() if self.case == "U" else result
 
     def _replaced(self, match: re.Match[str]) -> str:
         return "".join(
@@ -54,62 +53,62 @@ class _Rule(NamedTuple):
 
 
 class PrincipalMapper:
-    """The rules of a listener."""
+    """The mapping rules of a listener."""
 
     def __init__(self, text: str) -> None:
-        """Raises `ConfigError` for what is no rule."""
-        pieces = (match[1] for match in _SPLITTER.finditer(text.strip()))
-        self._rules = [_parsed(piece) for piece in pieces if piece]
+        """Raises `ConfigError` for an invalid rule."""
+        rule_texts = (match[1] for match in _SPLITTER.finditer(text.strip()))
+        self._rules = [_parsed(rule_text) for rule_text in rule_texts if rule_text]
 
     def principal(self, name: str) -> str:
-        """The user whom a name stands for; raises `AuthenticationError` where no rule knows."""
+        """The user name of a subject; raises `AuthenticationError` if no rule matches."""
         for rule in self._rules:
             principal = name if rule is None else rule.apply(name)
             if principal is not None:
                 return principal
-        raise AuthenticationError(f"no rule of {SETTING} takes the name {name!r}")
+        raise AuthenticationError(f"no rule of {SETTING} matches the certificate subject {name!r}")
 
 
-def _parsed(piece: str) -> _Rule | None:
-    """A rule; none is needed for the whole name."""
-    if piece == "DEFAULT":
+def _parsed(rule_text: str) -> _Rule | None:
+    """Parse a rule; None is the `DEFAULT` rule."""
+    if rule_text == "DEFAULT":
         return None
-    found = _RULE.fullmatch(piece)
+    found = _RULE.fullmatch(rule_text)
     if found is None:
         raise ConfigError(
-            f"{SETTING}: {piece} is no rule; write DEFAULT or RULE:pattern/replacement/, with L or"
-            " U at the end for small or capital letters"
+            f"{SETTING}: {rule_text} is not a valid rule; expected DEFAULT or"
+            " RULE:pattern/replacement/, optionally followed by L or U for lower or upper case"
         )
     try:
         pattern = re.compile(found[1])
     except re.error as error:
-        raise ConfigError(f"{SETTING}: the pattern of {piece} is wrong: {error}") from None
-    return _Rule(pattern, tuple(_tokens(piece, found[2], pattern)), found[3])
+        raise ConfigError(f"{SETTING}: the pattern of {rule_text} is invalid: {error}") from None
+    return _Rule(pattern, tuple(_tokens(rule_text, found[2], pattern)), found[3])
 
 
-def _tokens(piece: str, replacement: str, pattern: re.Pattern[str]) -> list[str | int]:
+def _tokens(rule_text: str, replacement: str, pattern: re.Pattern[str]) -> list[str | int]:
     tokens: list[str | int] = []
     for match in _TOKEN.finditer(replacement):
         name, digits = match["name"], match["digits"]
         if match["stray"] or (name and name not in pattern.groupindex):
             raise ConfigError(
-                f"{SETTING}: the replacement of {piece} has a $ that names no group; write \\$"
+                f"{SETTING}: the replacement of {rule_text} has a $ without a group; write \\$"
             )
         if name:
             tokens.append(pattern.groupindex[name])
         elif digits:
-            tokens.extend(_reference(piece, digits, pattern.groups))
+            tokens.extend(_reference(rule_text, digits, pattern.groups))
         else:
             tokens.append(match["literal"] or match["text"])
     return tokens
 
 
-def _reference(piece: str, digits: str, groups: int) -> list[str | int]:
-    """The group that digits name; as many of them as name one, the others are text."""
+def _reference(rule_text: str, digits: str, groups: int) -> list[str | int]:
+    """The group that digits refer to; further digits are literal text."""
     if int(digits[0]) > groups:
         if not groups:
             raise ConfigError(
-                f"{SETTING}: {piece} replaces ${digits}, but its pattern has no (...)"
+                f"{SETTING}: {rule_text} uses ${digits}, but its pattern has no group"
             )
         return [f"${digits}"]
     length = 1

@@ -66,7 +66,7 @@ def test_source_is_the_python_that_runs(kafscale):
         (["prodcue"], "did you mean Produce?"),
         (["xyzzy"], "`kafscale protocol list` lists all"),
         (["4711"], "`kafscale protocol list` lists all"),
-        (["produce", "14"], "Produce v14 is not known; versions 0 to 13 are"),
+        (["produce", "14"], "Produce v14 is not supported; supported versions: 0 to 13"),
     ],
 )
 def test_what_is_not_known_is_said_with_what_is(kafscale, arguments, words):

@@ -70,12 +70,12 @@ def test_ed448_signs_as_well():
 
 
 def test_a_signature_by_another_key_is_wrong():
-    with pytest.raises(TokenError, match="the signature of the token is wrong"):
+    with pytest.raises(TokenError, match="the token's signature is invalid"):
         verifier().verify(token(private_key("P-256", "other"), "ES256"))
 
 
 def test_a_key_that_is_not_known_is_told():
-    with pytest.raises(TokenError, match="a key that is not known"):
+    with pytest.raises(TokenError, match="an unknown key"):
         verifier().verify(token(KEY, "ES256", headers={"kid": "new"}))
 
 
@@ -83,7 +83,7 @@ def test_a_token_that_was_changed_is_refused():
     header, payload, signature = token(KEY, "ES256").split(".")
     claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
     forged = encoded(claims | {"sub": "root"})
-    with pytest.raises(TokenError, match="the signature of the token is wrong"):
+    with pytest.raises(TokenError, match="the token's signature is invalid"):
         verifier().verify(f"{header}.{forged}.{signature}")
 
 
@@ -92,7 +92,7 @@ def test_only_public_keys_sign(algorithm):
     header = encoded({"alg": algorithm, "typ": "JWT"})
     payload = encoded({"sub": "root", "exp": NOW_S + 3600})
     for signature in ("", encoded(b"signed")):
-        with pytest.raises(TokenError, match="in a way that is not accepted"):
+        with pytest.raises(TokenError, match="algorithm is not accepted"):
             verifier().verify(f"{header}.{payload}.{signature}")
 
 
@@ -106,13 +106,13 @@ def test_a_public_key_is_no_shared_secret(kind):
     ):
         signed = f"{encoded({'alg': 'HS256', 'kid': kind})}.{encoded({'sub': 'root'})}"
         forged = encoded(hmac.digest(form, signed.encode(), hashlib.sha256))
-        with pytest.raises(TokenError, match="in a way that is not accepted"):
+        with pytest.raises(TokenError, match="algorithm is not accepted"):
             verifier().verify(f"{signed}.{forged}")
 
 
 def test_a_key_does_not_sign_by_the_rules_of_another_kind():
     made = token(private_key("RSA"), "RS256", headers={"kid": "P-256"})
-    with pytest.raises(TokenError, match="a key that is not known"):
+    with pytest.raises(TokenError, match="an unknown key"):
         verifier().verify(made)
 
 
@@ -123,7 +123,7 @@ def test_a_key_in_the_token_itself_counts_for_nothing():
         "jku": "https://example.com/keys",
         "x5u": "https://example.com",
     }
-    with pytest.raises(TokenError, match="the signature of the token is wrong"):
+    with pytest.raises(TokenError, match="the token's signature is invalid"):
         verifier().verify(token(stranger, "ES256", headers=headers))
 
 
@@ -149,7 +149,7 @@ def test_clocks_may_differ_a_little():
 
 
 def test_a_token_without_an_end_is_refused():
-    with pytest.raises(TokenError, match="has no end"):
+    with pytest.raises(TokenError, match="has no expiry"):
         identity(exp=None)
 
 
@@ -232,7 +232,7 @@ def test_groups_come_with_the_token():
 @pytest.mark.parametrize("groups", [1, {"a": 1}, ["a", 1], [["a"]]])
 def test_groups_that_cannot_be_read_are_not_left_out(groups):
     """A rule may deny something to one of them."""
-    with pytest.raises(TokenError, match="the claim groups of the token is no list of text"):
+    with pytest.raises(TokenError, match="the claim groups of the token is not a list of text"):
         identity(groups=groups)
 
 
@@ -241,7 +241,7 @@ def test_groups_that_cannot_be_read_are_not_left_out(groups):
 
 @pytest.mark.parametrize("payload", [b"", b"[]", b"1", b"\xff", b"{", b"[" * 50_000])
 def test_what_is_signed_are_claims(payload):
-    with pytest.raises(TokenError, match="holds no claims"):
+    with pytest.raises(TokenError, match="has no claims"):
         verifier().verify(jwt.PyJWS().encode(payload, KEY, "ES256"))
 
 

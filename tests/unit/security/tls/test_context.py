@@ -195,14 +195,14 @@ def test_an_authority_that_is_replaced_is_not_trusted_any_more(renewable, made):
 @pytest.mark.parametrize(
     ("others", "complaint"),
     [
-        ({"cert_file": ()}, "tls.certFile names no certificate for listener EXTERNAL"),
+        ({"cert_file": ()}, "tls.certFile has no certificate for listener EXTERNAL"),
         ({"cert_file": ("absent.crt",)}, r"tls.certFile: cannot read absent.crt \(No such file"),
         ({"key_file": ("absent.key",)}, "tls.keyFile: cannot read absent.key"),
         ({"key_file": ()}, "tls.keyFile: .*server.crt contains no private key"),
-        ({"ca_file": (), "client_auth": ("required",)}, "tls.caFile names nobody"),
-        ({"ca_file": (), "client_auth": ("requested",)}, "tls.caFile names nobody"),
+        ({"ca_file": (), "client_auth": ("required",)}, "tls.caFile has no CA certificate"),
+        ({"ca_file": (), "client_auth": ("requested",)}, "tls.caFile has no CA certificate"),
         ({"ca_file": ("absent",), "client_auth": ("required",)}, "tls.caFile: cannot read absent"),
-        ({"ciphers": "NONSENSE"}, "tls.ciphers: OpenSSL knows no cipher of 'NONSENSE'"),
+        ({"ciphers": "NONSENSE"}, "tls.ciphers: OpenSSL supports no cipher of 'NONSENSE'"),
         ({"principal_mapping_rules": "NONSENSE"}, "tls.principalMappingRules"),
     ],
 )

@@ -26,17 +26,17 @@ def test_rules_make_of_a_name_what_kafka_makes_of_it(rules, name, principal):
     ],
 )
 def test_what_is_no_rule_is_refused(rules):
-    with pytest.raises(ConfigError, match=r"tls.principalMappingRules: .* is no rule"):
+    with pytest.raises(ConfigError, match=r"tls.principalMappingRules: .* is not a valid rule"):
         PrincipalMapper(rules)
 
 
 @pytest.mark.parametrize(
     ("rule", "complaint"),
     [
-        ("RULE:^CN=(.*$/$1/", "the pattern of .* is wrong: missing"),
-        ("RULE:^CN=.*$/$1/", r"replaces \$1, but its pattern has no"),
-        ("RULE:^CN=(.*)$/$x/", "names no group"),
-        ("RULE:^CN=(.*)$/${x}/", "names no group"),
+        ("RULE:^CN=(.*$/$1/", "the pattern of .* is invalid: missing"),
+        ("RULE:^CN=.*$/$1/", r"uses \$1, but its pattern has no"),
+        ("RULE:^CN=(.*)$/$x/", "without a group"),
+        ("RULE:^CN=(.*)$/${x}/", "without a group"),
     ],
 )
 def test_what_would_fail_with_the_first_client_is_refused_at_once(rule, complaint):
