@@ -1,1 +1,1 @@
-"""Alerts and dashboards as code. Only the CLI and tests import this package."""
+"""Prometheus alerts and Grafana dashboards as code. Only the CLI and tests import this package."""

@@ -1,16 +1,16 @@
-"""The words of Prometheus' language that dashboards and alerts are written in.
+"""Builds PromQL expressions for dashboards and alerts.
 
-The law: an expression is put together from these, so that brackets close, a quantile is taken of
-what was summed with its bounds (`le`) kept, and series of a cluster are told from those of others.
+Building expressions from functions ensures that brackets match, that quantiles are computed from
+sums that keep the label `le`, and that dashboards select the series of one cluster.
 
->>> total(rate(series("kafscale_requests_total", equals("api", "Fetch"))), "pod")
+>>> sum_by(rate(selector("kafscale_requests_total", equals("api", "Fetch"))), "pod")
 'sum(rate(kafscale_requests_total{api="Fetch"}[5m])) by (pod)'
 """
 
 from typing import Final
 
 WINDOW: Final = "5m"
-"""Over which rates are taken: long enough for ten scrapes, short enough to see what happens."""
+"""The default range of rates: about ten scrapes."""
 
 
 def equals(label: str, value: str) -> str:
@@ -21,69 +21,69 @@ def matches(label: str, pattern: str) -> str:
     return f'{label}=~"{pattern}"'
 
 
-THIS_CLUSTER: Final = (equals("namespace", "$namespace"), equals("cluster", "$cluster"))
-"""What a reader of a dashboard has chosen."""
+SELECTED_CLUSTER: Final = (equals("namespace", "$namespace"), equals("cluster", "$cluster"))
+"""Matchers with the dashboard variables."""
 
 
-def series(name: str, *matchers: str) -> str:
+def selector(name: str, *matchers: str) -> str:
     return f"{name}{{{', '.join(matchers)}}}" if matchers else name
 
 
-def here(name: str, *matchers: str) -> str:
-    """The series of the cluster that is looked at."""
-    return series(name, *THIS_CLUSTER, *matchers)
+def in_cluster(name: str, *matchers: str) -> str:
+    """Select series of the cluster that is selected in the dashboard."""
+    return selector(name, *SELECTED_CLUSTER, *matchers)
 
 
-def rate(selected: str, window: str = WINDOW) -> str:
-    """How fast a counter grows, per second."""
-    return f"rate({selected}[{window}])"
+def rate(series: str, window: str = WINDOW) -> str:
+    """Return the increase of a counter per second."""
+    return f"rate({series}[{window}])"
 
 
-def increase(selected: str, window: str) -> str:
-    """By how much a counter has grown."""
-    return f"increase({selected}[{window}])"
+def increase(series: str, window: str) -> str:
+    """Return the increase of a counter."""
+    return f"increase({series}[{window}])"
 
 
-def trend(selected: str, window: str) -> str:
-    """How fast a gauge grows, per second, or falls."""
-    return f"deriv({selected}[{window}])"
+def deriv(series: str, window: str) -> str:
+    """Return the change of a gauge per second."""
+    return f"deriv({series}[{window}])"
 
 
-def total(expression: str, *by: str) -> str:
-    return _of("sum", expression, by)
+def sum_by(expression: str, *by: str) -> str:
+    return _aggregate("sum", expression, by)
 
 
-def largest(expression: str, *by: str) -> str:
-    return _of("max", expression, by)
+def max_by(expression: str, *by: str) -> str:
+    return _aggregate("max", expression, by)
 
 
-def smallest(expression: str, *by: str) -> str:
-    return _of("min", expression, by)
+def min_by(expression: str, *by: str) -> str:
+    return _aggregate("min", expression, by)
 
 
-def average(expression: str, *by: str) -> str:
-    return _of("avg", expression, by)
+def avg_by(expression: str, *by: str) -> str:
+    return _aggregate("avg", expression, by)
 
 
-def top(count: int, expression: str) -> str:
-    """Those with the largest values."""
+def topk(count: int, expression: str) -> str:
+    """Return the series with the largest values."""
     return f"topk({count}, {expression})"
 
 
 def or_zero(expression: str) -> str:
-    """A sum of nothing is nothing to Prometheus; here it is zero. Only for what has no labels."""
+    """Return 0 instead of an empty result; only for expressions without labels."""
     return f"({expression} or vector(0))"
 
 
-def quantile(share: float, histogram: str, *by: str, window: str = WINDOW) -> str:
-    """The value below which a share of what a histogram has seen lies; give it its buckets.
+def histogram_quantile(share: float, buckets: str, *by: str, window: str = WINDOW) -> str:
+    """Return a quantile of a histogram, given its `_bucket` series.
 
-    >>> quantile(0.99, "x_bucket", "pod")
+    >>> histogram_quantile(0.99, "x_bucket", "pod")
     'histogram_quantile(0.99, sum(rate(x_bucket[5m])) by (le, pod))'
     """
-    return f"histogram_quantile({share}, {total(rate(histogram, window), 'le', *by)})"
+    return f"histogram_quantile({share}, {sum_by(rate(buckets, window), 'le', *by)})"
 
 
-def _of(operator: str, expression: str, by: tuple[str, ...]) -> str:
+def _aggregate(operator: str, expression: str, by: tuple[str, ...]) -> str:
     grouping = f" by ({', '.join(by)})" if by else ""
     return f"{operator}({expression}){grouping}"

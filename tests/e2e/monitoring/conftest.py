@@ -1,20 +1,20 @@
-"""The Prometheus that tests here share, and what it scrapes."""
+"""The Prometheus and its targets that these tests share."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from e2e.monitoring.world import World, world
+from e2e.monitoring.environment import Environment, environment
 from services import prometheus
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _prometheus() -> None:
     if not prometheus.is_available():
-        pytest.skip("no Prometheus here, and no apt to fetch it with")
+        pytest.skip("Prometheus is not installed and cannot be installed with apt")
 
 
 @pytest.fixture(scope="session")
-def live(_prometheus: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with world(tmp_path_factory.mktemp("monitoring")) as found:
-        yield found
+def live(_prometheus: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment(tmp_path_factory.mktemp("monitoring")) as running:
+        yield running

@@ -1,4 +1,4 @@
-"""Prometheus' own judge: rules are well-formed, are raised when they should be, and not before."""
+"""promtool accepts the rules, and alerts fire when they should and not before."""
 
 from dataclasses import dataclass
 
@@ -10,28 +10,28 @@ from kafscale.monitoring.files import alerts_file
 from services.prometheus import promtool
 from unit.deploy.chart import CHART, ROOT
 
-pytestmark = pytest.mark.timeout(180)  # The first run fetches Prometheus.
+pytestmark = pytest.mark.timeout(180)  # The first run installs Prometheus.
 
 ALERTS = {alert.name: alert for group in GROUPS for alert in group.alerts}
-PLACE = {"namespace": "shop", "cluster": "production"}
-BROKER = PLACE | {"pod": "production-broker-0"}
-OF_BROKER = 'namespace="shop", cluster="production", pod="production-broker-0"'
+CLUSTER = {"namespace": "shop", "cluster": "production"}
+BROKER = CLUSTER | {"pod": "production-broker-0"}
+BROKER_LABELS = 'namespace="shop", cluster="production", pod="production-broker-0"'
 PRODUCED = "kafscale_produce_requests_total"
 LAST_RUN = "kafscale_pipeline_last_run_timestamp_seconds"
-OF_CLUSTER = 'namespace="shop", cluster="production"'
-OF_JOB = 'job="lake", topic="orders"'
-OF_LAG = f'{OF_CLUSTER}, group="billing", topic="orders", partition="0"'
+CLUSTER_LABELS = 'namespace="shop", cluster="production"'
+JOB_LABELS = 'job="lake", topic="orders"'
+LAG_LABELS = f'{CLUSTER_LABELS}, group="billing", topic="orders", partition="0"'
 
 
 @dataclass(frozen=True)
 class Case:
-    """What Prometheus sees, and when an alert is raised for it."""
+    """Input series, and when an alert fires for them."""
 
     alert: str
     series: dict[str, str]
     quiet_at: str
-    """When it is not raised yet, though what it is about may have begun."""
-    raised_at: str
+    """When it does not fire yet, although the problem may have started."""
+    fires_at: str
     labels: dict[str, str]
     summary: str
     interval: str = "1m"
@@ -44,82 +44,81 @@ CASES = [
         "9m",
         "11m",
         {"namespace": "shop", "pod": "a-0", "service": "a-broker-headless"},
-        "Broker a-0 in shop does not answer.",
+        "Broker a-0 in shop is down.",
     ),
     Case(
         "KafscaleBrokerNotServing",
-        {f"kafscale_lease_valid{{{OF_BROKER}}}": "1x4 0x20"},
+        {f"kafscale_lease_valid{{{BROKER_LABELS}}}": "1x4 0x20"},
         "6m",
         "8m",
         BROKER,
-        "Broker production-broker-0 of shop/production runs, but etcd does not confirm its lease.",
+        "Broker production-broker-0 of shop/production is running, but has no valid etcd lease.",
     ),
     Case(
         "KafscaleNoController",
-        {f"kafscale_controller{{{OF_BROKER}}}": "1x4 0x20"},
+        {f"kafscale_controller{{{BROKER_LABELS}}}": "1x4 0x20"},
         "9m",
         "11m",
-        PLACE,
-        "shop/production has 0 controllers, where there should be one.",
+        CLUSTER,
+        "shop/production has 0 controllers, expected 1.",
     ),
     Case(
         "KafscaleS3Unavailable",
-        {f'kafscale_s3_health_state{{{OF_BROKER}, state="unavailable"}}': "0x4 1x20"},
+        {f'kafscale_s3_health_state{{{BROKER_LABELS}, state="unavailable"}}': "0x4 1x20"},
         "5m",
         "7m",
-        PLACE,
-        "The bucket of shop/production is unavailable, and clients are refused.",
+        CLUSTER,
+        "The bucket of shop/production is unavailable, and brokers reject requests.",
     ),
     Case(
         "KafscaleBufferNearlyFull",
-        {f"kafscale_unflushed_bytes{{{OF_BROKER}}}": f"{50 * 2**20}x4 {56 * 2**20}x20"},
+        {f"kafscale_unflushed_bytes{{{BROKER_LABELS}}}": f"{50 * 2**20}x4 {56 * 2**20}x20"},
         "6m",
         "8m",
         BROKER,
-        "Broker production-broker-0 of shop/production holds 56MiB that are not durable yet.",
+        "Broker production-broker-0 of shop/production has 56MiB of unflushed records.",
     ),
     Case(
-        "KafscaleWalBacklog",  # A broker that has just started is not late yet.
+        "KafscaleWalBacklog",  # A broker that has just started is not late.
         {
-            f"kafscale_wal_objects{{{OF_BROKER}}}": "5x60",
-            f"kafscale_segments_rolled_total{{{OF_BROKER}}}": "0x60",
-            f"kafscale_broker_uptime_seconds{{{OF_BROKER}}}": "0+60x60",
+            f"kafscale_wal_objects{{{BROKER_LABELS}}}": "5x60",
+            f"kafscale_segments_rolled_total{{{BROKER_LABELS}}}": "0x60",
+            f"kafscale_broker_uptime_seconds{{{BROKER_LABELS}}}": "0+60x60",
         },
         "30m",
         "40m",
         BROKER,
-        "Broker production-broker-0 of shop/production has made no segments of its WAL for half an "
-        "hour.",
+        "Broker production-broker-0 of shop/production has rolled no segments for 30 minutes.",
     ),
     Case(
         "KafscaleProduceErrors",
         {
-            f'{PRODUCED}{{{OF_CLUSTER}, topic="orders", status="success"}}': "0+90x40",
-            f'{PRODUCED}{{{OF_CLUSTER}, topic="orders", status="error"}}': "0x10 0+10x30",
+            f'{PRODUCED}{{{CLUSTER_LABELS}, topic="orders", status="success"}}': "0+90x40",
+            f'{PRODUCED}{{{CLUSTER_LABELS}, topic="orders", status="error"}}': "0x10 0+10x30",
         },
         "12m",
         "25m",
-        PLACE | {"topic": "orders"},
-        "Of appends to orders of shop/production, 10% fail.",
+        CLUSTER | {"topic": "orders"},
+        "10% of produce requests to orders of shop/production fail.",
     ),
     Case(
-        "KafscaleConsumerLagGrowing",  # A lag that only shrinks does not count, however large.
-        {f"kafscale_consumer_lag{{{OF_LAG}}}": "90000-1000x60 30000+1000x90"},
+        "KafscaleConsumerLagGrowing",  # A shrinking lag does not count, however large.
+        {f"kafscale_consumer_lag{{{LAG_LABELS}}}": "90000-1000x60 30000+1000x90"},
         "60m",
         "140m",
-        PLACE | {"group": "billing", "topic": "orders"},
-        "Group billing is 109k records behind in orders of shop/production, and falls further.",
+        CLUSTER | {"group": "billing", "topic": "orders"},
+        "Group billing has a growing lag of 109k records in orders of shop/production.",
     ),
     Case(
-        "KafscaleEtcdQuorumLost",  # Two of three are a majority.
+        "KafscaleEtcdQuorumLost",  # Two of three are a quorum.
         {
-            f"kafscale_operator_etcd_members_ready{{{OF_CLUSTER}}}": "3x4 2x5 1x20",
-            f"kafscale_operator_etcd_members_wanted{{{OF_CLUSTER}}}": "3x40",
+            f"kafscale_operator_etcd_members_ready{{{CLUSTER_LABELS}}}": "3x4 2x5 1x20",
+            f"kafscale_operator_etcd_members_wanted{{{CLUSTER_LABELS}}}": "3x40",
         },
         "9m",
         "13m",
-        PLACE,
-        "The etcd of shop/production has lost its majority, with 1 members ready.",
+        CLUSTER,
+        "The etcd of shop/production has lost its quorum: 1 members are ready.",
     ),
     Case(
         "KafscaleOperatorDown",
@@ -127,47 +126,48 @@ CASES = [
         "9m",
         "11m",
         {},
-        "No operator of Kafscale answers; clusters run on, but nobody looks after them.",
+        "The Kafscale operator is down; clusters keep running unattended.",
     ),
     Case(
         "KafscalePipelineFailed",
-        {f"kafscale_pipeline_last_run_success{{{OF_JOB}}}": "1x4 0x20"},
+        {f"kafscale_pipeline_last_run_success{{{JOB_LABELS}}}": "1x4 0x20"},
         "9m",
         "11m",
         {"job": "lake", "topic": "orders"},
-        "The last run of lake of orders failed.",
+        "The last run of job lake of orders failed.",
     ),
     Case(
-        "KafscalePipelineStale",  # While nobody writes, there is nothing to be late with.
+        "KafscalePipelineStale",  # A topic without new records is not stale.
         {
-            f"kafscale_pipeline_freshness_seconds{{{OF_JOB}}}": "30000+60x300",
+            f"kafscale_pipeline_freshness_seconds{{{JOB_LABELS}}}": "30000+60x300",
             'kafscale_produce_requests_total{topic="orders", status="success"}': "5x120 5+5x180",
         },
         "100m",
         "160m",
         {"job": "lake", "topic": "orders"},
-        "The newest record in lake of orders is 11h 0m 0s old, though newer ones are written.",
+        "The newest record of job lake of orders is 11h 0m 0s old, although producers write newer "
+        "ones.",
     ),
     Case(
-        "KafscalePipelineNotRunning",  # It ran every day, until it did not.
-        {f"{LAST_RUN}{{{OF_JOB}}}": "0x719 86400x719 172800x719 259200x1700"},
+        "KafscalePipelineNotRunning",  # It ran every day, then stopped.
+        {f"{LAST_RUN}{{{JOB_LABELS}}}": "0x719 86400x719 172800x719 259200x1700"},
         "119h",
         "122h",
         {"job": "lake", "topic": "orders"},
-        "Nobody has run lake of orders for 2d 2h 0m 0s.",
+        "The last run of job lake of orders ended 2d 2h 0m 0s ago.",
         interval="2m",
     ),
 ]
 
 
-def test_the_rules_are_well_formed():
+def test_rules_are_valid():
     done = promtool("check", "rules", CHART / "files" / "alerts.yaml")
     assert done.returncode == 0, done.stderr
     assert f"SUCCESS: {len(ALERTS)} rules found" in done.stdout
 
 
-def test_the_configuration_to_begin_with_is_well_formed(tmp_path):
-    """With the rules beside it, as the page tells to do it."""
+def test_example_configuration_is_valid(tmp_path):
+    """With the rules beside it, as documented."""
     configuration = tmp_path / "prometheus.yml"
     configuration.write_text((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
     (tmp_path / "kafscale-alerts.yaml").write_text(alerts_file())
@@ -176,10 +176,10 @@ def test_the_configuration_to_begin_with_is_well_formed(tmp_path):
     assert f"{len(ALERTS)} rules found" in done.stdout
 
 
-def told(case, tmp_path, *, is_raised_early=False):
-    """What promtool says of an alert, judged by a case."""
+def run_case(case, tmp_path, *, fires_early=False):
+    """Run a case with promtool."""
     alert = ALERTS[case.alert]
-    raised = {
+    fired = {
         "exp_labels": {"severity": alert.severity.value, **case.labels},
         "exp_annotations": {
             "summary": case.summary,
@@ -187,7 +187,7 @@ def told(case, tmp_path, *, is_raised_early=False):
             "runbook_url": alert.runbook,
         },
     }
-    early = [raised] if is_raised_early else []
+    early = [fired] if fires_early else []
     rules, tests = tmp_path / "alerts.yaml", tmp_path / "tests.yaml"
     rules.write_text(alerts_file())
     test = {
@@ -195,7 +195,7 @@ def told(case, tmp_path, *, is_raised_early=False):
         "input_series": [{"series": name, "values": each} for name, each in case.series.items()],
         "alert_rule_test": [
             {"eval_time": case.quiet_at, "alertname": case.alert, "exp_alerts": early},
-            {"eval_time": case.raised_at, "alertname": case.alert, "exp_alerts": [raised]},
+            {"eval_time": case.fires_at, "alertname": case.alert, "exp_alerts": [fired]},
         ],
     }
     tests.write_text(
@@ -205,13 +205,13 @@ def told(case, tmp_path, *, is_raised_early=False):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.alert)
-def test_an_alert_is_raised_when_it_should_be_and_not_before(case, tmp_path):
-    done = told(case, tmp_path)
+def test_alert_fires_when_it_should_and_not_before(case, tmp_path):
+    done = run_case(case, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_judge_sees_what_is_wrong(tmp_path):
-    """Were an alert expected before its time, that would be told."""
-    done = told(CASES[0], tmp_path, is_raised_early=True)
+def test_promtool_reports_a_wrong_expectation(tmp_path):
+    """An alert that is expected too early makes promtool fail."""
+    done = run_case(CASES[0], tmp_path, fires_early=True)
     assert done.returncode != 0
     assert "FAILED" in done.stdout + done.stderr

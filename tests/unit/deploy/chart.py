@@ -1,4 +1,4 @@
-"""Where the chart is, and what is in it."""
+"""The files of the Helm chart."""
 
 import json
 from pathlib import Path
@@ -12,11 +12,11 @@ CONFIG = ROOT / "config"
 
 
 def read(name: str) -> Any:
-    """A file of the chart."""
+    """Return a YAML file of the chart."""
     return yaml.safe_load((CHART / name).read_text())
 
 
 def dashboards() -> dict[str, Any]:
-    """Those of Grafana, by the names of their files."""
+    """Return the Grafana dashboards by file name."""
     files = sorted((CHART / "files" / "dashboards").glob("*.json"))
     return {file.stem: json.loads(file.read_text()) for file in files}

@@ -1,4 +1,4 @@
-"""Alerts ask for series that there are, and say enough to whom they wake."""
+"""Alerts use existing series, and have a severity, a summary and a runbook section."""
 
 import re
 
@@ -9,13 +9,13 @@ from kafscale.monitoring.alerts import GROUPS
 from kafscale.observability.metrics.counters import StoreHealth
 from kafscale.operator.spec.cluster import ManagedEtcdSpec, SnapshotsSpec
 from kafscale.text.units import GIB
-from unit.deploy import series
+from unit.deploy import promql_checks
 from unit.deploy.chart import CHART, read
 
 RULES = [rule for group in read("files/alerts.yaml")["groups"] for rule in group["rules"]]
 BY_NAME = {rule["alert"]: rule for rule in RULES}
 ALERTS = {alert.name: alert for group in GROUPS for alert in group.alerts}
-ABOUT = {
+REQUIRED = {
     "KafscaleBrokerDown",
     "KafscaleBrokerNotServing",
     "KafscaleProduceErrors",
@@ -36,19 +36,19 @@ ABOUT = {
     "KafscalePipelineStale",
     "KafscalePipelineNotRunning",
 }
-"""What nobody may be left in the dark about."""
+"""Alerts that the specification requires."""
 
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 
 
 @every_rule
-def test_a_rule_asks_for_what_there_is(rule):
-    assert list(series.selected(rule["expr"]))
-    assert series.complaints(rule["expr"]) == []
+def test_rule_uses_existing_series(rule):
+    assert list(promql_checks.selectors(rule["expr"]))
+    assert promql_checks.problems(rule["expr"]) == []
 
 
 @every_rule
-def test_a_rule_has_all_that_it_takes(rule):
+def test_rule_has_severity_duration_and_annotations(rule):
     assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
     assert rule["labels"]["severity"] in {"critical", "warning"}
     assert re.fullmatch(r"\d+m", rule.get("for", "0m"))
@@ -57,46 +57,46 @@ def test_a_rule_has_all_that_it_takes(rule):
 
 
 @every_rule
-def test_a_rule_leads_to_its_place_in_the_runbook(rule):
+def test_rule_links_to_its_runbook_section(rule):
     anchor = f"docs/operations/runbook.md#{rule['alert'].lower()}"
     assert rule["annotations"]["runbook_url"] == anchor
 
 
 @every_rule
-def test_a_summary_names_labels_that_are_left(rule):
+def test_summary_uses_remaining_labels(rule):
     named = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
-    assert named <= series.labels_left(ALERTS[rule["alert"]].measured)
+    assert named <= promql_checks.remaining_labels(ALERTS[rule["alert"]].measured)
 
 
 @every_rule
-def test_brackets_are_in_pairs(rule):
+def test_brackets_match(rule):
     for one, other in ("()", "[]", "{}"):
         assert rule["expr"].count(one) == rule["expr"].count(other)
 
 
-def test_no_name_is_used_twice():
+def test_names_are_unique():
     assert len(BY_NAME) == len(RULES)
 
 
-def test_nobody_is_left_in_the_dark():
-    assert BY_NAME.keys() >= ABOUT
+def test_required_alerts_exist():
+    assert BY_NAME.keys() >= REQUIRED
 
 
-def test_states_of_the_bucket_are_those_there_are():
-    asked = {state for rule in RULES for state in re.findall(r'state="(\w+)"', rule["expr"])}
-    assert asked == set(StoreHealth.STATES) - {"healthy"}
+def test_bucket_states_exist():
+    states = {state for rule in RULES for state in re.findall(r'state="(\w+)"', rule["expr"])}
+    assert states == set(StoreHealth.STATES) - {"healthy"}
 
 
-def test_outcomes_are_those_there_are():
-    asked = {
-        outcome
+def test_status_values_exist():
+    values = {
+        value
         for rule in RULES
-        for outcome in re.findall(r'\b(?:status|result)="(\w+)"', rule["expr"])
+        for value in re.findall(r'\b(?:status|result)="(\w+)"', rule["expr"])
     }
-    assert asked == {"error", "success"}
+    assert values == {"error", "success"}
 
 
-def test_bounds_are_those_of_the_defaults():
+def test_limits_match_the_default_settings():
     defaults = {setting.path: setting.default for setting in SETTINGS}
     buffer = defaults["storage.maxBufferBytes"]
     assert BY_NAME["KafscaleBufferNearlyFull"]["expr"].endswith(f"> 0.8 * {buffer}")
@@ -108,6 +108,6 @@ def test_bounds_are_those_of_the_defaults():
     assert "[30m]" in BY_NAME["KafscaleWalBacklog"]["expr"]
 
 
-def test_words_for_prometheus_are_not_taken_for_helms():
+def test_prometheus_templates_are_not_evaluated_by_helm():
     template = (CHART / "templates" / "monitoring" / "alerts.yaml").read_text()
     assert "tpl" not in template

@@ -1,10 +1,10 @@
-"""Dashboards show series that there are, and the panels that the specification has."""
+"""Dashboards use existing series, and have the panels of the specification."""
 
 import re
 
 import pytest
 
-from unit.deploy import series
+from unit.deploy import promql_checks
 from unit.deploy.chart import dashboards
 
 BOARDS = dashboards()
@@ -40,21 +40,21 @@ SPECIFIED = {
 
 
 @pytest.mark.parametrize("panel", PANELS)
-def test_a_panel_asks_for_what_there_is(panel):
+def test_panel_uses_existing_series(panel):
     for target in panel["targets"]:
-        assert list(series.selected(target["expr"]))
-        assert series.complaints(target["expr"]) == []
+        assert list(promql_checks.selectors(target["expr"]))
+        assert promql_checks.problems(target["expr"]) == []
 
 
 @pytest.mark.parametrize("panel", PANELS)
-def test_a_legend_names_labels_that_are_left(panel):
+def test_legend_uses_remaining_labels(panel):
     for target in panel["targets"]:
         named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
-        assert named <= series.labels_left(target["expr"])
+        assert named <= promql_checks.remaining_labels(target["expr"])
 
 
 @pytest.mark.parametrize("panel", PANELS)
-def test_a_quantile_is_of_what_was_summed_inside_of_it(panel):
+def test_quantile_is_computed_from_a_sum_by_le(panel):
     for target in panel["targets"]:
         expression = target["expr"]
         if "histogram_quantile" in expression:
@@ -62,7 +62,7 @@ def test_a_quantile_is_of_what_was_summed_inside_of_it(panel):
 
 
 @pytest.mark.parametrize("title", SPECIFIED)
-def test_a_panel_of_the_specification_is_there(title):
+def test_panel_of_the_specification_exists(title):
     [panel] = [panel for panel in BOARDS["cluster"]["panels"] if panel["title"] == title]
     kind, expression = SPECIFIED[title]
     assert panel["type"] == kind
@@ -70,7 +70,7 @@ def test_a_panel_of_the_specification_is_there(title):
 
 
 @pytest.mark.parametrize("panel", PANELS)
-def test_a_panel_says_what_it_shows_in_which_unit_and_where_it_becomes_bad(panel):
+def test_panel_has_description_unit_and_thresholds(panel):
     assert panel["description"].endswith(".")
     defaults = panel["fieldConfig"]["defaults"]
     assert defaults["unit"]
@@ -81,58 +81,58 @@ def test_a_panel_says_what_it_shows_in_which_unit_and_where_it_becomes_bad(panel
 
 
 @pytest.mark.parametrize("panel", PANELS)
-def test_a_link_leads_to_a_dashboard_that_there_is(panel):
+def test_link_target_exists(panel):
     addresses = {f"/d/{board['uid']}" for board in BOARDS.values()}
     for link in panel.get("links", ()):
         assert link["url"].partition("?")[0] in addresses
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
-def test_an_expression_names_variables_that_there_are(board):
+def test_variables_of_expressions_exist(board):
     known = {variable["name"] for variable in board["templating"]["list"]}
-    asked = {
+    used = {
         name
         for panel in board["panels"]
         for target in panel.get("targets", ())
         for name in re.findall(r"\$(\w+)", target["expr"])
     }
-    assert asked <= known
+    assert used <= known
 
 
 @pytest.mark.parametrize("variable", ["topic", "group", "job"])
-def test_topics_groups_and_jobs_can_be_chosen(variable):
-    chosen = {each["name"] for board in BOARDS.values() for each in board["templating"]["list"]}
-    assert variable in chosen
+def test_topics_groups_and_jobs_are_variables(variable):
+    names = {each["name"] for board in BOARDS.values() for each in board["templating"]["list"]}
+    assert variable in names
 
 
-def test_no_two_dashboards_have_one_address_and_all_lead_to_each_other():
+def test_dashboards_have_unique_ids_and_link_to_each_other():
     assert len({board["uid"] for board in BOARDS.values()}) == len(BOARDS)
     for name, board in BOARDS.items():
-        assert re.fullmatch(r"[a-z0-9-]+", name), "objects in Kubernetes are called after it"
+        assert re.fullmatch(r"[a-z0-9-]+", name), "it is part of the name of a ConfigMap"
         assert [link["tags"] for link in board["links"]] == [board["tags"]]
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
-def test_a_dashboard_can_be_told_from_others(board):
+def test_dashboard_has_title_and_numbered_panels(board):
     assert board["title"]
     assert board["uid"]
     ids = [panel["id"] for panel in board["panels"]]
     assert ids == list(range(1, len(ids) + 1))
     for variable in board["templating"]["list"]:
         if variable["type"] == "query":
-            assert series.complaints(variable["query"]) == []
+            assert promql_checks.problems(variable["query"]) == []
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
-def test_no_panel_lies_on_another(board):
-    taken: set[tuple[int, int]] = set()
+def test_panels_do_not_overlap(board):
+    used: set[tuple[int, int]] = set()
     for panel in board["panels"]:
-        place = panel["gridPos"]
-        assert place["x"] + place["w"] <= 24
+        position = panel["gridPos"]
+        assert position["x"] + position["w"] <= 24
         cells = {
-            (place["x"] + across, place["y"] + down)
-            for across in range(place["w"])
-            for down in range(place["h"])
+            (position["x"] + across, position["y"] + down)
+            for across in range(position["w"])
+            for down in range(position["h"])
         }
-        assert not cells & taken, panel["title"]
-        taken |= cells
+        assert not cells & used, panel["title"]
+        used |= cells

@@ -1,4 +1,4 @@
-"""Examples of jobs: their commands exist, and their pods pass the strictest standard."""
+"""Example jobs have valid commands, and their pods meet the restricted Pod Security Standard."""
 
 import tomllib
 
@@ -34,30 +34,30 @@ def container(name):
     return found
 
 
-def understood(arguments):
-    """What the command line makes of the arguments of a job, which it does not run."""
+def parse(arguments):
+    """Parse the arguments of a job without running it."""
     group = typer.main.get_command(spark_command.app)
-    with typer.Context(group) as around:
-        name, command, rest = group.resolve_command(around, list(arguments))
-        return name, command.make_context(name, rest, parent=around).params
+    with typer.Context(group) as context:
+        name, command, rest = group.resolve_command(context, list(arguments))
+        return name, command.make_context(name, rest, parent=context).params
 
 
-def test_there_is_one_for_each_job():
+def test_every_scheduled_job_has_an_example():
     assert set(CRON_JOBS) == {
         f"kafscale-{job}" for job in ("lake", "merge", "compact", "scrub", "report")
     }
 
 
 @every_cron_job
-def test_a_command_is_understood(name):
+def test_command_is_valid(name):
     first, *arguments = container(name)["args"]
     assert first == "spark"
-    assert f"kafscale-{understood(arguments)[0]}" == name
+    assert f"kafscale-{parse(arguments)[0]}" == name
 
 
-def test_the_application_is_the_same_job_without_an_end():
-    name, options = understood(APPLICATION["arguments"])
-    _, once = understood(container("kafscale-lake")["args"][1:])
+def test_spark_application_is_the_continuous_lake_job():
+    name, options = parse(APPLICATION["arguments"])
+    _, once = parse(container("kafscale-lake")["args"][1:])
     assert name == "lake"
     assert {key for key, value in options.items() if value != once[key]} == {"once", "interval"}
     assert once["once"]
@@ -65,20 +65,20 @@ def test_the_application_is_the_same_job_without_an_end():
 
 
 @every_cron_job
-def test_a_pod_passes_the_strictest_standard(name):
+def test_pod_meets_the_restricted_standard(name):
     assert violations(template(name)) == []
     assert container(name)["securityContext"]["readOnlyRootFilesystem"]
 
 
 @pytest.mark.parametrize("part", ["driver", "executor"])
-def test_pods_of_spark_pass_it_too(part):
+def test_pods_of_spark_meet_the_restricted_standard(part):
     pod = APPLICATION[part]
     one = {"name": part, "securityContext": pod["securityContext"]}
     spec = {"securityContext": pod["podSecurityContext"], "containers": [one]}
     assert violations({"spec": {**spec, "volumes": APPLICATION["volumes"]}}) == []
 
 
-def test_images_are_of_this_version():
+def test_images_have_the_project_version():
     assert {container(name)["image"] for name in CRON_JOBS} == {IMAGE}
     assert APPLICATION["image"] == IMAGE
     [pin] = [
@@ -91,7 +91,7 @@ def test_images_are_of_this_version():
     assert pin == f"pyspark=={APPLICATION['sparkVersion']}"
 
 
-def test_they_are_about_the_cluster_of_the_samples():
+def test_examples_use_the_sample_cluster():
     cluster = yaml.safe_load((CONFIG / "samples" / "cluster.yaml").read_text())
     [settings] = [each["data"] for each in OBJECTS if each["kind"] == "ConfigMap"]
     metadata, s3 = cluster["metadata"], cluster["spec"]["s3"]
@@ -107,7 +107,7 @@ def test_they_are_about_the_cluster_of_the_samples():
         assert secret == {"secretRef": {"name": s3["credentialsSecret"]}}
 
 
-def test_each_is_in_the_table_and_in_the_kustomization():
+def test_examples_are_in_the_readme_and_the_kustomization():
     table = (DIRECTORY / "README.md").read_text()
     listed = yaml.safe_load((DIRECTORY / "kustomization.yaml").read_text())["resources"]
     names = {path.name for path in DIRECTORY.glob("*.yaml")} - {"kustomization.yaml"}

@@ -1,4 +1,4 @@
-"""The scripts of the images, each run as it is, on stand-ins for what it runs itself."""
+"""The scripts of the images, run with stubs of the programs that they call."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ DIRECTORY = ROOT / "deploy" / "docker"
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$0" "$@"
 """
-OF_AN_EXECUTOR = {
+EXECUTOR_ENVIRONMENT = {
     "SPARK_APPLICATION_ID": "spark-1",
     "SPARK_CONF_DIR": "/opt/spark/conf",
     "SPARK_DRIVER_URL": "spark://scheduler@driver:7078",
@@ -28,8 +28,8 @@ OF_AN_EXECUTOR = {
 }
 
 
-def ran(script, *arguments, **environment):
-    """What a script prints."""
+def run_script(script, *arguments, **environment):
+    """Run a script; return the lines that it prints."""
     system = {"PATH": os.environ["PATH"]}
     done = subprocess.run(  # noqa: S603 - our own script.
         [DIRECTORY / script, *arguments],
@@ -43,7 +43,7 @@ def ran(script, *arguments, **environment):
 
 @pytest.fixture
 def programs(tmp_path: Path) -> dict[str, str]:
-    """An image whose programs only say how they were called."""
+    """Stubs of the programs of an image, which print their arguments."""
     for name in ("java/bin/java", "spark/bin/spark-submit", "bin/kafscale"):
         program = tmp_path / name
         program.parent.mkdir(parents=True)
@@ -56,15 +56,19 @@ def programs(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_a_job_is_a_command_of_kafscale(programs):
-    program, *arguments = ran("spark-entry.sh", "spark", "merge", "--topic", "a b", **programs)
+def test_job_runs_the_kafscale_command(programs):
+    program, *arguments = run_script(
+        "spark-entry.sh", "spark", "merge", "--topic", "a b", **programs
+    )
     assert Path(program).name == "kafscale"
     assert arguments == ["spark", "merge", "--topic", "a b"]
 
 
-def test_a_driver_submits_to_itself(programs):
+def test_driver_runs_spark_submit_in_client_mode(programs):
     address = {"SPARK_DRIVER_BIND_ADDRESS": "192.0.2.1"}
-    program, *arguments = ran("spark-entry.sh", "driver", "job.py", "lake", **programs, **address)
+    program, *arguments = run_script(
+        "spark-entry.sh", "driver", "job.py", "lake", **programs, **address
+    )
     assert Path(program).name == "spark-submit"
     assert arguments == [
         "--deploy-mode",
@@ -78,8 +82,10 @@ def test_a_driver_submits_to_itself(programs):
     ]
 
 
-def test_an_executor_is_what_spark_says_in_variables(programs):
-    program, *arguments = ran("spark-entry.sh", "executor", **programs, **OF_AN_EXECUTOR)
+def test_executor_is_configured_by_environment_variables(programs):
+    program, *arguments = run_script(
+        "spark-entry.sh", "executor", **programs, **EXECUTOR_ENVIRONMENT
+    )
     assert Path(program).name == "java"
     assert arguments == [
         "-Da=one two",
@@ -106,14 +112,16 @@ def test_an_executor_is_what_spark_says_in_variables(programs):
     ]
 
 
-def test_an_executor_can_be_given_further_classes(programs):
-    further = {"SPARK_CLASSPATH": "more.jar"}
-    arguments = ran("spark-entry.sh", "executor", **programs, **OF_AN_EXECUTOR, **further)
+def test_executor_uses_spark_classpath(programs):
+    extra = {"SPARK_CLASSPATH": "more.jar"}
+    arguments = run_script(
+        "spark-entry.sh", "executor", **programs, **EXECUTOR_ENVIRONMENT, **extra
+    )
     path = arguments[arguments.index("-cp") + 1]
     assert path.split(":")[:2] == ["more.jar", "/opt/spark/conf"]
 
 
-def test_an_image_is_left_without_what_it_does_not_need(tmp_path: Path):
+def test_trim_removes_unneeded_files(tmp_path: Path):
     packages = tmp_path / "lib" / "python3.11" / "site-packages"
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
@@ -123,15 +131,15 @@ def test_an_image_is_left_without_what_it_does_not_need(tmp_path: Path):
         (packages / name).parent.mkdir(parents=True, exist_ok=True)
         (packages / name).write_text("")
 
-    ran("install.sh", "trim", "s3", "sts", TARGET=str(tmp_path))
+    run_script("install.sh", "trim", "s3", "sts", TARGET=str(tmp_path))
 
-    left = {str(path.relative_to(packages)) for path in packages.rglob("*") if path.is_file()}
-    compiled = {name for name in left if name.endswith(".pyc")}
-    assert left - compiled == set(kept)
+    remaining = {str(path.relative_to(packages)) for path in packages.rglob("*") if path.is_file()}
+    compiled = {name for name in remaining if name.endswith(".pyc")}
+    assert remaining - compiled == set(kept)
     assert [name.partition(".")[0] for name in compiled] == ["one/__pycache__/module"]
 
 
-def test_the_installer_is_the_locked_one():
+def test_uv_is_installed_from_the_lock_file():
     lock = (ROOT / "requirements.lock").read_text()
     expression = "/^uv==/,/^    #/p"
     assert f"sed -n '{expression}'" in (DIRECTORY / "install.sh").read_text()
@@ -148,6 +156,6 @@ def test_the_installer_is_the_locked_one():
     assert any("--hash" in line for line in rest)
 
 
-def test_an_unknown_step_is_refused():
+def test_unknown_step_fails():
     with pytest.raises(subprocess.CalledProcessError):
-        ran("install.sh", "everything")
+        run_script("install.sh", "everything")

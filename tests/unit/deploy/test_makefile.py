@@ -1,4 +1,4 @@
-"""The Makefile has what the specification asks for, and builds what the chart names."""
+"""The Makefile has the targets of the specification, and builds the images of the chart."""
 
 import re
 
@@ -8,7 +8,7 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z0-9-]+):.*##", MAKEFILE, re.MULTILINE))
 
 
-def test_the_targets_of_the_specification_are_there():
+def test_targets_of_the_specification_exist():
     assert {
         "build",
         "test",
@@ -23,12 +23,12 @@ def test_the_targets_of_the_specification_are_there():
     } <= TARGETS
 
 
-def test_every_target_is_phony():
+def test_all_targets_are_phony():
     [phony] = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
     assert set(phony.replace("\\\n", " ").split()) == TARGETS
 
 
-def test_every_image_has_a_dockerfile_and_the_chart_its_images():
+def test_images_have_dockerfiles_and_are_used_by_the_chart():
     [images] = re.findall(r"^IMAGES +\?= (.*)$", MAKEFILE, re.MULTILINE)
     for image in images.split():
         assert (ROOT / "deploy" / "docker" / f"{image}.Dockerfile").exists()

@@ -1,4 +1,4 @@
-"""What is committed for Prometheus and Grafana is what the code says, and nothing else."""
+"""The committed files for Prometheus and Grafana equal the generated ones."""
 
 import pytest
 import yaml
@@ -10,16 +10,16 @@ DEPLOYED = deployed_files()
 
 
 @pytest.mark.parametrize("name", DEPLOYED)
-def test_a_committed_file_is_what_the_code_says(name):
+def test_committed_file_equals_the_generated_one(name):
     assert (ROOT / "deploy" / name).read_text() == DEPLOYED[name], "run `make docs`"
 
 
-def test_no_dashboard_is_left_of_an_older_time():
-    there = {path.name for path in (ROOT / "deploy" / CHART / "dashboards").iterdir()}
-    assert {f"{CHART}/dashboards/{name}" for name in there} <= DEPLOYED.keys()
+def test_there_are_no_outdated_dashboards():
+    committed = {path.name for path in (ROOT / "deploy" / CHART / "dashboards").iterdir()}
+    assert {f"{CHART}/dashboards/{name}" for name in committed} <= DEPLOYED.keys()
 
 
-def test_what_grafana_is_given_is_where_the_page_writes_it():
+def test_grafana_provisioning_uses_the_path_of_the_docs():
     provisioning = ROOT / "deploy" / "grafana" / "provisioning"
     [provider] = yaml.safe_load((provisioning / "dashboards" / "kafscale.yaml").read_text())[
         "providers"

@@ -1,4 +1,4 @@
-"""The runbook has a section for every alert, under its name, with its severity; and no other."""
+"""The runbook has exactly one section for each alert, with its severity."""
 
 import re
 
@@ -13,18 +13,18 @@ RULES = {
 }
 
 
-def test_every_alert_has_its_section_in_order():
+def test_sections_are_in_the_order_of_alerts():
     assert list(SECTIONS) == list(RULES)
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_section_says_how_urgent_it_is_and_what_to_do(name):
+def test_section_has_severity_and_instructions(name):
     severity = RULES[name]["labels"]["severity"]
     assert SECTIONS[name].startswith(f"*{severity}.* ")
     assert len(SECTIONS[name]) > 150
 
 
-def test_what_leads_to_another_alert_leads_to_one_that_there_is():
+def test_links_between_alerts_exist():
     linked = re.findall(r"\[(Kafscale\w+)\]\(#(\w+)\)", PAGE)
     assert linked
     for name, anchor in linked:

@@ -1,4 +1,4 @@
-"""Values of the chart: each is documented and checked, and none is a surprise."""
+"""The values of the chart are documented, validated and used."""
 
 import json
 import re
@@ -15,32 +15,32 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS = {setting.path: setting.default for setting in SETTINGS}
 FILES = sorted(path for path in CHART.rglob("*") if path.is_file())
 OPEN = {"cluster.spec", "operator.affinity"}
-"""What Kubernetes itself judges."""
+"""Values that Kubernetes validates."""
 HOST = re.compile(r"\b(docker|ghcr|gcr|quay|mcr|public\.ecr)\.(io|com|aws)\b|amazonaws\.com")
 
 
 def documented() -> set[str]:
-    """The values in values.yaml that a comment with a dash is about, by their paths."""
-    found, path, is_told = set(), [], False
+    """Return the paths of the values in values.yaml that have a `# --` comment."""
+    found, path, has_comment = set(), [], False
     for line in (CHART / "values.yaml").read_text().splitlines():
         if match := re.fullmatch(r"( *)([\w.]+):.*", line):
             path[len(match[1]) // 2 :] = [match[2]]
-            if is_told:
+            if has_comment:
                 found.add(".".join(path))
-            is_told = False
+            has_comment = False
         else:
-            is_told = line.strip().startswith("# -- ")
+            has_comment = line.strip().startswith("# -- ")
     return found
 
 
-def leaves(values, told, path=""):
-    """The paths of values, down to where they are documented or have no members."""
+def leaves(values, documented_paths, path=""):
+    """Return the paths of values that are documented or have no members."""
     for name, value in values.items():
-        here = f"{path}.{name}".strip(".")
-        if isinstance(value, dict) and value and here not in told:
-            yield from leaves(value, told, here)
+        child = f"{path}.{name}".strip(".")
+        if isinstance(value, dict) and value and child not in documented_paths:
+            yield from leaves(value, documented_paths, child)
         else:
-            yield here
+            yield child
 
 
 def resolved(schema):
@@ -56,7 +56,7 @@ def schema_of(path):
     return found
 
 
-def refusal(values):
+def validation_error(values):
     try:
         jsonschema.validate(values, SCHEMA)
     except jsonschema.ValidationError as error:
@@ -73,13 +73,13 @@ def merged(base, change):
     }
 
 
-def test_every_value_is_documented():
-    told = documented()
-    assert set(leaves(VALUES, told)) == told
+def test_all_values_are_documented():
+    paths = documented()
+    assert set(leaves(VALUES, paths)) == paths
 
 
 @pytest.mark.parametrize("path", sorted(documented()))
-def test_every_value_is_checked(path):
+def test_value_has_a_schema(path):
     schema = schema_of(path)
     assert schema.get("type") or schema.get("enum")
     if schema.get("type") == "object" and path not in OPEN:
@@ -87,8 +87,8 @@ def test_every_value_is_checked(path):
 
 
 @pytest.mark.parametrize("name", ["values.yaml", "values-try-out.yaml"])
-def test_our_own_values_pass(name):
-    assert refusal(merged(VALUES, read(name))) == ""
+def test_committed_values_are_valid(name):
+    assert validation_error(merged(VALUES, read(name))) == ""
 
 
 @pytest.mark.parametrize(
@@ -108,24 +108,24 @@ def test_our_own_values_pass(name):
     ],
     ids=json.dumps,
 )
-def test_what_makes_no_sense_is_refused(change):
-    assert refusal(merged(VALUES, change))
+def test_invalid_values_are_rejected(change):
+    assert validation_error(merged(VALUES, change))
 
 
-def test_versions_are_the_projects():
+def test_chart_has_the_project_version():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     about = read("Chart.yaml")
     assert (about["version"], about["appVersion"]) == (version, version)
 
 
-def test_images_of_ours_have_the_charts_version_and_none_is_the_latest():
+def test_image_tags_are_pinned_or_the_chart_version():
     ours = ("operator", "broker", "console")
     images = {name: VALUES[name]["image"] for name in (*ours, "etcd", "minio")}
     assert all(image["tag"] != "latest" and not image["digest"] for image in images.values())
     assert {images[name]["tag"] for name in ours} == {""}
 
 
-def test_defaults_are_those_of_the_operator_itself():
+def test_defaults_match_the_default_settings():
     operator, etcd = VALUES["operator"], VALUES["etcd"]["image"]
     assert operator["resyncSeconds"] == DEFAULTS["operator.resyncSec"]
     assert operator["leaseDurationSeconds"] == DEFAULTS["operator.leaseDurationSec"]
@@ -140,7 +140,7 @@ def test_defaults_are_those_of_the_operator_itself():
         assert f"{repository}:latest" == DEFAULTS[f"operator.{name}Image"]
 
 
-def test_variables_of_the_operator_exist():
+def test_environment_variables_of_the_operator_exist():
     written = (CHART / "templates" / "operator" / "_variables.tpl").read_text()
     known = {variable for setting in SETTINGS for variable in setting.variables}
     named = set(re.findall(r"- name: (KAFSCALE_\w+)", written))
@@ -149,11 +149,11 @@ def test_variables_of_the_operator_exist():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHART)))
-def test_no_file_knows_a_registry(path):
+def test_file_names_no_registry(path):
     assert not HOST.search(path.read_text())
 
 
-def test_values_that_nobody_uses_do_not_exist():
+def test_all_values_are_used():
     used = "\n".join(path.read_text() for path in (CHART / "templates").rglob("*.*"))
     used = used.replace("$.Values", ".Values").replace("$root.Values", ".Values")
     for path in documented():

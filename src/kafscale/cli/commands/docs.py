@@ -35,9 +35,9 @@ def _protocol() -> str:
 
 
 def _monitoring() -> str:
-    from kafscale.monitoring import docs as monitoring_docs  # noqa: PLC0415
+    from kafscale.monitoring import files  # noqa: PLC0415
 
-    return monitoring_docs.page()
+    return files.docs_page()
 
 
 def _permissions() -> str:

@@ -70,7 +70,7 @@ def dashboards(
         print_table(
             ("name", "panels", "what it shows"),
             (
-                ((each.name, "bold"), str(len(list(each.panels()))), each.about)
+                ((each.name, "bold"), str(len(list(each.panels()))), each.description)
                 for each in DASHBOARDS
             ),
         )

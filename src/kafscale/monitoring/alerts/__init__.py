@@ -1,4 +1,4 @@
-"""Alerts for Prometheus, written in code: one module for each room, all of them in `GROUPS`."""
+"""Prometheus alerts, one module for each rule group; `GROUPS` has all of them."""
 
 from kafscale.monitoring.alerts.brokers import BROKERS
 from kafscale.monitoring.alerts.clients import CLIENTS

@@ -1,86 +1,86 @@
-"""Alerts about managed etcds and their snapshots, as the operator sees them.
+"""Alerts about managed etcd clusters and their snapshots, from metrics of the operator.
 
-The operator's own defaults are above this room: a test compares the bounds with them.
+This package may not import the operator, so a test compares the limits with its defaults.
 """
 
 from typing import Final
 
-from kafscale.monitoring.alerts.rule import CLUSTER, OF_CLUSTER, Alert, Group, Severity
-from kafscale.monitoring.promql import largest, smallest
+from kafscale.monitoring.alerts.rule import CLUSTER, CLUSTER_LABELS, Alert, RuleGroup, Severity
+from kafscale.monitoring.promql import max_by, min_by
 from kafscale.text.units import GIB
 
 QUOTA_BYTES: Final = 4 * GIB
-"""etcd.managed.quota, by default."""
+"""The default of etcd.managed.quota."""
 STALE_S: Final = 7200
-"""etcd.snapshots.staleAfterSeconds, by default."""
+"""The default of etcd.snapshots.staleAfterSeconds."""
 
-_READY: Final = largest("kafscale_operator_etcd_members_ready", *OF_CLUSTER)
-_WANTED: Final = largest("kafscale_operator_etcd_members_wanted", *OF_CLUSTER)
+_READY: Final = max_by("kafscale_operator_etcd_members_ready", *CLUSTER_LABELS)
+_DESIRED: Final = max_by("kafscale_operator_etcd_members_wanted", *CLUSTER_LABELS)
 
-ETCD: Final = Group(
+ETCD: Final = RuleGroup(
     "kafscale-etcd",
     (
         Alert(
             name="KafscaleEtcdMemberDown",
             severity=Severity.WARNING,
             measured=_READY,
-            bad=f"< {_WANTED}",
-            lasts="10m",
-            summary=f"Of the etcd of {CLUSTER}, only {{{{ $value }}}} members are ready.",
-            description="Clients notice nothing, but the next loss would stop the cluster.",
+            condition=f"< {_DESIRED}",
+            duration="10m",
+            summary=f"Only {{{{ $value }}}} etcd members of {CLUSTER} are ready.",
+            description="Clients are not affected, but the loss of another member would stop the "
+            "cluster.",
         ),
         Alert(
             name="KafscaleEtcdQuorumLost",
             severity=Severity.CRITICAL,
             measured=_READY,
-            bad=f"< ({_WANTED} + 1) / 2",
-            lasts="1m",
-            summary=f"The etcd of {CLUSTER} has lost its majority, with {{{{ $value }}}} members "
+            condition=f"< ({_DESIRED} + 1) / 2",
+            duration="1m",
+            summary=f"The etcd of {CLUSTER} has lost its quorum: {{{{ $value }}}} members are "
             "ready.",
-            description="Topics cannot be changed and offsets not committed; brokers stop "
-            "serving when their leases have ended. Records go on to be safe.",
+            description="Topics cannot be changed and offsets cannot be committed; brokers stop "
+            "serving when their leases expire. Records are safe.",
         ),
         Alert(
             name="KafscaleEtcdDatabaseLarge",
             severity=Severity.CRITICAL,
-            measured=largest("kafscale_operator_etcd_database_bytes", *OF_CLUSTER),
-            bad=f"> 0.8 * {QUOTA_BYTES}",
-            lasts="10m",
-            summary=f"The database of the etcd of {CLUSTER} has grown to "
-            "{{ $value | humanize1024 }}B.",
-            description="Four fifths of etcd.managed.quota, 4Gi: at the whole of it, etcd takes "
-            "no writes any more.",
+            measured=max_by("kafscale_operator_etcd_database_bytes", *CLUSTER_LABELS),
+            condition=f"> 0.8 * {QUOTA_BYTES}",
+            duration="10m",
+            summary=f"The etcd database of {CLUSTER} has {{{{ $value | humanize1024 }}}}B.",
+            description="It exceeds 80 % of etcd.managed.quota (default 4Gi); at the quota, etcd "
+            "rejects writes.",
         ),
         Alert(
             name="KafscaleSnapshotStale",
             severity=Severity.CRITICAL,
-            measured=smallest("kafscale_operator_etcd_snapshot_age_seconds", *OF_CLUSTER),
-            bad=f"> {STALE_S}",
-            lasts="5m",
-            summary=f"The newest snapshot of the etcd of {CLUSTER} is "
+            measured=min_by("kafscale_operator_etcd_snapshot_age_seconds", *CLUSTER_LABELS),
+            condition=f"> {STALE_S}",
+            duration="5m",
+            summary=f"The newest etcd snapshot of {CLUSTER} is "
             "{{ $value | humanizeDuration }} old.",
-            description="Everything works; but a lost etcd would now lose more than "
-            "etcd.snapshots.staleAfterSeconds, two hours.",
+            description="Clients are not affected, but losing etcd now would lose more than "
+            "etcd.snapshots.staleAfterSeconds (default two hours) of metadata.",
         ),
         Alert(
             name="KafscaleSnapshotFailed",
             severity=Severity.WARNING,
-            measured=largest("kafscale_operator_etcd_snapshot_success", *OF_CLUSTER),
-            bad="== 0",
-            lasts="15m",
-            summary=f"The last snapshot of the etcd of {CLUSTER} could not be taken.",
-            description="It is tried again; the older ones are still there.",
+            measured=max_by("kafscale_operator_etcd_snapshot_success", *CLUSTER_LABELS),
+            condition="== 0",
+            duration="15m",
+            summary=f"The last etcd snapshot of {CLUSTER} failed.",
+            description="The operator retries; older snapshots still exist.",
         ),
         Alert(
             name="KafscaleSnapshotAccess",
             severity=Severity.WARNING,
-            measured=largest("kafscale_operator_etcd_snapshot_access", *OF_CLUSTER),
-            bad="== 0",
-            lasts="15m",
-            summary=f"The bucket of the snapshots of {CLUSTER} cannot be written, read or deleted "
-            "from.",
-            description="No snapshot will come before it can: keys, rights, the name of the "
-            "bucket, its region.",
+            measured=max_by("kafscale_operator_etcd_snapshot_access", *CLUSTER_LABELS),
+            condition="== 0",
+            duration="15m",
+            summary="The operator cannot write, read or delete objects in the snapshot bucket "
+            f"of {CLUSTER}.",
+            description="There will be no snapshot before it can: check credentials, permissions, "
+            "bucket name and region.",
         ),
     ),
 )

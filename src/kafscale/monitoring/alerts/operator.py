@@ -1,63 +1,63 @@
-"""Alerts about the operator itself."""
+"""Alerts about the operator."""
 
 from typing import Final
 
-from kafscale.monitoring.alerts.rule import Alert, Group, Severity
-from kafscale.monitoring.promql import equals, increase, series, total
+from kafscale.monitoring.alerts.rule import Alert, RuleGroup, Severity
+from kafscale.monitoring.promql import equals, increase, selector, sum_by
 
-OPERATOR: Final = Group(
+OPERATOR: Final = RuleGroup(
     "kafscale-operator",
     (
         Alert(
             name="KafscaleOperatorDown",
             severity=Severity.CRITICAL,
             measured="absent(kafscale_operator_leader)",
-            bad="",
-            lasts="5m",
+            condition="",
+            duration="5m",
             may_be_empty=True,
-            summary="No operator of Kafscale answers; clusters run on, but nobody looks after "
-            "them.",
-            description="Nobody rolls, repairs, scales down in good order, or takes snapshots.",
+            summary="The Kafscale operator is down; clusters keep running unattended.",
+            description="There are no rollouts, repairs, scaling or snapshots.",
         ),
         Alert(
             name="KafscaleOperatorNotLeading",
             severity=Severity.CRITICAL,
-            measured=total("kafscale_operator_leader", "namespace", "service"),
-            bad="!= 1",
-            lasts="2m",
-            summary="Of the operators behind {{ $labels.service }} in {{ $labels.namespace }}, "
-            "{{ $value }} lead, where it should be one.",
-            description="None: the API server does not let any of them have the Lease. Two: "
-            "there are two installations in one namespace.",
+            measured=sum_by("kafscale_operator_leader", "namespace", "service"),
+            condition="!= 1",
+            duration="2m",
+            summary="{{ $labels.service }} in {{ $labels.namespace }} has {{ $value }} leaders, "
+            "expected 1.",
+            description="None: no replica can acquire the Lease from the API server. Two: there "
+            "are two installations in one namespace.",
         ),
         Alert(
             name="KafscaleReconcileErrors",
             severity=Severity.WARNING,
-            measured=total(
+            measured=sum_by(
                 increase(
-                    series("kafscale_operator_reconcile_total", equals("result", "error")), "15m"
+                    selector("kafscale_operator_reconcile_total", equals("result", "error")), "15m"
                 ),
                 "kind",
             ),
-            bad="> 3",
-            lasts="15m",
+            condition="> 3",
+            duration="15m",
             may_be_empty=True,
-            summary="The operator keeps failing to bring a {{ $labels.kind }} to what it asks for.",
-            description="All others are looked after; this one stays as it is.",
+            summary="The operator repeatedly fails to reconcile a {{ $labels.kind }}.",
+            description="Other resources are reconciled; this one is not changed.",
         ),
         Alert(
             name="KafscaleDrainsFail",
             severity=Severity.WARNING,
-            measured=total(
-                increase(series("kafscale_operator_drains_total", equals("result", "error")), "1h")
+            measured=sum_by(
+                increase(
+                    selector("kafscale_operator_drains_total", equals("result", "error")), "1h"
+                )
             ),
-            bad="> 0",
-            lasts="15m",
+            condition="> 0",
+            duration="15m",
             may_be_empty=True,
-            summary="Brokers could not be made to hand over what they own before they were to be "
-            "stopped.",
-            description="They did so themselves, or others took over when their leases ended: "
-            "clients waited, and nothing is lost.",
+            summary="The operator could not drain brokers before stopping them.",
+            description="The brokers drained themselves, or others took over when their leases "
+            "expired: clients waited, and no record is lost.",
         ),
     ),
 )

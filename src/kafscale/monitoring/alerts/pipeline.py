@@ -1,52 +1,52 @@
-"""Alerts about jobs of the data pipeline, by the records of their runs."""
+"""Alerts about Spark jobs, from their run records."""
 
 from typing import Final
 
-from kafscale.monitoring.alerts.rule import Alert, Group, Severity
-from kafscale.monitoring.promql import equals, increase, largest, series, smallest, total
+from kafscale.monitoring.alerts.rule import Alert, RuleGroup, Severity
+from kafscale.monitoring.promql import equals, increase, max_by, min_by, selector, sum_by
 
-_PLACE: Final = ("job", "topic")
-_NAMED: Final = "{{ $labels.job }} of {{ $labels.topic }}"
+_JOB_LABELS: Final = ("job", "topic")
+_JOB: Final = "job {{ $labels.job }} of {{ $labels.topic }}"
 _ENDED: Final = "kafscale_pipeline_last_run_timestamp_seconds"
-_WRITTEN: Final = total(
-    increase(series("kafscale_produce_requests_total", equals("status", "success")), "1h"), "topic"
+_WRITTEN: Final = sum_by(
+    increase(selector("kafscale_produce_requests_total", equals("status", "success")), "1h"),
+    "topic",
 )
 STALE_S: Final = 6 * 3600
 IDLE_S: Final = 2 * 86_400
 
-PIPELINE: Final = Group(
+PIPELINE: Final = RuleGroup(
     "kafscale-pipeline",
     (
         Alert(
             name="KafscalePipelineFailed",
             severity=Severity.WARNING,
-            measured=smallest("kafscale_pipeline_last_run_success", *_PLACE),
-            bad="== 0",
-            lasts="5m",
-            summary=f"The last run of {_NAMED} failed.",
-            description="What it was to do is not done; its next run goes on where the last good "
+            measured=min_by("kafscale_pipeline_last_run_success", *_JOB_LABELS),
+            condition="== 0",
+            duration="5m",
+            summary=f"The last run of {_JOB} failed.",
+            description="Its work is not done; the next run continues where the last successful "
             "one ended.",
         ),
         Alert(
             name="KafscalePipelineStale",
             severity=Severity.WARNING,
-            measured=largest("kafscale_pipeline_freshness_seconds", *_PLACE),
-            bad=f"> {STALE_S} and on (topic) {_WRITTEN} > 0",
-            lasts="30m",
-            summary=f"The newest record in {_NAMED} is {{{{ $value | humanizeDuration }}}} old, "
-            "though newer ones are written.",
-            description="Readers of tables and copies see the state of six hours ago or more: "
-            "the job does not run, fails, or does not keep up.",
+            measured=max_by("kafscale_pipeline_freshness_seconds", *_JOB_LABELS),
+            condition=f"> {STALE_S} and on (topic) {_WRITTEN} > 0",
+            duration="30m",
+            summary=f"The newest record of {_JOB} is {{{{ $value | humanizeDuration }}}} old, "
+            "although producers write newer ones.",
+            description="Readers of its tables and copies see data that is at least six hours "
+            "old: the job does not run, fails, or is too slow.",
         ),
         Alert(
             name="KafscalePipelineNotRunning",
             severity=Severity.WARNING,
-            measured=f"time() - {largest(_ENDED, *_PLACE)}",
-            bad=f"> {IDLE_S} and {largest(f'changes({_ENDED}[7d])', *_PLACE)} > 2",
-            lasts="30m",
-            summary=f"Nobody has run {_NAMED} for {{{{ $value | humanizeDuration }}}}.",
-            description="It used to run regularly: several times within the last week, and not "
-            "once for two days.",
+            measured=f"time() - {max_by(_ENDED, *_JOB_LABELS)}",
+            condition=f"> {IDLE_S} and {max_by(f'changes({_ENDED}[7d])', *_JOB_LABELS)} > 2",
+            duration="30m",
+            summary=f"The last run of {_JOB} ended {{{{ $value | humanizeDuration }}}} ago.",
+            description="It ran several times within the last week, but not for two days.",
         ),
     ),
 )

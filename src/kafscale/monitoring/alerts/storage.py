@@ -1,83 +1,91 @@
-"""Alerts about the bucket, and about records on their way into it.
+"""Alerts about the bucket, and about records that are being written to it.
 
-Bounds that follow from a setting are those of its default, and the setting is named beside them.
+Limits that depend on a setting use its default; the description names the setting.
 """
 
 from typing import Final
 
 from kafscale.config import Config
-from kafscale.monitoring.alerts.rule import BROKER, CLUSTER, OF_CLUSTER, Alert, Group, Severity
-from kafscale.monitoring.promql import equals, increase, largest, rate, series
+from kafscale.monitoring.alerts.rule import (
+    BROKER,
+    CLUSTER,
+    CLUSTER_LABELS,
+    Alert,
+    RuleGroup,
+    Severity,
+)
+from kafscale.monitoring.promql import equals, increase, max_by, rate, selector
 
 _BUFFER_BYTES: Final = Config().storage.buffer_bytes_max
 
-STORAGE: Final = Group(
+STORAGE: Final = RuleGroup(
     "kafscale-storage",
     (
         Alert(
             name="KafscaleS3Unavailable",
             severity=Severity.CRITICAL,
-            measured=largest(
-                series("kafscale_s3_health_state", equals("state", "unavailable")), *OF_CLUSTER
+            measured=max_by(
+                selector("kafscale_s3_health_state", equals("state", "unavailable")),
+                *CLUSTER_LABELS,
             ),
-            bad="== 1",
-            lasts="1m",
-            summary=f"The bucket of {CLUSTER} is unavailable, and clients are refused.",
-            description="Producers are told to try again, and so are readers of what is not in "
-            "memory. Nothing acknowledged is lost; service resumes by itself with the bucket.",
+            condition="== 1",
+            duration="1m",
+            summary=f"The bucket of {CLUSTER} is unavailable, and brokers reject requests.",
+            description="Producers get retriable errors, and so do consumers of records that are "
+            "not in memory. No acknowledged record is lost; brokers recover with the bucket.",
         ),
         Alert(
             name="KafscaleS3Degraded",
             severity=Severity.WARNING,
-            measured=largest(
-                series("kafscale_s3_health_state", equals("state", "degraded")), *OF_CLUSTER
+            measured=max_by(
+                selector("kafscale_s3_health_state", equals("state", "degraded")), *CLUSTER_LABELS
             ),
-            bad="== 1",
-            lasts="10m",
-            summary=f"The bucket of {CLUSTER} is slow, or fails now and then.",
-            description="Half a second on average, or a fifth of requests that fail: clients "
-            "wait longer.",
+            condition="== 1",
+            duration="10m",
+            summary=f"The bucket of {CLUSTER} is slow or fails intermittently.",
+            description="The average latency exceeds 0.5 s, or 20 % of requests fail: client "
+            "latency is higher.",
         ),
         Alert(
             name="KafscaleS3Errors",
             severity=Severity.WARNING,
-            measured=largest("kafscale_s3_error_rate", *OF_CLUSTER),
-            bad="> 0.05",
-            lasts="10m",
-            summary=f"Of requests to the bucket of {CLUSTER}, "
-            "{{ $value | humanizePercentage }} fail.",
-            description="They are tried again, which takes time and is paid for.",
+            measured=max_by("kafscale_s3_error_rate", *CLUSTER_LABELS),
+            condition="> 0.05",
+            duration="10m",
+            summary=f"{{{{ $value | humanizePercentage }}}} of requests to the bucket of "
+            f"{CLUSTER} fail.",
+            description="Brokers retry them, which adds latency and cost.",
         ),
         Alert(
             name="KafscaleBufferNearlyFull",
             severity=Severity.CRITICAL,
             measured="kafscale_unflushed_bytes",
-            bad=f"> 0.8 * {_BUFFER_BYTES}",
-            lasts="2m",
-            summary=f"{BROKER} holds {{{{ $value | humanize1024 }}}}B that are not durable yet.",
-            description="Four fifths of storage.maxBufferBytes, 64Mi: at the whole of it, "
-            "producers are told to try again. The bucket does not keep up.",
+            condition=f"> 0.8 * {_BUFFER_BYTES}",
+            duration="2m",
+            summary=f"{BROKER} has {{{{ $value | humanize1024 }}}}B of unflushed records.",
+            description="They exceed 80 % of storage.maxBufferBytes (default 64Mi); at the limit, "
+            "producers get retriable errors. The bucket is too slow.",
         ),
         Alert(
             name="KafscaleWalRetries",
             severity=Severity.WARNING,
             measured=rate("kafscale_wal_retries_total", "10m"),
-            bad="> 0.05",
-            lasts="10m",
-            summary=f"{BROKER} has to write WAL objects again and again.",
-            description="Acknowledgements come late; nothing is lost.",
+            condition="> 0.05",
+            duration="10m",
+            summary=f"{BROKER} retries uploads of WAL objects.",
+            description="Acknowledgements are delayed; no record is lost.",
         ),
         Alert(
             name="KafscaleWalBacklog",
             severity=Severity.WARNING,
             measured="min_over_time(kafscale_wal_objects[30m])",
-            # A broker that has just started is not late yet.
-            bad=f"> 0 and {increase('kafscale_segments_rolled_total', '30m')} == 0"
+            # A broker that has just started is not late.
+            condition=f"> 0 and {increase('kafscale_segments_rolled_total', '30m')} == 0"
             " and kafscale_broker_uptime_seconds > 1800",
-            lasts="5m",
-            summary=f"{BROKER} has made no segments of its WAL for half an hour.",
-            description="Records wait at most storage.maxSegmentAgeMs, 10m, for a segment. "
-            "Meanwhile the WAL grows, and a takeover takes longer.",
+            duration="5m",
+            summary=f"{BROKER} has rolled no segments for 30 minutes.",
+            description="Records should be in segments after storage.maxSegmentAgeMs (default "
+            "10m). The WAL grows, and a takeover takes longer.",
         ),
     ),
 )

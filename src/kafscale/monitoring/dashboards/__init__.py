@@ -1,4 +1,4 @@
-"""Dashboards for Grafana, written in code: one module each, all of them in `DASHBOARDS`."""
+"""Grafana dashboards, one module each; `DASHBOARDS` has all of them."""
 
 from kafscale.monitoring.dashboards.cluster import CLUSTER_DASHBOARD
 from kafscale.monitoring.dashboards.groups import GROUPS_DASHBOARD

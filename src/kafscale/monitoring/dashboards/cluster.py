@@ -1,80 +1,76 @@
-"""The dashboard to begin with: brokers, clients and the bucket of one cluster at a glance."""
+"""The cluster dashboard: an overview of brokers, clients and the bucket of one cluster."""
 
 from typing import Final
 
 from kafscale.monitoring.dashboards.panels import (
-    OF_A_CLUSTER,
+    CLUSTER_VARIABLES,
     Dashboard,
-    Kind,
     Panel,
+    PanelType,
     Query,
     Row,
     Threshold,
     Unit,
-    lines,
-    number,
-    worse_above,
+    stat,
+    thresholds,
+    time_series,
 )
 from kafscale.monitoring.promql import (
-    average,
+    avg_by,
     equals,
-    here,
-    largest,
-    quantile,
+    histogram_quantile,
+    in_cluster,
+    max_by,
+    min_by,
     rate,
-    smallest,
-    total,
+    sum_by,
 )
 
 CACHE_HIT_RATE: Final = Panel(
     title="Cache Hit Rate",
-    about="The share of reads that spared the bucket. Low while consumers catch up.",
-    kind=Kind.DIAL,
-    unit=Unit.SHARE,
+    description="Share of reads that needed no request to the bucket. Low while consumers catch "
+    "up.",
+    type=PanelType.GAUGE,
+    unit=Unit.PERCENT,
     minimum=0,
     maximum=1,
     base_colour="red",
     thresholds=(Threshold(0.5, "yellow"), Threshold(0.8, "green")),
-    queries=(Query(average(here("kafscale_cache_hit_rate"))),),
+    queries=(Query(avg_by(in_cluster("kafscale_cache_hit_rate"))),),
     width=4,
     height=4,
-    leads_to="topics",
+    linked_dashboard="topics",
 )
 
 _OVERVIEW: Final = Row(
     "Overview",
     (
-        number(
-            "Brokers",
-            "Brokers that are alive.",
-            Unit.COUNT,
-            Query(largest(here("kafscale_brokers"))),
-        ),
-        number(
+        stat("Brokers", "Live brokers.", Unit.COUNT, Query(max_by(in_cluster("kafscale_brokers")))),
+        stat(
             "Topics",
-            "Topics of the cluster, as the operator counts them.",
+            "Topics of the cluster, counted by the operator.",
             Unit.COUNT,
-            Query(largest(here("kafscale_operator_topics"))),
+            Query(max_by(in_cluster("kafscale_operator_topics"))),
         ),
-        number(
+        stat(
             "Connections",
-            "Clients that are connected to any broker.",
+            "Client connections of all brokers.",
             Unit.COUNT,
-            Query(total(here("kafscale_active_connections"))),
+            Query(sum_by(in_cluster("kafscale_active_connections"))),
         ),
-        number(
+        stat(
             "Bucket",
-            "The states that brokers see the object store in.",
+            "Health of the object store, as brokers see it.",
             Unit.COUNT,
-            Query(largest(here("kafscale_s3_health_state"), "state") + " == 1", "{{state}}"),
+            Query(max_by(in_cluster("kafscale_s3_health_state"), "state") + " == 1", "{{state}}"),
         ),
         Panel(
             title="Newest snapshot",
-            about="How old the newest backup of etcd is.",
-            kind=Kind.NUMBER,
+            description="Age of the newest etcd snapshot.",
+            type=PanelType.STAT,
             unit=Unit.SECONDS,
             thresholds=(Threshold(7200, "red"),),
-            queries=(Query(smallest(here("kafscale_operator_etcd_snapshot_age_seconds"))),),
+            queries=(Query(min_by(in_cluster("kafscale_operator_etcd_snapshot_age_seconds"))),),
             width=4,
             height=4,
         ),
@@ -87,70 +83,78 @@ _PRODUCERS: Final = Row(
     (
         Panel(
             title="Produce Throughput",
-            about="Appends that succeeded, by topic.",
+            description="Successful produce requests by topic.",
             unit=Unit.REQUESTS_PER_SECOND,
             queries=(
                 Query(
-                    total(
-                        rate(here("kafscale_produce_requests_total", equals("status", "success"))),
+                    sum_by(
+                        rate(
+                            in_cluster(
+                                "kafscale_produce_requests_total", equals("status", "success")
+                            )
+                        ),
                         "topic",
                     ),
                     "{{topic}}",
                 ),
             ),
-            leads_to="topics",
+            linked_dashboard="topics",
         ),
-        lines(
+        time_series(
             "Bytes produced",
-            "Bytes of records appended, by topic.",
+            "Bytes of produced records by topic.",
             Unit.BYTES_PER_SECOND,
-            Query(total(rate(here("kafscale_produce_bytes_total")), "topic"), "{{topic}}"),
+            Query(sum_by(rate(in_cluster("kafscale_produce_bytes_total")), "topic"), "{{topic}}"),
         ),
         Panel(
             title="Produce Latency (p99)",
-            about="How long one producer in a hundred waits for its answer, by the acks it wants. "
-            "With two PUTs a second and broker, half a second is by design.",
+            description="99th percentile of the time until a producer gets its response, by "
+            "acks. With two "
+            "PUTs per second and broker, 0.5 s is expected.",
             unit=Unit.SECONDS,
-            thresholds=worse_above(1, 2.5),
+            thresholds=thresholds(1, 2.5),
             queries=(
                 Query(
-                    quantile(0.99, here("kafscale_produce_latency_seconds_bucket"), "acks"),
+                    histogram_quantile(
+                        0.99, in_cluster("kafscale_produce_latency_seconds_bucket"), "acks"
+                    ),
                     "acks={{acks}}",
                 ),
             ),
-            leads_to="topics",
+            linked_dashboard="topics",
         ),
-        lines(
-            "Appends that failed",
-            "By topic; nothing but zeros while all is well.",
+        time_series(
+            "Failed produce requests",
+            "Failed produce requests by topic; 0 in a healthy cluster.",
             Unit.REQUESTS_PER_SECOND,
             Query(
-                total(
-                    rate(here("kafscale_produce_requests_total", equals("status", "error"))),
+                sum_by(
+                    rate(in_cluster("kafscale_produce_requests_total", equals("status", "error"))),
                     "topic",
                 ),
                 "{{topic}}",
             ),
         ),
         Panel(
-            title="Not durable yet",
-            about="Records in memory only. At storage.maxBufferBytes, 64 MiB unless set otherwise, "
-            "producers are told to try again.",
+            title="Unflushed records",
+            description="Bytes in memory that are not durable yet. At storage.maxBufferBytes, by "
+            "default "
+            "64 MiB, producers get retriable errors.",
             unit=Unit.BYTES,
-            thresholds=worse_above(0.5 * 64 * 2**20, 0.8 * 64 * 2**20),
-            queries=(Query(here("kafscale_unflushed_bytes"), "{{pod}}"),),
+            thresholds=thresholds(0.5 * 64 * 2**20, 0.8 * 64 * 2**20),
+            queries=(Query(in_cluster("kafscale_unflushed_bytes"), "{{pod}}"),),
         ),
-        lines(
-            "Logins and denials",
-            "Who was let in, who was not, and who asked for what they may not do.",
+        time_series(
+            "Authentication and authorization",
+            "SASL logins by result, requests denied by ACLs, and failed TLS handshakes.",
             Unit.PER_SECOND,
             Query(
-                total(rate(here("kafscale_logins_total")), "status"),
+                sum_by(rate(in_cluster("kafscale_logins_total")), "status"),
                 "login: {{status}}",
                 may_be_empty=True,
             ),
-            Query(total(rate(here("kafscale_authz_denied_total"))), "denied"),
-            Query(total(rate(here("kafscale_handshakes_failed_total"))), "handshake failed"),
+            Query(sum_by(rate(in_cluster("kafscale_authz_denied_total"))), "denied"),
+            Query(sum_by(rate(in_cluster("kafscale_handshakes_failed_total"))), "handshake failed"),
         ),
     ),
 )
@@ -160,26 +164,29 @@ _CONSUMERS: Final = Row(
     (
         Panel(
             title="Consumer Lag",
-            about="Records that groups have yet to read.",
+            description="Records that groups have not read yet.",
             queries=(
                 Query(
-                    total(here("kafscale_consumer_lag"), "group", "topic"), "{{group}} - {{topic}}"
+                    sum_by(in_cluster("kafscale_consumer_lag"), "group", "topic"),
+                    "{{group}} - {{topic}}",
                 ),
             ),
-            leads_to="groups",
+            linked_dashboard="groups",
         ),
-        lines(
+        time_series(
             "Bytes fetched",
-            "Bytes of records sent to readers, by topic.",
+            "Bytes of fetched records by topic.",
             Unit.BYTES_PER_SECOND,
-            Query(total(rate(here("kafscale_fetch_bytes_total")), "topic"), "{{topic}}"),
+            Query(sum_by(rate(in_cluster("kafscale_fetch_bytes_total")), "topic"), "{{topic}}"),
         ),
-        lines(
+        time_series(
             "Fetch latency (p99)",
-            "How long reading takes for one fetch in a hundred, by whether the bucket was spared.",
+            "99th percentile of the time to read the records of a fetch, by cache hit.",
             Unit.SECONDS,
             Query(
-                quantile(0.99, here("kafscale_fetch_latency_seconds_bucket"), "cache_hit"),
+                histogram_quantile(
+                    0.99, in_cluster("kafscale_fetch_latency_seconds_bucket"), "cache_hit"
+                ),
                 "cache hit: {{cache_hit}}",
             ),
         ),
@@ -191,31 +198,33 @@ _BUCKET: Final = Row(
     (
         Panel(
             title="S3 Latency",
-            about="How long the object store takes to answer one request in a hundred.",
+            description="99th percentile of the latency of the object store by operation.",
             unit=Unit.SECONDS,
-            thresholds=worse_above(0.5, 3),
+            thresholds=thresholds(0.5, 3),
             queries=(
                 Query(
-                    quantile(0.99, here("kafscale_s3_latency_seconds_bucket"), "operation"),
+                    histogram_quantile(
+                        0.99, in_cluster("kafscale_s3_latency_seconds_bucket"), "operation"
+                    ),
                     "{{operation}} p99",
                 ),
             ),
-            leads_to="s3-and-cost",
+            linked_dashboard="s3-and-cost",
         ),
-        lines(
+        time_series(
             "Requests",
-            "Requests to the object store, by operation and outcome.",
+            "Requests to the object store by operation and result.",
             Unit.REQUESTS_PER_SECOND,
             Query(
-                total(rate(here("kafscale_s3_operations_total")), "operation", "status"),
+                sum_by(rate(in_cluster("kafscale_s3_operations_total")), "operation", "status"),
                 "{{operation}}: {{status}}",
             ),
         ),
-        lines(
+        time_series(
             "Cache",
-            "Blocks of segments that brokers keep in memory.",
+            "Bytes of segment blocks in the memory of brokers.",
             Unit.BYTES,
-            Query(here("kafscale_cache_size_bytes"), "{{pod}}"),
+            Query(in_cluster("kafscale_cache_size_bytes"), "{{pod}}"),
         ),
     ),
 )
@@ -223,55 +232,59 @@ _BUCKET: Final = Row(
 _BROKERS: Final = Row(
     "Brokers",
     (
-        lines(
+        time_series(
             "Partitions",
-            "Partitions that each broker serves.",
+            "Partitions by owner.",
             Unit.COUNT,
-            Query(here("kafscale_owned_partitions"), "{{pod}}"),
+            Query(in_cluster("kafscale_owned_partitions"), "{{pod}}"),
         ),
-        lines(
-            "Connections of clients",
-            "Clients that are connected to each broker.",
+        time_series(
+            "Connections",
+            "Client connections by broker.",
             Unit.COUNT,
-            Query(here("kafscale_active_connections"), "{{pod}}"),
+            Query(in_cluster("kafscale_active_connections"), "{{pod}}"),
         ),
-        lines(
+        time_series(
             "Produce requests",
-            "What the autoscaler goes by.",
+            "Produce requests by broker: the metric of the autoscaler.",
             Unit.REQUESTS_PER_SECOND,
-            Query(here("kafscale_produce_requests_per_second"), "{{pod}}"),
+            Query(in_cluster("kafscale_produce_requests_per_second"), "{{pod}}"),
         ),
-        lines(
+        time_series(
             "Requests by API",
-            "What clients ask for.",
+            "Requests of all brokers by API.",
             Unit.REQUESTS_PER_SECOND,
-            Query(total(rate(here("kafscale_requests_total")), "api"), "{{api}}"),
+            Query(sum_by(rate(in_cluster("kafscale_requests_total")), "api"), "{{api}}"),
         ),
         Panel(
             title="Event loop lag (p99)",
-            about="How late a timer runs that is due, one time in a hundred: everything else has "
-            "to wait as well.",
+            description="99th percentile of the delay of timers in the event loop; requests are "
+            "delayed "
+            "as well.",
             unit=Unit.SECONDS,
-            thresholds=worse_above(0.1, 0.5),
+            thresholds=thresholds(0.1, 0.5),
             queries=(
                 Query(
-                    quantile(0.99, here("kafscale_event_loop_lag_seconds_bucket"), "pod"), "{{pod}}"
+                    histogram_quantile(
+                        0.99, in_cluster("kafscale_event_loop_lag_seconds_bucket"), "pod"
+                    ),
+                    "{{pod}}",
                 ),
             ),
         ),
-        lines(
+        time_series(
             "Uptime",
-            "How long each broker has been running.",
+            "Time since the start of each broker.",
             Unit.SECONDS,
-            Query(here("kafscale_broker_uptime_seconds"), "{{pod}}"),
+            Query(in_cluster("kafscale_broker_uptime_seconds"), "{{pod}}"),
         ),
     ),
 )
 
 CLUSTER_DASHBOARD: Final = Dashboard(
     name="cluster",
-    title="Kafscale: a cluster",
-    about="Brokers, clients and the bucket of one cluster.",
-    variables=OF_A_CLUSTER,
+    title="Kafscale: cluster",
+    description="Brokers, clients and the bucket of one cluster.",
+    variables=CLUSTER_VARIABLES,
     rows=(_OVERVIEW, _PRODUCERS, _CONSUMERS, _BUCKET, _BROKERS),
 )

@@ -1,98 +1,99 @@
-"""The dashboard of consumer groups: how far they are behind, and whether they are at rest."""
+"""The consumer groups dashboard: lag, states and rebalances."""
 
 from typing import Final
 
 from kafscale.monitoring.dashboards.panels import (
+    CLUSTER_VARIABLES,
     GROUP,
-    OF_A_CLUSTER,
     TOPIC,
     Dashboard,
     Panel,
     Query,
     Row,
     Unit,
-    lines,
-    worse_above,
+    thresholds,
+    time_series,
 )
-from kafscale.monitoring.promql import here, largest, matches, rate, top, total, trend
+from kafscale.monitoring.promql import deriv, in_cluster, matches, max_by, rate, sum_by, topk
 
 _GROUP: Final = matches("group", "$group")
-_LAG: Final = here("kafscale_consumer_lag", _GROUP, matches("topic", "$topic"))
+_LAG: Final = in_cluster("kafscale_consumer_lag", _GROUP, matches("topic", "$topic"))
 
-_BEHIND: Final = Row(
-    "How far behind",
+_LAG_ROW: Final = Row(
+    "Lag",
     (
         Panel(
             title="Consumer lag",
-            about="Records that a group has yet to read, counted from what it has committed.",
-            queries=(Query(total(_LAG, "group", "topic"), "{{group}} - {{topic}}"),),
-            thresholds=worse_above(10_000, 1_000_000),
+            description="Records after the committed offsets of a group, by group and topic.",
+            queries=(Query(sum_by(_LAG, "group", "topic"), "{{group}} - {{topic}}"),),
+            thresholds=thresholds(10_000, 1_000_000),
             width=12,
-            leads_to="topics",
+            linked_dashboard="topics",
         ),
-        lines(
-            "Growth of lag",
-            "Records a second that a group falls further behind; below zero, it catches up.",
+        time_series(
+            "Lag growth",
+            "Change of the lag in records per second; negative while a group catches up.",
             Unit.COUNT,
-            Query(total(trend(_LAG, "10m"), "group", "topic"), "{{group}} - {{topic}}"),
-            width=12,
-        ),
-        lines(
-            "Furthest behind",
-            "The ten partitions with the largest lag: one alone is a member that is stuck, or a "
-            "key that is too common.",
-            Unit.COUNT,
-            Query(top(10, _LAG), "{{group}} - {{topic}}/{{partition}}"),
+            Query(sum_by(deriv(_LAG, "10m"), "group", "topic"), "{{group}} - {{topic}}"),
             width=12,
         ),
-        lines(
-            "Worst partition of a group",
-            "The largest lag that any partition of a group has.",
+        time_series(
+            "Partitions with the largest lag",
+            "The ten partitions with the largest lag. A single one suggests a stuck member or a "
+            "hot key.",
             Unit.COUNT,
-            Query(largest(_LAG, "group"), "{{group}}"),
+            Query(topk(10, _LAG), "{{group}} - {{topic}}/{{partition}}"),
+            width=12,
+        ),
+        time_series(
+            "Largest partition lag",
+            "The largest lag of a partition by group.",
+            Unit.COUNT,
+            Query(max_by(_LAG, "group"), "{{group}}"),
             width=12,
         ),
     ),
 )
 
-_REST: Final = Row(
-    "At rest or not",
+_ACTIVITY_ROW: Final = Row(
+    "Activity",
     (
-        lines(
+        time_series(
             "Groups",
-            "By the state that they are in.",
+            "Number of groups by state.",
             Unit.COUNT,
-            Query(total(here("kafscale_consumer_groups"), "state"), "{{state}}"),
+            Query(sum_by(in_cluster("kafscale_consumer_groups"), "state"), "{{state}}"),
         ),
-        lines(
+        time_series(
             "Rebalances",
-            "Generations, or epochs, that groups begin. Many mean members that come and go, or "
-            "that take too long between two polls.",
+            "New generations or epochs by group. Many rebalances suggest unstable members, or "
+            "members that exceed max.poll.interval.ms.",
             Unit.PER_SECOND,
             Query(
-                total(rate(here("kafscale_consumer_rebalances_total", _GROUP)), "group"),
+                sum_by(rate(in_cluster("kafscale_consumer_rebalances_total", _GROUP)), "group"),
                 "{{group}}",
             ),
         ),
-        lines(
+        time_series(
             "Commits",
-            "Commits of offsets, by group.",
+            "Offset commits by group.",
             Unit.PER_SECOND,
             Query(
-                total(rate(here("kafscale_consumer_commits_total", _GROUP)), "group"), "{{group}}"
+                sum_by(rate(in_cluster("kafscale_consumer_commits_total", _GROUP)), "group"),
+                "{{group}}",
             ),
         ),
-        lines(
+        time_series(
             "Transactions",
-            "What all of it costs the metadata store: commits that come together are one.",
+            "Transactions of the metadata store by broker; concurrent commits share one.",
             Unit.PER_SECOND,
-            Query(rate(here("kafscale_consumer_transactions_total")), "{{pod}}"),
+            Query(rate(in_cluster("kafscale_consumer_transactions_total")), "{{pod}}"),
         ),
-        lines(
+        time_series(
             "Shards",
-            "Shards of groups that each broker answers for.",
+            "Group shards by coordinator.",
             Unit.COUNT,
-            Query(here("kafscale_owned_shards"), "{{pod}}"),
+            Query(in_cluster("kafscale_owned_shards"), "{{pod}}"),
         ),
     ),
 )
@@ -100,7 +101,7 @@ _REST: Final = Row(
 GROUPS_DASHBOARD: Final = Dashboard(
     name="groups",
     title="Kafscale: consumer groups",
-    about="How far groups are behind, and whether they are at rest.",
-    variables=(*OF_A_CLUSTER, GROUP, TOPIC),
-    rows=(_BEHIND, _REST),
+    description="Lag, states and rebalances of consumer groups.",
+    variables=(*CLUSTER_VARIABLES, GROUP, TOPIC),
+    rows=(_LAG_ROW, _ACTIVITY_ROW),
 )

@@ -1,48 +1,48 @@
-"""The dashboard of the operator: what it does, and how all clusters and their etcds are."""
+"""The operator dashboard: reconciliation, and the state of clusters and managed etcd."""
 
 from typing import Final
 
 from kafscale.monitoring.dashboards.panels import (
     Dashboard,
-    Kind,
     Panel,
+    PanelType,
     Query,
     Row,
     Threshold,
     Unit,
     Variable,
-    lines,
-    listed,
-    worse_above,
+    label_values,
+    thresholds,
+    time_series,
 )
 from kafscale.monitoring.promql import (
+    histogram_quantile,
     increase,
-    largest,
     matches,
-    quantile,
+    max_by,
+    min_by,
     rate,
-    series,
-    smallest,
-    total,
+    selector,
+    sum_by,
 )
 
-_CLUSTER: Final = ("namespace", "cluster")
-_NAMED: Final = "{{namespace}}/{{cluster}}"
+_CLUSTER_LABELS: Final = ("namespace", "cluster")
+_CLUSTER_LEGEND: Final = "{{namespace}}/{{cluster}}"
 
 _NAMESPACE: Final = Variable(
     name="namespace",
-    label="Namespace of clusters",
-    values=listed("kafscale_operator_brokers_ready", "namespace"),
-    several=True,
+    label="Namespace",
+    values=label_values("kafscale_operator_brokers_ready", "namespace"),
+    is_multi=True,
 )
 
 
-def _about_clusters(name: str) -> str:
-    return series(f"kafscale_operator_{name}", matches("namespace", "$namespace"))
+def _cluster_metric(name: str) -> str:
+    return selector(f"kafscale_operator_{name}", matches("namespace", "$namespace"))
 
 
-def _largest(name: str) -> Query:
-    return Query(largest(_about_clusters(name), *_CLUSTER), _NAMED)
+def _max_query(name: str) -> Query:
+    return Query(max_by(_cluster_metric(name), *_CLUSTER_LABELS), _CLUSTER_LEGEND)
 
 
 _OPERATOR: Final = Row(
@@ -50,53 +50,55 @@ _OPERATOR: Final = Row(
     (
         Panel(
             title="Leaders",
-            about="One acts; the others stand by.",
-            kind=Kind.NUMBER,
+            description="Operators that hold the Lease; others are on standby.",
+            type=PanelType.STAT,
             base_colour="red",
             thresholds=(Threshold(1, "green"), Threshold(2, "red")),
-            queries=(Query(total("kafscale_operator_leader")),),
+            queries=(Query(sum_by("kafscale_operator_leader")),),
             width=4,
         ),
         Panel(
             title="Clusters",
-            about="Clusters that are looked after.",
-            kind=Kind.NUMBER,
-            queries=(Query(largest("kafscale_operator_clusters")),),
+            description="Clusters that the operator manages.",
+            type=PanelType.STAT,
+            queries=(Query(max_by("kafscale_operator_clusters")),),
             width=4,
         ),
-        lines(
-            "Looks at resources",
-            "How often resources are brought to what is wanted, by outcome.",
+        time_series(
+            "Reconciliations",
+            "Reconciliations by kind and result.",
             Unit.PER_SECOND,
             Query(
-                total(rate("kafscale_operator_reconcile_total"), "kind", "result"),
+                sum_by(rate("kafscale_operator_reconcile_total"), "kind", "result"),
                 "{{kind}}: {{result}}",
             ),
         ),
-        lines(
-            "Time of a look (p99)",
-            "How long that takes, one time in a hundred.",
+        time_series(
+            "Reconciliation time (p99)",
+            "99th percentile of the duration of a reconciliation by kind.",
             Unit.SECONDS,
             Query(
-                quantile(0.99, "kafscale_operator_reconcile_duration_seconds_bucket", "kind"),
+                histogram_quantile(
+                    0.99, "kafscale_operator_reconcile_duration_seconds_bucket", "kind"
+                ),
                 "{{kind}}",
             ),
         ),
-        lines(
+        time_series(
             "Drains",
-            "Brokers that were asked to hand over what they own, by how that ended.",
+            "Drains of brokers by result.",
             Unit.COUNT,
             Query(
-                total(increase("kafscale_operator_drains_total", "5m"), "result"),
+                sum_by(increase("kafscale_operator_drains_total", "5m"), "result"),
                 "{{result}}",
                 may_be_empty=True,
             ),
         ),
-        lines(
-            "Restarts of brokers",
-            "Those that bring them up to date, one after the other.",
+        time_series(
+            "Rollout restarts",
+            "Broker restarts of rollouts.",
             Unit.COUNT,
-            Query(total(increase("kafscale_operator_rollouts_total", "5m")), "restarts"),
+            Query(sum_by(increase("kafscale_operator_rollouts_total", "5m")), "restarts"),
         ),
     ),
 )
@@ -104,77 +106,83 @@ _OPERATOR: Final = Row(
 _CLUSTERS: Final = Row(
     "Clusters",
     (
-        lines(
-            "Brokers that serve", "Brokers that are ready.", Unit.COUNT, _largest("brokers_ready")
+        time_series(
+            "Ready brokers", "Brokers that are ready.", Unit.COUNT, _max_query("brokers_ready")
         ),
-        lines(
-            "Brokers that are missing",
-            "How many fewer are ready than the cluster should have; 0 while it sleeps.",
+        time_series(
+            "Missing brokers",
+            "Desired brokers that are not ready; 0 while a cluster is scaled to zero.",
             Unit.COUNT,
             Query(
-                f"{largest(_about_clusters('brokers_wanted'), *_CLUSTER)}"
-                f" - {largest(_about_clusters('brokers_ready'), *_CLUSTER)}",
-                _NAMED,
+                f"{max_by(_cluster_metric('brokers_wanted'), *_CLUSTER_LABELS)}"
+                f" - {max_by(_cluster_metric('brokers_ready'), *_CLUSTER_LABELS)}",
+                _CLUSTER_LEGEND,
             ),
         ),
-        lines("Topics", "Topics of each cluster.", Unit.COUNT, _largest("topics")),
+        time_series("Topics", "Topics by cluster.", Unit.COUNT, _max_query("topics")),
     ),
 )
 
 _ETCDS: Final = Row(
-    "Managed etcds",
+    "Managed etcd",
     (
-        lines(
-            "Members that are ready",
-            "Members that answer and know a leader.",
+        time_series(
+            "Ready members",
+            "Members that respond and have a leader.",
             Unit.COUNT,
-            _largest("etcd_members_ready"),
+            _max_query("etcd_members_ready"),
         ),
         Panel(
-            title="Size of the database",
-            about="At etcd.managed.quota, 4 GiB unless set otherwise, etcd takes no writes.",
+            title="Database size",
+            description="At etcd.managed.quota, by default 4 GiB, etcd rejects writes.",
             unit=Unit.BYTES,
-            thresholds=worse_above(2 * 2**30, 0.8 * 4 * 2**30),
-            queries=(_largest("etcd_database_bytes"),),
+            thresholds=thresholds(2 * 2**30, 0.8 * 4 * 2**30),
+            queries=(_max_query("etcd_database_bytes"),),
         ),
         Panel(
-            title="Age of the newest snapshot",
-            about="What a lost etcd would lose.",
+            title="Snapshot age",
+            description="Age of the newest snapshot: the metadata that losing etcd would lose.",
             unit=Unit.SECONDS,
-            thresholds=worse_above(3600, 7200),
+            thresholds=thresholds(3600, 7200),
             queries=(
-                Query(smallest(_about_clusters("etcd_snapshot_age_seconds"), *_CLUSTER), _NAMED),
+                Query(
+                    min_by(_cluster_metric("etcd_snapshot_age_seconds"), *_CLUSTER_LABELS),
+                    _CLUSTER_LEGEND,
+                ),
             ),
         ),
-        lines(
-            "Size of the newest snapshot",
-            "What a restore has to fetch.",
+        time_series(
+            "Snapshot size",
+            "Size of the newest snapshot.",
             Unit.BYTES,
-            _largest("etcd_snapshot_size_bytes"),
+            _max_query("etcd_snapshot_size_bytes"),
         ),
-        lines(
-            "Snapshots that failed",
-            "Attempts within an hour that failed.",
+        time_series(
+            "Failed snapshots",
+            "Failed snapshots within an hour.",
             Unit.COUNT,
             Query(
-                total(increase(_about_clusters("etcd_snapshot_failures_total"), "1h"), *_CLUSTER),
-                _NAMED,
+                sum_by(
+                    increase(_cluster_metric("etcd_snapshot_failures_total"), "1h"),
+                    *_CLUSTER_LABELS,
+                ),
+                _CLUSTER_LEGEND,
             ),
         ),
         Panel(
-            title="Bucket of snapshots",
-            about="1 where it could be written, read and deleted from.",
+            title="Snapshot bucket access",
+            description="1 if the operator can write, read and delete objects in the bucket.",
             minimum=0,
             maximum=1,
-            queries=(_largest("etcd_snapshot_access"),),
+            queries=(_max_query("etcd_snapshot_access"),),
         ),
     ),
 )
 
 OPERATOR_DASHBOARD: Final = Dashboard(
     name="operator",
-    title="Kafscale: the operator",
-    about="What the operator does, and how all clusters and their etcds are.",
+    title="Kafscale: operator",
+    description="Reconciliation, and the state of all clusters and their managed etcd.",
     variables=(_NAMESPACE,),
     rows=(_OPERATOR, _CLUSTERS, _ETCDS),
 )

@@ -1,8 +1,8 @@
-"""What a dashboard is made of: queries, panels, rows and variables, before Grafana sees them.
+"""The model of a dashboard: queries, panels, rows and variables.
 
-The law: a panel says in a sentence what it shows, in which unit, and where it becomes bad; a query
-that shows nothing while all is well says so, and a live test sees to it that all others show
-something. How this becomes Grafana's JSON is left to `rendering`.
+A panel has a description, a unit and thresholds. A query that may be empty in a healthy system is
+marked, and a live test checks that all others return data. `rendering` converts the model to the
+JSON of Grafana.
 """
 
 from collections.abc import Iterator
@@ -13,19 +13,19 @@ from typing import Final
 from kafscale.monitoring import promql
 
 COLUMNS: Final = 24
-"""How wide a dashboard of Grafana is."""
+"""The width of a Grafana dashboard in grid columns."""
 
 
-class Kind(StrEnum):
-    """How a panel shows its numbers."""
+class PanelType(StrEnum):
+    """The visualization of a panel."""
 
-    LINES = "timeseries"
-    NUMBER = "stat"
-    DIAL = "gauge"
+    TIME_SERIES = "timeseries"
+    STAT = "stat"
+    GAUGE = "gauge"
 
 
 class Unit(StrEnum):
-    """What is counted, in Grafana's words."""
+    """The unit of a panel, with Grafana's identifier."""
 
     COUNT = "short"
     SECONDS = "s"
@@ -33,56 +33,56 @@ class Unit(StrEnum):
     BYTES_PER_SECOND = "Bps"
     REQUESTS_PER_SECOND = "reqps"
     PER_SECOND = "ops"
-    SHARE = "percentunit"
+    PERCENT = "percentunit"
     DOLLARS = "currencyUSD"
 
 
 @dataclass(frozen=True)
 class Query:
-    """One expression, and what its series are called."""
+    """A PromQL expression, and the legend of its series."""
 
     expression: str
     legend: str = ""
     may_be_empty: bool = False
-    """Whether it is right that there is nothing to see: no failures, no logins."""
+    """Whether the result may be empty in a healthy system: no failures, no logins."""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """From which value on a number has a colour."""
+    """The value from which a colour applies."""
 
     value: float
     colour: str
 
 
-def worse_above(warning: float, bad: float) -> tuple[Threshold, ...]:
-    return Threshold(warning, "yellow"), Threshold(bad, "red")
+def thresholds(warning: float, critical: float) -> tuple[Threshold, ...]:
+    return Threshold(warning, "yellow"), Threshold(critical, "red")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One picture."""
+    """A panel of a dashboard."""
 
     title: str
-    about: str
+    description: str
     queries: tuple[Query, ...]
-    kind: Kind = Kind.LINES
+    type: PanelType = PanelType.TIME_SERIES
     unit: Unit = Unit.COUNT
     thresholds: tuple[Threshold, ...] = ()
     base_colour: str = "green"
-    """Of values below all thresholds."""
+    """The colour of values below all thresholds."""
     minimum: float | None = None
     maximum: float | None = None
     decimals: int | None = None
     width: int = 8
     height: int = 8
-    leads_to: str = ""
-    """The dashboard that shows more of it, by name."""
+    linked_dashboard: str = ""
+    """The name of a dashboard with more details."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Panels under one heading."""
+    """Panels under one title."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -90,24 +90,24 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Variable:
-    """What the reader of a dashboard chooses."""
+    """A template variable of a dashboard."""
 
     name: str
     label: str
     values: str
-    """The expression that lists them."""
-    several: bool = False
-    """Whether several may be chosen, and all are to begin with."""
+    """The query for its values."""
+    is_multi: bool = False
+    """Whether several values can be selected; the default is all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dashboard:
-    """A page of panels."""
+    """A Grafana dashboard."""
 
     name: str
-    """Of its file, of the end of its address, and of an object in Kubernetes."""
+    """Part of its file name, its URL and the name of its ConfigMap."""
     title: str
-    about: str
+    description: str
     variables: tuple[Variable, ...]
     rows: tuple[Row, ...]
 
@@ -120,54 +120,60 @@ class Dashboard:
             yield from row.panels
 
 
-def lines(title: str, about: str, unit: Unit, *asked: Query, width: int = 8) -> Panel:
-    """The common case: lines over time, without a bound."""
-    return Panel(title=title, about=about, unit=unit, queries=asked, width=width)
+def time_series(title: str, description: str, unit: Unit, *queries: Query, width: int = 8) -> Panel:
+    """Return a time series panel without thresholds."""
+    return Panel(title=title, description=description, unit=unit, queries=queries, width=width)
 
 
-def number(title: str, about: str, unit: Unit, *asked: Query) -> Panel:
-    """What it is now, small."""
+def stat(title: str, description: str, unit: Unit, *queries: Query) -> Panel:
+    """Return a small panel with the current value."""
     return Panel(
-        title=title, about=about, unit=unit, queries=asked, kind=Kind.NUMBER, width=4, height=4
+        title=title,
+        description=description,
+        unit=unit,
+        queries=queries,
+        type=PanelType.STAT,
+        width=4,
+        height=4,
     )
 
 
-def listed(selected: str, label: str) -> str:
-    return f"label_values({selected}, {label})"
+def label_values(series: str, label: str) -> str:
+    return f"label_values({series}, {label})"
 
 
 NAMESPACE: Final = Variable(
-    name="namespace", label="Namespace", values=listed("kafscale_brokers", "namespace")
+    name="namespace", label="Namespace", values=label_values("kafscale_brokers", "namespace")
 )
 CLUSTER: Final = Variable(
     name="cluster",
     label="Cluster",
-    values=listed(
-        promql.series("kafscale_brokers", promql.equals("namespace", "$namespace")), "cluster"
+    values=label_values(
+        promql.selector("kafscale_brokers", promql.equals("namespace", "$namespace")), "cluster"
     ),
 )
 TOPIC: Final = Variable(
     name="topic",
     label="Topic",
-    values=listed(promql.here("kafscale_produce_requests_total"), "topic"),
-    several=True,
+    values=label_values(promql.in_cluster("kafscale_produce_requests_total"), "topic"),
+    is_multi=True,
 )
 GROUP: Final = Variable(
     name="group",
     label="Group",
-    values=listed(promql.here("kafscale_consumer_lag"), "group"),
-    several=True,
+    values=label_values(promql.in_cluster("kafscale_consumer_lag"), "group"),
+    is_multi=True,
 )
-OF_A_CLUSTER: Final = (NAMESPACE, CLUSTER)
+CLUSTER_VARIABLES: Final = (NAMESPACE, CLUSTER)
 JOB: Final = Variable(
     name="job",
     label="Job",
-    values=listed("kafscale_pipeline_last_run_success", "job"),
-    several=True,
+    values=label_values("kafscale_pipeline_last_run_success", "job"),
+    is_multi=True,
 )
 PIPELINE_TOPIC: Final = Variable(
     name="topic",
     label="Topic",
-    values=listed("kafscale_pipeline_last_run_success", "topic"),
-    several=True,
+    values=label_values("kafscale_pipeline_last_run_success", "topic"),
+    is_multi=True,
 )

@@ -1,6 +1,6 @@
-"""The dashboard of the data pipeline: whether jobs run, how they end, and how fresh their work is.
+"""The pipeline dashboard: results, durations and freshness of Spark jobs.
 
-Jobs leave records of their runs in the bucket; the console tells Prometheus of the last ones.
+Jobs write run records to the bucket; the console exports metrics of the last runs.
 """
 
 from typing import Final
@@ -9,65 +9,61 @@ from kafscale.monitoring.dashboards.panels import (
     JOB,
     PIPELINE_TOPIC,
     Dashboard,
-    Kind,
     Panel,
+    PanelType,
     Query,
     Row,
     Threshold,
     Unit,
-    lines,
-    number,
-    worse_above,
+    stat,
+    thresholds,
+    time_series,
 )
-from kafscale.monitoring.promql import largest, matches, or_zero, series, smallest
+from kafscale.monitoring.promql import matches, max_by, min_by, or_zero, selector
 
-_CHOSEN: Final = (matches("job", "$job"), matches("topic", "$topic"))
-_PLACE: Final = ("job", "topic")
-_NAMED: Final = "{{job}} - {{topic}}"
-
-
-def _last(name: str) -> str:
-    return series(f"kafscale_pipeline_{name}", *_CHOSEN)
+_SELECTED: Final = (matches("job", "$job"), matches("topic", "$topic"))
+_JOB_LABELS: Final = ("job", "topic")
+_JOB_LEGEND: Final = "{{job}} - {{topic}}"
 
 
-_SUCCESS: Final = smallest(_last("last_run_success"), *_PLACE)
-_ENDED: Final = largest(_last("last_run_timestamp_seconds"), *_PLACE)
+def _pipeline_metric(name: str) -> str:
+    return selector(f"kafscale_pipeline_{name}", *_SELECTED)
 
-_NOW: Final = Row(
-    "Now",
+
+_SUCCESS: Final = min_by(_pipeline_metric("last_run_success"), *_JOB_LABELS)
+_ENDED: Final = max_by(_pipeline_metric("last_run_timestamp_seconds"), *_JOB_LABELS)
+
+_CURRENT: Final = Row(
+    "Current",
     (
-        number(
-            "Jobs",
-            "Pairs of a job and a topic that have ever run.",
-            Unit.COUNT,
-            Query(f"count({_SUCCESS})"),
-        ),
+        stat("Jobs", "Jobs that have run, by topic.", Unit.COUNT, Query(f"count({_SUCCESS})")),
         Panel(
             title="Failing",
-            about="Pairs of a job and a topic whose last run failed.",
-            kind=Kind.NUMBER,
+            description="Jobs whose last run failed, by topic.",
+            type=PanelType.STAT,
             thresholds=(Threshold(1, "red"),),
             queries=(Query(or_zero(f"count({_SUCCESS} == 0)")),),
             width=4,
             height=4,
         ),
         Panel(
-            title="Least fresh",
-            about="How old the newest record is that the job furthest behind has handled.",
-            kind=Kind.NUMBER,
+            title="Lowest freshness",
+            description="Age of the newest record that the job with the lowest freshness has "
+            "processed.",
+            type=PanelType.STAT,
             unit=Unit.SECONDS,
-            thresholds=worse_above(3600, 21_600),
-            queries=(Query(largest(_last("freshness_seconds"))),),
+            thresholds=thresholds(3600, 21_600),
+            queries=(Query(max_by(_pipeline_metric("freshness_seconds"))),),
             width=4,
             height=4,
         ),
         Panel(
             title="Last run",
-            about="1 where it did what it was to do, 0 where it failed.",
-            kind=Kind.NUMBER,
+            description="1 if the last run succeeded, 0 if it failed.",
+            type=PanelType.STAT,
             base_colour="red",
             thresholds=(Threshold(1, "green"),),
-            queries=(Query(_SUCCESS, _NAMED),),
+            queries=(Query(_SUCCESS, _JOB_LEGEND),),
             width=12,
             height=4,
         ),
@@ -79,40 +75,42 @@ _RUNS: Final = Row(
     (
         Panel(
             title="Freshness",
-            about="How old the newest record is that a job has handled: what readers of its "
-            "outcome miss. It also grows while nobody writes to the topic.",
+            description="Age of the newest record that a job has processed. It also grows while no "
+            "records are produced to the topic.",
             unit=Unit.SECONDS,
-            thresholds=worse_above(3600, 21_600),
-            queries=(Query(largest(_last("freshness_seconds"), *_PLACE), _NAMED),),
+            thresholds=thresholds(3600, 21_600),
+            queries=(
+                Query(max_by(_pipeline_metric("freshness_seconds"), *_JOB_LABELS), _JOB_LEGEND),
+            ),
             width=12,
         ),
-        lines(
-            "Since the last run",
-            "How long ago a job came to an end; a saw, whose teeth are its schedule.",
+        time_series(
+            "Time since the last run",
+            "Time since the end of the last run.",
             Unit.SECONDS,
-            Query(f"time() - {_ENDED}", _NAMED),
+            Query(f"time() - {_ENDED}", _JOB_LEGEND),
             width=12,
         ),
-        lines(
+        time_series(
             "Duration",
-            "How long the last run took.",
+            "Duration of the last run.",
             Unit.SECONDS,
-            Query(largest(_last("last_run_duration_seconds"), *_PLACE), _NAMED),
+            Query(max_by(_pipeline_metric("last_run_duration_seconds"), *_JOB_LABELS), _JOB_LEGEND),
         ),
-        lines(
+        time_series(
             "Records",
-            "How many records the last run handled.",
+            "Records that the last run processed.",
             Unit.COUNT,
-            Query(largest(_last("last_run_records"), *_PLACE), _NAMED),
+            Query(max_by(_pipeline_metric("last_run_records"), *_JOB_LABELS), _JOB_LEGEND),
         ),
-        lines(
-            "Records a second",
-            "How fast the last run was.",
+        time_series(
+            "Records per second",
+            "Throughput of the last run.",
             Unit.PER_SECOND,
             Query(
-                f"{largest(_last('last_run_records'), *_PLACE)}"
-                f" / ({largest(_last('last_run_duration_seconds'), *_PLACE)} > 0)",
-                _NAMED,
+                f"{max_by(_pipeline_metric('last_run_records'), *_JOB_LABELS)}"
+                f" / ({max_by(_pipeline_metric('last_run_duration_seconds'), *_JOB_LABELS)} > 0)",
+                _JOB_LEGEND,
             ),
         ),
     ),
@@ -120,8 +118,8 @@ _RUNS: Final = Row(
 
 PIPELINE_DASHBOARD: Final = Dashboard(
     name="pipeline",
-    title="Kafscale: the pipeline",
-    about="Whether jobs on Spark run, how they end, and how fresh their work is.",
+    title="Kafscale: pipeline",
+    description="Results, durations and freshness of Spark jobs.",
     variables=(JOB, PIPELINE_TOPIC),
-    rows=(_NOW, _RUNS),
+    rows=(_CURRENT, _RUNS),
 )

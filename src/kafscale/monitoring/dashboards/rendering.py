@@ -1,8 +1,7 @@
-"""Dashboards as Grafana reads them.
+"""Renders dashboards as the JSON of Grafana.
 
-The law: the same dashboard gives the same text, byte by byte, so that what is committed can be
-compared. Panels are laid out from left to right and from top to bottom, in rows as wide as
-Grafana's; nobody else knows places.
+Invariant: equal dashboards render to equal text, so that the committed files can be compared.
+Panels are laid out from left to right and from top to bottom; only this module knows positions.
 """
 
 import json
@@ -12,18 +11,18 @@ from typing import Any, Final
 from kafscale.monitoring.dashboards.panels import (
     COLUMNS,
     Dashboard,
-    Kind,
     Panel,
+    PanelType,
     Query,
     Row,
     Variable,
 )
 
 SCHEMA: Final = 39
-"""The version of Grafana's schema: Grafana 10.4 and later read it as it is."""
+"""The schema version of Grafana 10.4; later versions migrate it."""
 TAG: Final = "kafscale"
-_SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
-_DATASOURCE: Final = {
+_PROMETHEUS: Final = {"type": "prometheus", "uid": "${datasource}"}
+_DATASOURCE_VARIABLE: Final = {
     "name": "datasource",
     "label": "Prometheus",
     "type": "datasource",
@@ -33,17 +32,17 @@ _DATASOURCE: Final = {
 Json = dict[str, Any]
 
 
-def text(dashboard: Dashboard) -> str:
-    """The file of a dashboard."""
+def render_dashboard(dashboard: Dashboard) -> str:
+    """Return the file of a dashboard."""
     return json.dumps(model(dashboard), indent=2, ensure_ascii=False) + "\n"
 
 
 def model(dashboard: Dashboard) -> Json:
-    """What Grafana calls the JSON model of a dashboard."""
+    """Return the JSON model of a dashboard."""
     return {
         "title": dashboard.title,
         "uid": dashboard.uid,
-        "description": dashboard.about,
+        "description": dashboard.description,
         "tags": [TAG],
         "schemaVersion": SCHEMA,
         "version": 1,
@@ -51,14 +50,14 @@ def model(dashboard: Dashboard) -> Json:
         "graphTooltip": 1,
         "refresh": "30s",
         "time": {"from": "now-1h", "to": "now"},
-        "links": [_others()],
-        "templating": {"list": [_DATASOURCE, *map(_variable, dashboard.variables)]},
-        "panels": list(_placed(dashboard)),
+        "links": [_dashboard_links()],
+        "templating": {"list": [_DATASOURCE_VARIABLE, *map(_variable, dashboard.variables)]},
+        "panels": list(_layout(dashboard)),
     }
 
 
-def _others() -> Json:
-    """The way to all other dashboards, with what has been chosen and the time that is shown."""
+def _dashboard_links() -> Json:
+    """Return links to all Kafscale dashboards that keep variables and time range."""
     return {
         "type": "dashboards",
         "title": "Kafscale",
@@ -71,27 +70,27 @@ def _others() -> Json:
 
 
 def _variable(variable: Variable) -> Json:
-    made: Json = {
+    rendered: Json = {
         "name": variable.name,
         "label": variable.label,
         "type": "query",
-        "datasource": _SOURCE,
+        "datasource": _PROMETHEUS,
         "query": variable.values,
         "refresh": 2,
         "sort": 1,
     }
-    if variable.several:
-        # Everything also matches series that lack the label, as on machines without Kubernetes.
-        made |= {
+    if variable.is_multi:
+        # `.*` also matches series without the label, as outside of Kubernetes.
+        rendered |= {
             "multi": True,
             "includeAll": True,
             "allValue": ".*",
             "current": {"text": "All", "value": "$__all", "selected": True},
         }
-    return made
+    return rendered
 
 
-def _placed(dashboard: Dashboard) -> Iterator[Json]:
+def _layout(dashboard: Dashboard) -> Iterator[Json]:
     number, top = 1, 0
     for row in dashboard.rows:
         yield _row(row, number, top)
@@ -116,31 +115,31 @@ def _row(row: Row, number: int, top: int) -> Json:
     }
 
 
-def _panel(panel: Panel, number: int, place: Json) -> Json:
-    made: Json = {
+def _panel(panel: Panel, number: int, grid_position: Json) -> Json:
+    rendered: Json = {
         "id": number,
-        "type": panel.kind.value,
+        "type": panel.type.value,
         "title": panel.title,
-        "description": panel.about,
-        "datasource": _SOURCE,
-        "gridPos": place,
+        "description": panel.description,
+        "datasource": _PROMETHEUS,
+        "gridPos": grid_position,
         "fieldConfig": {"defaults": _field(panel), "overrides": []},
-        "targets": [_target(query, place) for place, query in enumerate(panel.queries)],
+        "targets": [_target(query, index) for index, query in enumerate(panel.queries)],
     }
-    if panel.kind is Kind.LINES:
-        made["options"] = {
+    if panel.type is PanelType.TIME_SERIES:
+        rendered["options"] = {
             "legend": {"displayMode": "list", "placement": "bottom"},
             "tooltip": {"mode": "multi", "sort": "desc"},
         }
-    elif panel.kind is Kind.NUMBER:
-        is_named = any(query.legend for query in panel.queries)
-        made["options"] = {
+    elif panel.type is PanelType.STAT:
+        has_legend = any(query.legend for query in panel.queries)
+        rendered["options"] = {
             "reduceOptions": {"calcs": ["lastNotNull"]},
-            "textMode": "value_and_name" if is_named else "value",
+            "textMode": "value_and_name" if has_legend else "value",
         }
-    if panel.leads_to:
-        made["links"] = [_way_to(panel.leads_to)]
-    return made
+    if panel.linked_dashboard:
+        rendered["links"] = [_link_to(panel.linked_dashboard)]
+    return rendered
 
 
 def _field(panel: Panel) -> Json:
@@ -154,23 +153,23 @@ def _field(panel: Panel) -> Json:
         steps: list[Json] = [{"color": panel.base_colour, "value": None}]
         steps += [{"color": each.colour, "value": each.value} for each in panel.thresholds]
         field["thresholds"] = {"mode": "absolute", "steps": steps}
-        if panel.kind is Kind.LINES:
+        if panel.type is PanelType.TIME_SERIES:
             field["custom"] = {"thresholdsStyle": {"mode": "dashed"}}
     return field
 
 
-def _target(query: Query, place: int) -> Json:
+def _target(query: Query, index: int) -> Json:
     return {
-        "refId": chr(ord("A") + place),
-        "datasource": _SOURCE,
+        "refId": chr(ord("A") + index),
+        "datasource": _PROMETHEUS,
         "expr": query.expression,
         "legendFormat": query.legend,
     }
 
 
-def _way_to(name: str) -> Json:
+def _link_to(name: str) -> Json:
     variables = "${namespace:queryparam}&${cluster:queryparam}"
     return {
-        "title": f"More: {name.replace('-', ' ')}",
+        "title": f"Details: {name.replace('-', ' ')}",
         "url": f"/d/kafscale-{name}?{variables}&${{__url_time_range}}",
     }

@@ -1,33 +1,33 @@
-"""The dashboard of the bucket: how it answers, what is asked of it, and what it charges for that.
+"""The bucket dashboard: latency, errors, requests and cost.
 
-Dollars are list prices, see `prices`, whatever the bucket really is: a store of one's own costs
-something else, but the same things make it expensive.
+Dollars are the list prices of S3 (see `prices`), whatever the object store is. Another store has
+other prices, but the same drivers of cost.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 from kafscale.monitoring.dashboards.panels import (
-    OF_A_CLUSTER,
+    CLUSTER_VARIABLES,
     Dashboard,
-    Kind,
     Panel,
+    PanelType,
     Query,
     Row,
     Unit,
-    lines,
-    worse_above,
+    thresholds,
+    time_series,
 )
 from kafscale.monitoring.promql import (
     equals,
-    here,
-    largest,
+    histogram_quantile,
+    in_cluster,
     matches,
+    max_by,
     or_zero,
-    quantile,
     rate,
-    top,
-    total,
+    sum_by,
+    topk,
 )
 from kafscale.observability.prices import (
     CHARGED_AS_GET,
@@ -41,140 +41,144 @@ from kafscale.observability.prices import (
 _OPERATIONS: Final = "kafscale_s3_operations_total"
 _PRICES: Final = Prices()
 _HOUR: Final = "1h"
-"""A bill does not care for minutes."""
+"""The range of rates for cost."""
 
 
-def _requests_a_day(operations: Iterable[str]) -> str:
-    """Those that are charged, tried again or not, if a day were like the last hour."""
+def _requests_per_day(operations: Iterable[str]) -> str:
+    """Return billed requests per day, including retries, from the rate of the last hour."""
     pattern = "|".join(operations)
-    asked = total(rate(here(_OPERATIONS, matches("operation", pattern)), _HOUR))
-    return f"{DAY_S} * {or_zero(asked)}"
+    requests = sum_by(rate(in_cluster(_OPERATIONS, matches("operation", pattern)), _HOUR))
+    return f"{DAY_S} * {or_zero(requests)}"
 
 
-def _dollars(a_day: str, thousand: float) -> str:
-    return f"{a_day} / 1000 * {thousand}"
+def _dollars(requests_per_day: str, price_per_thousand: float) -> str:
+    return f"{requests_per_day} / 1000 * {price_per_thousand}"
 
 
-PUTS_A_DAY: Final = _requests_a_day(CHARGED_AS_PUT)
-GETS_A_DAY: Final = _requests_a_day(CHARGED_AS_GET)
-PUT_DOLLARS: Final = _dollars(PUTS_A_DAY, _PRICES.put_thousand)
-GET_DOLLARS: Final = _dollars(GETS_A_DAY, _PRICES.get_thousand)
-STORED_DOLLARS: Final = (
-    f"{total(here('kafscale_stored_bytes'))} / {GB} * {_PRICES.storage_gb_month} / {MONTH_DAYS}"
-)
-DOLLARS_A_DAY: Final = f"({PUT_DOLLARS}) + ({GET_DOLLARS}) + ({STORED_DOLLARS})"
+PUTS_PER_DAY: Final = _requests_per_day(CHARGED_AS_PUT)
+GETS_PER_DAY: Final = _requests_per_day(CHARGED_AS_GET)
+PUT_DOLLARS: Final = _dollars(PUTS_PER_DAY, _PRICES.put_thousand)
+GET_DOLLARS: Final = _dollars(GETS_PER_DAY, _PRICES.get_thousand)
+_STORED_BYTES: Final = sum_by(in_cluster("kafscale_stored_bytes"))
+STORED_DOLLARS: Final = f"{_STORED_BYTES} / {GB} * {_PRICES.storage_gb_month} / {MONTH_DAYS}"
+DOLLARS_PER_DAY: Final = f"({PUT_DOLLARS}) + ({GET_DOLLARS}) + ({STORED_DOLLARS})"
 
-_ANSWERS: Final = Row(
-    "How it answers",
+_REQUESTS: Final = Row(
+    "Latency and errors",
     (
-        lines(
+        time_series(
             "Latency (p50)",
-            "How long half of the requests take at most.",
+            "Median latency by operation.",
             Unit.SECONDS,
             Query(
-                quantile(0.5, here("kafscale_s3_latency_seconds_bucket"), "operation"),
+                histogram_quantile(
+                    0.5, in_cluster("kafscale_s3_latency_seconds_bucket"), "operation"
+                ),
                 "{{operation}}",
             ),
         ),
         Panel(
             title="Latency (p99)",
-            about="How long one request in a hundred takes.",
+            description="99th percentile of the latency by operation.",
             unit=Unit.SECONDS,
-            thresholds=worse_above(0.5, 3),
+            thresholds=thresholds(0.5, 3),
             queries=(
                 Query(
-                    quantile(0.99, here("kafscale_s3_latency_seconds_bucket"), "operation"),
+                    histogram_quantile(
+                        0.99, in_cluster("kafscale_s3_latency_seconds_bucket"), "operation"
+                    ),
                     "{{operation}}",
                 ),
             ),
         ),
         Panel(
             title="Error rate",
-            about="The share of requests that failed lately, as each broker sees it; from a fifth "
-            "on the bucket counts as degraded.",
-            unit=Unit.SHARE,
-            thresholds=worse_above(0.05, 0.2),
-            queries=(Query(here("kafscale_s3_error_rate"), "{{pod}}"),),
+            description="Share of recent requests that failed, by broker; from 20 % on the "
+            "bucket is "
+            "degraded.",
+            unit=Unit.PERCENT,
+            thresholds=thresholds(0.05, 0.2),
+            queries=(Query(in_cluster("kafscale_s3_error_rate"), "{{pod}}"),),
         ),
-        lines(
+        time_series(
             "Requests",
-            "By operation.",
+            "Requests by operation.",
             Unit.REQUESTS_PER_SECOND,
-            Query(total(rate(here(_OPERATIONS)), "operation"), "{{operation}}"),
+            Query(sum_by(rate(in_cluster(_OPERATIONS)), "operation"), "{{operation}}"),
         ),
-        lines(
-            "Requests that failed",
-            "By operation; they are tried again.",
+        time_series(
+            "Failed requests",
+            "Failed requests by operation; brokers retry them.",
             Unit.REQUESTS_PER_SECOND,
             Query(
-                total(rate(here(_OPERATIONS, equals("status", "error"))), "operation"),
+                sum_by(rate(in_cluster(_OPERATIONS, equals("status", "error"))), "operation"),
                 "{{operation}}",
             ),
         ),
-        lines(
+        time_series(
             "Health",
-            "1 for the state that any broker sees the bucket in.",
+            "1 for the health states that brokers report.",
             Unit.COUNT,
-            Query(largest(here("kafscale_s3_health_state"), "state"), "{{state}}"),
+            Query(max_by(in_cluster("kafscale_s3_health_state"), "state"), "{{state}}"),
         ),
     ),
 )
 
-_WAY_IN: Final = Row(
-    "The way in",
+_WRITES: Final = Row(
+    "Writes",
     (
-        lines(
+        time_series(
             "WAL objects",
-            "Those that segments have not replaced yet.",
+            "WAL objects that are not trimmed yet, by broker.",
             Unit.COUNT,
-            Query(here("kafscale_wal_objects"), "{{pod}}"),
+            Query(in_cluster("kafscale_wal_objects"), "{{pod}}"),
         ),
-        lines(
+        time_series(
             "Bytes written",
-            "Every record is written twice: to the WAL at once, and to a segment later.",
+            "Every record is written twice: first to the WAL, later to a segment.",
             Unit.BYTES_PER_SECOND,
-            Query(total(rate(here("kafscale_wal_bytes_total"))), "WAL"),
-            Query(total(rate(here("kafscale_segment_bytes_rolled_total"))), "segments"),
+            Query(sum_by(rate(in_cluster("kafscale_wal_bytes_total"))), "WAL"),
+            Query(sum_by(rate(in_cluster("kafscale_segment_bytes_rolled_total"))), "segments"),
         ),
-        lines(
-            "Size of a WAL object",
-            "On average. Small ones are answered soon and cost most.",
+        time_series(
+            "WAL object size",
+            "Average size by broker. Small objects have low latency and high cost.",
             Unit.BYTES,
             Query(
-                f"{total(rate(here('kafscale_wal_bytes_total')), 'pod')}"
-                f" / ({total(rate(here('kafscale_wal_puts_total')), 'pod')} > 0)",
+                f"{sum_by(rate(in_cluster('kafscale_wal_bytes_total')), 'pod')}"
+                f" / ({sum_by(rate(in_cluster('kafscale_wal_puts_total')), 'pod')} > 0)",
                 "{{pod}}",
                 may_be_empty=True,
             ),
         ),
-        lines(
-            "WAL objects written again",
-            "Attempts that failed and were repeated.",
+        time_series(
+            "WAL retries",
+            "Retried uploads of WAL objects by broker.",
             Unit.PER_SECOND,
-            Query(rate(here("kafscale_wal_retries_total")), "{{pod}}"),
+            Query(rate(in_cluster("kafscale_wal_retries_total")), "{{pod}}"),
         ),
-        lines(
-            "In memory",
-            "Records kept for readers until a segment holds them, and blocks of segments.",
+        time_series(
+            "Memory",
+            "Tails (records that are not in segments yet) and the block cache.",
             Unit.BYTES,
-            Query(total(here("kafscale_tail_bytes")), "tails"),
-            Query(total(here("kafscale_cache_size_bytes")), "cache"),
+            Query(sum_by(in_cluster("kafscale_tail_bytes")), "tails"),
+            Query(sum_by(in_cluster("kafscale_cache_size_bytes")), "cache"),
         ),
-        lines(
+        time_series(
             "Stored",
             "Bytes of records in segments and in the WAL.",
             Unit.BYTES,
-            Query(total(here("kafscale_stored_bytes")), "all topics"),
+            Query(sum_by(in_cluster("kafscale_stored_bytes")), "all topics"),
         ),
     ),
 )
 
 
-def _dollars_now(title: str, about: str, expression: str) -> Panel:
+def _dollars_panel(title: str, description: str, expression: str) -> Panel:
     return Panel(
         title=title,
-        about=about,
-        kind=Kind.NUMBER,
+        description=description,
+        type=PanelType.STAT,
         unit=Unit.DOLLARS,
         decimals=2,
         queries=(Query(expression),),
@@ -184,38 +188,43 @@ def _dollars_now(title: str, about: str, expression: str) -> Panel:
 
 
 _COST: Final = Row(
-    "What it costs, at list prices",
+    "Cost at list prices",
     (
-        _dollars_now(
-            "Dollars a day",
-            "Requests of the last hour, for a day, and what is stored.",
-            DOLLARS_A_DAY,
+        _dollars_panel(
+            "Dollars per day",
+            "Requests at the rate of the last hour, and storage.",
+            DOLLARS_PER_DAY,
         ),
-        _dollars_now(
-            "Dollars a month", "The same, thirty times.", f"{MONTH_DAYS} * ({DOLLARS_A_DAY})"
+        _dollars_panel(
+            "Dollars per month",
+            "30 times the dollars per day.",
+            f"{MONTH_DAYS} * ({DOLLARS_PER_DAY})",
         ),
         Panel(
-            title="PUTs a day",
-            about="With listings, which are charged like them. The specification reckons with a "
-            "PUT per 4 MB; storage.walPutsPerSecond bounds them.",
-            kind=Kind.NUMBER,
-            queries=(Query(PUTS_A_DAY),),
+            title="PUTs per day",
+            description="Including LISTs, which have the same price. The specification assumes a "
+            "PUT per "
+            "4 MB; storage.walPutsPerSecond limits them.",
+            type=PanelType.STAT,
+            queries=(Query(PUTS_PER_DAY),),
             width=6,
             height=4,
         ),
         Panel(
-            title="GETs a day",
-            about="Readers that catch up, and brokers that take over; whoever follows the end of "
-            "a log costs none.",
-            kind=Kind.NUMBER,
-            queries=(Query(GETS_A_DAY),),
+            title="GETs per day",
+            description="Caused by consumers that catch up and by takeovers; consumers at the "
+            "end of the "
+            "log cause none.",
+            type=PanelType.STAT,
+            queries=(Query(GETS_PER_DAY),),
             width=6,
             height=4,
         ),
         Panel(
-            title="Dollars a day, by what for",
-            about="Where saving begins: PUTs by a longer wait of producers, GETs by a larger "
-            "cache, storage by retention.",
+            title="Dollars per day by type",
+            description="To save cost: fewer PUTs with higher produce latency, fewer GETs with a "
+            "larger "
+            "cache, less storage with a shorter retention.",
             unit=Unit.DOLLARS,
             queries=(
                 Query(PUT_DOLLARS, "PUT and LIST"),
@@ -225,18 +234,18 @@ _COST: Final = Row(
             width=12,
         ),
         Panel(
-            title="Storage a month, by topic",
-            about="What the ten topics that keep most cost a month.",
+            title="Storage cost per month by topic",
+            description="The ten largest topics.",
             unit=Unit.DOLLARS,
             queries=(
                 Query(
-                    f"{top(10, total(here('kafscale_stored_bytes'), 'topic'))}"
+                    f"{topk(10, sum_by(in_cluster('kafscale_stored_bytes'), 'topic'))}"
                     f" / {GB} * {_PRICES.storage_gb_month}",
                     "{{topic}}",
                 ),
             ),
             width=12,
-            leads_to="topics",
+            linked_dashboard="topics",
         ),
     ),
 )
@@ -244,7 +253,7 @@ _COST: Final = Row(
 S3_AND_COST_DASHBOARD: Final = Dashboard(
     name="s3-and-cost",
     title="Kafscale: bucket and cost",
-    about="How the object store answers, what is asked of it, and what that costs on S3.",
-    variables=OF_A_CLUSTER,
-    rows=(_ANSWERS, _WAY_IN, _COST),
+    description="Latency, errors, requests and cost of the object store.",
+    variables=CLUSTER_VARIABLES,
+    rows=(_REQUESTS, _WRITES, _COST),
 )

@@ -1,108 +1,119 @@
-"""The dashboard of topics: what is written and read, how fast, how much is kept."""
+"""The topics dashboard: produce and fetch traffic, latency and storage."""
 
 from typing import Final
 
 from kafscale.monitoring.dashboards.panels import (
-    OF_A_CLUSTER,
+    CLUSTER_VARIABLES,
     TOPIC,
     Dashboard,
     Panel,
     Query,
     Row,
     Unit,
-    lines,
-    worse_above,
+    thresholds,
+    time_series,
 )
 from kafscale.monitoring.promql import (
-    average,
+    avg_by,
+    deriv,
     equals,
-    here,
+    histogram_quantile,
+    in_cluster,
     matches,
-    quantile,
     rate,
-    top,
-    total,
-    trend,
+    sum_by,
+    topk,
 )
 from kafscale.observability.prices import DAY_S
 
-_CHOSEN: Final = matches("topic", "$topic")
-_BY_TOPIC: Final = "{{topic}}"
-_STORED: Final = here("kafscale_stored_bytes", _CHOSEN)
+_SELECTED: Final = matches("topic", "$topic")
+_TOPIC_LEGEND: Final = "{{topic}}"
+_STORED: Final = in_cluster("kafscale_stored_bytes", _SELECTED)
 
 
 def _failed(requests: str) -> str:
-    """The share of a topic's appends, or reads, that failed; nothing where there were none."""
-    failed = total(rate(here(requests, _CHOSEN, equals("status", "error"))), "topic")
-    asked = total(rate(here(requests, _CHOSEN)), "topic")
-    return f"{failed} / ({asked} > 0)"
+    """Return the share of requests to a topic that failed; empty if there were none."""
+    failed = sum_by(rate(in_cluster(requests, _SELECTED, equals("status", "error"))), "topic")
+    all_requests = sum_by(rate(in_cluster(requests, _SELECTED)), "topic")
+    return f"{failed} / ({all_requests} > 0)"
 
 
-_WRITING: Final = Row(
-    "Writing",
+_PRODUCE: Final = Row(
+    "Produce",
     (
-        lines(
-            "Appends",
-            "Appends that succeeded.",
+        time_series(
+            "Produce requests",
+            "Successful produce requests.",
             Unit.REQUESTS_PER_SECOND,
             Query(
-                total(
+                sum_by(
                     rate(
-                        here(
-                            "kafscale_produce_requests_total", _CHOSEN, equals("status", "success")
+                        in_cluster(
+                            "kafscale_produce_requests_total",
+                            _SELECTED,
+                            equals("status", "success"),
                         )
                     ),
                     "topic",
                 ),
-                _BY_TOPIC,
+                _TOPIC_LEGEND,
             ),
         ),
-        lines(
+        time_series(
             "Bytes in",
-            "Bytes of records appended.",
+            "Bytes of produced records.",
             Unit.BYTES_PER_SECOND,
-            Query(total(rate(here("kafscale_produce_bytes_total", _CHOSEN)), "topic"), _BY_TOPIC),
+            Query(
+                sum_by(rate(in_cluster("kafscale_produce_bytes_total", _SELECTED)), "topic"),
+                _TOPIC_LEGEND,
+            ),
         ),
         Panel(
-            title="Appends that failed",
-            about="The share of appends that were refused, or were not durable in time.",
-            unit=Unit.SHARE,
-            thresholds=worse_above(0.01, 0.05),
-            queries=(Query(_failed("kafscale_produce_requests_total"), _BY_TOPIC),),
+            title="Failed produce requests",
+            description="Share of produce requests that were rejected or timed out.",
+            unit=Unit.PERCENT,
+            thresholds=thresholds(0.01, 0.05),
+            queries=(Query(_failed("kafscale_produce_requests_total"), _TOPIC_LEGEND),),
         ),
-        lines(
-            "Waiting for an answer (p50)",
-            "How long half of the producers wait at most.",
+        time_series(
+            "Produce latency (p50)",
+            "Median time until a producer gets its response.",
             Unit.SECONDS,
             Query(
-                quantile(0.5, here("kafscale_produce_latency_seconds_bucket", _CHOSEN), "topic"),
-                _BY_TOPIC,
+                histogram_quantile(
+                    0.5, in_cluster("kafscale_produce_latency_seconds_bucket", _SELECTED), "topic"
+                ),
+                _TOPIC_LEGEND,
             ),
         ),
         Panel(
-            title="Waiting for an answer (p99)",
-            about="How long one producer in a hundred waits.",
+            title="Produce latency (p99)",
+            description="99th percentile of the time until a producer gets its response.",
             unit=Unit.SECONDS,
-            thresholds=worse_above(1, 2.5),
+            thresholds=thresholds(1, 2.5),
             queries=(
                 Query(
-                    quantile(
-                        0.99, here("kafscale_produce_latency_seconds_bucket", _CHOSEN), "topic"
+                    histogram_quantile(
+                        0.99,
+                        in_cluster("kafscale_produce_latency_seconds_bucket", _SELECTED),
+                        "topic",
                     ),
-                    _BY_TOPIC,
+                    _TOPIC_LEGEND,
                 ),
             ),
         ),
-        lines(
+        time_series(
             "Hottest partitions",
-            "The ten partitions that most bytes are written to: where a key is too common, or "
-            "partitions are too few.",
+            "The ten partitions with the most incoming bytes. They suggest a hot key or too few "
+            "partitions.",
             Unit.BYTES_PER_SECOND,
             Query(
-                top(
+                topk(
                     10,
-                    total(
-                        rate(here("kafscale_produce_bytes_total", _CHOSEN)), "topic", "partition"
+                    sum_by(
+                        rate(in_cluster("kafscale_produce_bytes_total", _SELECTED)),
+                        "topic",
+                        "partition",
                     ),
                 ),
                 "{{topic}}/{{partition}}",
@@ -111,85 +122,97 @@ _WRITING: Final = Row(
     ),
 )
 
-_READING: Final = Row(
-    "Reading",
+_FETCH: Final = Row(
+    "Fetch",
     (
-        lines(
-            "Reads",
-            "Reads that succeeded.",
+        time_series(
+            "Fetch requests",
+            "Successful fetch requests.",
             Unit.REQUESTS_PER_SECOND,
             Query(
-                total(
+                sum_by(
                     rate(
-                        here("kafscale_fetch_requests_total", _CHOSEN, equals("status", "success"))
+                        in_cluster(
+                            "kafscale_fetch_requests_total", _SELECTED, equals("status", "success")
+                        )
                     ),
                     "topic",
                 ),
-                _BY_TOPIC,
+                _TOPIC_LEGEND,
             ),
         ),
-        lines(
+        time_series(
             "Bytes out",
-            "Bytes of records sent to readers.",
+            "Bytes of fetched records.",
             Unit.BYTES_PER_SECOND,
-            Query(total(rate(here("kafscale_fetch_bytes_total", _CHOSEN)), "topic"), _BY_TOPIC),
+            Query(
+                sum_by(rate(in_cluster("kafscale_fetch_bytes_total", _SELECTED)), "topic"),
+                _TOPIC_LEGEND,
+            ),
         ),
         Panel(
-            title="Reads that failed",
-            about="The share of reads that were refused.",
-            unit=Unit.SHARE,
-            thresholds=worse_above(0.01, 0.05),
-            queries=(Query(_failed("kafscale_fetch_requests_total"), _BY_TOPIC),),
+            title="Failed fetch requests",
+            description="Share of fetch requests that were rejected.",
+            unit=Unit.PERCENT,
+            thresholds=thresholds(0.01, 0.05),
+            queries=(Query(_failed("kafscale_fetch_requests_total"), _TOPIC_LEGEND),),
         ),
-        lines(
-            "Reading (p99)",
-            "How long reading takes for one fetch in a hundred; waiting for records to come is "
-            "not part of it.",
+        time_series(
+            "Fetch latency (p99)",
+            "99th percentile of the time to read the records of a fetch, without the wait for "
+            "new records.",
             Unit.SECONDS,
             Query(
-                quantile(0.99, here("kafscale_fetch_latency_seconds_bucket", _CHOSEN), "topic"),
-                _BY_TOPIC,
+                histogram_quantile(
+                    0.99, in_cluster("kafscale_fetch_latency_seconds_bucket", _SELECTED), "topic"
+                ),
+                _TOPIC_LEGEND,
             ),
         ),
         Panel(
             title="Cache hit rate",
-            about="The share of reads that spared the bucket, since the brokers started.",
-            unit=Unit.SHARE,
+            description="Share of reads that needed no request to the bucket since the start of "
+            "brokers.",
+            unit=Unit.PERCENT,
             minimum=0,
             maximum=1,
-            queries=(Query(average(here("kafscale_cache_hit_rate", _CHOSEN), "topic"), _BY_TOPIC),),
+            queries=(
+                Query(
+                    avg_by(in_cluster("kafscale_cache_hit_rate", _SELECTED), "topic"), _TOPIC_LEGEND
+                ),
+            ),
         ),
         Panel(
             title="Lag",
-            about="Records that all groups together have yet to read.",
+            description="Sum of the lags of all groups.",
             queries=(
                 Query(
-                    total(here("kafscale_consumer_lag", _CHOSEN), "topic"),
-                    _BY_TOPIC,
+                    sum_by(in_cluster("kafscale_consumer_lag", _SELECTED), "topic"),
+                    _TOPIC_LEGEND,
                     may_be_empty=True,
                 ),
             ),
-            leads_to="groups",
+            linked_dashboard="groups",
         ),
     ),
 )
 
-_KEPT: Final = Row(
-    "Kept",
+_STORAGE: Final = Row(
+    "Storage",
     (
         Panel(
             title="Stored",
-            about="Bytes of records in segments and in the WAL: what retention has left.",
+            description="Bytes of records in segments and in the WAL.",
             unit=Unit.BYTES,
-            queries=(Query(total(_STORED, "topic"), _BY_TOPIC),),
+            queries=(Query(sum_by(_STORED, "topic"), _TOPIC_LEGEND),),
             width=12,
-            leads_to="s3-and-cost",
+            linked_dashboard="s3-and-cost",
         ),
         Panel(
-            title="Growth in a day",
-            about="How much more is kept than a day ago, if it goes on like the last hour.",
+            title="Growth per day",
+            description="Change of stored bytes per day, at the rate of the last hour.",
             unit=Unit.BYTES,
-            queries=(Query(f"{DAY_S} * {total(trend(_STORED, '1h'), 'topic')}", _BY_TOPIC),),
+            queries=(Query(f"{DAY_S} * {sum_by(deriv(_STORED, '1h'), 'topic')}", _TOPIC_LEGEND),),
             width=12,
         ),
     ),
@@ -198,7 +221,7 @@ _KEPT: Final = Row(
 TOPICS_DASHBOARD: Final = Dashboard(
     name="topics",
     title="Kafscale: topics",
-    about="What is written to topics and read from them, how fast, and how much they keep.",
-    variables=(*OF_A_CLUSTER, TOPIC),
-    rows=(_WRITING, _READING, _KEPT),
+    description="Produce and fetch traffic, latency and storage of topics.",
+    variables=(*CLUSTER_VARIABLES, TOPIC),
+    rows=(_PRODUCE, _FETCH, _STORAGE),
 )

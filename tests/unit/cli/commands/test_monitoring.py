@@ -30,7 +30,7 @@ def test_dashboards_are_listed(kafscale):
     listed = kafscale("monitoring", "dashboards").stdout
     for dashboard in DASHBOARDS:
         assert f"{dashboard.name} " in listed
-        assert dashboard.about in listed
+        assert dashboard.description in listed
 
 
 def test_a_dashboard_is_printed_as_grafana_reads_it(kafscale):

@@ -1,8 +1,7 @@
-"""A live Kafscale as Prometheus sees it: a broker with traffic, an operator, and the pipeline.
+"""A live environment for Prometheus: a broker with traffic, an operator, and the pipeline.
 
-The broker is a process that real clients write to and read from as long as the world lasts, so that
-rates are not zero. What the operator and the pipeline tell is written by the code that they use;
-the numbers in it are those of a day on which all is well.
+The broker is a process with real producers and consumers, so that rates are not zero. The metrics
+of the operator and the pipeline are rendered by their own code, with values of a healthy system.
 """
 
 import threading
@@ -30,16 +29,16 @@ JOIN_S_MAX = 30
 
 
 @dataclass(frozen=True)
-class World:
-    """What there is to look at."""
+class Environment:
+    """The broker and the Prometheus that scrapes it."""
 
     broker: BrokerProcess
     prometheus: PrometheusServer
 
 
 @contextmanager
-def world(directory: Path) -> Iterator[World]:
-    """A world that lasts as long as the block, from when every part of it has been scraped."""
+def environment(directory: Path) -> Iterator[Environment]:
+    """Run the environment inside the block, once all targets have been scraped."""
     with ExitStack() as stack:
         broker = stack.enter_context(
             BrokerProcess(directory / "broker", group_initial_rebalance_delay_ms="0")
@@ -63,11 +62,11 @@ def world(directory: Path) -> Iterator[World]:
             "all targets to be scraped",
             seen=server.targets,
         )
-        yield World(broker, server)
+        yield Environment(broker, server)
 
 
 def _labels(service: str, pod: str) -> dict[str, str]:
-    """As ServiceMonitors give them."""
+    """Return the labels that ServiceMonitors add."""
     return {
         "namespace": NAMESPACE,
         "cluster": CLUSTER,
@@ -109,7 +108,7 @@ def _pipeline() -> bytes:
 
 
 def _traffic(stack: ExitStack, address: str) -> Callable[[], None]:
-    """One round of a producer, and of a consumer of a group."""
+    """Return a function that produces and consumes some records."""
     producer = Producer({"bootstrap.servers": address, "linger.ms": 0})
     consumer = Consumer(
         {
@@ -133,7 +132,7 @@ def _traffic(stack: ExitStack, address: str) -> Callable[[], None]:
 
 @contextmanager
 def _repeated(once: Callable[[], object]) -> Iterator[None]:
-    """Do something again and again, beside everything else."""
+    """Call a function repeatedly in a thread."""
     is_over = threading.Event()
 
     def run() -> None:
@@ -151,7 +150,7 @@ def _repeated(once: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def _serving(metrics: Callable[[], bytes]) -> Iterator[int]:
-    """The port at which metrics are served."""
+    """Serve metrics over HTTP; return the port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -163,7 +162,7 @@ def _serving(metrics: Callable[[], bytes]) -> Iterator[int]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Scrapes are not worth a line."""
+            """Do not log scrapes."""
 
     with ThreadingHTTPServer((HOST, 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,4 +1,4 @@
-"""Helm and Kustomize give the operator the same rights, and make the same of it."""
+"""Helm and Kustomize grant the operator the same permissions."""
 
 import re
 
@@ -18,8 +18,8 @@ def role(file, name):
     return found["rules"]
 
 
-def flat(rules):
-    """Every single right: a verb on a resource of a group."""
+def flatten(rules):
+    """Return each permission: a verb on a resource of an API group."""
     return sorted(
         (group, resource, verb)
         for rule in rules
@@ -38,12 +38,12 @@ def flat(rules):
         (("viewers",), "user_roles.yaml", "kafscale-view"),
     ],
 )
-def test_rights_are_those_of_kustomize(parts, file, name):
+def test_permissions_equal_those_of_kustomize(parts, file, name):
     ours = [rule for part in parts for rule in RIGHTS[part]]
-    assert flat(ours) == flat(role(file, name))
+    assert flatten(ours) == flatten(role(file, name))
 
 
-def test_what_is_in_no_namespace_is_apart():
+def test_cluster_scoped_permissions_are_separate():
     def resources(part):
         return {resource for rule in RIGHTS[part] for resource in rule["resources"]}
 
@@ -51,7 +51,7 @@ def test_what_is_in_no_namespace_is_apart():
     assert not resources("clusters") & CLUSTER_WIDE
 
 
-def test_doorbells_can_be_reached():
+def test_network_policy_allows_the_wake_listener():
     policy = (CHART / "templates" / "operator" / "network_policy.yaml").read_text()
     [(first, last)] = re.findall(r"port: (\d+)\n +endPort: (\d+)", policy)
     assert range(int(first), int(last) + 1) == PORTS

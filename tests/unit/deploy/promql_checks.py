@@ -1,0 +1,64 @@
+"""Checks PromQL expressions: do their series and labels exist, and which labels remain."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafscale.observability.metrics.all_series import SERIES, TARGET_LABELS
+
+_SELECTOR = re.compile(r"\b(kafscale_[a-z0-9_]+|up)\b(?:\{([^}]*)\})?")
+_GROUPING = re.compile(r"\bby \(([^)]*)\)")
+_MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A selector in an expression."""
+
+    name: str
+    labels: frozenset[str]
+    """The labels of its matchers."""
+
+
+def selectors(expression: str) -> Iterator[Selector]:
+    """Return all selectors in an expression.
+
+    >>> list(selectors('sum by (le) (up{job="a"})'))
+    [Selector(name='up', labels=frozenset({'job'}))]
+    """
+    for name, matchers in _SELECTOR.findall(expression):
+        yield Selector(name, frozenset(_MATCHER.findall(matchers)))
+
+
+def groupings(expression: str) -> list[frozenset[str]]:
+    """Return the labels of each `by`."""
+    found = _GROUPING.findall(expression)
+    return [frozenset(label.strip() for label in labels.split(",")) for labels in found]
+
+
+def problems(expression: str) -> list[str]:
+    """Return the series and labels of an expression that do not exist."""
+    found: list[str] = []
+    known: set[str] = set()
+    for each in selectors(expression):
+        if each.name not in SERIES:
+            found.append(f"there is no series {each.name}")
+            continue
+        known |= SERIES[each.name] | TARGET_LABELS
+        unknown = each.labels - SERIES[each.name] - TARGET_LABELS
+        found += [f"{each.name} has no label {label}" for label in sorted(unknown)]
+    for labels in groupings(expression):
+        found += [f"no series here has a label {label}" for label in sorted(labels - known)]
+    return found
+
+
+def remaining_labels(expression: str) -> frozenset[str]:
+    """Return the labels that the result of an expression always has."""
+    if grouped := groupings(expression):
+        return frozenset.intersection(*grouped) - {"le"}
+    if re.match(r"(absent|avg|max|min|sum)\(", expression):
+        return frozenset()
+    return (
+        frozenset.intersection(*(SERIES[each.name] for each in selectors(expression)))
+        | TARGET_LABELS
+    )
