@@ -16,7 +16,7 @@ from services.broker import HOST, BrokerProcess
 from services.process import free_port
 from services.shell import Shell
 
-TAKES, DOES_NOT = "operator takes samples", "operator does not take samples"
+TAKES, DOES_NOT = "operator accepts samples", "operator does not accept samples"
 SAMPLES_S_MAX = 25
 
 

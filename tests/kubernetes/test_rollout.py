@@ -50,7 +50,7 @@ def test_a_changed_config_rolls_brokers_under_load(shop: Deployed) -> None:
         "shop-broker-0: out of date",
     ]
     for ordinal in range(BROKERS):
-        assert "drain asked for" in shop.log(ordinal)
+        assert "drain requested" in shop.log(ordinal)
     shop.wait_until(
         lambda: sorted(shop.shares("orders").values()) == [PARTITIONS // BROKERS] * BROKERS,
         "leaders spread over all brokers",

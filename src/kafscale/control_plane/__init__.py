@@ -1,1 +1,1 @@
-"""The control plane: brokers are looked at and directed, over gRPC, by the operator and tools."""
+"""The control plane: gRPC between brokers, operator and tools."""

@@ -1,8 +1,8 @@
-"""`Admission`: who may use an encrypted control plane, by the names in their certificates.
+"""`AllowedNames`: who may use a control plane with TLS, by the names in client certificates.
 
-The laws: who is not named is refused, whatever they ask for; where nobody is named, everybody may
-whose certificate is from the right authority, which is not this module's to check. Every refusal
-and everything that changes the cluster is told to the audit log: who, from where and what.
+Invariants: a client that is not listed is rejected; an empty list allows every client with a
+certificate of the right CA, which TLS checks. Every rejection, and every request that changes the
+cluster, is written to the audit log.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,39 +16,43 @@ if TYPE_CHECKING:
 
 audit = get_logger("kafscale.audit")
 
-_LOOKING: Final = frozenset({"GetStatus", "StreamMetrics", "WatchAssignments"})
+READ_ONLY_METHODS: Final = frozenset({"GetStatus", "StreamMetrics", "WatchAssignments"})
 """Methods that change nothing."""
 
 
-class Admission:
-    """Lets those in who are named."""
+class AllowedNames:
+    """Authorizes clients by certificate name."""
 
     def __init__(self, allowed_names: Iterable[str] = ()) -> None:
-        """Names as they are in certificates: the common name, or one of DNS."""
+        """Names as in certificates: the common name, or a DNS name."""
         self._allowed = frozenset(allowed_names)
 
-    def admit(self, method: str, context: "grpc.aio.ServicerContext[Any, Any]") -> None:
-        """Take note of a request; raises `ClusterAuthorizationError` where it is refused."""
-        shown = context.auth_context()
-        facts = {"principal": _subject(shown), "client": context.peer(), "api": f"control.{method}"}
-        if self._allowed and self._allowed.isdisjoint(names(shown)):
+    def authorize(self, method: str, context: "grpc.aio.ServicerContext[Any, Any]") -> None:
+        """Log a request; raises `ClusterAuthorizationError` if the client is not allowed."""
+        auth_context = context.auth_context()
+        facts = {
+            "principal": _subject(auth_context),
+            "client": context.peer(),
+            "api": f"control.{method}",
+        }
+        if self._allowed and self._allowed.isdisjoint(names(auth_context)):
             audit.warning("access denied", **facts)
             raise ClusterAuthorizationError(
                 f"{facts['principal']} may not use the control plane (control.allowedNames)"
             )
-        if method not in _LOOKING:
+        if method not in READ_ONLY_METHODS:
             audit.info("changed", **facts)
 
 
-def names(shown: Mapping[str, Iterable[bytes]]) -> set[str]:
-    """The names that somebody goes by, from what gRPC tells of a certificate.
+def names(auth_context: Mapping[str, Iterable[bytes]]) -> set[str]:
+    """The names of a client, from the gRPC auth context.
 
     >>> sorted(names({"x509_common_name": [b"alice"], "peer_dns": [b"a.example.com"]}))
     ['a.example.com', 'alice']
     """
-    found = (*shown.get("x509_common_name", ()), *shown.get("peer_dns", ()))
+    found = (*auth_context.get("x509_common_name", ()), *auth_context.get("peer_dns", ()))
     return {name.decode(errors="replace") for name in found}
 
 
-def _subject(shown: Mapping[str, Iterable[bytes]]) -> str:
-    return b"".join(shown.get("x509_subject", ())).decode(errors="replace")
+def _subject(auth_context: Mapping[str, Iterable[bytes]]) -> str:
+    return b"".join(auth_context.get("x509_subject", ())).decode(errors="replace")

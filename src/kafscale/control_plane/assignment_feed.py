@@ -1,9 +1,9 @@
-"""Who watches the assignments, and what each of them is told.
+"""The assignment feed: streams assignments and their changes to watchers.
 
-The laws: a watcher is told first of everything that is assigned, then of every change after that,
-in order and without a gap. Changes that arrive together are told as one; a partition that changes
-its owner is released by one broker before it is assigned to the other. Nobody waits for a watcher:
-one that falls `events_max` behind is cut off, and may begin again.
+Invariants: a watcher first gets everything that is assigned, then every later change, in order and
+without a gap. Changes that arrive together are merged; a partition that changes its owner is
+released by one broker before it is assigned to the other. No watcher delays another: one that falls
+`events_max` behind is disconnected, and may watch again.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ RELEASED: Final = "released"
 
 WATCHERS_MAX: Final = 64
 EVENTS_MAX: Final = 50_000
-"""More than a whole cluster's worth: who is so far behind does not read at all."""
+"""More than a whole cluster's partitions: a watcher this far behind does not read at all."""
 
 
-class Holding(msgspec.Struct, frozen=True):
-    """Who owns a partition."""
+class PartitionOwner(msgspec.Struct, frozen=True):
+    """The owner of a partition."""
 
     broker_id: int
     epoch: int
@@ -36,13 +36,13 @@ class Holding(msgspec.Struct, frozen=True):
     reassigning_to: int | None = None
 
 
-Holdings = Mapping[Partition, Holding]
+PartitionOwners = Mapping[Partition, PartitionOwner]
 
 
-def holdings(view: ClusterCache) -> Holdings:
-    """Everything that is assigned in a cluster, to brokers that are alive."""
+def partition_owners(view: ClusterCache) -> PartitionOwners:
+    """Everything that is assigned to live brokers."""
     return {
-        Partition(each.topic, each.partition): Holding(
+        Partition(each.topic, each.partition): PartitionOwner(
             each.broker_id, each.leader_epoch, each.reassigning_to
         )
         for each in view.all_assignments()
@@ -51,140 +51,142 @@ def holdings(view: ClusterCache) -> Holdings:
 
 
 class AssignmentFeed:
-    """Tells watchers what changes."""
+    """Streams assignment changes to watchers."""
 
     def __init__(
         self,
-        holdings: Callable[[], Holdings],
+        partition_owners: Callable[[], PartitionOwners],
         *,
         watchers_max: int = WATCHERS_MAX,
         events_max: int = EVENTS_MAX,
     ) -> None:
-        """`holdings` is everything that is assigned; `changed` has to be called when it is not."""
-        self._holdings = holdings
+        """`partition_owners` returns all assignments; call `changed` after every change."""
+        self._partition_owners = partition_owners
         self._watchers_max = watchers_max
         self._events_max = events_max
         self._watchers: set[_Watcher] = set()
-        self._told: Holdings = {}
-        self._due: asyncio.Handle | None = None
+        self._published: PartitionOwners = {}
+        self._scheduled: asyncio.Handle | None = None
         self._closed = False
 
     def changed(self) -> None:
-        """Have the watchers told, once all that changes in this moment has changed."""
-        if self._watchers and self._due is None:
-            self._due = asyncio.get_running_loop().call_soon(self._tell)
+        """Notify the watchers, after all changes of this event loop iteration."""
+        if self._watchers and self._scheduled is None:
+            self._scheduled = asyncio.get_running_loop().call_soon(self._publish)
 
     async def watch(self, broker_id: str = "") -> AsyncGenerator[PartitionAssignmentEvent, None]:
-        """What a broker holds, or all of them, and then every change, until it is closed."""
+        """Yield what a broker owns, or all of them, and then every change, until closed."""
         if len(self._watchers) >= self._watchers_max:
-            raise OverloadedError(f"{self._watchers_max} watch already, which is the most")
+            raise OverloadedError(f"too many watchers: the limit is {self._watchers_max}")
         if self._closed:
             raise _closed()
-        self._tell()
+        self._publish()
         watcher = _Watcher(broker_id, self._events_max)
         self._watchers.add(watcher)
         try:
-            # A copy of the references only; the messages are made one by one.
-            for partition, holding in list(self._told.items()):
-                event = _held(partition, holding, is_initial=True)
-                if watcher.wants(event):
+            # Copies only the references; messages are built one by one.
+            for partition, owner in list(self._published.items()):
+                event = _owned_event(partition, owner, is_initial=True)
+                if watcher.matches(event):
                     yield event
             while True:
-                for event in await watcher.news():
+                for event in await watcher.next_events():
                     yield event
         finally:
             self._watchers.discard(watcher)
 
     def close(self) -> None:
-        """Send all watchers away."""
+        """End all watches."""
         self._closed = True
         for watcher in self._watchers:
             watcher.end(_closed())
 
-    def _tell(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-        before, self._told = self._told, dict(self._holdings())
+    def _publish(self) -> None:
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+            self._scheduled = None
+        before, self._published = self._published, dict(self._partition_owners())
         if not self._watchers:
             return
-        events = list(changes(before, self._told))
+        events = list(changes(before, self._published))
         for watcher in self._watchers:
             watcher.take(events)
 
 
 class _Watcher:
-    """One who watches, and what it has not been told yet."""
+    """A watcher and its pending events."""
 
-    __slots__ = ("_broker_id", "_end", "_events", "_events_max", "_news")
+    __slots__ = ("_broker_id", "_end", "_events", "_events_max", "_ready")
 
     def __init__(self, broker_id: str, events_max: int) -> None:
         self._broker_id = broker_id
         self._events_max = events_max
         self._events: deque[PartitionAssignmentEvent] = deque()
-        self._news = asyncio.Event()
+        self._ready = asyncio.Event()
         self._end: KafscaleError | None = None
 
-    def wants(self, event: PartitionAssignmentEvent) -> bool:
+    def matches(self, event: PartitionAssignmentEvent) -> bool:
         return self._broker_id in {"", event.broker_id}
 
     def take(self, events: Sequence[PartitionAssignmentEvent]) -> None:
-        self._events.extend(event for event in events if self.wants(event))
+        self._events.extend(event for event in events if self.matches(event))
         if len(self._events) > self._events_max:
-            self.end(OverloadedError("you read too slowly; watch again for what there is now"))
+            self.end(
+                OverloadedError("the watcher reads too slowly; watch again for the current state")
+            )
         elif self._events:
-            self._news.set()
+            self._ready.set()
 
     def end(self, reason: KafscaleError) -> None:
         self._events.clear()
         self._end = reason
-        self._news.set()
+        self._ready.set()
 
-    async def news(self) -> list[PartitionAssignmentEvent]:
-        await self._news.wait()
+    async def next_events(self) -> list[PartitionAssignmentEvent]:
+        await self._ready.wait()
         if self._end is not None:
             raise self._end
-        self._news.clear()
+        self._ready.clear()
         events = list(self._events)
         self._events.clear()
         return events
 
 
-def changes(before: Holdings, after: Holdings) -> Iterator[PartitionAssignmentEvent]:
-    """What happened between two moments, by partition; releases come before assignments."""
-    held = []
-    for partition, holding in after.items():
-        was = before.get(partition)
-        if holding == was:
+def changes(before: PartitionOwners, after: PartitionOwners) -> Iterator[PartitionAssignmentEvent]:
+    """The events between two states, by partition; releases come before assignments."""
+    owned = []
+    for partition, owner in after.items():
+        former = before.get(partition)
+        if owner == former:
             continue
-        if was is not None and was.broker_id != holding.broker_id:
-            yield _event(partition, was, RELEASED)
-        held.append(_held(partition, holding))
-    for partition, was in before.items():
+        if former is not None and former.broker_id != owner.broker_id:
+            yield _event(partition, former, RELEASED)
+        owned.append(_owned_event(partition, owner))
+    for partition, former in before.items():
         if partition not in after:
-            yield _event(partition, was, RELEASED)
-    yield from held
+            yield _event(partition, former, RELEASED)
+    yield from owned
 
 
-def _held(
-    partition: Partition, holding: Holding, *, is_initial: bool = False
+def _owned_event(
+    partition: Partition, owner: PartitionOwner, *, is_initial: bool = False
 ) -> PartitionAssignmentEvent:
-    status = ASSIGNED if holding.reassigning_to is None else MOVING
-    event = _event(partition, holding, status)
+    status = ASSIGNED if owner.reassigning_to is None else MOVING
+    event = _event(partition, owner, status)
     event.is_initial = is_initial
-    if holding.reassigning_to is not None:
-        event.moving_to = str(holding.reassigning_to)
+    if owner.reassigning_to is not None:
+        event.moving_to = str(owner.reassigning_to)
     return event
 
 
-def _event(partition: Partition, holding: Holding, status: str) -> PartitionAssignmentEvent:
+def _event(partition: Partition, owner: PartitionOwner, status: str) -> PartitionAssignmentEvent:
     return PartitionAssignmentEvent(
         partition=partition.message,
-        broker_id=str(holding.broker_id),
+        broker_id=str(owner.broker_id),
         status=status,
-        epoch=holding.epoch,
+        epoch=owner.epoch,
     )
 
 
 def _closed() -> StoreUnavailableError:
-    return StoreUnavailableError("this watch ends here; ask another one, or again")
+    return StoreUnavailableError("the server is closing; watch again, or at another broker")

@@ -1,7 +1,7 @@
-"""A client of the control plane: asks one broker, for tools and for the operator, or the operator.
+"""A client of the control plane of a broker or of the operator.
 
-The law: every question has a time limit, and what does not come back as an answer is raised as a
-`ControlError` with a sentence for people.
+Invariants: every request has a time limit, and every failure is raised as a `ControlError` with a
+readable message.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
@@ -10,8 +10,9 @@ from typing import Any, Final, Self
 import grpc
 
 from kafscale.config.sections.security import ClientTls
-from kafscale.control_plane.errors import refusal
+from kafscale.control_plane.errors import control_error
 from kafscale.control_plane.messages import (
+    METHODS,
     Ack,
     AssignmentWatchRequest,
     BrokerStatusRequest,
@@ -29,21 +30,20 @@ from kafscale.control_plane.messages import (
     TriggerFlushRequest,
     TriggerFlushResponse,
 )
-from kafscale.control_plane.methods import METHODS
 from kafscale.control_plane.partition import Partition
 from kafscale.control_plane.tls import open_channel
 from kafscale.observability import tracing
 from kafscale.observability.tracing import SpanKind
 
-ASK_SECONDS_MAX: Final = 10.0
+REQUEST_SECONDS_MAX: Final = 10.0
 WORK_SECONDS_MAX: Final = 300.0
 GRACE_SECONDS: Final = 10.0
-"""How much later than its own deadline a drain may be answered."""
-ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
+"""How much later than its own deadline a drain may respond."""
+RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
 _OPTIONS: Final = (
-    ("grpc.enable_http_proxy", 0),  # Brokers are on this side of any proxy.
-    ("grpc.max_receive_message_length", ANSWER_BYTES_MAX),
-    ("grpc.use_local_subchannel_pool", 1),  # A new client tries anew, without an old one's pauses.
+    ("grpc.enable_http_proxy", 0),  # Brokers are reached without a proxy.
+    ("grpc.max_receive_message_length", RESPONSE_BYTES_MAX),
+    ("grpc.use_local_subchannel_pool", 1),  # A new client has no backoff of an old one.
 )
 
 
@@ -51,17 +51,17 @@ class ControlClient:
     """A connection to the control plane of one broker."""
 
     def __init__(self, address: str, tls: ClientTls | None = None) -> None:
-        """`address` is host:port, with brackets round the host if it is an IPv6 address.
+        """`address` is host:port, with brackets around an IPv6 host.
 
-        With `tls`, the broker has to show the right certificate, and is shown ours.
+        With `tls`, both sides authenticate with certificates.
         """
         self.address = address
         self._tls = tls
-        self._opened: grpc.aio.Channel | None = None
+        self._open_channel: grpc.aio.Channel | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises `ConfigError` where the files of `tls` are of no use."""
-        self._opened = await open_channel(self.address, self._tls, _OPTIONS)
+        """Raises `ConfigError` if the files of `tls` are invalid."""
+        self._open_channel = await open_channel(self.address, self._tls, _OPTIONS)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -69,8 +69,8 @@ class ControlClient:
 
     @property
     def _channel(self) -> grpc.aio.Channel:
-        assert self._opened is not None, "not entered"
-        return self._opened
+        assert self._open_channel is not None, "not entered"
+        return self._open_channel
 
     async def status(
         self, *, with_partitions: bool = True, with_samples: bool = False
@@ -78,50 +78,52 @@ class ControlClient:
         request = BrokerStatusRequest(
             without_partitions=not with_partitions, with_samples=with_samples
         )
-        answer: BrokerStatusResponse = await self._ask("GetStatus", request, ASK_SECONDS_MAX)
-        return answer
+        response: BrokerStatusResponse = await self._call("GetStatus", request, REQUEST_SECONDS_MAX)
+        return response
 
     async def drain(
         self, partitions: Iterable[Partition] = (), *, reason: str = "", deadline_seconds: int = 0
     ) -> DrainPartitionsResponse:
-        """Have partitions handed over to other brokers; none named is everything."""
+        """Transfer partitions to other brokers; all, if none is named."""
         request = DrainPartitionsRequest(
             partitions=[partition.message for partition in partitions],
             reason=reason,
             deadline_seconds=deadline_seconds,
         )
         seconds_max = deadline_seconds + GRACE_SECONDS if deadline_seconds else WORK_SECONDS_MAX
-        answer: DrainPartitionsResponse = await self._ask("DrainPartitions", request, seconds_max)
-        return answer
+        response: DrainPartitionsResponse = await self._call(
+            "DrainPartitions", request, seconds_max
+        )
+        return response
 
     async def flush(self, partitions: Iterable[Partition] | None = None) -> list[Partition]:
-        """Have segments made of partitions, or of all that the broker owns; which it did."""
+        """Roll partitions into segments, or all that the broker owns; return which."""
         request = TriggerFlushRequest(
             partitions=[partition.message for partition in partitions or ()],
             all_assigned=partitions is None,
         )
-        answer: TriggerFlushResponse = await self._ask("TriggerFlush", request, WORK_SECONDS_MAX)
-        return [Partition.of(flushed) for flushed in answer.flushed]
+        response: TriggerFlushResponse = await self._call("TriggerFlush", request, WORK_SECONDS_MAX)
+        return [Partition.of(flushed) for flushed in response.flushed]
 
     async def seal_tail(self, partition: Partition) -> SealTailResponse:
         request = SealTailRequest(partition=partition.message)
-        answer: SealTailResponse = await self._ask("SealTail", request, WORK_SECONDS_MAX)
-        return answer
+        response: SealTailResponse = await self._call("SealTail", request, WORK_SECONDS_MAX)
+        return response
 
     async def swap_segments(self, partition: Partition, job: str) -> SwapSegmentsResponse:
         request = SwapSegmentsRequest(partition=partition.message, job=job)
-        answer: SwapSegmentsResponse = await self._ask("SwapSegments", request, WORK_SECONDS_MAX)
-        return answer
+        response: SwapSegmentsResponse = await self._call("SwapSegments", request, WORK_SECONDS_MAX)
+        return response
 
     async def rebalance(self) -> RebalanceResponse:
-        """Have the controller, which this has to be, plan now; what moves."""
-        answer: RebalanceResponse = await self._ask(
+        """Make the controller, which this broker must be, plan now; return the moves."""
+        response: RebalanceResponse = await self._call(
             "Rebalance", RebalanceRequest(), WORK_SECONDS_MAX
         )
-        return answer
+        return response
 
     async def send_metrics(self, samples: AsyncIterator[MetricsSample]) -> Ack:
-        """Send samples as long as there are some."""
+        """Send samples until the iterator ends."""
         method = METHODS["StreamMetrics"]
         call = self._channel.stream_unary(
             method.path,
@@ -129,17 +131,17 @@ class ControlClient:
             response_deserializer=method.response.FromString,
         )
         try:
-            answer: Ack = await call(samples)
+            response: Ack = await call(samples)
         except grpc.aio.AioRpcError as error:
-            raise refusal(self.address, error) from None
-        return answer
+            raise control_error(self.address, error) from None
+        return response
 
     async def watch_assignments(
         self, broker_id: str = "", *, cluster_id: str = ""
     ) -> AsyncGenerator[PartitionAssignmentEvent, None]:
-        """Everything that is assigned, to one broker or to all, and then every change.
+        """Yield everything that is assigned, to one broker or to all, and then every change.
 
-        An operator is told of which cluster.
+        An operator needs the cluster id.
         """
         method = METHODS["WatchAssignments"]
         call = self._channel.unary_stream(
@@ -151,11 +153,11 @@ class ControlClient:
             async for event in call:
                 yield event
         except grpc.aio.AioRpcError as error:
-            raise refusal(self.address, error) from None
+            raise control_error(self.address, error) from None
         finally:
             call.cancel()
 
-    async def _ask(self, name: str, request: Any, seconds_max: float) -> Any:
+    async def _call(self, name: str, request: Any, seconds_max: float) -> Any:
         method = METHODS[name]
         call = self._channel.unary_unary(
             method.path,
@@ -166,4 +168,4 @@ class ControlClient:
             with tracing.span(f"control {name}", SpanKind.CLIENT, {"server.address": self.address}):
                 return await call(request, timeout=seconds_max, metadata=tracing.inject_context())
         except grpc.aio.AioRpcError as error:
-            raise refusal(self.address, error) from None
+            raise control_error(self.address, error) from None

@@ -1,13 +1,13 @@
-"""Errors on the way over the control plane: which gRPC status tells which of ours.
+"""Errors of the control plane, and their gRPC statuses.
 
-The law: whoever asks gets a status and a sentence that says what to do; nothing else about this
-process. What is a fault of ours is told as that, and logged here.
+Invariant: a client gets a status and a message that says what to do, and nothing else about this
+process. Unexpected errors become INTERNAL, and are logged here.
 
     KafscaleError
     ├── NotControllerError     only the controller can do it
-    ├── NotServedError         who was asked never does it; somebody else does
-    └── ControlError           the other side said no; `status` is the name of its gRPC status
-        └── UnreachableError   ... or did not answer
+    ├── NotServedError         this server does not serve the method; another one does
+    └── ControlError           the server rejected the request; `status` is its gRPC status
+        └── UnreachableError   the server did not respond
 """
 
 from typing import Final
@@ -26,21 +26,23 @@ from kafscale.errors import (
 )
 
 BROKER_KEY: Final = "kafscale-broker-id"
-"""Goes with every refusal, so that a broker that says no is never taken for one that is away."""
+"""Sent with every error, so that a rejection by a broker is not taken for a failed connection."""
 
-_ON_THE_WAY: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
+_TRANSPORT_STATUSES: Final = frozenset(
+    {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
+)
 
 
 class NotControllerError(KafscaleError):
-    """Something that only the controller can do."""
+    """Only the controller can do this."""
 
 
 class NotServedError(KafscaleError):
-    """Something that is declared, and not for the one who was asked."""
+    """A declared method that this server does not serve."""
 
 
 class ControlError(KafscaleError):
-    """A refusal of the broker that was asked."""
+    """The server rejected the request."""
 
     def __init__(self, address: str, status: str, details: str) -> None:
         super().__init__(f"the broker at {address} says: {details} ({status})")
@@ -50,14 +52,14 @@ class ControlError(KafscaleError):
 
 
 class UnreachableError(ControlError):
-    """A broker that does not answer, or not in time."""
+    """The server does not respond, or not in time."""
 
     def __init__(self, address: str, status: str, details: str) -> None:
         super().__init__(address, status, details)
         self.args = (f"no broker answers on the control plane at {address}: {details}",)
 
 
-# From the special to the general: the first that fits counts.
+# From specific to general: the first match counts.
 _STATUSES: Final = (
     (UnknownTopicError, grpc.StatusCode.NOT_FOUND),
     (UnknownTopicIdError, grpc.StatusCode.NOT_FOUND),
@@ -71,17 +73,18 @@ _STATUSES: Final = (
     (TimeoutError, grpc.StatusCode.DEADLINE_EXCEEDED),
 )
 
-_WORDS: Final = {
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is from somebody whom we do not know (caFile)",
-    "Hostname Verification Check failed": "its certificate is for another name (checkHost)",
-    "WRONG_VERSION_NUMBER": "it is not encrypted there (controlTls)",
-    "Socket closed": "it hangs up; encrypted, it wants a certificate (controlTls, certFile)",
+_TLS_HINTS: Final = {
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is not issued by a trusted CA (caFile)",
+    "Hostname Verification Check failed": "its certificate is for another host name (checkHost)",
+    "WRONG_VERSION_NUMBER": "the server does not use TLS (controlTls)",
+    "Socket closed": "it closed the connection: with TLS, it requires a certificate"
+    " (controlTls, certFile)",
 }
-"""What gRPC says of TLS, and what it means; the settings that decide are in parentheses."""
+"""What gRPC reports for TLS problems, and what it means; the settings are in parentheses."""
 
 
 def status_of(error: Exception) -> grpc.StatusCode:
-    """The status that tells an error.
+    """The gRPC status of an error.
 
     >>> status_of(UnknownTopicError("there is no topic 'orders'"))
     <StatusCode.NOT_FOUND: (5, 'not found')>
@@ -92,15 +95,15 @@ def status_of(error: Exception) -> grpc.StatusCode:
     return grpc.StatusCode.INTERNAL
 
 
-def refusal(address: str, error: grpc.aio.AioRpcError) -> ControlError:
-    """The error of ours for what a broker, or the way to it, has answered."""
+def control_error(address: str, error: grpc.aio.AioRpcError) -> ControlError:
+    """Convert a gRPC error into a `ControlError`."""
     status = error.code()
-    details = error.details() or "it gives no reason"
-    is_answer = any(key == BROKER_KEY for key, _ in error.trailing_metadata() or ())
-    if is_answer or status not in _ON_THE_WAY:
+    details = error.details() or "no reason given"
+    is_response = any(key == BROKER_KEY for key, _ in error.trailing_metadata() or ())
+    if is_response or status not in _TRANSPORT_STATUSES:
         return ControlError(address, status.name, details)
-    for part, words in _WORDS.items():
+    for part, hint in _TLS_HINTS.items():
         if part in details:
-            return UnreachableError(address, status.name, words)
-    # What went wrong on the way is told with all its causes, of which the last one counts.
+            return UnreachableError(address, status.name, hint)
+    # Transport errors are reported with all their causes; the last one counts.
     return UnreachableError(address, status.name, details.rpartition(": ")[2].rstrip("]"))

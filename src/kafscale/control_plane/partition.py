@@ -1,4 +1,4 @@
-"""A partition as the control plane names it: a value that can be compared, sorted and looked up."""
+"""A topic partition of control plane messages, as a value that can be compared and sorted."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from kafscale.errors import InvalidRequestError
 
 
 class Partition(NamedTuple):
-    """A topic and a number; of the topic of shards, a shard of consumer groups."""
+    """A topic and a partition index; of the shard topic, a shard of consumer groups."""
 
     topic: str
     number: int
@@ -21,7 +21,7 @@ class Partition(NamedTuple):
 
     @classmethod
     def of(cls, message: PartitionRef) -> "Partition":
-        """The partition that a request means."""
+        """The partition of a request."""
         if not message.topic:
-            raise InvalidRequestError("a partition is named by its topic and its number")
+            raise InvalidRequestError("a partition must have a topic")
         return cls(message.topic, message.partition)

@@ -1,8 +1,8 @@
-"""What brokers measure, as they send it: the newest sample of each.
+"""Metrics samples that brokers send: the newest sample of each broker.
 
-The laws: a sample never takes the place of a newer one; of brokers that send none any more the one
-that has been silent for longest is forgotten first, and so are clusters. How old a sample is goes
-by when it came, for the clocks of brokers are their own.
+Invariants: an older sample never replaces a newer one. Of brokers that no longer send samples, the
+one silent for longest is evicted first, and likewise for clusters. The age of a sample counts from
+its arrival, as brokers' clocks differ.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -16,11 +16,11 @@ VALUES_MAX: Final = 10_000
 """How many gauges and counters a sample may have."""
 CLUSTERS_MAX: Final = 1_000
 FRESH_MS: Final = 20_000
-"""How long a sample is worth something: as long as a few of them take to come."""
+"""How long a sample is fresh: a few sample intervals."""
 
 
 class Samples:
-    """The newest sample of each broker, those that came last at the end."""
+    """The newest sample of each broker, in order of arrival."""
 
     def __init__(
         self,
@@ -29,18 +29,18 @@ class Samples:
         brokers_max: int = BROKERS_MAX,
         values_max: int = VALUES_MAX,
     ) -> None:
-        """`clock` is in milliseconds; who never asks for what is fresh needs none."""
+        """`clock` is in milliseconds; it is not needed unless `since_ms` is used."""
         self._clock = clock
         self._brokers_max = brokers_max
         self._values_max = values_max
         self._newest: dict[str, tuple[int, MetricsSample]] = {}
-        """By broker, each with when it came."""
+        """By broker, with the time of arrival."""
 
     def take(self, sample: MetricsSample) -> None:
         if not sample.broker_id:
-            raise InvalidRequestError("a sample says which broker it is of")
+            raise InvalidRequestError("a sample must have a broker_id")
         if len(sample.gauges) + len(sample.counters) > self._values_max:
-            raise InvalidRequestError(f"a sample has {self._values_max} values at the most")
+            raise InvalidRequestError(f"a sample has more than {self._values_max} values")
         _, before = self._newest.get(sample.broker_id, (0, None))
         if before is not None and before.timestamp_ms > sample.timestamp_ms:
             return
@@ -50,12 +50,12 @@ class Samples:
             del self._newest[next(iter(self._newest))]
 
     def newest(self, *, since_ms: int = 0) -> list[MetricsSample]:
-        """The newest sample of each broker, but for those that came before some moment."""
+        """The newest sample of each broker that arrived since then."""
         return [sample for came_ms, sample in self._newest.values() if came_ms >= since_ms]
 
 
 class ClusterSamples:
-    """The samples of many clusters, as long as they are fresh."""
+    """The fresh samples of many clusters."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ClusterSamples:
 
     def take(self, sample: MetricsSample) -> None:
         if not sample.cluster_id:
-            raise InvalidRequestError("a sample says of which cluster its broker is")
+            raise InvalidRequestError("a sample must have a cluster_id")
         samples = self._by_cluster.get(sample.cluster_id) or Samples(self._clock)
         samples.take(sample)
         self._by_cluster.pop(sample.cluster_id, None)
@@ -81,17 +81,17 @@ class ClusterSamples:
             del self._by_cluster[next(iter(self._by_cluster))]
 
     def fresh(self, cluster_id: str) -> list[MetricsSample]:
-        """The newest sample of each broker of a cluster that was heard from lately."""
+        """The newest fresh samples of a cluster's brokers."""
         samples = self._by_cluster.get(cluster_id)
         return samples.newest(since_ms=self._clock() - self._fresh_ms) if samples else []
 
 
-async def take_all(
+async def collect(
     samples: AsyncIterator[MetricsSample], take: Callable[[MetricsSample], None]
 ) -> Ack:
-    """Take samples as they come, until there are no more of them."""
+    """Accept samples until the stream ends."""
     count = 0
     async for sample in samples:
         take(sample)
         count += 1
-    return Ack(message=f"{count} samples taken")
+    return Ack(message=f"{count} samples accepted")

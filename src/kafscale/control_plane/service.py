@@ -1,7 +1,7 @@
-"""The methods of the control plane, answered with a broker's help.
+"""The methods of the control plane, implemented by calls of a broker.
 
-The law: a request is understood completely before anything is done, every answer has a time limit,
-and every error becomes a status with a sentence. What to do is left to the broker.
+Invariants: a request is validated completely before anything is done, every method has a time
+limit, and every error becomes a status with a message.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ from kafscale.control_plane.messages import (
     TriggerFlushResponse,
 )
 from kafscale.control_plane.partition import Partition
-from kafscale.control_plane.samples import Samples, take_all
+from kafscale.control_plane.samples import Samples, collect
 from kafscale.errors import InvalidRequestError
 
 WORK_SECONDS_MAX: Final = 300.0
-"""How long segments may take to be made or swapped, for who brings no time limit."""
+"""The time limit of rolls and swaps, for clients without a deadline."""
 DRAIN_SECONDS_DEFAULT: Final = 30
 DRAIN_SECONDS_MAX: Final = 3600
 PARTITIONS_MAX: Final = 10_000
@@ -44,7 +44,7 @@ TEXT_MAX: Final = 1_000
 
 
 class ControlService:
-    """What a broker answers on the control plane."""
+    """The control plane methods of a broker."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ControlService:
         self._work_seconds_max = work_seconds_max
 
     def handlers(self) -> dict[str, Callable[[Any], Any]]:
-        """Who answers which method."""
+        """The handlers by method name."""
         return {
             "GetStatus": self.get_status,
             "DrainPartitions": self.drain_partitions,
@@ -80,11 +80,11 @@ class ControlService:
 
     async def drain_partitions(self, request: DrainPartitionsRequest) -> DrainPartitionsResponse:
         if not 0 <= request.deadline_seconds <= DRAIN_SECONDS_MAX:
-            raise InvalidRequestError(f"a deadline is 0 to {DRAIN_SECONDS_MAX} seconds")
+            raise InvalidRequestError(f"the deadline must be 0 to {DRAIN_SECONDS_MAX} seconds")
         if len(request.reason) > TEXT_MAX:
-            raise InvalidRequestError(f"a reason has {TEXT_MAX} characters at the most")
+            raise InvalidRequestError(f"the reason must have at most {TEXT_MAX} characters")
         result = await self._broker.drain(
-            _named(request.partitions) or None,
+            _unique_partitions(request.partitions) or None,
             request.reason,
             request.deadline_seconds or DRAIN_SECONDS_DEFAULT,
         )
@@ -93,7 +93,7 @@ class ControlService:
         )
 
     async def trigger_flush(self, request: TriggerFlushRequest) -> TriggerFlushResponse:
-        partitions = None if request.all_assigned else _named(request.partitions)
+        partitions = None if request.all_assigned else _unique_partitions(request.partitions)
         if partitions == []:
             raise InvalidRequestError("name partitions, or set all_assigned")
         async with self._work("the flush"):
@@ -101,7 +101,7 @@ class ControlService:
         return TriggerFlushResponse(flushed=_messages(flushed))
 
     async def stream_metrics(self, samples: AsyncIterator[MetricsSample]) -> Ack:
-        return await take_all(samples, self._samples.take)
+        return await collect(samples, self._samples.take)
 
     async def seal_tail(self, request: SealTailRequest) -> SealTailResponse:
         partition = Partition.of(request.partition)
@@ -111,7 +111,7 @@ class ControlService:
     async def swap_segments(self, request: SwapSegmentsRequest) -> SwapSegmentsResponse:
         partition = Partition.of(request.partition)
         if not request.job:
-            raise InvalidRequestError("a swap says which job has staged the segments")
+            raise InvalidRequestError("job is required: the job that has staged the segments")
         async with self._work("the swap"):
             return await self._broker.swap_segments(partition, request.job)
 
@@ -132,16 +132,16 @@ class ControlService:
             async with asyncio.timeout(self._work_seconds_max):
                 yield
         except TimeoutError as error:
-            late = f"{what} takes more than {self._work_seconds_max:g} seconds, and goes on"
+            late = f"{what} takes more than {self._work_seconds_max:g} seconds, and continues"
             raise TimeoutError(late) from error
 
 
-def _named(messages: Iterable[PartitionRef]) -> list[Partition]:
-    """The partitions that a request names, each of them once."""
-    named = list(dict.fromkeys(map(Partition.of, messages)))
-    if len(named) > PARTITIONS_MAX:
-        raise InvalidRequestError(f"a request names {PARTITIONS_MAX} partitions at the most")
-    return named
+def _unique_partitions(messages: Iterable[PartitionRef]) -> list[Partition]:
+    """The partitions of a request, without duplicates."""
+    unique = list(dict.fromkeys(map(Partition.of, messages)))
+    if len(unique) > PARTITIONS_MAX:
+        raise InvalidRequestError(f"a request may name at most {PARTITIONS_MAX} partitions")
+    return unique
 
 
 def _messages(partitions: Iterable[Partition]) -> list[PartitionRef]:

@@ -1,11 +1,11 @@
-"""Encryption of the control plane: both sides show certificates, and check each other's.
+"""TLS of the control plane: both sides authenticate with certificates.
 
-    ServerTls(settings, files.changed).credentials    # What a server listens with.
-    await open_channel(address, tls, options)         # What a client asks over.
+    ServerTls(settings, files.changed).credentials    # Of a server.
+    await open_channel(address, tls, options)         # Of a client.
 
-The laws: whoever shows no certificate of the right authority gets no further than that. A server
-looks at its files whenever somebody connects; new ones that are of no use are told once and the
-former stay in use. Connections keep what they have begun with.
+Invariants: a client without a certificate of the right CA is rejected. A server checks its files
+for every new connection; invalid new files are logged once, and the former ones stay in use.
+Existing connections keep their certificates.
 """
 
 import asyncio
@@ -24,23 +24,23 @@ from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
 
-LOOK_SECONDS_MAX: Final = 10.0
-"""How long a server may take to show its certificate."""
+HANDSHAKE_SECONDS_MAX: Final = 10.0
+"""How long the TLS handshake may take."""
 
 
 class ServerTls:
-    """The certificate of a server, and whom it trusts."""
+    """The certificate of a server, and the CAs it trusts."""
 
     def __init__(self, settings: PeerTls, changed: Callable[[], bool]) -> None:
-        """`changed` says whether the files have changed since it was asked last.
+        """`changed` returns whether the files have changed since its last call.
 
-        Raises `ConfigError` where they are of no use.
+        Raises `ConfigError` if they are invalid.
         """
         self._settings = settings
         self._changed = changed
         self.credentials = grpc.dynamic_ssl_server_credentials(
             self._load(),
-            self._fetch,  # type: ignore[arg-type] # The types forget that it may answer None.
+            self._fetch,  # type: ignore[arg-type] # The stubs do not allow None.
             require_client_authentication=True,
         )
 
@@ -49,13 +49,16 @@ class ServerTls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls_files.load_certificate(context, "control.tls", settings.cert_file, settings.key_file)
         tls_files.load_authorities(context, "control.tls", settings.ca_file)
-        shown = Path(settings.key_file).read_bytes(), Path(settings.cert_file).read_bytes()
+        key_and_certificate = (
+            Path(settings.key_file).read_bytes(),
+            Path(settings.cert_file).read_bytes(),
+        )
         return grpc.ssl_server_certificate_configuration(
-            [shown], Path(settings.ca_file).read_bytes()
+            [key_and_certificate], Path(settings.ca_file).read_bytes()
         )
 
     def _fetch(self) -> grpc.ServerCertificateConfiguration | None:
-        """What to use from now on; None for what there is. Asked by threads of gRPC's own."""
+        """The new configuration, or None to keep the current one. Called by gRPC's threads."""
         if not self._changed():
             return None
         try:
@@ -70,19 +73,19 @@ class ServerTls:
 async def open_channel(
     address: str, tls: ClientTls | None, options: Sequence[tuple[str, Any]]
 ) -> grpc.aio.Channel:
-    """A channel to a server, in the clear where there are no settings for TLS."""
+    """A channel to a server, without TLS if there are no settings for it."""
     if tls is None:
         return grpc.aio.insecure_channel(address, options)
-    context = _checked(tls)
+    context = _ssl_context(tls)
     if not tls.check_host:
-        # gRPC always compares names; so it is told to look for the one that will be found.
-        name = await _shown_name(address, context)
+        # gRPC always checks the host name, so it is overridden with the one in the certificate.
+        name = await _certificate_name(address, context)
         options = [*options, ("grpc.ssl_target_name_override", name)]
     return grpc.aio.secure_channel(address, _credentials(tls), options)
 
 
-def _checked(tls: ClientTls) -> ssl.SSLContext:
-    """What the standard library would connect with: it tells what is wrong with files."""
+def _ssl_context(tls: ClientTls) -> ssl.SSLContext:
+    """The context of the standard library, which reports problems of the files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = tls.check_host
     context.set_alpn_protocols(["h2"])
@@ -104,24 +107,24 @@ def _credentials(tls: ClientTls) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(authorities, key, certificate)
 
 
-async def _shown_name(address: str, context: ssl.SSLContext) -> str:
-    """A name that is in the certificate of a server, which has to be from the right authority."""
+async def _certificate_name(address: str, context: ssl.SSLContext) -> str:
+    """A name in the certificate of a server, which must be issued by the right CA."""
     host, _, port = address.rpartition(":")
     try:
-        async with asyncio.timeout(LOOK_SECONDS_MAX):
+        async with asyncio.timeout(HANDSHAKE_SECONDS_MAX):
             _, writer = await asyncio.open_connection(host.strip("[]"), int(port), ssl=context)
     except (OSError, TimeoutError) as error:
-        reason = str(error) or "no answer in time"
+        reason = str(error) or "timed out"
         raise UnreachableError(address, grpc.StatusCode.UNAVAILABLE.name, reason) from None
     certificate: dict[str, Any] = writer.get_extra_info("peercert")
     writer.transport.abort()
-    return _a_name(certificate)
+    return _first_name(certificate)
 
 
-def _a_name(certificate: dict[str, Any]) -> str:
-    """One of the names that a certificate is for, as the standard library tells of them.
+def _first_name(certificate: dict[str, Any]) -> str:
+    """One of the names of a certificate.
 
-    >>> _a_name({"subject": ((("commonName", "broker"),),), "subjectAltName": (("DNS", "b-0"),)})
+    >>> _first_name({"subject": ((("commonName", "b"),),), "subjectAltName": (("DNS", "b-0"),)})
     'b-0'
     """
     alternatives = certificate.get("subjectAltName", ())

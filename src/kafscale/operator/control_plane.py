@@ -11,16 +11,16 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
 from kafscale.config import Config
-from kafscale.control_plane.allowed_names import Admission
-from kafscale.control_plane.assignment_feed import AssignmentFeed, holdings
-from kafscale.control_plane.endpoint import ControlEndpoint
+from kafscale.control_plane.allowed_names import AllowedNames
+from kafscale.control_plane.assignment_feed import AssignmentFeed, partition_owners
 from kafscale.control_plane.messages import (
     Ack,
     AssignmentWatchRequest,
     MetricsSample,
     PartitionAssignmentEvent,
 )
-from kafscale.control_plane.samples import ClusterSamples, take_all
+from kafscale.control_plane.samples import ClusterSamples, collect
+from kafscale.control_plane.server import GrpcServer
 from kafscale.control_plane.tls import ServerTls
 from kafscale.errors import InvalidRequestError, StoreUnavailableError
 from kafscale.observability.logging import get_logger
@@ -45,7 +45,7 @@ class OperatorService:
         self._is_closed = False
 
     async def stream_metrics(self, samples: AsyncIterator[MetricsSample]) -> Ack:
-        receiving = asyncio.ensure_future(take_all(samples, self._samples.take))
+        receiving = asyncio.ensure_future(collect(samples, self._samples.take))
         self._streams.add(receiving)
         try:
             return await receiving
@@ -92,7 +92,7 @@ class OperatorService:
         """The feed of a cluster, shared by all watchers."""
         feed = self._feeds.get(metadata)
         if feed is None:
-            feed = self._feeds[metadata] = AssignmentFeed(lambda: holdings(metadata.view))
+            feed = self._feeds[metadata] = AssignmentFeed(lambda: partition_owners(metadata.view))
             metadata.view.subscribe(feed.changed)
             metadata.on_close(lambda: self._feeds.pop(metadata).close())
         return feed
@@ -109,12 +109,12 @@ async def control_plane(
     if security.tls.enabled:
         files = [security.tls.cert_file, security.tls.key_file, security.tls.ca_file]
         tls = ServerTls(security.tls, WatchedFiles(files).changed)
-    endpoint = ControlEndpoint(
+    endpoint = GrpcServer(
         IDENTITY,
         {"StreamMetrics": service.stream_metrics, "WatchAssignments": service.watch_assignments},
         requests_max=REQUESTS_MAX,
         tls=tls,
-        admission=Admission(security.allowed_names) if tls else None,
+        allowed_names=AllowedNames(security.allowed_names) if tls else None,
     )
     await endpoint.start(settings.host, settings.control_port)
     assert endpoint.port is not None, "a port was requested"

@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.control_plane.errors import NotControllerError
-from kafscale.control_plane.interface import Drained
+from kafscale.control_plane.interface import DrainResult
 from kafscale.control_plane.messages import (
     BrokerStatusResponse,
     BrokerSummary,
@@ -66,7 +66,7 @@ class BookBroker:
         pending = [number for number in mine if number in self.book["stuck"]]
         for number in set(mine) - set(pending):
             self.book["owners"][number] = self.id + 1
-        return Drained(
+        return DrainResult(
             [Partition("orders", number) for number in mine if number not in pending],
             [Partition("orders", number) for number in pending],
         )
@@ -86,7 +86,7 @@ class BookBroker:
             for number in moving
         ]
 
-    def holdings(self):
+    def partition_owners(self):
         return {}
 
     def subscribe(self, _listener):

@@ -1,4 +1,4 @@
-"""Which status tells which error, and back."""
+"""Conversion of errors to gRPC statuses, and back."""
 
 import grpc
 import pytest
@@ -9,7 +9,7 @@ from kafscale.control_plane.errors import (
     ControlError,
     NotControllerError,
     UnreachableError,
-    refusal,
+    control_error,
     status_of,
 )
 
@@ -31,30 +31,33 @@ from kafscale.control_plane.errors import (
         (ValueError("x"), "INTERNAL"),
     ],
 )
-def test_every_error_has_its_status(error, status):
+def test_status_of_every_error(error, status):
     assert status_of(error).name == status
 
 
-def answered(code, *metadata):
+def rpc_error(code, *metadata):
     return grpc.aio.AioRpcError(
-        code, grpc.aio.Metadata(), grpc.aio.Metadata(*metadata), details="the store is away"
+        code, grpc.aio.Metadata(), grpc.aio.Metadata(*metadata), details="the store is unavailable"
     )
 
 
-def test_a_broker_that_says_no_is_not_taken_for_one_that_is_away():
-    error = refusal("b:9093", answered(grpc.StatusCode.UNAVAILABLE, (BROKER_KEY, "3")))
+def test_rejection_by_a_broker_is_not_unreachable():
+    error = control_error("b:9093", rpc_error(grpc.StatusCode.UNAVAILABLE, (BROKER_KEY, "3")))
     assert type(error) is ControlError
     assert error.status == "UNAVAILABLE"
-    assert str(error) == "the broker at b:9093 says: the store is away (UNAVAILABLE)"
+    assert str(error) == "the broker at b:9093 says: the store is unavailable (UNAVAILABLE)"
 
 
-def test_one_that_does_not_answer_is_called_so():
+def test_transport_errors_are_unreachable():
     for status in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
-        error = refusal("b:9093", answered(status))
+        error = control_error("b:9093", rpc_error(status))
         assert type(error) is UnreachableError
-        assert str(error) == "no broker answers on the control plane at b:9093: the store is away"
+        assert (
+            str(error)
+            == "no broker answers on the control plane at b:9093: the store is unavailable"
+        )
 
 
-def test_what_a_server_refuses_before_the_broker_is_asked_is_an_answer_too():
-    error = refusal("b:9093", answered(grpc.StatusCode.UNAUTHENTICATED))
+def test_rejection_by_the_server_is_a_control_error():
+    error = control_error("b:9093", rpc_error(grpc.StatusCode.UNAUTHENTICATED))
     assert type(error) is ControlError

@@ -1,4 +1,4 @@
-"""The control plane as a whole: a client asks a server over a real socket."""
+"""The control plane as a whole: a client and a server over a real socket."""
 
 import asyncio
 from contextlib import aclosing
@@ -7,23 +7,30 @@ import grpc
 import pytest
 import uvloop
 
-from kafscale.control_plane.assignment_feed import Holding
+from kafscale.control_plane.assignment_feed import PartitionOwner
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
-from kafscale.control_plane.messages import MetricsSample
-from kafscale.control_plane.server import ControlServer
+from kafscale.control_plane.messages import METHODS, BrokerStatusResponse, MetricsSample
+from kafscale.control_plane.server import ControlServer, GrpcServer
 from kafscale.errors import ConfigError, NotOwnerError, StoreUnavailableError, UnknownTopicError
 from unit.broker.harness import run
-from unit.control_plane.stage import ORDERS_0, ORDERS_1, ScriptedBroker, served, short, take
+from unit.control_plane.scripted_broker import (
+    ORDERS_0,
+    ORDERS_1,
+    ScriptedBroker,
+    describe,
+    next_events,
+    served,
+)
 
-every_loop = pytest.mark.parametrize(
+all_event_loops = pytest.mark.parametrize(
     "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
 )
 
 
-@every_loop
-def test_every_method_is_answered(loop):
-    async def story():
+@all_event_loops
+def test_every_method_has_a_response(loop):
+    async def scenario():
         async with served() as client:
             status = await client.status()
             assert (status.broker_id, status.ready) == ("3", True)
@@ -39,7 +46,7 @@ def test_every_method_is_answered(loop):
             assert (await client.swap_segments(ORDERS_0, "merge-1")).segments_before == 4
             [move] = (await client.rebalance()).moves
             assert (move.from_broker, move.to_broker) == ("3", "4")
-            assert client.broker.asked == [
+            assert client.broker.calls == [
                 ("status", True),
                 ("status", False),
                 ("drain", [ORDERS_0], "upgrade", 5),
@@ -50,34 +57,34 @@ def test_every_method_is_answered(loop):
                 ("rebalance",),
             ]
 
-    run(story, loop)
+    run(scenario, loop)
 
 
-@every_loop
-def test_assignments_are_watched(loop):
-    async def story():
+@all_event_loops
+def test_watch_assignments(loop):
+    async def scenario():
         async with served() as client, aclosing(client.watch_assignments("3")) as events:
-            assert await take(events, 1) == ["orders/0 assigned 3 @7"]
-            client.broker.assign(orders_0=Holding(3, 7, reassigning_to=4))
-            assert await take(events, 1) == ["orders/0 moving 3>4 @7"]
-            client.broker.assign(orders_0=Holding(4, 8))
-            assert await take(events, 1) == ["orders/0 released 3 @7"]
+            assert await next_events(events, 1) == ["orders/0 assigned 3 @7"]
+            client.broker.assign(orders_0=PartitionOwner(3, 7, reassigning_to=4))
+            assert await next_events(events, 1) == ["orders/0 moving 3>4 @7"]
+            client.broker.assign(orders_0=PartitionOwner(4, 8))
+            assert await next_events(events, 1) == ["orders/0 released 3 @7"]
 
-    run(story, loop)
+    run(scenario, loop)
 
 
-def test_samples_are_sent():
-    async def story():
+def test_stream_metrics():
+    async def scenario():
         async def samples():
             for number in range(3):
                 yield MetricsSample(broker_id="4", timestamp_ms=number, gauges={"lag": number})
 
         async with served() as client:
-            assert (await client.send_metrics(samples())).message == "3 samples taken"
+            assert (await client.send_metrics(samples())).message == "3 samples accepted"
             [newest] = (await client.status(with_samples=True)).samples
             assert (newest.timestamp_ms, dict(newest.gauges)) == (2, {"lag": 2.0})
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -88,70 +95,70 @@ def test_samples_are_sent():
         (StoreUnavailableError("try again"), "UNAVAILABLE", "try again"),
     ],
 )
-def test_a_refusal_is_a_status_with_a_sentence(failure, status, details):
-    async def story():
+def test_error_has_a_status_and_a_message(failure, status, details):
+    async def scenario():
         async with served() as client:
             client.broker.failure = failure
-            with pytest.raises(ControlError) as refused:
+            with pytest.raises(ControlError) as rejected:
                 await client.seal_tail(ORDERS_0)
-            assert type(refused.value) is ControlError
-            assert (refused.value.status, refused.value.details) == (status, details)
+            assert type(rejected.value) is ControlError
+            assert (rejected.value.status, rejected.value.details) == (status, details)
             client.broker.failure = None
             await client.seal_tail(ORDERS_0)
 
-    run(story)
+    run(scenario)
 
 
-def test_a_fault_of_ours_is_logged_and_not_explained(capsys):
-    async def story():
+def test_internal_error_is_logged_and_not_exposed(capsys):
+    async def scenario():
         async with served() as client:
             client.broker.failure = ValueError("the secret is 1234")
-            with pytest.raises(ControlError, match="its log says more") as refused:
+            with pytest.raises(ControlError, match="see the server's log") as rejected:
                 await client.rebalance()
-            assert refused.value.status == "INTERNAL"
+            assert rejected.value.status == "INTERNAL"
 
-    run(story)
+    run(scenario)
     logged = capsys.readouterr().out
     assert "control request failed" in logged
     assert "the secret is 1234" in logged
 
 
-def test_a_stream_is_refused_like_anything_else():
-    async def story():
-        async def nobodys():
+def test_invalid_stream_is_rejected():
+    async def scenario():
+        async def invalid():
             yield MetricsSample(timestamp_ms=1)
 
         async with served() as client:
             with pytest.raises(ControlError, match="INVALID_ARGUMENT"):
-                await client.send_metrics(nobodys())
+                await client.send_metrics(invalid())
 
-    run(story)
+    run(scenario)
 
 
-def test_a_method_that_does_not_exist_is_not_implemented():
-    async def story():
+def test_unknown_method_is_unimplemented():
+    async def scenario():
         async with served() as client:
-            ask = client._channel.unary_unary("/kafscale.control.BrokerControl/Dance")
-            with pytest.raises(grpc.aio.AioRpcError) as refused:
-                await ask(b"")
-            assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+            call = client._channel.unary_unary("/kafscale.control.BrokerControl/Dance")
+            with pytest.raises(grpc.aio.AioRpcError) as rejected:
+                await call(b"")
+            assert rejected.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
-    run(story)
+    run(scenario)
 
 
-def test_bytes_that_are_no_message_do_no_harm():
-    async def story():
+def test_undecodable_request_is_rejected():
+    async def scenario():
         async with served() as client:
-            ask = client._channel.unary_unary("/kafscale.control.BrokerControl/GetStatus")
+            call = client._channel.unary_unary("/kafscale.control.BrokerControl/GetStatus")
             with pytest.raises(grpc.aio.AioRpcError):
-                await ask(b"\xff\xff\xff")
+                await call(b"\xff\xff\xff")
             await client.status()
 
-    run(story)
+    run(scenario)
 
 
-def test_who_stops_watching_is_not_watched_for_any_more():
-    async def story():
+def test_cancelled_watch_is_removed():
+    async def scenario():
         async with served() as client:
             feed = client.server._feed
             async with aclosing(client.watch_assignments()) as events:
@@ -160,57 +167,57 @@ def test_who_stops_watching_is_not_watched_for_any_more():
             while feed._watchers:
                 await client.status()
 
-    run(story)
+    run(scenario)
 
 
-def test_one_who_asks_waits_no_longer_than_it_likes():
-    async def story():
+def test_client_timeout():
+    async def scenario():
         async with served() as client:
             client.broker.gate = asyncio.Event()
             with pytest.raises(UnreachableError, match="Deadline"):
-                await client._ask("GetStatus", b"", 0.05)
+                await client._call("GetStatus", b"", 0.05)
             client.broker.gate.set()
             await client.status()
 
-    run(story)
+    run(scenario)
 
 
-@every_loop
-def test_closing_answers_what_is_under_way_and_ends_watches(loop):
-    async def story():
+@all_event_loops
+def test_close_completes_requests_and_ends_watches(loop):
+    async def scenario():
         broker = ScriptedBroker()
         async with served(broker) as client, aclosing(client.watch_assignments()) as events:
             await anext(events)
             broker.gate = asyncio.Event()
-            asked = asyncio.ensure_future(client.status())
-            await broker.was_asked.wait()
+            calls = asyncio.ensure_future(client.status())
+            await broker.called.wait()
             closing = asyncio.ensure_future(client.server.close())
-            with pytest.raises(ControlError, match="ask another one"):
+            with pytest.raises(ControlError, match="the server is closing"):
                 await anext(events)
             broker.gate.set()
-            assert (await asked).broker_id == "3"
+            assert (await calls).broker_id == "3"
             await closing
 
-    run(story, loop)
+    run(scenario, loop)
 
 
-def test_closing_does_not_wait_for_long():
-    async def story():
+def test_close_does_not_wait_for_long():
+    async def scenario():
         broker = ScriptedBroker()
         async with served(broker) as client:
             broker.gate = asyncio.Event()
-            asked = asyncio.ensure_future(client.status())
-            await broker.was_asked.wait()
+            calls = asyncio.ensure_future(client.status())
+            await broker.called.wait()
             async with asyncio.timeout(2):
                 await client.server.close()
             with pytest.raises(UnreachableError):
-                await asked
+                await calls
 
-    run(story)
+    run(scenario)
 
 
-def test_where_nobody_listens_nobody_answers():
-    async def story():
+def test_closed_port_is_unreachable():
+    async def scenario():
         async with served() as client:
             port = client.server.port
             await client.server.close()
@@ -218,21 +225,21 @@ def test_where_nobody_listens_nobody_answers():
             with pytest.raises(UnreachableError, match=f"no broker answers .* at 127.0.0.1:{port}"):
                 await client.status()
 
-    run(story)
+    run(scenario)
 
 
-def test_a_port_that_is_taken_is_told_of():
-    async def story():
+def test_port_in_use_is_a_config_error():
+    async def scenario():
         async with served() as client:
             other = ControlServer(ScriptedBroker())
             with pytest.raises(ConfigError, match=f"127.0.0.1:{client.server.port}"):
                 await other.start("127.0.0.1", client.server.port)
 
-    run(story)
+    run(scenario)
 
 
-def test_an_interceptor_decides_who_may_ask():
-    class Doorman(grpc.aio.ServerInterceptor):
+def test_interceptor_authorizes_requests():
+    class PasswordInterceptor(grpc.aio.ServerInterceptor):
         async def intercept_service(self, continuation, details):
             if ("password", "open") in details.invocation_metadata:
                 return await continuation(details)
@@ -242,27 +249,66 @@ def test_an_interceptor_decides_who_may_ask():
 
             return grpc.unary_unary_rpc_method_handler(refuse)
 
-    async def story():
-        server = ControlServer(ScriptedBroker(), interceptors=[Doorman()])
+    async def scenario():
+        server = ControlServer(ScriptedBroker(), interceptors=[PasswordInterceptor()])
         await server.start("127.0.0.1", 0)
         async with ControlClient(f"127.0.0.1:{server.port}") as client:
             with pytest.raises(ControlError, match="who are you"):
                 await client.status()
-            ask = client._channel.unary_unary("/kafscale.control.BrokerControl/GetStatus")
-            assert await ask(b"", metadata=(("password", "open"),))
+            call = client._channel.unary_unary("/kafscale.control.BrokerControl/GetStatus")
+            assert await call(b"", metadata=(("password", "open"),))
         await server.close()
 
-    run(story)
+    run(scenario)
 
 
 def test_many_changes_arrive_in_order():
-    async def story():
+    async def scenario():
         async with served() as client, aclosing(client.watch_assignments()) as events:
             await anext(events)
             for epoch in range(8, 208):
-                client.broker.assign(orders_0=Holding(3, epoch))
+                client.broker.assign(orders_0=PartitionOwner(3, epoch))
                 await asyncio.sleep(0)
-            told = [short(await anext(events)) for _ in range(200)]
-            assert told == [f"orders/0 assigned 3 @{epoch}" for epoch in range(8, 208)]
+            received = [describe(await anext(events)) for _ in range(200)]
+            assert received == [f"orders/0 assigned 3 @{epoch}" for epoch in range(8, 208)]
 
-    run(story)
+    run(scenario)
+
+
+def test_methods_that_are_not_served_have_a_message():
+    async def scenario():
+        async def status(_request):
+            return BrokerStatusResponse(broker_id="scripted")
+
+        server = GrpcServer("operator", {"GetStatus": status})
+        await server.start("127.0.0.1", 0)
+        rejected = {}
+        async with ControlClient(f"127.0.0.1:{server.port}") as client:
+            assert (await client.status()).broker_id == "scripted"
+            for call in (client.drain, client.flush, client.rebalance):
+                with pytest.raises(ControlError) as error:
+                    await call()
+                rejected[call.__name__] = error.value.status, error.value.details
+            with pytest.raises(ControlError) as error:
+                await anext(client.watch_assignments())
+            rejected["watch"] = error.value.status, error.value.details
+        await server.close()
+        return rejected
+
+    async def check():
+        assert await scenario() == {
+            name: ("UNIMPLEMENTED", f"{method} is not served by the operator; ask a broker")
+            for name, method in {
+                "drain": "DrainPartitions",
+                "flush": "TriggerFlush",
+                "rebalance": "Rebalance",
+                "watch": "WatchAssignments",
+            }.items()
+        }
+
+    run(check)
+
+
+def test_handlers_of_undeclared_methods_are_rejected():
+    with pytest.raises(AssertionError, match="declared"):
+        GrpcServer("operator", {"Dance": METHODS.get})

@@ -1,4 +1,4 @@
-"""An encrypted control plane is for those who show a certificate, and a name that may come in."""
+"""A control plane with TLS serves clients with a certificate and an allowed name."""
 
 import asyncio
 import shutil
@@ -9,7 +9,7 @@ import uvloop
 from structlog.testing import capture_logs
 
 from kafscale.config.sections.security import ClientTls, PeerTls
-from kafscale.control_plane.allowed_names import Admission
+from kafscale.control_plane.allowed_names import AllowedNames
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.control_plane.server import ControlServer
@@ -18,42 +18,47 @@ from kafscale.errors import ConfigError
 from kafscale.security.reloading_file import WatchedFiles
 from services.certificates import make_certificates
 from unit.broker.harness import run
-from unit.control_plane.stage import ScriptedBroker, take
+from unit.control_plane.scripted_broker import ScriptedBroker, next_events
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory):
+def certificates(tmp_path_factory):
     return make_certificates(tmp_path_factory.mktemp("made"), "operator")
 
 
 @pytest.fixture(scope="session")
-def stranger(tmp_path_factory):
-    """Of an authority that nobody knows."""
+def foreign_certificates(tmp_path_factory):
+    """Of an unknown CA."""
     return make_certificates(tmp_path_factory.mktemp("stranger"))
 
 
-def server_tls(made, **others):
+def server_tls(certificates, **others):
     files = {
-        "cert_file": str(made.server_certificate),
-        "key_file": str(made.server_key),
-        "ca_file": str(made.authority),
+        "cert_file": str(certificates.server_certificate),
+        "key_file": str(certificates.server_key),
+        "ca_file": str(certificates.authority),
     }
     settings = PeerTls(enabled=True, **(files | others))
     return ServerTls(settings, WatchedFiles(files.values()).changed)
 
 
-def client_tls(trusted, shown=None, **others):
-    """What a client asks with that trusts one authority, and shows a certificate of another."""
+def client_tls(trusted, certificate_files=None, **others):
+    """Client settings that trust one CA, and present a certificate of another."""
     files = {}
-    if shown:
-        files = {"cert_file": str(shown.client_certificate), "key_file": str(shown.client_key)}
+    if certificate_files:
+        files = {
+            "cert_file": str(certificate_files.client_certificate),
+            "key_file": str(certificate_files.client_key),
+        }
     return ClientTls(ca_file=str(trusted.authority), **(files | others))
 
 
 @asynccontextmanager
-async def served(made, *, allowed=(), host="127.0.0.1"):
-    """The address of an encrypted control plane."""
-    server = ControlServer(ScriptedBroker(), tls=server_tls(made), admission=Admission(allowed))
+async def served(certificates, *, allowed=(), host="127.0.0.1"):
+    """The address of a control plane with TLS."""
+    server = ControlServer(
+        ScriptedBroker(), tls=server_tls(certificates), allowed_names=AllowedNames(allowed)
+    )
     await server.start(host, 0)
     try:
         yield f"{host}:{server.port}"
@@ -67,99 +72,109 @@ async def status(address, tls):
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_who_shows_a_certificate_is_served(made, loop):
-    async def story():
-        async with served(made) as address:
-            assert await status(address, client_tls(made, made)) == "3"
-            assert await status(address.replace("127.0.0.1", "localhost"), client_tls(made, made))
+def test_client_with_certificate_is_served(certificates, loop):
+    async def scenario():
+        async with served(certificates) as address:
+            assert await status(address, client_tls(certificates, certificates)) == "3"
+            assert await status(
+                address.replace("127.0.0.1", "localhost"), client_tls(certificates, certificates)
+            )
 
-    run(story, loop)
+    run(scenario, loop)
 
 
-def test_who_shows_none_is_not(made):
-    async def story():
-        async with served(made) as address:
-            with pytest.raises(UnreachableError, match="wants a certificate"):
-                await status(address, client_tls(made))
-            with pytest.raises(UnreachableError, match="wants a certificate"):
+def test_client_without_certificate_is_rejected(certificates):
+    async def scenario():
+        async with served(certificates) as address:
+            with pytest.raises(UnreachableError, match="requires a certificate"):
+                await status(address, client_tls(certificates))
+            with pytest.raises(UnreachableError, match="requires a certificate"):
                 await status(address, None)
 
-    run(story)
+    run(scenario)
 
 
-def test_both_sides_check_who_has_issued_a_certificate(made, stranger):
-    async def story():
-        async with served(made) as address:
-            with pytest.raises(UnreachableError, match=r"whom we do not know \(caFile\)"):
-                await status(address, client_tls(stranger, made))
-            with pytest.raises(UnreachableError, match="wants a certificate"):
-                await status(address, client_tls(made, stranger))
+def test_both_sides_check_the_issuer(certificates, foreign_certificates):
+    async def scenario():
+        async with served(certificates) as address:
+            with pytest.raises(UnreachableError, match=r"trusted CA \(caFile\)"):
+                await status(address, client_tls(foreign_certificates, certificates))
+            with pytest.raises(UnreachableError, match="requires a certificate"):
+                await status(address, client_tls(certificates, foreign_certificates))
 
-    run(story)
+    run(scenario)
 
 
-def test_a_client_that_encrypts_is_told_where_nobody_else_does(made):
-    async def story():
+def test_tls_client_at_a_plain_server(certificates):
+    async def scenario():
         server = ControlServer(ScriptedBroker())
         await server.start("127.0.0.1", 0)
-        with pytest.raises(UnreachableError, match=r"\(controlTls\)|hangs up"):
-            await status(f"127.0.0.1:{server.port}", client_tls(made, made))
+        with pytest.raises(UnreachableError, match=r"\(controlTls\)|closed the connection"):
+            await status(f"127.0.0.1:{server.port}", client_tls(certificates, certificates))
         await server.close()
 
-    run(story)
+    run(scenario)
 
 
-def test_a_certificate_is_for_a_name_unless_that_does_not_matter(made, stranger):
-    async def story():
-        async with served(made, host="127.0.0.2") as address:
-            with pytest.raises(UnreachableError, match=r"for another name \(checkHost\)"):
-                await status(address, client_tls(made, made))
-            assert await status(address, client_tls(made, made, check_host=False)) == "3"
+def test_host_name_is_checked_unless_disabled(certificates, foreign_certificates):
+    async def scenario():
+        async with served(certificates, host="127.0.0.2") as address:
+            with pytest.raises(UnreachableError, match=r"for another host name \(checkHost\)"):
+                await status(address, client_tls(certificates, certificates))
+            assert (
+                await status(address, client_tls(certificates, certificates, check_host=False))
+                == "3"
+            )
             with pytest.raises(UnreachableError, match="certificate verify failed"):
-                await status(address, client_tls(stranger, made, check_host=False))
+                await status(
+                    address, client_tls(foreign_certificates, certificates, check_host=False)
+                )
 
-    run(story)
+    run(scenario)
 
 
-def test_a_name_that_does_not_matter_is_not_found_where_nobody_listens(made):
-    async def story():
-        async with served(made) as address:
+def test_unchecked_host_name_of_a_closed_port(certificates):
+    async def scenario():
+        async with served(certificates) as address:
             pass
         with pytest.raises(UnreachableError, match=f"no broker answers .* at {address}"):
-            await status(address, client_tls(made, made, check_host=False))
+            await status(address, client_tls(certificates, certificates, check_host=False))
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize("allowed", [(), ("client",), ("other", "client")])
-def test_who_is_named_may_come_in(made, allowed):
-    async def story():
-        async with served(made, allowed=allowed) as address:
-            assert await status(address, client_tls(made, made)) == "3"
+def test_allowed_name_is_served(certificates, allowed):
+    async def scenario():
+        async with served(certificates, allowed=allowed) as address:
+            assert await status(address, client_tls(certificates, certificates)) == "3"
 
-    run(story)
+    run(scenario)
 
 
-def test_names_of_hosts_count_as_well(made):
-    """A broker shows to others the certificate that it serves with."""
-    shown = {"cert_file": str(made.server_certificate), "key_file": str(made.server_key)}
+def test_dns_names_are_allowed_names(certificates):
+    """A broker presents to others the certificate that it serves with."""
+    certificate_files = {
+        "cert_file": str(certificates.server_certificate),
+        "key_file": str(certificates.server_key),
+    }
 
-    async def story():
-        async with served(made, allowed=["localhost"]) as address:
-            assert await status(address, client_tls(made, **shown)) == "3"
-        # An address is no name: whoever gets it next would come in.
-        async with served(made, allowed=["127.0.0.1"]) as address:
+    async def scenario():
+        async with served(certificates, allowed=["localhost"]) as address:
+            assert await status(address, client_tls(certificates, **certificate_files)) == "3"
+        # An address is not a name: another host may get it.
+        async with served(certificates, allowed=["127.0.0.1"]) as address:
             with pytest.raises(ControlError, match="PERMISSION_DENIED"):
-                await status(address, client_tls(made, **shown))
+                await status(address, client_tls(certificates, **certificate_files))
 
-    run(story)
+    run(scenario)
 
 
-def test_who_is_not_named_is_refused_and_told_of(made):
-    async def story():
+def test_other_names_are_rejected_and_audited(certificates):
+    async def scenario():
         async with (
-            served(made, allowed=["operator"]) as address,
-            ControlClient(address, client_tls(made, made)) as client,
+            served(certificates, allowed=["operator"]) as address,
+            ControlClient(address, client_tls(certificates, certificates)) as client,
         ):
             with pytest.raises(ControlError, match=r"CN=client may not .*allowedNames") as one:
                 await client.flush()
@@ -169,32 +184,35 @@ def test_who_is_not_named_is_refused_and_told_of(made):
                     await anext(events)
 
     with capture_logs() as logs:
-        run(story)
+        run(scenario)
     denied = [line for line in logs if line["event"] == "access denied"]
     assert [line["api"] for line in denied] == ["control.TriggerFlush", "control.WatchAssignments"]
     assert {line["principal"] for line in denied} == {"CN=client"}
     assert all(line["client"].startswith("ipv4:127.0.0.1:") for line in denied)
 
 
-def test_what_changes_the_cluster_is_told_of(made):
-    async def story():
-        async with served(made) as address, ControlClient(address, client_tls(made, made)) as asker:
-            await asker.status()
-            await asker.flush()
+def test_changes_are_audited(certificates):
+    async def scenario():
+        async with (
+            served(certificates) as address,
+            ControlClient(address, client_tls(certificates, certificates)) as client,
+        ):
+            await client.status()
+            await client.flush()
 
     with capture_logs() as logs:
-        run(story)
+        run(scenario)
     assert [(line["event"], line["api"]) for line in logs] == [("changed", "control.TriggerFlush")]
 
 
 @pytest.fixture
 def renewable(tmp_path):
-    """Files of the test's own, that it may replace."""
+    """Files that the test may replace."""
     return make_certificates(tmp_path / "renewable")
 
 
-def test_new_files_are_for_new_connections_and_old_ones_stay(renewable, made):
-    async def story():
+def test_new_certificates_apply_to_new_connections(renewable, certificates):
+    async def scenario():
         broker = ScriptedBroker()
         server = ControlServer(broker, tls=server_tls(renewable))
         await server.start("127.0.0.1", 0)
@@ -203,44 +221,44 @@ def test_new_files_are_for_new_connections_and_old_ones_stay(renewable, made):
             ControlClient(address, client_tls(renewable, renewable)) as old,
             aclosing(old.watch_assignments()) as events,
         ):
-            assert len(await take(events, 1)) == 1
+            assert len(await next_events(events, 1)) == 1
             for path in (renewable.authority, renewable.server_certificate, renewable.server_key):
-                shutil.copy(made.authority.parent / path.name, path)
-            assert await status(address, client_tls(made, made)) == "3"
+                shutil.copy(certificates.authority.parent / path.name, path)
+            assert await status(address, client_tls(certificates, certificates)) == "3"
             broker.assign(orders_0=None)
-            assert len(await take(events, 1)) == 1
+            assert len(await next_events(events, 1)) == 1
             assert (await old.status()).broker_id == "3"
         await server.close()
 
     with capture_logs() as logs:
-        run(story)
+        run(scenario)
     assert [line["event"] for line in logs] == ["certificate reloaded"]
 
 
-def test_files_of_no_use_are_told_once_and_the_former_stay_in_use(renewable, made):
-    async def story():
+def test_invalid_new_files_are_logged_once_and_ignored(renewable, certificates):
+    async def scenario():
         async with served(renewable) as address:
-            shutil.copy(made.server_certificate, renewable.server_certificate)
+            shutil.copy(certificates.server_certificate, renewable.server_certificate)
             for _ in range(2):
                 assert await status(address, client_tls(renewable, renewable)) == "3"
 
     with capture_logs() as logs:
-        run(story)
+        run(scenario)
     [line] = logs
     assert (line["log_level"], line["event"]) == ("error", "certificate not reloaded")
     assert "control.tls.keyFile" in line["reason"]
 
 
 @pytest.mark.parametrize("setting", ["cert_file", "key_file", "ca_file"])
-def test_a_start_with_files_of_no_use_is_refused(made, setting):
+def test_server_with_invalid_files_is_a_config_error(certificates, setting):
     name = f"control.tls.{setting.replace('_f', 'F')}: cannot read absent"
     with pytest.raises(ConfigError, match=name):
-        server_tls(made, **{setting: "absent"})
+        server_tls(certificates, **{setting: "absent"})
 
 
-def test_a_client_with_files_of_no_use_says_so(made):
-    async def story():
+def test_client_with_invalid_files_is_a_config_error(certificates):
+    async def scenario():
         with pytest.raises(ConfigError, match=r"client.tls.certFile: cannot read absent"):
-            await status("127.0.0.1:1", client_tls(made, cert_file="absent"))
+            await status("127.0.0.1:1", client_tls(certificates, cert_file="absent"))
 
-    run(story)
+    run(scenario)

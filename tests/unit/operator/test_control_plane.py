@@ -20,7 +20,7 @@ from kafscale.metadata.store.memory import MemoryStore
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.control_plane import control_plane
 from unit.broker.harness import run
-from unit.control_plane.stage import take
+from unit.control_plane.scripted_broker import next_events
 
 BROKER = BrokerInfo(id=3, epoch=1, host="a", port=9092)
 SETTINGS = Etcd(endpoints=("here:2379",))
@@ -81,10 +81,10 @@ def test_samples_are_kept_for_each_cluster():
     async def scenario():
         async with open_fixture() as fixture:
             ack = await fixture.client.send_metrics(sent("red", "blue", "red"))
-            assert ack.message == "3 samples taken"
+            assert ack.message == "3 samples accepted"
             assert [each.timestamp_ms for each in fixture.samples.fresh("red")] == [2]
             assert [each.timestamp_ms for each in fixture.samples.fresh("blue")] == [1]
-            with pytest.raises(ControlError, match="of which cluster"):
+            with pytest.raises(ControlError, match="must have a cluster_id"):
                 await fixture.client.send_metrics(sent(""))
 
     run(scenario)
@@ -96,10 +96,10 @@ def test_watch_follows_one_cluster():
             await fixture.assign("red", "orders", 7)
             await fixture.assign("blue", "payments", 1)
             async with aclosing(fixture.client.watch_assignments(cluster_id="red")) as events:
-                assert await take(events, 1) == ["orders/0 assigned 3 @7"]
+                assert await next_events(events, 1) == ["orders/0 assigned 3 @7"]
                 await fixture.assign("blue", "payments", 2)
                 await fixture.assign("red", "orders", 8)
-                assert await take(events, 1) == ["orders/0 assigned 3 @8"]
+                assert await next_events(events, 1) == ["orders/0 assigned 3 @8"]
 
     run(scenario)
 
@@ -110,16 +110,16 @@ def test_watch_ends_when_metadata_is_reopened_and_can_be_restarted():
             await fixture.assign("red", "orders", 7)
             watch = fixture.client.watch_assignments
             async with aclosing(watch(cluster_id="red")) as events:
-                await take(events, 1)
+                await next_events(events, 1)
                 before, after = fixture.stores["red"], MemoryStore(lambda: 0)
                 for key in (keys.CLUSTER_ID, keys.broker("3"), keys.assignment("orders", 0)):
                     await after.commit([], [Put(key, (await before.get(key)).value)])
                 fixture.stores["red"] = after
                 await fixture.open("red", Etcd(endpoints=("there:2379",)))
-                with pytest.raises(ControlError, match="ask another one, or again"):
+                with pytest.raises(ControlError, match="the server is closing"):
                     await anext(events)
             async with aclosing(watch(cluster_id="red")) as events:
-                assert await take(events, 1) == ["orders/0 assigned 3 @7"]
+                assert await next_events(events, 1) == ["orders/0 assigned 3 @7"]
 
     run(scenario)
 
@@ -129,7 +129,7 @@ def test_missing_cluster_id_means_the_only_cluster():
         async with open_fixture("red") as fixture:
             await fixture.assign("red", "orders", 7)
             async with aclosing(fixture.client.watch_assignments()) as events:
-                assert await take(events, 1) == ["orders/0 assigned 3 @7"]
+                assert await next_events(events, 1) == ["orders/0 assigned 3 @7"]
             await fixture.add("blue")
             with pytest.raises(ControlError, match="a cluster id is required") as rejected:
                 await anext(fixture.client.watch_assignments())

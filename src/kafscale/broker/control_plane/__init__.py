@@ -1,1 +1,1 @@
-"""What a broker does when the control plane asks: the broker's side of `kafscale.control_plane`."""
+"""The broker's side of the control plane."""

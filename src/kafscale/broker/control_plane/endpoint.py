@@ -1,4 +1,4 @@
-"""The control plane of a broker, from its parts to its listeners."""
+"""Starts the control plane of a broker."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,17 +10,17 @@ from kafscale.broker.network.sockets import Address
 from kafscale.broker.services import Services
 from kafscale.config import Config
 from kafscale.config.sections.security import PeerTls
-from kafscale.control_plane.allowed_names import Admission
+from kafscale.control_plane.allowed_names import AllowedNames
 from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.tls import ServerTls
 from kafscale.security.reloading_file import WatchedFiles
 
 
 def control_address(config: Config, http: AdminHttp) -> Address:
-    """Where the control plane is served, for the others to be told."""
+    """The address of the control plane, for the registration."""
     if not config.control.tls.enabled:
         return http.addresses[0]
-    assert config.broker.control_port, "refused as a contradiction"
+    assert config.broker.control_port, "checked by the config validation"
     return config.broker.control_host, config.broker.control_port
 
 
@@ -30,14 +30,14 @@ async def control_plane(
 ) -> AsyncIterator[ControlServer]:
     """Serve the control plane inside the block.
 
-    In the clear that is through `http`, and at a port of its own if set; encrypted, at the latter
-    alone.
+    Without TLS, that is through `http`, and at its own port if one is set; with TLS, at its own
+    port only.
     """
     settings, security = services.config.broker, services.config.control
     broker = BrokerControlService(_parts(services, node))
     tls = _tls(security.tls) if security.tls.enabled else None
-    admission = Admission(security.allowed_names) if tls else None
-    server = ControlServer(broker, tls=tls, admission=admission)
+    allowed_names = AllowedNames(security.allowed_names) if tls else None
+    server = ControlServer(broker, tls=tls, allowed_names=allowed_names)
     await server.start(settings.control_host, settings.control_port)
     if tls is None:
         http.serve_control(server.dial)

@@ -1,10 +1,10 @@
-"""What a broker measures, sent to the operator as long as the broker lives.
+"""Sends metrics samples of the broker to the operator.
 
-The laws: whatever becomes of the operator, the broker serves on: nothing is raised here, little is
-spent, and only changes are logged. An operator that is gone without a word is found out, because no
-stream lasts for long and each has to be acknowledged in time. After a failure a single sample finds
-out whether somebody is there again; who is there is stayed with, because of several operators that
-share an address only the one that leads takes samples.
+Invariants: whatever happens to the operator, the broker continues to serve: nothing is raised here,
+little CPU is used, and only changes are logged. An operator that vanished is detected, because
+every stream is short and has to be acknowledged in time. After a failure a single sample probes the
+operator. The connection to an operator that accepts samples is kept, because only the leader of
+several operators at one address accepts them.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ log = get_logger(__name__)
 
 SAMPLE_SECONDS: Final = 5.0
 STREAM_SAMPLES: Final = 12
-"""How many samples are sent before the operator has to say that it has them."""
-ANSWER_SECONDS_MAX: Final = 10.0
+"""How many samples are sent before the operator has to acknowledge them."""
+ACK_SECONDS_MAX: Final = 10.0
 PAUSE_SECONDS_MIN: Final = 1.0
 PAUSE_SECONDS_MAX: Final = 5.0
 
@@ -53,19 +53,20 @@ SENT: Final = frozenset(
         "kafscale_segment_bytes_rolled_total",
     }
 )
-"""The metrics that are sent, under the names that a scrape has for them; without their labels, they
-are the totals of what this broker counts at the moment."""
+"""The metrics that are sent, under their Prometheus names; without labels, as totals of this
+broker.
+"""
 
 _SENT: Final = tuple(each for each in BROKER_METRICS if each.name in SENT)
-assert len(_SENT) == len(SENT), "what is sent is declared"
+assert len(_SENT) == len(SENT), "all sent metrics are declared"
 
 Send = Callable[[AsyncIterator[MetricsSample]], Awaitable[Ack]]
-"""Returns when the samples have come to an end and are acknowledged."""
+"""Returns when the samples have ended and are acknowledged."""
 Connect = Callable[[], AbstractAsyncContextManager[Send]]
 
 
 async def report(services: Services, random: Random) -> None:
-    """Send samples for ever; at once done where there is no operator to send them to."""
+    """Send samples until cancelled; returns at once if no operator is configured."""
     control, broker_id = services.config.control, services.node_id
     address = control.operator_address
     if not address:
@@ -83,18 +84,18 @@ async def report(services: Services, random: Random) -> None:
 
 
 def sample(metrics: Metrics, cluster_id: str, broker_id: int, now_ms: int) -> MetricsSample:
-    """What a broker measures at this moment."""
-    taken = MetricsSample(cluster_id=cluster_id, broker_id=str(broker_id), timestamp_ms=now_ms)
+    """The current metrics of a broker."""
+    result = MetricsSample(cluster_id=cluster_id, broker_id=str(broker_id), timestamp_ms=now_ms)
     for declared in _SENT:
-        values = taken.counters if declared.type == "counter" else taken.gauges
+        values = result.counters if declared.type == "counter" else result.gauges
         values[declared.name] = sum(
             value for _, value in declared.read(metrics) if isinstance(value, int | float)
         )
-    return taken
+    return result
 
 
 class Reporter:
-    """Sends samples to whoever takes them."""
+    """Sends samples to the operator."""
 
     def __init__(
         self, connect: Connect, measure: Callable[[], MetricsSample], random: Random
@@ -103,24 +104,24 @@ class Reporter:
         self._measure = measure
         self._random = random
         self._failures = 0
-        self._trouble: str | None = None
-        """What is wrong, as it was logged; nothing if nothing is, None before the first answer."""
+        self._problem: str | None = None
+        """The last logged problem; empty if there is none, None before the first response."""
 
     async def run(self) -> None:
         while True:
             try:
                 async with self._connect() as send:
                     await self._send(send)
-            except Exception as error:  # noqa: BLE001 - an edge: the broker serves on.
-                self._note(_reason(error))
+            except Exception as error:  # noqa: BLE001 - a boundary: the broker continues.
+                self._log_problem(_reason(error))
                 self._failures += 1
                 await asyncio.sleep(self._pause_seconds())
 
     async def _send(self, send: Send) -> None:
-        """Send one stream after the other, until that fails."""
+        """Send one stream after the other, until one fails."""
         while True:
-            await self._stream(send, STREAM_SAMPLES if self._trouble == "" else 1)
-            self._note("")
+            await self._stream(send, STREAM_SAMPLES if self._problem == "" else 1)
+            self._log_problem("")
             self._failures = 0
             await asyncio.sleep(SAMPLE_SECONDS)
 
@@ -131,25 +132,25 @@ class Reporter:
                     await asyncio.sleep(SAMPLE_SECONDS)
                 yield self._measure()
 
-        async with asyncio.timeout(count * SAMPLE_SECONDS + ANSWER_SECONDS_MAX):
+        async with asyncio.timeout(count * SAMPLE_SECONDS + ACK_SECONDS_MAX):
             await send(samples())
 
     def _pause_seconds(self) -> float:
-        """Longer each time, and never in step with other brokers."""
+        """A growing pause, with jitter."""
         longest = min(PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN * 2.0 ** min(self._failures, 10))
         return self._random.uniform(longest / 2, longest)
 
-    def _note(self, trouble: str) -> None:
-        if trouble == self._trouble:
+    def _log_problem(self, problem: str) -> None:
+        if problem == self._problem:
             return
-        if trouble:
-            log.warning("operator does not take samples", reason=trouble)
+        if problem:
+            log.warning("operator does not accept samples", reason=problem)
         else:
-            log.info("operator takes samples")
-        self._trouble = trouble
+            log.info("operator accepts samples")
+        self._problem = problem
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ControlError):
         return error.details
-    return str(error) or "no answer in time"
+    return str(error) or "timed out"

@@ -1,7 +1,7 @@
-"""A broker under the direction of the control plane.
+"""The control plane of a broker: implements `ControlledBroker`.
 
-The laws: whoever names partitions names only ones that this broker owns, or nothing is done at all;
-and what has begun is brought to its end, whether anybody still waits for the answer or not.
+Invariants: a request may name only partitions that this broker owns, or nothing is done at all.
+Work that has been started is completed, whether the client still waits or not.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from kafscale.broker.cluster.controller.controller import Controller
 from kafscale.broker.cluster.drain import Drainer
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.control_plane import status as control_plane_status
-from kafscale.control_plane.assignment_feed import Holdings, holdings
+from kafscale.control_plane.assignment_feed import PartitionOwners, partition_owners
 from kafscale.control_plane.errors import NotControllerError
-from kafscale.control_plane.interface import Drained
+from kafscale.control_plane.interface import DrainResult
 from kafscale.control_plane.messages import (
     BrokerStatusResponse,
     Move,
@@ -37,8 +37,10 @@ from kafscale.storage.segments.swap import SwapResult
 
 log = get_logger(__name__)
 
-ROLLS_AT_ONCE_MAX: Final = 8
-"""How many segments a flush makes at once: enough to hide the store, few enough for producers."""
+CONCURRENT_ROLLS_MAX: Final = 8
+"""How many partitions a flush rolls at once: enough to hide store latency, few enough for
+producers.
+"""
 
 _JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -72,54 +74,54 @@ class BrokerControlService:
         self._parts = parts
         self._started_ms = parts.clock()
         self._work: set[asyncio.Task[Any]] = set()
-        self._at_once = asyncio.Semaphore(ROLLS_AT_ONCE_MAX)
+        self._limit = asyncio.Semaphore(CONCURRENT_ROLLS_MAX)
 
     @property
     def id(self) -> int:
         return self._parts.broker_id
 
     async def close(self) -> None:
-        """Stop what is still being done; it is as crash-safe as everything else."""
+        """Cancel running work; that is as safe as a crash."""
         for task in self._work:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
 
-    # --- looking ------------------------------------------------------------------------------
+    # --- status -------------------------------------------------------------------------------
 
     async def status(self, *, with_partitions: bool) -> BrokerStatusResponse:
         return await control_plane_status.status(
             self._parts, started_ms=self._started_ms, with_partitions=with_partitions
         )
 
-    def holdings(self) -> Holdings:
-        return holdings(self._parts.view)
+    def partition_owners(self) -> PartitionOwners:
+        return partition_owners(self._parts.view)
 
     def subscribe(self, listener: Callable[[], None]) -> None:
         self._parts.view.subscribe(listener)
 
-    # --- moving -------------------------------------------------------------------------------
+    # --- ownership ----------------------------------------------------------------------------
 
     async def drain(
         self, partitions: Sequence[Partition] | None, reason: str, seconds_max: float
-    ) -> Drained:
+    ) -> DrainResult:
         for partition in partitions or ():
             self._check_owned(partition)
         log.info(
-            "drain asked for",
+            "drain requested",
             reason=reason,
             deadline_seconds=seconds_max,
             partitions="all" if partitions is None else len(partitions),
         )
-        drained, pending = await self._to_its_end(
+        drained, pending = await self._run_to_completion(
             self._parts.drainer.drain(partitions, seconds_max)
         )
-        return Drained(_sorted(drained), _sorted(pending))
+        return DrainResult(_sorted(drained), _sorted(pending))
 
     async def rebalance(self) -> Sequence[Move]:
         view = self._parts.view
         if not self._parts.controller.is_controller:
-            raise NotControllerError(f"not the controller: {_who(view.controller_id)}")
-        await self._to_its_end(self._parts.controller.rebalance())
+            raise NotControllerError(f"not the controller: {_describe_broker(view.controller_id)}")
+        await self._run_to_completion(self._parts.controller.rebalance())
         return [
             Move(
                 partition=Partition(each.topic, each.partition).message,
@@ -137,7 +139,7 @@ class BrokerControlService:
             logs = list(self._parts.storage.logs)
         else:
             logs = [self._find(partition) for partition in partitions]
-        await self._to_its_end(self._roll(logs))
+        await self._run_to_completion(self._roll(logs))
         if partitions is not None:
             for each in logs:
                 self._check_open(each)
@@ -145,7 +147,7 @@ class BrokerControlService:
 
     async def seal_tail(self, partition: Partition) -> SealTailResponse:
         found = self._find(partition)
-        await self._to_its_end(self._roll([found]))
+        await self._run_to_completion(self._roll([found]))
         self._check_open(found)
         return SealTailResponse(
             rolled_end_offset=found.tail.rolled_offset, log_start_offset=found.start_offset
@@ -154,11 +156,11 @@ class BrokerControlService:
     async def swap_segments(self, partition: Partition, job: str) -> SwapSegmentsResponse:
         if not _JOB.fullmatch(job):
             raise InvalidRequestError(
-                "a job's name has at most 100 letters, digits, dots, underscores and hyphens"
+                "a job name must have 1 to 100 letters, digits, dots, underscores and hyphens"
             )
         staging = f"{self._parts.namespace}/{object_keys.STAGING_DIRECTORY}/{job}"
         prefix = object_keys.partition_prefix(staging, partition.topic, partition.number)
-        result = await self._to_its_end(self._swap(self._find(partition), prefix))
+        result = await self._run_to_completion(self._swap(self._find(partition), prefix))
         return SwapSegmentsResponse(
             base_offset=result.start_offset,
             end_offset=result.end_offset,
@@ -172,16 +174,16 @@ class BrokerControlService:
         return await self._parts.swap(found, prefix)
 
     async def _roll(self, logs: Sequence[PartitionLog]) -> None:
-        """Make everything durable, and segments of it."""
+        """Make everything durable, and roll it into segments."""
         if logs:
             await self._parts.storage.wal.flush()
             await asyncio.gather(*map(self._roll_one, logs))
 
     async def _roll_one(self, partition: PartitionLog) -> None:
-        async with self._at_once:
+        async with self._limit:
             await self._parts.storage.roll_scheduler.roll(partition, "explicit")
 
-    # --- whose --------------------------------------------------------------------------------
+    # --- checks -------------------------------------------------------------------------------
 
     def _find(self, partition: Partition) -> PartitionLog:
         """The log of a partition that is served here."""
@@ -208,33 +210,35 @@ class BrokerControlService:
         self._check_exists(partition)
         owner_id, _ = self._parts.view.leader(*partition)
         if owner_id != self._parts.broker_id:
-            raise NotOwnerError(f"not the owner of {partition}: {_who(owner_id)}")
+            raise NotOwnerError(f"not the owner of {partition}: {_describe_broker(owner_id)}")
 
     def _check_open(self, found: PartitionLog) -> None:
         if found.closed:
             self._check_owned(Partition(found.topic, found.partition))
-            raise NotOwnerError(f"{found.topic}/{found.partition} was closed meanwhile; try again")
+            raise NotOwnerError(
+                f"{found.topic}/{found.partition} was closed concurrently; try again"
+            )
 
-    async def _to_its_end(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of something that goes on even if nobody waits for it any more."""
+    async def _run_to_completion(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run work that continues even if the caller is cancelled."""
         task = asyncio.get_running_loop().create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            task.add_done_callback(_tell_failure)
+            task.add_done_callback(_log_failure)
             raise
 
 
-def _tell_failure(task: "asyncio.Task[Any]") -> None:
-    """Log what nobody waited for, if it failed."""
+def _log_failure(task: "asyncio.Task[Any]") -> None:
+    """Log the failure of work whose caller was cancelled."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.warning("control work failed", reason=str(error))
 
 
-def _who(broker_id: int) -> str:
-    return "nobody is, at the moment" if broker_id == NO_BROKER else f"broker {broker_id} is"
+def _describe_broker(broker_id: int) -> str:
+    return "no broker is" if broker_id == NO_BROKER else f"broker {broker_id} is"
 
 
 def _sorted(topic_partitions: Iterable[TopicPartition]) -> list[Partition]:

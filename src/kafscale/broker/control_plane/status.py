@@ -1,7 +1,7 @@
-"""How a broker does, as a message: what it owns, whom it knows, and what is wrong, if anything.
+"""The status of a broker, as a message: what it owns, the other brokers, and problems.
 
-The law: everything comes from memory, so that a broker whose stores are away still answers; and a
-broker of many partitions gives way to its clients while it counts them.
+Invariants: everything comes from memory, so that a broker responds while its stores are
+unavailable; and it yields to other tasks while it lists many partitions.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ MOVING: Final = "moving"
 OPENING: Final = "opening"
 
 NO_EPOCH: Final = -1
-AT_ONCE_COUNT: Final = 500
-"""How many partitions are told of before clients get their turn."""
+PARTITIONS_PER_YIELD: Final = 500
+"""How many partitions are listed before the event loop runs other tasks."""
 
 
 async def status(
@@ -33,9 +33,9 @@ async def status(
     broker = parts.registration.broker
     problems = dict(parts.problems())
     if broker is None:
-        problems["registration"] = "it joins the cluster"
+        problems["registration"] = "the broker is joining the cluster"
     controller_id = parts.view.controller_id
-    answer = BrokerStatusResponse(
+    response = BrokerStatusResponse(
         broker_id=str(parts.broker_id),
         node_id=parts.broker_id,
         version=__version__,
@@ -51,16 +51,16 @@ async def status(
         uptime_ms=parts.clock() - started_ms,
     )
     if broker is None:
-        return answer
+        return response
     shards = parts.view.assignments(SHARDS_TOPIC).values()
-    answer.shards.extend(sorted(each.partition for each in shards if each.is_owned_by(broker)))
+    response.shards.extend(sorted(each.partition for each in shards if each.is_owned_by(broker)))
     if with_partitions:
-        await _add_partitions(answer, parts, broker)
-    return answer
+        await _add_partitions(response, parts, broker)
+    return response
 
 
 def summaries(view: ClusterCache) -> list[BrokerSummary]:
-    """All brokers that are alive, and how much each of them owns."""
+    """All live brokers, with their numbers of partitions and shards."""
     partitions: Counter[int] = Counter()
     shards: Counter[int] = Counter()
     moving: Counter[int] = Counter()
@@ -90,7 +90,7 @@ def summaries(view: ClusterCache) -> list[BrokerSummary]:
 
 
 async def _add_partitions(
-    answer: BrokerStatusResponse, parts: "BrokerParts", broker: BrokerInfo
+    response: BrokerStatusResponse, parts: "BrokerParts", broker: BrokerInfo
 ) -> None:
     owned = sorted(
         (each for each in parts.view.all_assignments() if each.is_owned_by(broker)),
@@ -98,29 +98,29 @@ async def _add_partitions(
     )
     for count, assignment in enumerate(owned, 1):
         if assignment.topic != SHARDS_TOPIC:
-            served = parts.storage.logs.get(assignment.topic, assignment.partition)
-            answer.partitions.append(_partition(assignment, served))
-        if count % AT_ONCE_COUNT == 0:
+            log = parts.storage.logs.get(assignment.topic, assignment.partition)
+            response.partitions.append(_partition(assignment, log))
+        if count % PARTITIONS_PER_YIELD == 0:
             await asyncio.sleep(0)
 
 
-def _partition(assignment: Assignment, served: PartitionLog | None) -> PartitionStatus:
-    told = PartitionStatus(
+def _partition(assignment: Assignment, log: PartitionLog | None) -> PartitionStatus:
+    status = PartitionStatus(
         topic=assignment.topic,
         partition=assignment.partition,
         leader_epoch=assignment.leader_epoch,
         state=OPENING,
     )
-    if served is None:
-        return told
-    told.leader = True
-    told.state = ONLINE
+    if log is None:
+        return status
+    status.leader = True
+    status.state = ONLINE
     if assignment.reassigning_to is not None:
-        told.state = MOVING
-        told.moving_to = str(assignment.reassigning_to)
-    told.log_start_offset = served.start_offset
-    told.log_end_offset = served.end_offset
-    told.high_watermark = served.high_watermark
-    told.rolled_offset = served.tail.rolled_offset
-    told.size_bytes = served.segments.total_bytes + served.tail.unrolled_bytes
-    return told
+        status.state = MOVING
+        status.moving_to = str(assignment.reassigning_to)
+    status.log_start_offset = log.start_offset
+    status.log_end_offset = log.end_offset
+    status.high_watermark = log.high_watermark
+    status.rolled_offset = log.tail.rolled_offset
+    status.size_bytes = log.segments.total_bytes + log.tail.unrolled_bytes
+    return status

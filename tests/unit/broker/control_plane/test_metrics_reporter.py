@@ -1,4 +1,4 @@
-"""Samples on their way to the operator: what is in them, and that its absence disturbs nobody."""
+"""Metrics samples for the operator: their content, and operators that fail."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -14,10 +14,10 @@ from kafscale.observability.metrics.broker import Metrics
 from kafscale.observability.metrics.counters import ClusterStatus
 from kafscale.testing import virtual_time
 
-AWAY = UnreachableError("operator:9094", "UNAVAILABLE", "connection refused")
+UNREACHABLE = UnreachableError("operator:9094", "UNAVAILABLE", "connection refused")
 
 
-def test_a_sample_has_totals_under_the_names_of_the_metrics():
+def test_sample_has_totals_by_metric_name():
     metrics = Metrics(lambda: 100.0)
     metrics.connections.active = 4
     metrics.cluster = lambda: ClusterStatus(3, True, True, 12, 17)
@@ -36,11 +36,11 @@ def test_a_sample_has_totals_under_the_names_of_the_metrics():
 
 
 class Operator:
-    """Takes samples; `failure` is raised instead, and one that `hangs` says nothing."""
+    """Accepts samples; `failure` is raised instead, and a hanging one never responds."""
 
     def __init__(self):
         self.failure = None
-        self.hangs = False
+        self.is_hanging = False
         self.streams = []
         self.tries = 0
         self.connections = 0
@@ -48,22 +48,22 @@ class Operator:
     @asynccontextmanager
     async def connect(self):
         self.connections += 1
-        yield self.take
+        yield self.accept
 
-    async def take(self, samples):
+    async def accept(self, samples):
         self.tries += 1
         if self.failure is not None:
             raise self.failure
         stream = []
         self.streams.append(stream)
         async for each in samples:
-            stream.append(each.timestamp_ms)  # noqa: PERF401 - it is looked at meanwhile.
-        if self.hangs:
+            stream.append(each.timestamp_ms)  # noqa: PERF401 - it is read meanwhile.
+        if self.is_hanging:
             await asyncio.sleep(3600)
         return Ack()
 
 
-def play(body):
+def simulate(body):
     async def scenario(random):
         operator = Operator()
         began_ms = virtual_time.clock_ms()
@@ -82,20 +82,20 @@ def play(body):
     return virtual_time.run(scenario, seed=7)
 
 
-def test_samples_come_every_few_seconds_in_streams_that_end():
+def test_samples_are_sent_in_bounded_streams():
     async def body(operator):
         await asyncio.sleep(200)
         times = [time for stream in operator.streams for time in stream]
         assert times == list(range(0, 200_000, 5_000))
         assert [len(stream) for stream in operator.streams] == [1, 12, 12, 12, 3]
-        assert operator.connections == 1, "who takes samples is stayed with"
+        assert operator.connections == 1, "the connection is kept"
 
-    assert play(body) == ["operator takes samples"]
+    assert simulate(body) == ["operator accepts samples"]
 
 
-def test_an_operator_that_is_away_is_tried_for_ever_and_told_of_once():
+def test_unreachable_operator_is_retried_and_logged_once():
     async def body(operator):
-        operator.failure = AWAY
+        operator.failure = UNREACHABLE
         await asyncio.sleep(3600)
         least = 3600 / metrics_reporter.PAUSE_SECONDS_MAX
         assert least <= operator.tries == operator.connections <= 2 * least + 5
@@ -103,20 +103,20 @@ def test_an_operator_that_is_away_is_tried_for_ever_and_told_of_once():
         await asyncio.sleep(metrics_reporter.PAUSE_SECONDS_MAX + 1)
         assert len(operator.streams[0]) == 1
 
-    assert play(body) == ["operator does not take samples", "operator takes samples"]
+    assert simulate(body) == ["operator does not accept samples", "operator accepts samples"]
 
 
-def test_it_is_tried_again_soon_at_first():
+def test_first_retries_are_fast():
     async def body(operator):
-        operator.failure = AWAY
+        operator.failure = UNREACHABLE
         await asyncio.sleep(5)
         assert operator.tries in {3, 4}
 
-    play(body)
+    simulate(body)
 
 
-@pytest.mark.parametrize("failure", [ValueError("a fault of ours"), OSError("no route")])
-def test_no_error_ends_the_reports(failure):
+@pytest.mark.parametrize("failure", [ValueError("a bug"), OSError("no route")])
+def test_no_error_stops_the_reporter(failure):
     async def body(operator):
         await asyncio.sleep(10)
         operator.failure = failure
@@ -124,17 +124,17 @@ def test_no_error_ends_the_reports(failure):
         operator.failure = None
         await asyncio.sleep(60)
 
-    assert play(body) == [
-        "operator takes samples",
-        "operator does not take samples",
-        "operator takes samples",
+    assert simulate(body) == [
+        "operator accepts samples",
+        "operator does not accept samples",
+        "operator accepts samples",
     ]
 
 
-def test_an_operator_that_falls_silent_is_found_out():
+def test_hanging_operator_is_detected():
     async def body(operator):
-        operator.hangs = True
+        operator.is_hanging = True
         await asyncio.sleep(60)
         assert operator.tries >= 3
 
-    assert play(body) == ["operator does not take samples"]
+    assert simulate(body) == ["operator does not accept samples"]

@@ -4,7 +4,7 @@ import asyncio
 
 from kafscale.broker.metrics.consumer_lag import STALE_MS, ConsumerLag
 from kafscale.config.sections.security import PeerTls
-from kafscale.control_plane.allowed_names import Admission
+from kafscale.control_plane.allowed_names import AllowedNames
 from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.tls import ServerTls
 from kafscale.groups.committed_offsets import CommittedOffset
@@ -13,7 +13,7 @@ from kafscale.testing import virtual_time
 from services.certificates import make_certificates
 from unit.broker.handlers.serving import serve
 from unit.broker.harness import run
-from unit.control_plane.stage import ScriptedBroker
+from unit.control_plane.scripted_broker import ScriptedBroker
 
 
 def new_consumer_lag(broker):
@@ -85,7 +85,7 @@ def test_brokers_are_polled_over_tls(tmp_path):
 
     async def scenario():
         tls = ServerTls(settings, lambda: False)
-        other = ControlServer(ScriptedBroker(), tls=tls, admission=Admission(["localhost"]))
+        other = ControlServer(ScriptedBroker(), tls=tls, allowed_names=AllowedNames(["localhost"]))
         await other.start("127.0.0.1", 0)
         consumer_lag = ConsumerLag(
             None, None, None, broker_id=1, steady=int, tls=settings.as_client()

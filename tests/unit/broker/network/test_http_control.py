@@ -7,14 +7,14 @@ import pytest
 import uvloop
 
 from kafscale.broker.network.http import AdminHttp
-from kafscale.control_plane.assignment_feed import Holding
+from kafscale.control_plane.assignment_feed import PartitionOwner
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import UnreachableError
 from kafscale.control_plane.server import ControlServer
 from kafscale.observability.metrics.broker import Metrics
 from unit.broker.harness import run
 from unit.broker.network.test_http import ask, get, read_reply
-from unit.control_plane.stage import ScriptedBroker, take
+from unit.control_plane.scripted_broker import ScriptedBroker, next_events
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\n"
 
@@ -63,11 +63,11 @@ def test_streams_and_requests_share_a_connection(loop):
     async def scenario():
         async with shared_port() as admin, client_of(admin) as client:
             async with aclosing(client.watch_assignments()) as events:
-                assert await take(events, 1) == ["orders/0 assigned 3 @7"]
+                assert await next_events(events, 1) == ["orders/0 assigned 3 @7"]
                 answers = await asyncio.gather(*(client.status() for _ in range(50)))
                 assert {answer.broker_id for answer in answers} == {"3"}
-                admin.broker.assign(orders_0=Holding(4, 8))
-                assert len(await take(events, 2)) == 2
+                admin.broker.assign(orders_0=PartitionOwner(4, 8))
+                assert len(await next_events(events, 2)) == 2
             assert admin._control_connections == 1
 
     run(scenario, loop)
@@ -142,7 +142,7 @@ def test_close_ends_control_plane_connections(loop):
             async with aclosing(client.watch_assignments()) as events:
                 await anext(events)
                 await admin.control.close()
-                with pytest.raises(Exception, match="ask another one"):
+                with pytest.raises(Exception, match="the server is closing"):
                     await anext(events)
             reader, writer = await asyncio.open_connection(*admin.addresses[0])
             writer.write(PREFACE)

@@ -22,7 +22,7 @@ from kafscale.operator.cluster.broker_status import (
 )
 from kafscale.operator.cluster.metadata import ClusterMetadata
 from kafscale.testing import virtual_time
-from unit.control_plane.stage import ScriptedBroker, served
+from unit.control_plane.scripted_broker import ScriptedBroker, served
 
 
 def registered(broker_id, **more):

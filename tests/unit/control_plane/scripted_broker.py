@@ -1,11 +1,11 @@
-"""A broker that does what a test says, its control plane, and a client of it."""
+"""A scripted broker, its control plane, and a client of it."""
 
 import asyncio
 from contextlib import asynccontextmanager
 
-from kafscale.control_plane.assignment_feed import Holding
+from kafscale.control_plane.assignment_feed import PartitionOwner
 from kafscale.control_plane.client import ControlClient
-from kafscale.control_plane.interface import Drained
+from kafscale.control_plane.interface import DrainResult
 from kafscale.control_plane.messages import (
     BrokerStatusResponse,
     Move,
@@ -21,72 +21,72 @@ ORDERS_1 = Partition("orders", 1)
 
 
 class ScriptedBroker:
-    """Answers by the book; `failure` is raised instead, and `gate` holds it up."""
+    """Responds with fixed values; `failure` is raised instead, and `gate` blocks it."""
 
     id = 3
 
     def __init__(self):
-        self.asked = []
+        self.calls = []
         self.failure = None
         self.gate = None
-        self.was_asked = asyncio.Event()
-        self.held = {ORDERS_0: Holding(3, 7)}
+        self.called = asyncio.Event()
+        self.owners = {ORDERS_0: PartitionOwner(3, 7)}
         self.listeners = []
 
-    async def _answer(self, *asked):
-        self.asked.append(asked)
-        self.was_asked.set()
+    async def _record(self, *calls):
+        self.calls.append(calls)
+        self.called.set()
         if self.gate is not None:
             await self.gate.wait()
         if self.failure is not None:
             raise self.failure
 
     async def status(self, *, with_partitions):
-        await self._answer("status", with_partitions)
+        await self._record("status", with_partitions)
         owned = [PartitionStatus(topic="orders", log_end_offset=12)] if with_partitions else []
         return BrokerStatusResponse(broker_id="3", ready=True, partitions=owned)
 
     async def drain(self, partitions, reason, seconds_max):
-        await self._answer("drain", partitions, reason, seconds_max)
-        return Drained(drained=[ORDERS_0], pending=[ORDERS_1])
+        await self._record("drain", partitions, reason, seconds_max)
+        return DrainResult(drained=[ORDERS_0], pending=[ORDERS_1])
 
     async def flush(self, partitions):
-        await self._answer("flush", partitions)
+        await self._record("flush", partitions)
         return partitions or [ORDERS_0, ORDERS_1]
 
     async def seal_tail(self, partition):
-        await self._answer("seal", partition)
+        await self._record("seal", partition)
         return SealTailResponse(rolled_end_offset=12, log_start_offset=2)
 
     async def swap_segments(self, partition, job):
-        await self._answer("swap", partition, job)
+        await self._record("swap", partition, job)
         return SwapSegmentsResponse(base_offset=2, end_offset=9, segments_before=4)
 
     async def rebalance(self):
-        await self._answer("rebalance")
+        await self._record("rebalance")
         return [Move(partition=ORDERS_1.message, from_broker="3", to_broker="4")]
 
-    def holdings(self):
-        return self.held
+    def partition_owners(self):
+        return self.owners
 
     def subscribe(self, listener):
         self.listeners.append(listener)
 
-    def assign(self, **held):
-        """Change who holds what; what is None is nobody's any more."""
-        for name, holding in held.items():
+    def assign(self, **owners):
+        """Change the owners of partitions; None releases one."""
+        for name, owner in owners.items():
             topic, number = name.split("_")
-            if holding is None:
-                del self.held[Partition(topic, int(number))]
+            if owner is None:
+                del self.owners[Partition(topic, int(number))]
             else:
-                self.held[Partition(topic, int(number))] = holding
+                self.owners[Partition(topic, int(number))] = owner
         for listener in self.listeners:
             listener()
 
 
 @asynccontextmanager
 async def served(broker=None):
-    """A client of a control plane that listens on a port of its own."""
+    """A client of a control plane with its own port."""
     broker = broker or ScriptedBroker()
     server = ControlServer(broker)
     await server.start("127.0.0.1", 0)
@@ -99,12 +99,12 @@ async def served(broker=None):
         await server.close()
 
 
-async def take(events, count):
-    """The next events of a watch, in short."""
-    return [short(await anext(events)) for _ in range(count)]
+async def next_events(events, count):
+    """The next events of a watch, in short form."""
+    return [describe(await anext(events)) for _ in range(count)]
 
 
-def short(event):
+def describe(event):
     target = f">{event.moving_to}" if event.moving_to else ""
     return (
         f"{event.partition.topic}/{event.partition.partition}"

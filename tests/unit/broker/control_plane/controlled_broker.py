@@ -1,4 +1,4 @@
-"""A cluster of two brokers as broker 1 sees it, and the parts of broker 1 that can be directed."""
+"""A cluster of two brokers as broker 1 sees it, and broker 1's controlled parts."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ def owned(topic, partition, broker=ME, *, leader_epoch=0, reassigning_to=None):
 
 
 def log(topic, partition, *, rolled=0, end=10):
-    """A log, as far as it is looked at from here."""
+    """A log, as far as the control plane uses it."""
     return SimpleNamespace(
         topic=topic,
         partition=partition,
@@ -48,20 +48,20 @@ def log(topic, partition, *, rolled=0, end=10):
 
 
 class Storage:
-    """Logs that are rolled when somebody asks; `gate` holds that up, `failure` is raised."""
+    """Logs that are rolled on request; `gate` blocks that, `failure` is raised."""
 
     def __init__(self, *logs):
         self.logs = self.wal = self.roll_scheduler = self
-        self.by_place = {(each.topic, each.partition): each for each in logs}
+        self.logs_by_partition = {(each.topic, each.partition): each for each in logs}
         self.done = []
         self.gate = None
         self.failure = None
 
     def __iter__(self):
-        return iter(list(self.by_place.values()))
+        return iter(list(self.logs_by_partition.values()))
 
     def get(self, topic, partition):
-        return self.by_place.get((topic, partition))
+        return self.logs_by_partition.get((topic, partition))
 
     async def flush(self):
         if self.failure is not None:
@@ -105,7 +105,7 @@ class Controller:
         return 1
 
 
-class Stage:
+class ControlledBroker:
     """Broker 1, which owns partitions 0 and 1 of orders, and shard 3."""
 
     def __init__(self, store):
@@ -137,7 +137,7 @@ class Stage:
         )
 
     async def put(self, *records):
-        """Write brokers and assignments, and wait until the view shows them."""
+        """Write brokers and assignments, and wait until the cache shows them."""
         puts = [
             Put(keys.broker(str(each.id)), encode_broker(each, 0))
             if isinstance(each, BrokerInfo)
@@ -153,13 +153,13 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged():
+async def running_setup():
     store = MemoryStore(virtual_time.clock_ms)
-    stage = Stage(store)
-    await stage.catalog.start()
-    await stage.view.start()
-    await stage.catalog.create("orders", 4, {}, 0, b"o" * 16)
-    await stage.put(
+    setup = ControlledBroker(store)
+    await setup.catalog.start()
+    await setup.view.start()
+    await setup.catalog.create("orders", 4, {}, 0, b"o" * 16)
+    await setup.put(
         ME,
         OTHER,
         owned("orders", 0, leader_epoch=7),
@@ -169,19 +169,19 @@ async def staged():
         owned("__consumer_offsets", 4, OTHER),
     )
     try:
-        yield stage
+        yield setup
     finally:
-        await stage.broker.close()
-        await stage.view.close()
-        await stage.catalog.close()
+        await setup.broker.close()
+        await setup.view.close()
+        await setup.catalog.close()
         await store.close()
 
 
-def play(body):
-    """Run the body of a test, an async function of a stage, in simulated time."""
+def simulate(body):
+    """Run the body of a test, an async function of a setup, in simulated time."""
 
     async def scenario(_random):
-        async with staged() as stage:
-            await body(stage)
+        async with running_setup() as setup:
+            await body(setup)
 
     virtual_time.run(scenario, seed=0)

@@ -1,4 +1,4 @@
-"""The published schema: names, numbers and types that others rely on."""
+"""The published schema: names, numbers and types that clients rely on."""
 
 import subprocess
 import sys
@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
-from kafscale.control_plane.messages import DESCRIPTOR
-from kafscale.control_plane.methods import METHODS
+from kafscale.control_plane.messages import DESCRIPTOR, METHODS
 
 # Written down once more, by hand, so that nothing published changes unnoticed.
 PUBLISHED = {
@@ -42,28 +41,29 @@ TYPES = {
 }
 
 
-def told(field):
+def received(field):
     kind = TYPES.get(field.type) or field.message_type.name
     return f"{field.name}={field.number} {kind}{'*' if field.is_repeated else ''}"
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_fields_are_as_they_were(name):
+def test_published_fields_are_unchanged(name):
     fields = DESCRIPTOR.message_types_by_name[name].fields
-    published = [told(field) for field in fields if field.number < OWN_FIELD_MIN]
+    published = [received(field) for field in fields if field.number < OWN_FIELD_MIN]
     assert ", ".join(published) == PUBLISHED[name]
 
 
 @pytest.mark.parametrize("kind", ["gauges", "counters"])
-def test_what_is_measured_is_a_number_by_its_name(kind):
+def test_metrics_are_numbers_by_name(kind):
     entry = DESCRIPTOR.message_types_by_name["MetricsSample"].fields_by_name[kind].message_type
     assert entry.GetOptions().map_entry
-    assert [told(field) for field in entry.fields] == ["key=1 string", "value=2 double"]
+    assert [received(field) for field in entry.fields] == ["key=1 string", "value=2 double"]
 
 
-def test_the_methods_are_found_where_others_look_for_them():
+def test_method_paths():
     shapes = {
-        method.path: (method.takes_stream, method.answers_stream) for method in METHODS.values()
+        method.path: (method.client_streaming, method.server_streaming)
+        for method in METHODS.values()
     }
     control = "/kafscale.control.BrokerControl"
     assert shapes == {
@@ -78,7 +78,7 @@ def test_the_methods_are_found_where_others_look_for_them():
     }
 
 
-def test_the_modules_are_what_the_compiler_makes_of_the_schema(tmp_path):
+def test_generated_modules_match_the_schema(tmp_path):
     command = [
         sys.executable,
         "-m",
