@@ -1,7 +1,7 @@
-"""The cluster that all tests on Kubernetes share, and what holds for them all.
+"""Fixtures of all tests on Kubernetes: they share one cluster.
 
-They are marked `kubernetes`, and `make test-k8s` runs them by themselves: in one process, and in a
-room that is cut off from the machine.
+They are marked `kubernetes`, and `make test-k8s` runs them in one process, isolated from the
+machine in Linux namespaces.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     if not namespaces.is_inside():
-        pytest.skip("Kubernetes wants a room of its own: make test-k8s")
+        pytest.skip("needs its own Linux namespaces: make test-k8s")
     if reason := binaries.missing():
         pytest.skip(reason)
     with ControlPlane(tmp_path_factory.mktemp("control-plane")) as plane:
@@ -44,13 +44,13 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 @pytest.fixture
 def kube(control_plane: ControlPlane) -> KubeClient:
-    """A client of somebody who may do anything."""
+    """A client with all permissions."""
     return control_plane.kube
 
 
 @pytest.fixture(scope="session")
 def definitions(control_plane: ControlPlane) -> list[Manifest]:
-    """Our own CRDs, in effect."""
+    """The CRDs of Kafscale, established."""
     kube = control_plane.kube
     names = [kube.apply(each)["metadata"]["name"] for each in crd.definitions()]
     return [
@@ -61,7 +61,7 @@ def definitions(control_plane: ControlPlane) -> list[Manifest]:
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A namespace of the test's own."""
+    """A namespace for one test."""
     with control_plane.namespace() as name:
         yield name
 
@@ -90,7 +90,7 @@ def kubelet(
 def kafscale(
     control_plane: ControlPlane, kubelet: Kubelet, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
-    """The operator at work, and a bucket that pods can reach."""
+    """The running operator, and a bucket that pods can reach."""
     with (
         S3Server(tmp_path_factory.mktemp("s3"), namespaces.GATEWAY) as s3,
         Installation(control_plane, kubelet, s3) as installation,

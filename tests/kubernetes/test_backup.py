@@ -1,4 +1,4 @@
-"""Backups of the metadata: taken, told of, missed, and at last needed."""
+"""Tests of metadata backups: taken, reported, and reported when they fail."""
 
 import hashlib
 import json
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from services.kubernetes.control_plane import ControlPlane
-from services.kubernetes.deployed import Deployed
+from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import Installation
-from services.kubernetes.operator_figures import figures
+from services.kubernetes.operator_metrics import read_metrics
 from services.s3_server import key_variables
 
 pytestmark = pytest.mark.timeout(240)
@@ -24,8 +24,8 @@ RETAINED = 2
 
 
 @pytest.fixture(scope="module")
-def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[Deployed]:
-    """A cluster whose metadata are backed up all the time, to a bucket that nobody has made."""
+def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[DeployedCluster]:
+    """A cluster whose metadata is backed up continuously, to a bucket that the operator creates."""
     with control_plane.namespace() as namespace:
         kafscale.create_secret(namespace, KEYS)
         snapshots = {
@@ -37,94 +37,94 @@ def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[Deploy
             "staleAfterSeconds": STALE_S,
             "retain": RETAINED,
         }
-        one = {"replicas": 1, "terminationGracePeriodSeconds": 20}
+        single_broker = {"replicas": 1, "terminationGracePeriodSeconds": 20}
         etcd = {"managed": {"replicas": 1}, "snapshots": snapshots}
-        yield Deployed.created(kafscale, namespace, brokers=one, etcd=etcd)
+        yield DeployedCluster.created(kafscale, namespace, brokers=single_broker, etcd=etcd)
 
 
-def test_snapshots_are_taken_and_told_of(shop: Deployed) -> None:
+def test_snapshots_are_taken_and_reported(shop: DeployedCluster) -> None:
     first = _newest(shop)
     shop.wait_until(lambda: _newest(shop) > first, "another snapshot")
-    shop.wait_until(lambda: len(_stored(shop)) == RETAINED, "the oldest to go")
-    told = shop.wait()["snapshot"]
-    assert told["lastKey"].startswith(f"etcd-snapshots/{shop.namespace}.{shop.name}/")
-    assert told["ageSeconds"] < STALE_S
-    newest = _bucket(shop) / told["lastKey"]
+    shop.wait_until(lambda: len(_stored_snapshots(shop)) == RETAINED, "the oldest to go")
+    reported = shop.wait()["snapshot"]
+    assert reported["lastKey"].startswith(f"etcd-snapshots/{shop.namespace}.{shop.name}/")
+    assert reported["ageSeconds"] < STALE_S
+    newest = _bucket(shop) / reported["lastKey"]
     content = newest.read_bytes()
-    assert len(content) == told["sizeBytes"]
-    said = json.loads(newest.with_suffix(".json").read_bytes())
-    assert said["sha256"] == hashlib.sha256(content).hexdigest()
+    assert len(content) == reported["sizeBytes"]
+    output = json.loads(newest.with_suffix(".json").read_bytes())
+    assert output["sha256"] == hashlib.sha256(content).hexdigest()
     for condition in ("EtcdSnapshot", "EtcdSnapshotAccess"):
         assert shop.condition(condition)["status"] == "True"
-    found = _figures(shop)
-    assert (found["success"], found["access"]) == (1, 1)
-    assert "failures_total" in found
-    assert found["age_seconds"] < STALE_S
-    assert abs(found["last_success_timestamp_seconds"] - time.time()) < STALE_S
-    assert found["size_bytes"] == len(content)
-    assert found["duration_seconds"] > 0
+    metrics = _snapshot_metrics(shop)
+    assert (metrics["success"], metrics["access"]) == (1, 1)
+    assert "failures_total" in metrics
+    assert metrics["age_seconds"] < STALE_S
+    assert abs(metrics["last_success_timestamp_seconds"] - time.time()) < STALE_S
+    assert metrics["size_bytes"] == len(content)
+    assert metrics["duration_seconds"] > 0
 
 
-def _hide_bucket(shop: Deployed) -> Callable[[], object]:
+def _hide_bucket(shop: DeployedCluster) -> Callable[[], object]:
     bucket = _bucket(shop)
     hidden = bucket.rename(bucket.with_name("hidden"))
     return lambda: hidden.rename(bucket)
 
 
-def _forge_keys(shop: Deployed) -> Callable[[], object]:
+def _forge_keys(shop: DeployedCluster) -> Callable[[], object]:
     forged = replace(shop.installation.s3.bucket, secret_key="another")  # noqa: S106 - it is wrong.
     shop.installation.create_secret(shop.namespace, KEYS, **key_variables(forged))
     return lambda: shop.installation.create_secret(shop.namespace, KEYS)
 
 
 @pytest.mark.parametrize("fail", [_hide_bucket, _forge_keys])
-def test_snapshots_that_fail_are_seen(
-    shop: Deployed, fail: Callable[[Deployed], Callable[[], object]]
+def test_failed_snapshots_are_reported(
+    shop: DeployedCluster, fail: Callable[[DeployedCluster], Callable[[], object]]
 ) -> None:
-    shop.wait_until(lambda: _verdicts(shop) == ["True", "True"], "backups that are well")
-    failures = _figures(shop)["failures_total"]
+    shop.wait_until(lambda: _statuses(shop) == ["True", "True"], "backups that are well")
+    failures = _snapshot_metrics(shop)["failures_total"]
     repair = fail(shop)
     try:
-        shop.wait_until(lambda: _verdicts(shop) == ["False", "False"], "the failure to be seen")
-        found = _figures(shop)
-        assert (found["success"], found["access"]) == (0, 0)
-        assert found["failures_total"] > failures
-        told = shop.condition("EtcdSnapshotAccess")["message"]
-        assert told.startswith("snapshots cannot be stored: ")
-        # What is at work goes on, and what is known of the last backup stays known.
+        shop.wait_until(lambda: _statuses(shop) == ["False", "False"], "the failure to be seen")
+        metrics = _snapshot_metrics(shop)
+        assert (metrics["success"], metrics["access"]) == (0, 0)
+        assert metrics["failures_total"] > failures
+        reported = shop.condition("EtcdSnapshotAccess")["message"]
+        assert reported.startswith("snapshots cannot be stored: ")
+        # The cluster keeps working, and the last backup stays in the status.
         assert shop.wait()["snapshot"]["lastKey"]
     finally:
         repair()
     newest = _newest(shop)
     shop.wait_until(lambda: _newest(shop) > newest, "snapshots to go on")
-    shop.wait_until(lambda: _verdicts(shop) == ["True", "True"], "the repair to be seen")
-    found = _figures(shop)
-    assert (found["success"], found["access"]) == (1, 1)
-    assert found["age_seconds"] < STALE_S
+    shop.wait_until(lambda: _statuses(shop) == ["True", "True"], "the repair to be seen")
+    metrics = _snapshot_metrics(shop)
+    assert (metrics["success"], metrics["access"]) == (1, 1)
+    assert metrics["age_seconds"] < STALE_S
 
 
-def _verdicts(shop: Deployed) -> list[str | None]:
+def _statuses(shop: DeployedCluster) -> list[str | None]:
     return [shop.condition(each).get("status") for each in ("EtcdSnapshotAccess", "EtcdSnapshot")]
 
 
-def _newest(shop: Deployed) -> str:
-    """The key of the newest snapshot; that of a later one is greater."""
+def _newest(shop: DeployedCluster) -> str:
+    """The key of the newest snapshot; later keys are greater."""
     return shop.wait().get("snapshot", {}).get("lastKey", "")
 
 
-def _figures(shop: Deployed) -> dict[str, float]:
-    beginning = "etcd_snapshot_"
-    found = figures(shop.namespace, shop.name)
+def _snapshot_metrics(shop: DeployedCluster) -> dict[str, float]:
+    prefix = "etcd_snapshot_"
+    metrics = read_metrics(shop.namespace, shop.name)
     return {
-        name.removeprefix(beginning): value
-        for name, value in found.items()
-        if name.startswith(beginning)
+        name.removeprefix(prefix): value
+        for name, value in metrics.items()
+        if name.startswith(prefix)
     }
 
 
-def _bucket(shop: Deployed) -> Path:
+def _bucket(shop: DeployedCluster) -> Path:
     return shop.installation.s3.root / f"backups-of-{shop.namespace}"
 
 
-def _stored(shop: Deployed) -> list[Path]:
+def _stored_snapshots(shop: DeployedCluster) -> list[Path]:
     return list(_bucket(shop).glob("**/*.db"))

@@ -1,4 +1,4 @@
-"""The bucket of a cluster: nothing is begun without it, and what is wrong with it is said."""
+"""Tests of a cluster's bucket: nothing starts without it, and problems are reported."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,68 +8,68 @@ from pathlib import Path
 import pytest
 
 from kafscale.operator.kube.kinds import NODES, SECRETS, STATEFUL_SETS
-from services.kubernetes.deployed import Deployed
+from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import SECRET, Installation
-from services.kubernetes.kube_client import KubeClient, KubeRefusalError
+from services.kubernetes.kube_client import ApiError, KubeClient
 from services.kubernetes.kubelet.nodes import REGION, ZONES
 from services.s3_server import key_variables
 
 BUCKET = "kafscale-e2e-us-east-1"
-ONE = {"replicas": 1, "terminationGracePeriodSeconds": 20}
+SINGLE_BROKER = {"replicas": 1, "terminationGracePeriodSeconds": 20}
 LABEL = "topology.kubernetes.io/region"
 
 
 @pytest.mark.timeout(240)
-def test_a_bucket_is_missed_made_and_denied(kafscale: Installation, namespace: str) -> None:
+def test_bucket_is_missing_created_and_denied(kafscale: Installation, namespace: str) -> None:
     missing = {"bucket": BUCKET, "manageLifecycle": True}
-    asked = kafscale.cluster(namespace, "shop")["spec"]["s3"]
-    kafscale.create_cluster(namespace, "shop", brokers=ONE, s3=asked | missing)
-    shop = Deployed(kafscale, namespace, "shop")
+    spec_s3 = kafscale.cluster(namespace, "shop")["spec"]["s3"]
+    kafscale.create_cluster(namespace, "shop", brokers=SINGLE_BROKER, s3=spec_s3 | missing)
+    shop = DeployedCluster(kafscale, namespace, "shop")
     _check_missing(shop)
     _check_region(shop)
-    _check_made(shop)
+    _check_created(shop)
     _check_forged_keys(shop)
     _check_lost_keys(shop)
 
 
-def _check_missing(shop: Deployed) -> None:
-    """Brokers wait until somebody does what is advised."""
+def _check_missing(shop: DeployedCluster) -> None:
+    """Brokers wait until the advice is followed."""
     shop.wait_until(lambda: _status(shop, "EtcdReady") == "True", "an etcd")
     shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "the bucket to be missed")
-    told = shop.condition("BucketReady")["message"]
-    assert BUCKET in told
-    assert "create the bucket or set s3.createBucket to true" in told
-    told = shop.condition("CustomerManagedKey")
-    assert told["status"] == "False"
-    assert "s3.kmsKeyArn" in told["message"]
+    reported = shop.condition("BucketReady")["message"]
+    assert BUCKET in reported
+    assert "create the bucket or set s3.createBucket to true" in reported
+    reported = shop.condition("CustomerManagedKey")
+    assert reported["status"] == "False"
+    assert "s3.kmsKeyArn" in reported["message"]
     assert shop.wait("Pending").get("brokerCount") is None
     assert shop.kube.get(STATEFUL_SETS, shop.namespace, f"{shop.name}-broker") is None
 
 
-def _check_region(shop: Deployed) -> None:
-    """Nodes are not where the bucket is, until they are."""
-    told = shop.condition("RegionMatches")
-    assert told["status"] == "False"
-    assert f"nodes are in {REGION}, but the bucket is in us-east-1" in told["message"]
+def _check_region(shop: DeployedCluster) -> None:
+    """Nodes are not in the bucket's region, until they are."""
+    reported = shop.condition("RegionMatches")
+    assert reported["status"] == "False"
+    assert f"nodes are in {REGION}, but the bucket is in us-east-1" in reported["message"]
     with _nodes_in("us-east-1", shop.kube):
         shop.wait_until(lambda: _status(shop, "RegionMatches") == "True", "nodes near the bucket")
     shop.wait_until(lambda: _status(shop, "RegionMatches") == "False", "nodes far away")
 
 
-def _check_made(shop: Deployed) -> None:
-    """On request it is made, under the name that it has to have."""
-    with pytest.raises(KubeRefusalError, match="kafscale-ENVIRONMENT-REGION"):
+def _check_created(shop: DeployedCluster) -> None:
+    """It is created on request, if the name is right."""
+    with pytest.raises(ApiError, match="kafscale-ENVIRONMENT-REGION"):
         shop.change(s3={"createBucket": True})
-    assert not _place(shop).exists()
+    assert not _bucket_directory(shop).exists()
     shop.change(s3={"createBucket": True, "environment": "e2e"})
     shop.wait()
     assert shop.condition("BucketReady")["reason"] == "Created"
-    assert _place(shop).is_dir()
+    assert _bucket_directory(shop).is_dir()
 
 
-def _check_forged_keys(shop: Deployed) -> None:
-    """Keys that open nothing are told of at once, and brokers are left at work."""
-    before = shop.identities()
+def _check_forged_keys(shop: DeployedCluster) -> None:
+    """Invalid keys are reported at once, and brokers keep running."""
+    before = shop.pod_uids()
     forged = replace(shop.installation.s3.bucket, secret_key="another")  # noqa: S106 - it is wrong.
     shop.installation.create_secret(shop.namespace, **key_variables(forged))
     shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "keys to be refused")
@@ -77,11 +77,11 @@ def _check_forged_keys(shop: Deployed) -> None:
     assert shop.wait("Degraded")["readyBrokers"] == 1
     shop.installation.create_secret(shop.namespace)
     shop.wait()
-    assert shop.identities() == before
+    assert shop.pod_uids() == before
 
 
-def _check_lost_keys(shop: Deployed) -> None:
-    """A Secret that is gone is missed, by its name; another one will do."""
+def _check_lost_keys(shop: DeployedCluster) -> None:
+    """A missing Secret is reported by name; a new one is used."""
     shop.kube.delete(SECRETS, shop.namespace, SECRET)
     shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "keys to be missed")
     assert f"the Secret '{SECRET}' does not exist" in shop.condition("BucketReady")["message"]
@@ -100,9 +100,9 @@ def _nodes_in(region: str, kube: KubeClient) -> Iterator[None]:
             kube.patch(NODES, "", node, {"metadata": {"labels": {LABEL: REGION}}})
 
 
-def _status(shop: Deployed, condition: str) -> str | None:
+def _status(shop: DeployedCluster, condition: str) -> str | None:
     return shop.condition(condition).get("status")
 
 
-def _place(shop: Deployed) -> Path:
+def _bucket_directory(shop: DeployedCluster) -> Path:
     return shop.installation.s3.root / BUCKET

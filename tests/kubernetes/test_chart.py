@@ -1,4 +1,4 @@
-"""The chart: whatever is asked of it, a real API server takes what Helm makes of it."""
+"""Tests of the chart: a real API server accepts what Helm renders, for all values."""
 
 import http
 import re
@@ -12,7 +12,7 @@ import yaml
 from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS
 from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.helm import Helm, HelmError
-from services.kubernetes.kube_client import APPLY_PATCH, KubeClient, KubeRefusalError, Manifest
+from services.kubernetes.kube_client import APPLY_PATCH, ApiError, KubeClient, Manifest
 
 pytestmark = pytest.mark.usefixtures("definitions")
 
@@ -25,10 +25,10 @@ DRY_RUN = urlencode(
     {"dryRun": "All", "fieldManager": "tests", "force": "true", "fieldValidation": "Strict"}
 )
 CASES = {
-    "as it is": {},
+    "defaults": {},
     "to try out": TRY_OUT,
-    "of some namespaces": {"operator": {"namespaces": ["default", "kube-public"]}},
-    "with everything said": {
+    "some namespaces": {"operator": {"namespaces": ["default", "kube-public"]}},
+    "all values": {
         "fullnameOverride": "streams",
         "commonLabels": {"team": "data"},
         "imagePullSecrets": [{"name": "registry-keys"}],
@@ -44,7 +44,10 @@ CASES = {
             "podAnnotations": {"a": "1"},
             "podLabels": {"b": "2"},
             "priorityClassName": "system-cluster-critical",
-            "serviceAccount": {"name": "somebody", "annotations": {"role": "arn:aws:iam::1:role"}},
+            "serviceAccount": {
+                "name": "custom-account",
+                "annotations": {"role": "arn:aws:iam::1:role"},
+            },
         },
         "console": {
             "enabled": True,
@@ -64,8 +67,8 @@ CASES = {
         "minio": {"enabled": True, "storage": {"size": "", "className": "fast"}},
         "monitoring": {"dashboards": {"annotations": {"folder": "Kafscale"}}},
     },
-    "with nothing but the operator": {
-        "operator": {"serviceAccount": {"create": False, "name": "somebody"}},
+    "operator only": {
+        "operator": {"serviceAccount": {"create": False, "name": "custom-account"}},
         "rbac": {"create": False, "userRoles": False},
         "networkPolicy": {"enabled": False},
         "monitoring": {
@@ -81,13 +84,13 @@ every_case = pytest.mark.parametrize("values", CASES.values(), ids=CASES)
 
 @pytest.fixture
 def restricted(control_plane: ControlPlane) -> Iterator[str]:
-    """A namespace that takes no pods but those of the strictest standard."""
+    """A namespace that accepts only pods of the "restricted" standard."""
     with control_plane.namespace(labels=RESTRICTED) as name:
         yield name
 
 
 def try_apply(kube: KubeClient, manifest: Manifest, namespace: str) -> None:
-    """Have the API server judge a manifest by all that it knows, and do nothing."""
+    """Have the API server validate a manifest (dry run)."""
     kind = kube.kind(manifest["apiVersion"], manifest["kind"])
     metadata = manifest["metadata"]
     path = kind.path(metadata.get("namespace", namespace), metadata["name"])
@@ -95,14 +98,14 @@ def try_apply(kube: KubeClient, manifest: Manifest, namespace: str) -> None:
 
 
 def by_kind(manifests: list[Manifest]) -> dict[str, list[Manifest]]:
-    found: dict[str, list[Manifest]] = {}
+    manifests_by_kind: dict[str, list[Manifest]] = {}
     for manifest in manifests:
-        found.setdefault(manifest["kind"], []).append(manifest)
-    return found
+        manifests_by_kind.setdefault(manifest["kind"], []).append(manifest)
+    return manifests_by_kind
 
 
 def pods(manifests: list[Manifest]) -> Iterator[Manifest]:
-    """One of each, as controllers would make it, were its account and its volumes there."""
+    """One pod per template, as controllers would create it, with the default account."""
     for each in manifests:
         if template := each.get("spec", {}).get("template"):
             claims = each["spec"].get("volumeClaimTemplates", ())
@@ -113,17 +116,17 @@ def pods(manifests: list[Manifest]) -> Iterator[Manifest]:
             yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}
 
 
-def container_of(deployment: str, manifests: list[Manifest]) -> Manifest:
+def container_of_deployment(deployment: str, manifests: list[Manifest]) -> Manifest:
     """The only container of a deployment."""
-    [found] = [
+    [manifests_by_kind] = [
         each for each in by_kind(manifests)["Deployment"] if each["metadata"]["name"] == deployment
     ]
-    [container] = found["spec"]["template"]["spec"]["containers"]
+    [container] = manifests_by_kind["spec"]["template"]["spec"]["containers"]
     return container
 
 
 @every_case
-def test_every_manifest_is_taken(helm: Helm, kube: KubeClient, namespace: str, values) -> None:
+def test_every_manifest_is_accepted(helm: Helm, kube: KubeClient, namespace: str, values) -> None:
     manifests = helm.render(RELEASE, CHART, namespace, values)
     assert by_kind(manifests)["Deployment"]
     for manifest in manifests:
@@ -131,63 +134,65 @@ def test_every_manifest_is_taken(helm: Helm, kube: KubeClient, namespace: str, v
 
 
 @every_case
-def test_every_pod_passes_the_strictest_standard(
+def test_every_pod_passes_the_restricted_standard(
     helm: Helm, kube: KubeClient, restricted: str, values
 ) -> None:
-    made = list(pods(helm.render(RELEASE, CHART, restricted, values)))
-    assert made
-    for pod in made:
+    created = list(pods(helm.render(RELEASE, CHART, restricted, values)))
+    assert created
+    for pod in created:
         kube.request("POST", f"{PODS.path(restricted)}?{DRY_RUN}", pod)
 
 
 @every_case
-def test_helm_finds_nothing_to_complain_about(helm: Helm, values) -> None:
-    said = helm("lint", CHART, "--strict", "--kube-version", "1.33.0", values=values)
-    assert "0 chart(s) failed" in said
+def test_helm_lint_passes(helm: Helm, values) -> None:
+    output = helm("lint", CHART, "--strict", "--kube-version", "1.33.0", values=values)
+    assert "0 chart(s) failed" in output
 
 
-def test_monitoring_comes_where_kubernetes_knows_of_it(helm: Helm, namespace: str) -> None:
+def test_monitoring_is_rendered_if_its_kinds_exist(helm: Helm, namespace: str) -> None:
     kinds = {"ServiceMonitor", "PrometheusRule"}
     assert not kinds & by_kind(helm.render(RELEASE, CHART, namespace)).keys()
     runbook = "https://example.com/runbook"
     values = {"monitoring": {"alerts": {"runbook": runbook, "labels": {"release": "a"}}}}
     known = helm.render(RELEASE, CHART, namespace, values, api_versions=[MONITORING])
-    found = by_kind(known)
-    assert kinds <= found.keys()
-    [rule] = found["PrometheusRule"]
+    manifests_by_kind = by_kind(known)
+    assert kinds <= manifests_by_kind.keys()
+    [rule] = manifests_by_kind["PrometheusRule"]
     assert rule["metadata"]["labels"]["release"] == "a"
     urls = re.findall(r"'runbook_url': '([^'#]*)#", str(rule["spec"]))
     assert set(urls) == {runbook}
     assert rule["spec"]["groups"][0]["rules"][0]["annotations"]["summary"].count("$labels")
-    [monitor] = found["ServiceMonitor"]
-    [service] = found["Service"]
+    [monitor] = manifests_by_kind["ServiceMonitor"]
+    [service] = manifests_by_kind["Service"]
     assert (
         monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     )
 
 
-def test_rights_are_in_the_namespaces_that_are_looked_after(helm: Helm, namespace: str) -> None:
+def test_roles_are_limited_to_the_watched_namespaces(helm: Helm, namespace: str) -> None:
     everywhere = by_kind(helm.render(RELEASE, CHART, namespace))
-    values = CASES["of some namespaces"]
+    values = CASES["some namespaces"]
     limited = by_kind(helm.render(RELEASE, CHART, namespace, values))
 
     def rules(manifests: dict[str, list[Manifest]], kind: str, name: str) -> list[Manifest]:
         return [each for each in manifests[kind] if each["metadata"]["name"] == name]
 
     name = "kafscale-operator"
-    [whole] = rules(everywhere, "ClusterRole", name)
-    [around] = rules(limited, "ClusterRole", name)
+    [full] = rules(everywhere, "ClusterRole", name)
+    [cluster_role] = rules(limited, "ClusterRole", name)
     roles = rules(limited, "Role", name)
     assert [role["metadata"]["namespace"] for role in roles] == ["default", "kube-public"]
     for role in roles:
-        assert role["rules"] + around["rules"] == whole["rules"]
-    assert all("secrets" not in rule["resources"] for rule in around["rules"])
+        assert role["rules"] + cluster_role["rules"] == full["rules"]
+    assert all("secrets" not in rule["resources"] for rule in cluster_role["rules"])
     assert [role["metadata"]["namespace"] for role in everywhere["Role"]] == [namespace]
 
 
-def test_variables_that_are_given_win(helm: Helm, namespace: str) -> None:
-    values = CASES["with everything said"]
-    container = container_of("streams-operator", helm.render(RELEASE, CHART, namespace, values))
+def test_given_variables_override_defaults(helm: Helm, namespace: str) -> None:
+    values = CASES["all values"]
+    container = container_of_deployment(
+        "streams-operator", helm.render(RELEASE, CHART, namespace, values)
+    )
     environment = {each["name"]: each.get("value") for each in container["env"]}
     assert len(environment) == len(container["env"])
     assert environment["KAFSCALE_LOG_LEVEL"] == "debug"
@@ -196,9 +201,11 @@ def test_variables_that_are_given_win(helm: Helm, namespace: str) -> None:
     assert container["image"].startswith("registry.example.com/a@sha256:")
 
 
-def test_the_console_is_told_of_its_cluster_and_who_may_log_in(helm: Helm, namespace: str) -> None:
-    values = CASES["with everything said"]
-    container = container_of("streams-console", helm.render(RELEASE, CHART, namespace, values))
+def test_console_gets_its_cluster_and_credentials(helm: Helm, namespace: str) -> None:
+    values = CASES["all values"]
+    container = container_of_deployment(
+        "streams-console", helm.render(RELEASE, CHART, namespace, values)
+    )
     environment = {each["name"]: each["value"] for each in container["env"]}
     assert environment["KAFSCALE_BOOTSTRAP_SERVERS"] == "production-broker:9092"
     assert environment["KAFSCALE_CONTROL_SERVERS"] == "production-broker:9093"
@@ -207,36 +214,42 @@ def test_the_console_is_told_of_its_cluster_and_who_may_log_in(helm: Helm, names
     assert secrets == ["kafscale-console", "bucket-keys"]
 
 
-def test_values_that_do_not_exist_are_refused(helm: Helm, namespace: str) -> None:
+def test_unknown_values_are_rejected(helm: Helm, namespace: str) -> None:
     with pytest.raises(HelmError, match="replica"):
         helm.render(RELEASE, CHART, namespace, {"operator": {"replica": 1}})
 
 
-def test_it_is_what_kustomize_makes(helm: Helm, namespace: str) -> None:
-    """As far as both have a say: variables that one sets, the other leaves at their defaults."""
-    render_definitions = by_kind(helm.render(RELEASE, CHART, namespace))
+def test_chart_matches_the_kustomize_base(helm: Helm, namespace: str) -> None:
+    """As far as both define a field: variables set by one are defaults in the other."""
+    rendered = by_kind(helm.render(RELEASE, CHART, namespace))
     files = sorted((ROOT / "config" / "operator").glob("[ds]*.yaml"))
     for file in files:
-        wanted = yaml.safe_load(file.read_text())
-        [made] = render_definitions[wanted["kind"]]
-        assert differences(wanted["spec"], made["spec"]) <= {"template.spec.containers.0.image"}
+        desired = yaml.safe_load(file.read_text())
+        [created] = rendered[desired["kind"]]
+        assert differences(desired["spec"], created["spec"]) <= {"template.spec.containers.0.image"}
 
 
-def differences(wanted, made, path="") -> set[str]:
-    """Where something is wanted and not made."""
-    if isinstance(wanted, dict) and isinstance(made, dict):
-        pairs = [(key, value, made.get(key)) for key, value in wanted.items()]
-    elif isinstance(wanted, list) and isinstance(made, list) and len(wanted) <= len(made):
-        pairs = [(str(index), *pair) for index, pair in enumerate(zip(wanted, made, strict=False))]
+def differences(desired, created, path="") -> set[str]:
+    """The paths where the desired value is not the created one."""
+    if isinstance(desired, dict) and isinstance(created, dict):
+        pairs = [(key, value, created.get(key)) for key, value in desired.items()]
+    elif isinstance(desired, list) and isinstance(created, list) and len(desired) <= len(created):
+        pairs = [
+            (str(index), *pair) for index, pair in enumerate(zip(desired, created, strict=False))
+        ]
     else:
-        return set() if wanted == made else {path.strip(".")}
-    return {found for key, *pair in pairs for found in differences(*pair, path=f"{path}.{key}")}
+        return set() if desired == created else {path.strip(".")}
+    return {
+        manifests_by_kind
+        for key, *pair in pairs
+        for manifests_by_kind in differences(*pair, path=f"{path}.{key}")
+    }
 
 
-def test_a_release_is_installed_and_leaves_clusters_behind(
+def test_uninstall_keeps_clusters(
     helm: Helm, control_plane: ControlPlane, kube: KubeClient, namespace: str
 ) -> None:
-    release = namespace  # ClusterRoles are called after it, and others have theirs.
+    release = namespace  # ClusterRoles are named after it.
     values = {**TRY_OUT, "operator": {"replicas": 0}}
     helm.install(release, CHART, namespace, values)
     cluster = kube.get(CLUSTERS, namespace, "try-out")
@@ -247,9 +260,9 @@ def test_a_release_is_installed_and_leaves_clusters_behind(
     token = control_plane.token(namespace, f"{release}-kafscale-operator")
     operator = control_plane.client(token)
     assert [each["metadata"]["name"] for each in operator.list(CLUSTERS, namespace)] == ["try-out"]
-    with pytest.raises(KubeRefusalError) as refused:
+    with pytest.raises(ApiError) as error:
         operator.request("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles")
-    assert refused.value.status == http.HTTPStatus.FORBIDDEN
+    assert error.value.status == http.HTTPStatus.FORBIDDEN
 
     helm.install(release, CHART, namespace, {**values, "commonLabels": {"team": "data"}})
     helm.uninstall(release, namespace)

@@ -1,14 +1,14 @@
-"""A cluster from its resource: it comes up, serves clients, is changed, heals and goes."""
+"""Tests that a cluster becomes ready and serves clients."""
 
 from confluent_kafka import Producer
 
 from kafscale.operator.kube.kinds import TOPICS
 from services.kubernetes.installation import Installation
-from services.kubernetes.traffic import consumed
+from services.kubernetes.traffic import consume_values
 
 
-def produced(servers: str, topic: str, count: int) -> int:
-    """How many records of so many were acknowledged."""
+def produce_and_count(servers: str, topic: str, count: int) -> int:
+    """The number of acknowledged records."""
     acknowledged = []
     producer = Producer({"bootstrap.servers": servers, "message.timeout.ms": 60_000})
     for number in range(count):
@@ -20,7 +20,7 @@ def produced(servers: str, topic: str, count: int) -> int:
     return sum(acknowledged)
 
 
-def test_a_cluster_comes_up_and_serves(kafscale: Installation, namespace: str) -> None:
+def test_cluster_becomes_ready_and_serves(kafscale: Installation, namespace: str) -> None:
     kafscale.create_cluster(namespace, "demo")
     kafscale.create_topic(namespace, "orders", "demo")
     status = kafscale.wait_phase(namespace, "demo", "Ready")
@@ -28,5 +28,5 @@ def test_a_cluster_comes_up_and_serves(kafscale: Installation, namespace: str) -
     topic = kafscale.wait_phase(namespace, "orders", "Ready", kind=TOPICS)
     assert [each["id"] for each in topic["partitions"]] == [0, 1, 2]
     servers = kafscale.bootstrap(namespace, "demo")
-    assert produced(servers, "orders", 500) == 500
-    assert consumed(servers, "orders", 500) == {str(number) for number in range(500)}
+    assert produce_and_count(servers, "orders", 500) == 500
+    assert consume_values(servers, "orders", 500) == {str(number) for number in range(500)}

@@ -1,4 +1,4 @@
-"""A real API server takes the CRDs, fills resources in by them, and refuses what it should."""
+"""Tests that a real API server accepts the CRDs, applies defaults and rejects invalid resources."""
 
 import copy
 import secrets
@@ -21,7 +21,7 @@ from kafscale.operator.spec.status import (
     as_manifest,
 )
 from kafscale.operator.spec.topic import TopicSpec
-from services.kubernetes.kube_client import KubeClient, KubeRefusalError
+from services.kubernetes.kube_client import ApiError, KubeClient
 
 SAMPLES = Path(__file__).parents[2] / "config" / "samples"
 CLUSTER = {"brokers": {}, "s3": {"bucket": "records"}}
@@ -54,8 +54,8 @@ CASES = [
     (TOPICS, {}, {"config": {"retention.ms": "1"}}, "use retentionMs"),
     (TOPICS, {}, {"config": {"retention.bytes": "1"}}, "use retentionBytes"),
 ]
-"""What there is already, beyond the least; the change; and a part of what is said against it."""
-WELCOME = [
+"""The existing spec beyond the minimum, the change, and a part of the error message."""
+VALID = [
     (CLUSTERS, {"autoscaling": {"enabled": False}, "brokers": {"replicas": 30}}),
     (CLUSTERS, {"autoscaling": {"minReplicas": 2}, "brokers": {"replicas": 30}}),
     (
@@ -96,12 +96,12 @@ OUT_OF_BOUNDS = [
 ]
 
 
-def merged(spec, change):
+def merge(spec, change):
     """As a merge patch does (RFC 7386)."""
     result = copy.deepcopy(spec)
     for name, value in change.items():
         if isinstance(value, dict):
-            result[name] = merged(result.get(name, {}), value)
+            result[name] = merge(result.get(name, {}), value)
         elif value is None:
             result.pop(name)
         else:
@@ -114,80 +114,83 @@ def resource(kind, change=None, name=""):
         "apiVersion": kind.api_version,
         "kind": kind.kind,
         "metadata": {"name": name or f"a-{secrets.token_hex(4)}"},
-        "spec": merged(SPECS[kind], change or {}),
+        "spec": merge(SPECS[kind], change or {}),
     }
 
 
 @pytest.mark.parametrize("name", ["kafscaleclusters", "kafscaletopics"])
-def test_a_definition_is_taken_as_it_is(definitions, name):
-    [seen] = [each for each in definitions if each["metadata"]["name"] == f"{name}.kafscale.io"]
-    said = {each["type"]: each["status"] for each in seen["status"]["conditions"]}
-    assert said == {"NamesAccepted": "True", "Established": "True"}
+def test_definitions_are_established(definitions, name):
+    [received] = [each for each in definitions if each["metadata"]["name"] == f"{name}.kafscale.io"]
+    output = {each["type"]: each["status"] for each in received["status"]["conditions"]}
+    assert output == {"NamesAccepted": "True", "Established": "True"}
 
 
 @pytest.mark.usefixtures("definitions")
 @pytest.mark.parametrize("file", ["cluster.yaml", "topic.yaml"])
-def test_a_sample_applies_unchanged(kube: KubeClient, namespace, file):
+def test_samples_apply_unchanged(kube: KubeClient, namespace, file):
     body = yaml.safe_load((SAMPLES / file).read_text())
     body["metadata"]["namespace"] = namespace
-    seen = kube.apply(body)
-    assert merged(seen["spec"], body["spec"]) == seen["spec"]
+    received = kube.apply(body)
+    assert merge(received["spec"], body["spec"]) == received["spec"]
 
 
 @pytest.mark.usefixtures("definitions")
-def test_a_cluster_is_filled_in(kube: KubeClient, namespace):
-    seen = kube.create(resource(CLUSTERS), namespace)
-    wanted = msgspec.convert(CLUSTER, ClusterSpec)
-    assert read_cluster(seen).spec == wanted
-    assert msgspec.convert(seen["spec"], ClusterSpec) == wanted
-    assert seen["spec"]["etcd"]["managed"]["resources"]["limits"] == {"cpu": "1", "memory": "2Gi"}
-    assert "minReplicas" not in seen["spec"]["autoscaling"]
+def test_cluster_gets_defaults(kube: KubeClient, namespace):
+    received = kube.create(resource(CLUSTERS), namespace)
+    desired = msgspec.convert(CLUSTER, ClusterSpec)
+    assert read_cluster(received).spec == desired
+    assert msgspec.convert(received["spec"], ClusterSpec) == desired
+    assert received["spec"]["etcd"]["managed"]["resources"]["limits"] == {
+        "cpu": "1",
+        "memory": "2Gi",
+    }
+    assert "minReplicas" not in received["spec"]["autoscaling"]
 
 
 @pytest.mark.usefixtures("definitions")
-def test_a_topic_is_filled_in(kube: KubeClient, namespace):
-    seen = kube.create(resource(TOPICS), namespace)
-    assert seen["spec"] == msgspec.to_builtins(msgspec.convert(TOPIC, TopicSpec))
+def test_topic_gets_defaults(kube: KubeClient, namespace):
+    received = kube.create(resource(TOPICS), namespace)
+    assert received["spec"] == msgspec.to_builtins(msgspec.convert(TOPIC, TopicSpec))
 
 
 @pytest.mark.usefixtures("definitions")
-def test_who_writes_one_member_keeps_the_defaults_of_the_others(kube: KubeClient, namespace):
+def test_objects_are_defaulted_field_by_field(kube: KubeClient, namespace):
     change = {"brokers": {"resources": {"requests": {"cpu": "3"}}}}
-    seen = kube.create(resource(CLUSTERS, change), namespace)
-    assert seen["spec"]["brokers"]["resources"] == {
+    received = kube.create(resource(CLUSTERS, change), namespace)
+    assert received["spec"]["brokers"]["resources"] == {
         "requests": {"cpu": "3", "memory": "1Gi"},
         "limits": {"cpu": "2", "memory": "4Gi"},
     }
 
 
 @pytest.mark.usefixtures("definitions")
-def test_null_is_as_good_as_nothing(kube: KubeClient, namespace):
+def test_null_counts_as_missing(kube: KubeClient, namespace):
     body = resource(CLUSTERS)
     body["spec"] |= {"etcd": None, "autoscaling": {"minReplicas": None}}
     body["spec"]["s3"]["pathStyle"] = None
-    seen = kube.create(body, namespace)
-    assert read_cluster(seen).spec == msgspec.convert(CLUSTER, ClusterSpec)
+    received = kube.create(body, namespace)
+    assert read_cluster(received).spec == msgspec.convert(CLUSTER, ClusterSpec)
 
 
 @pytest.mark.usefixtures("definitions")
-def test_further_settings_are_kept_as_they_are(kube: KubeClient, namespace):
+def test_free_form_settings_are_kept(kube: KubeClient, namespace):
     settings = {"sasl": {"enabled": True, "mechanisms": ["PLAIN"]}, "listeners": [{"port": 9092}]}
-    seen = kube.create(resource(CLUSTERS, {"config": {"settings": settings}}), namespace)
-    assert seen["spec"]["config"]["settings"] == settings
+    received = kube.create(resource(CLUSTERS, {"config": {"settings": settings}}), namespace)
+    assert received["spec"]["config"]["settings"] == settings
 
 
 @pytest.mark.usefixtures("definitions")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[-1])
-def test_a_rule_refuses_what_breaks_it(kube: KubeClient, namespace, case):
+def test_rule_rejects_a_violation(kube: KubeClient, namespace, case):
     kind, before, change, message = case
     body = resource(kind, before)
     kube.create(body, namespace)
-    with pytest.raises(KubeRefusalError, match=message) as refused:
+    with pytest.raises(ApiError, match=message) as error:
         kube.patch(kind, namespace, body["metadata"]["name"], {"spec": change})
-    assert refused.value.status == 422
+    assert error.value.status == 422
 
 
-def test_every_rule_is_broken_here_or_is_about_a_name():
+def test_every_rule_is_tested():
     for rules in (CLUSTER_RULES, TOPIC_RULES):
         for path, each in rules.items():
             for rule in each if path else ():
@@ -204,53 +207,51 @@ def test_every_rule_is_broken_here_or_is_about_a_name():
         (TOPICS, "a" * 250, "set topicName"),
     ],
 )
-def test_a_name_that_others_could_not_be_made_from_is_refused(
-    kube: KubeClient, namespace, kind, name, message
-):
-    with pytest.raises(KubeRefusalError, match=message):
+def test_unusable_names_are_rejected(kube: KubeClient, namespace, kind, name, message):
+    with pytest.raises(ApiError, match=message):
         kube.create(resource(kind, name=name), namespace)
 
 
 @pytest.mark.usefixtures("definitions")
 @pytest.mark.parametrize(("kind", "name"), [(CLUSTERS, "a" * 40), (TOPICS, "a" * 249)])
-def test_the_longest_name_is_taken(kube: KubeClient, namespace, kind, name):
+def test_longest_names_are_accepted(kube: KubeClient, namespace, kind, name):
     assert kube.create(resource(kind, name=name), namespace)["metadata"]["name"] == name
 
 
 @pytest.mark.usefixtures("definitions")
-def test_a_topic_may_have_a_name_that_is_none_for_kubernetes(kube: KubeClient, namespace):
+def test_topic_name_may_be_invalid_for_kubernetes(kube: KubeClient, namespace):
     body = resource(TOPICS, {"topicName": "Orders_of.Today"}, name="a" * 253)
     assert kube.create(body, namespace)["spec"]["topicName"] == "Orders_of.Today"
 
 
 @pytest.mark.usefixtures("definitions")
-@pytest.mark.parametrize(("kind", "change"), WELCOME)
-def test_a_rule_lets_pass_what_keeps_it(kube: KubeClient, namespace, kind, change):
+@pytest.mark.parametrize(("kind", "change"), VALID)
+def test_valid_specs_are_accepted(kube: KubeClient, namespace, kind, change):
     body = resource(kind, change)
     kube.create(body, namespace)
-    # The same once more, since most rules are asked about changes, too.
+    # Once more, since most rules apply to updates as well.
     assert kube.apply(body, namespace)["metadata"]["generation"] == 1
 
 
 @pytest.mark.usefixtures("definitions")
 @pytest.mark.parametrize(("kind", "change", "message"), OUT_OF_BOUNDS)
-def test_what_is_out_of_bounds_is_refused(kube: KubeClient, namespace, kind, change, message):
-    with pytest.raises(KubeRefusalError, match=message):
+def test_values_out_of_bounds_are_rejected(kube: KubeClient, namespace, kind, change, message):
+    with pytest.raises(ApiError, match=message):
         kube.create(resource(kind, change), namespace)
 
 
 @pytest.mark.usefixtures("definitions")
 @pytest.mark.parametrize("missing", ["brokers", "s3"])
-def test_a_cluster_without_what_it_needs_is_refused(kube: KubeClient, namespace, missing):
+def test_required_fields_of_a_cluster(kube: KubeClient, namespace, missing):
     body = resource(CLUSTERS)
     del body["spec"][missing]
-    with pytest.raises(KubeRefusalError, match=f"spec.{missing}: Required value"):
+    with pytest.raises(ApiError, match=f"spec.{missing}: Required value"):
         kube.create(body, namespace)
 
 
 @pytest.mark.usefixtures("definitions")
-def test_a_field_that_does_not_exist_is_refused(kube: KubeClient, namespace):
-    with pytest.raises(KubeRefusalError, match=r"\.spec\.bukkit"):
+def test_unknown_field_is_rejected(kube: KubeClient, namespace):
+    with pytest.raises(ApiError, match=r"\.spec\.bukkit"):
         kube.apply(resource(CLUSTERS, {"bukkit": "records"}), namespace)
 
 
@@ -284,23 +285,23 @@ def test_a_field_that_does_not_exist_is_refused(kube: KubeClient, namespace):
         ),
     ],
 )
-def test_a_status_is_written_beside_the_spec(kube: KubeClient, namespace, kind, status):
+def test_status_is_a_subresource(kube: KubeClient, namespace, kind, status):
     body = resource(kind)
-    written = as_manifest(status)
-    before = kube.apply(body | {"status": written}, namespace)
+    manifest = as_manifest(status)
+    before = kube.apply(body | {"status": manifest}, namespace)
     assert "status" not in before
     only = {name: body[name] for name in ("apiVersion", "kind", "metadata")}
-    after = kube.apply(only | {"status": written}, namespace, subresource="status")
-    assert after["status"] == written
+    after = kube.apply(only | {"status": manifest}, namespace, subresource="status")
+    assert after["status"] == manifest
     assert after["spec"] == before["spec"]
     assert after["metadata"]["generation"] == 1
 
 
 @pytest.mark.usefixtures("definitions")
 def test_every_field_can_be_explained(kube: KubeClient):
-    """`kubectl explain` reads what is read here."""
-    told = kube.request("GET", "/openapi/v3/apis/kafscale.io/v1alpha1")["components"]["schemas"]
-    part = told["io.kafscale.v1alpha1.KafscaleCluster"]
+    """`kubectl explain` reads the same document."""
+    reported = kube.request("GET", "/openapi/v3/apis/kafscale.io/v1alpha1")["components"]["schemas"]
+    part = reported["io.kafscale.v1alpha1.KafscaleCluster"]
     for name in ("spec", "s3", "namespace"):
         part = part["properties"][name]
         assert part["description"]

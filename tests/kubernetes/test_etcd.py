@@ -1,4 +1,4 @@
-"""The etcd that the operator runs: it comes up with TLS, and outlives whatever befalls a member."""
+"""Tests of the managed etcd: it starts with TLS, and survives the loss of a member."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from kafscale.errors import KafscaleError
 from kafscale.operator.kube.kinds import TOPICS
 from services import etcd_programs
 from services.kubernetes.control_plane import ControlPlane
-from services.kubernetes.deployed import Deployed
+from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.deployed_etcd import SIZE, DeployedEtcd
 from services.kubernetes.installation import Installation
 from services.kubernetes.readiness import Readiness
@@ -24,47 +24,47 @@ def etcd(
     control_plane: ControlPlane, kafscale: Installation, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DeployedEtcd]:
     with control_plane.namespace() as namespace:
-        wanted = {
+        desired = {
             "managed": {"replicas": SIZE},
             "snapshots": {"enabled": True, "intervalSeconds": 10, "retain": 3},
         }
-        shop = Deployed.created(kafscale, namespace, etcd=wanted)
+        shop = DeployedCluster.created(kafscale, namespace, etcd=desired)
         for topic in ("lost", "rolled"):
             kafscale.create_topic(namespace, topic, shop.name, partitions=PARTITIONS)
             kafscale.wait_phase(namespace, topic, "Ready", kind=TOPICS)
         yield DeployedEtcd(shop, tmp_path_factory.mktemp("certificates"))
 
 
-def test_members_serve_whoever_has_a_certificate(etcd: DeployedEtcd) -> None:
-    told = etcd.deployed.wait()["etcd"]
-    assert told["managed"]
-    assert (told["members"], told["membersReady"]) == (SIZE, SIZE)
-    assert [each.partition("://")[0] for each in told["endpoints"]] == ["https"] * SIZE
+def test_members_require_a_certificate(etcd: DeployedEtcd) -> None:
+    reported = etcd.deployed.wait()["etcd"]
+    assert reported["managed"]
+    assert (reported["members"], reported["membersReady"]) == (SIZE, SIZE)
+    assert [each.partition("://")[0] for each in reported["endpoints"]] == ["https"] * SIZE
     assert {each.name for each in etcd.members()} == {etcd.name(index) for index in range(SIZE)}
     assert etcd.status(0).version == etcd_programs.version()
     with pytest.raises(KafscaleError):
         etcd.status(0, with_certificate=False)
 
 
-def test_a_member_that_is_deleted_comes_back(etcd: DeployedEtcd) -> None:
-    etcd.wait_whole()
-    members, before = etcd.members(), etcd.identities()
+def test_deleted_member_is_recreated(etcd: DeployedEtcd) -> None:
+    etcd.wait_healthy()
+    members, before = etcd.members(), etcd.pod_uids()
     newest = _newest_snapshot(etcd)
     etcd.delete(1)
     etcd.deployed.wait_until(
-        lambda: etcd.identities().get(etcd.name(1), before[etcd.name(1)]) != before[etcd.name(1)],
+        lambda: etcd.pod_uids().get(etcd.name(1), before[etcd.name(1)]) != before[etcd.name(1)],
         "another pod",
     )
-    etcd.wait_whole()
+    etcd.wait_healthy()
     assert etcd.members() == members
     etcd.deployed.wait_until(lambda: _newest_snapshot(etcd) > newest, "a snapshot")
     assert etcd.deployed.condition("EtcdSnapshot")["status"] == "True"
 
 
-def test_snapshots_go_on_while_a_member_is_away(etcd: DeployedEtcd) -> None:
-    etcd.wait_whole()
-    kubelet, away = etcd.deployed.installation.kubelet, (etcd.deployed.namespace, etcd.name(2))
-    kubelet.pause(*away)
+def test_snapshots_continue_while_a_member_is_paused(etcd: DeployedEtcd) -> None:
+    etcd.wait_healthy()
+    kubelet, paused = etcd.deployed.installation.kubelet, (etcd.deployed.namespace, etcd.name(2))
+    kubelet.pause(*paused)
     try:
         etcd.deployed.wait_until(
             lambda: etcd.deployed.condition("EtcdMembersHealthy")["status"] == "False",
@@ -73,12 +73,12 @@ def test_snapshots_go_on_while_a_member_is_away(etcd: DeployedEtcd) -> None:
         newest = _newest_snapshot(etcd)
         etcd.deployed.wait_until(lambda: _newest_snapshot(etcd) > newest, "a snapshot")
     finally:
-        kubelet.resume(*away)
-    etcd.wait_whole()
+        kubelet.resume(*paused)
+    etcd.wait_healthy()
 
 
-def test_a_member_that_has_lost_its_data_is_replaced_under_load(etcd: DeployedEtcd) -> None:
-    etcd.wait_whole()
+def test_member_without_data_is_replaced_under_load(etcd: DeployedEtcd) -> None:
+    etcd.wait_healthy()
     before = {each.name: each.id for each in etcd.members()}
     with Traffic(etcd.deployed.servers, "lost", PARTITIONS) as traffic:
         etcd.lose_data(1)
@@ -86,27 +86,27 @@ def test_a_member_that_has_lost_its_data_is_replaced_under_load(etcd: DeployedEt
             lambda: etcd.deployed.condition("EtcdMembersHealthy")["status"] == "False",
             "the operator to see the loss",
         )
-        etcd.wait_whole(seconds_max=180)
+        etcd.wait_healthy(seconds_max=180)
     traffic.verify()
     after = {each.name: each.id for each in etcd.members()}
     assert after.keys() == before.keys()
     assert dict(after.items() - before.items()).keys() == {etcd.name(1)}
 
 
-def test_a_changed_spec_restarts_one_member_at_a_time(etcd: DeployedEtcd) -> None:
-    etcd.wait_whole()
-    members, before = etcd.members(), etcd.identities()
+def test_changed_spec_restarts_one_member_at_a_time(etcd: DeployedEtcd) -> None:
+    etcd.wait_healthy()
+    members, before = etcd.members(), etcd.pod_uids()
     with (
         Traffic(etcd.deployed.servers, "rolled", PARTITIONS) as traffic,
         Readiness(etcd) as readiness,
     ):
         etcd.deployed.change(etcd={"managed": {"quota": "3Gi"}})
         etcd.deployed.wait_until(
-            lambda: not etcd.identities().items() & before.items(), "all members to be new"
+            lambda: not etcd.pod_uids().items() & before.items(), "all members to be new"
         )
-        etcd.wait_whole()
+        etcd.wait_healthy()
     traffic.verify()
-    assert readiness.least == SIZE - 1
+    assert readiness.minimum == SIZE - 1
     assert etcd.members() == members
     for pod in etcd.pods():
         [container] = pod["spec"]["containers"]
@@ -114,5 +114,5 @@ def test_a_changed_spec_restarts_one_member_at_a_time(etcd: DeployedEtcd) -> Non
 
 
 def _newest_snapshot(etcd: DeployedEtcd) -> str:
-    """Its key; those of later ones are greater."""
+    """The key of the newest snapshot; later keys are greater."""
     return etcd.deployed.wait().get("snapshot", {}).get("lastKey", "")

@@ -1,4 +1,4 @@
-"""Pods on nodes that are played: what holds for pods anywhere holds for them here."""
+"""Tests of the simulated nodes: pods behave as on any other node."""
 
 import asyncio
 import socket
@@ -16,7 +16,7 @@ from kafscale.operator.kube.kinds import (
     VOLUME_CLAIMS,
     Kind,
 )
-from services.kubernetes.kubelet.view import VOLUMES
+from services.kubernetes.kubelet.cluster_cache import VOLUMES
 from services.waiting import wait_until
 
 JOBS = Kind("batch/v1", "Job", "jobs")
@@ -85,8 +85,8 @@ def secret(name, **data):
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
 
 
-def fetched(url):
-    """What is there; None if nobody answers."""
+def fetch(url):
+    """The content of a URL; None without a response."""
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - of a pod.
             return answer.read().decode()
@@ -94,12 +94,12 @@ def fetched(url):
         return None
 
 
-def waiting_reason(of_pod):
-    [container] = of_pod["status"].get("containerStatuses", [{"state": {}}])
+def waiting_reason(pod_manifest):
+    [container] = pod_manifest["status"].get("containerStatuses", [{"state": {}}])
     return container["state"].get("waiting", {}).get("reason")
 
 
-def test_a_pod_has_its_files_and_is_ready_when_its_probes_say_so(kube, kubelet, namespace):
+def test_pod_has_its_files_and_readiness(kube, kubelet, namespace):
     kube.create(config_map("settings", greeting="hello"), namespace)
     kube.create(secret("keys", key="hidden"), namespace)
     container = shell(
@@ -120,17 +120,17 @@ def test_a_pod_has_its_files_and_is_ready_when_its_probes_say_so(kube, kubelet, 
     kubelet.wait_ready(namespace, "web")
 
     address = kube.get(PODS, namespace, "web")["status"]["podIP"]
-    assert fetched(f"http://{address}:8080/greeting") == "hello"
+    assert fetch(f"http://{address}:8080/greeting") == "hello"
     look = "stat -Lc %a /etc/keys/key; cat /etc/keys/key"
     assert kubelet.execute(namespace, "web", "sh", "-c", look) == (0, "400\nhidden")
 
     kube.patch(CONFIG_MAPS, namespace, "settings", {"data": {"greeting": "hi"}})
-    wait_until(lambda: fetched(f"http://{address}:8080/greeting") == "hi", "the change to be seen")
+    wait_until(lambda: fetch(f"http://{address}:8080/greeting") == "hi", "the change to be seen")
 
 
-def test_a_container_is_told_who_it_is(kube, kubelet, namespace):
+def test_environment_of_a_container(kube, kubelet, namespace):
     kube.create(secret("keys", key="hidden"), namespace)
-    kube.create(service("kafscale-broker", "nobody"), namespace)
+    kube.create(service("kafscale-broker", "no-pod"), namespace)
     fields = {
         "NAME": "metadata.name",
         "ADDRESS": "status.podIP",
@@ -150,32 +150,32 @@ def test_a_container_is_told_who_it_is(kube, kubelet, namespace):
         ],
         resources={"limits": {"cpu": "1500m"}},
     )
-    wanted = pod("who", container, restartPolicy="Never")
-    wanted["metadata"]["labels"] = {"role": "test"}
-    kube.create(wanted, namespace)
-    seen = kube.wait_for(PODS, namespace, "who", lambda p: p["status"]["phase"] == "Succeeded")
+    desired = pod("who", container, restartPolicy="Never")
+    desired["metadata"]["labels"] = {"role": "test"}
+    kube.create(desired, namespace)
+    received = kube.wait_for(PODS, namespace, "who", lambda p: p["status"]["phase"] == "Succeeded")
 
     lines = kubelet.logs(namespace, "who").splitlines()
-    said = dict(line.split("=", 1) for line in lines if "=" in line)
+    output = dict(line.split("=", 1) for line in lines if "=" in line)
     assert lines[-1] == "who $(NAME)"
-    assert said["FULL"] == "who.hidden.$(NONE)"
-    assert said["ROLE"] == "test"
-    assert said["CPU"] == "2"
-    assert said["ADDRESS"] == seen["status"]["podIP"]
-    assert said["NODE"] == seen["spec"]["nodeName"]
-    # Who does not turn these links off has them among its own variables.
-    assert said["KAFSCALE_BROKER_PORT"].startswith("tcp://10.96.")
+    assert output["FULL"] == "who.hidden.$(NONE)"
+    assert output["ROLE"] == "test"
+    assert output["CPU"] == "2"
+    assert output["ADDRESS"] == received["status"]["podIP"]
+    assert output["NODE"] == received["spec"]["nodeName"]
+    # Unless service links are disabled, they are among the variables.
+    assert output["KAFSCALE_BROKER_PORT"].startswith("tcp://10.96.")
 
 
-def test_the_pods_of_a_set_are_found_by_name_and_reached_by_services(kube, kubelet, namespace):
+def test_pods_have_names_and_services_reach_them(kube, kubelet, namespace):
     kube.create(service("web", "web", clusterIP="None"), namespace)
     kube.create(service("front", "web", type="LoadBalancer"), namespace)
     kube.create(
         stateful_set("web", shell(NAMED_SERVER, readinessProbe=IS_THERE), replicas=2), namespace
     )
     hosts = [f"web-{index}.web.{namespace}.svc.cluster.local" for index in range(2)]
-    wait_until(lambda: all(resolved(host) for host in hosts), "the pods to be known by name")
-    assert [fetched(f"http://{host}:8080/name") for host in hosts] == ["web-0\n", "web-1\n"]
+    wait_until(lambda: all(resolve(host) for host in hosts), "the pods to be known by name")
+    assert [fetch(f"http://{host}:8080/name") for host in hosts] == ["web-0\n", "web-1\n"]
     ask = "import urllib.request as r; print(r.urlopen('http://{}:8080/name').read().decode())"
     for host in ("web-1.web", hosts[1]):
         asked = kubelet.execute(namespace, "web-0", "python3", "-c", ask.format(host))
@@ -183,7 +183,7 @@ def test_the_pods_of_a_set_are_found_by_name_and_reached_by_services(kube, kubel
 
     balanced = f"http://front.{namespace}/name"
     wait_until(
-        lambda: {fetched(balanced) for _ in range(4)} == {"web-0\n", "web-1\n"},
+        lambda: {fetch(balanced) for _ in range(4)} == {"web-0\n", "web-1\n"},
         "the Service to lead to both",
     )
     front = kube.wait_for(SERVICES, namespace, "front", lambda s: s["status"]["loadBalancer"])
@@ -191,7 +191,7 @@ def test_the_pods_of_a_set_are_found_by_name_and_reached_by_services(kube, kubel
     assert ingress[0]["ip"] == front["spec"]["clusterIP"]
 
 
-def test_pods_of_a_set_are_spread_over_nodes(kube, kubelet, namespace):
+def test_pods_are_spread_over_nodes(kube, kubelet, namespace):
     kube.create(stateful_set("wide", shell(RUN_FOR_EVER), replicas=3), namespace)
     nodes = set()
     for index in range(3):
@@ -200,7 +200,7 @@ def test_pods_of_a_set_are_spread_over_nodes(kube, kubelet, namespace):
     assert nodes == {"node-a", "node-b", "node-c"}
 
 
-def test_a_pod_that_is_deleted_is_asked_to_end_and_comes_back(kube, kubelet, namespace):
+def test_deleted_pod_is_terminated_and_recreated(kube, kubelet, namespace):
     hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hooked >> /proc/1/fd/1"]}}}
     kube.create(stateful_set("again", shell(RUN_FOR_EVER, lifecycle=hook), replicas=1), namespace)
     kubelet.wait_ready(namespace, "again-0")
@@ -212,13 +212,13 @@ def test_a_pod_that_is_deleted_is_asked_to_end_and_comes_back(kube, kubelet, nam
     )
     kubelet.wait_ready(namespace, "again-0")
     wait_until(lambda: kubelet.logs(namespace, "again-0").count("started") == 2, "new words")
-    said = kubelet.logs(namespace, "again-0").split("\n")
-    assert said[:4] == ["started", "hooked", "asked to end", "started"]
+    output = kubelet.logs(namespace, "again-0").split("\n")
+    assert output[:4] == ["started", "hooked", "asked to end", "started"]
 
 
 @pytest.mark.usefixtures("kubelet")
-def test_a_job_ends_well_after_its_pod_failed_once(kube, namespace):
-    """The first try leaves a mark in a volume, which the container finds when it is back."""
+def test_job_succeeds_after_a_failure(kube, namespace):
+    """The first attempt leaves a file in a volume, which the restarted container finds."""
     container = shell(
         "test -e /mark/tried && exit 0; touch /mark/tried; exit 3",
         volumeMounts=[{"name": "mark", "mountPath": "/mark"}],
@@ -244,7 +244,7 @@ def test_a_job_ends_well_after_its_pod_failed_once(kube, namespace):
     assert done["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 
 
-def test_a_claim_keeps_what_was_written_until_it_is_gone(kube, kubelet, namespace):
+def test_claim_keeps_data_until_it_is_deleted(kube, kubelet, namespace):
     count = "echo x >> /data/lives; wc -l < /data/lives; " + RUN_FOR_EVER
     container = shell(count, volumeMounts=[{"name": "data", "mountPath": "/data"}])
     template = {
@@ -267,7 +267,7 @@ def test_a_claim_keeps_what_was_written_until_it_is_gone(kube, kubelet, namespac
     assert not directory.exists()
 
 
-def test_a_read_only_root_is_read_only_and_volumes_are_not(kube, kubelet, namespace):
+def test_read_only_root_with_writable_volumes(kube, kubelet, namespace):
     attempts = "for f in /x /etc/x /tmp/x /usr/x /scratch/x; do touch $f && echo wrote $f; done"
     security = {
         "readOnlyRootFilesystem": True,
@@ -285,20 +285,20 @@ def test_a_read_only_root_is_read_only_and_volumes_are_not(kube, kubelet, namesp
     kube.create(pod("strict", container, volumes=volumes, restartPolicy="Never"), namespace)
     kube.wait_for(PODS, namespace, "strict", lambda p: p["status"]["phase"] == "Succeeded")
 
-    said = kubelet.logs(namespace, "strict")
-    assert [line for line in said.splitlines() if "wrote" in line] == ["wrote /scratch/x"]
-    assert "mount: /tmp: must be superuser" in said or "permission denied" in said
+    output = kubelet.logs(namespace, "strict")
+    assert [line for line in output.splitlines() if "wrote" in line] == ["wrote /scratch/x"]
+    assert "mount: /tmp: must be superuser" in output or "permission denied" in output
 
 
-def test_a_pod_waits_for_what_it_lacks(kube, kubelet, namespace):
+def test_pod_waits_for_missing_objects(kube, kubelet, namespace):
     lacking = shell(RUN_FOR_EVER, envFrom=[{"secretRef": {"name": "late"}}])
     kube.create(pod("early", lacking), namespace)
-    kube.create(pod("stranger", shell("") | {"image": "nobody-knows-this"}), namespace)
+    kube.create(pod("unknown-image", shell("") | {"image": "no-such-image"}), namespace)
     as_root = shell("", securityContext={"runAsNonRoot": True})
     kube.create(pod("root", as_root), namespace)
     for name, reason in (
         ("early", "CreateContainerConfigError"),
-        ("stranger", "ErrImagePull"),
+        ("unknown-image", "ErrImagePull"),
         ("root", "CreateContainerConfigError"),
     ):
         kube.wait_for(PODS, namespace, name, lambda p, r=reason: waiting_reason(p) == r)
@@ -306,7 +306,7 @@ def test_a_pod_waits_for_what_it_lacks(kube, kubelet, namespace):
     kubelet.wait_ready(namespace, "early")
 
 
-def test_an_account_may_do_what_its_role_permits_and_no_more(kube, kubelet, namespace):
+def test_service_account_has_the_permissions_of_its_role(kube, kubelet, namespace):
     group = "rbac.authorization.k8s.io"
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}
     named = {"metadata": {"name": "reader"}}
@@ -324,22 +324,22 @@ def test_an_account_may_do_what_its_role_permits_and_no_more(kube, kubelet, name
     assert kubelet.logs(namespace, "asker") == "configmaps 200\nsecrets 403\n"
 
 
-def test_a_container_that_is_not_well_is_started_again(kube, kubelet, namespace):
+def test_unhealthy_container_is_restarted(kube, kubelet, namespace):
     probe = {"exec": {"command": ["test", "!", "-e", "/ill"]}}
     timing = {"periodSeconds": 1, "failureThreshold": 1}
     kube.create(pod("frail", shell(RUN_FOR_EVER, livenessProbe=probe | timing)), namespace)
     kubelet.wait_ready(namespace, "frail")
     kubelet.execute(namespace, "frail", "touch", "/ill")
 
-    def has_come_back(seen):
-        [container] = seen["status"]["containerStatuses"]
+    def is_restarted(received):
+        [container] = received["status"]["containerStatuses"]
         return container["restartCount"] == 1 and container["ready"]
 
-    kube.wait_for(PODS, namespace, "frail", has_come_back)
+    kube.wait_for(PODS, namespace, "frail", is_restarted)
     assert kubelet.logs(namespace, "frail") == "started\nasked to end\nstarted\n"
 
 
-def test_a_pod_can_be_killed_paused_and_cut_off(kube, kubelet, namespace):
+def test_pod_can_be_killed_paused_and_partitioned(kube, kubelet, namespace):
     probe = IS_THERE | {"failureThreshold": 1, "timeoutSeconds": 1}
     kube.create(pod("poor", shell(NAMED_SERVER, readinessProbe=probe)), namespace)
     kubelet.wait_ready(namespace, "poor")
@@ -352,15 +352,15 @@ def test_a_pod_can_be_killed_paused_and_cut_off(kube, kubelet, namespace):
     kubelet.wait_ready(namespace, "poor")
     assert container()["restartCount"] == 1
     assert container()["lastState"]["terminated"]["exitCode"] == 137
-    for trouble, cure in ((kubelet.pause, kubelet.resume), (kubelet.partition, kubelet.heal)):
-        trouble(namespace, "poor")
+    for inject, cure in ((kubelet.pause, kubelet.resume), (kubelet.partition, kubelet.heal)):
+        inject(namespace, "poor")
         wait_until(lambda: not container()["ready"], "the trouble to show")
         cure(namespace, "poor")
         kubelet.wait_ready(namespace, "poor")
 
 
-def test_names_lead_every_kind_of_client_to_a_pod_that_has_moved(kube, kubelet, namespace):
-    """Go and gRPC have name resolvers of their own, and connections that outlive an address."""
+def test_names_follow_a_pod_that_has_moved(kube, kubelet, namespace):
+    """Go and gRPC have their own resolvers, and connections that outlive an address."""
     store = shell("") | {
         "image": "etcd",
         "command": [
@@ -384,17 +384,17 @@ def test_names_lead_every_kind_of_client_to_a_pod_that_has_moved(kube, kubelet, 
         channel = runner.run(opened())
         for _ in range(2):
             kubelet.wait_ready(namespace, "store-0")
-            wait_until(lambda: resolved(host), "the name to be known")
+            wait_until(lambda: resolve(host), "the name to be known")
             in_go = ("etcdctl", "--endpoints=http://store-0.store:2379", "endpoint", "status")
-            code, said = kubelet.execute(namespace, "client", *in_go)
-            assert code == 0, said
+            code, output = kubelet.execute(namespace, "client", *in_go)
+            assert code == 0, output
             runner.run(asyncio.wait_for(channel.channel_ready(), 20))
             kube.delete(PODS, namespace, "store-0")
-            wait_until(lambda: not resolved(host), "the name to be forgotten")
+            wait_until(lambda: not resolve(host), "the name to be forgotten")
         runner.run(channel.close())
 
 
-def resolved(host):
+def resolve(host):
     try:
         return socket.gethostbyname(host)
     except OSError:

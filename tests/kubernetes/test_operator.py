@@ -1,4 +1,4 @@
-"""Two operators: whichever dies or falls silent, the work goes on, and never twice at once."""
+"""Tests of two operators: if the leader dies or is paused, the other continues, never both."""
 
 from collections.abc import Iterator
 
@@ -6,16 +6,16 @@ import pytest
 
 from kafscale.operator.kube.kinds import PODS, TOPICS
 from services.kubernetes.control_plane import ControlPlane
-from services.kubernetes.deployed import Deployed
+from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import HOME, Installation
 
 pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[Deployed]:
+def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[DeployedCluster]:
     with control_plane.namespace() as namespace:
-        yield Deployed.created(kafscale, namespace)
+        yield DeployedCluster.created(kafscale, namespace)
 
 
 @pytest.fixture(autouse=True)
@@ -23,27 +23,29 @@ def _complete(kafscale: Installation) -> None:
     kafscale.wait_operator()
 
 
-def test_the_work_goes_on_when_leaders_die(kafscale: Installation, shop: Deployed) -> None:
+def test_next_leader_continues_a_rollout(kafscale: Installation, shop: DeployedCluster) -> None:
     shop.wait()
-    before, told = shop.identities(), len(shop.events("Drained"))
+    before, drained_before = shop.pod_uids(), len(shop.events("Drained"))
     shop.change(brokers={"podAnnotations": {"example.org/changed": "yes"}})
-    shop.wait_until(lambda: len(shop.events("Drained")) > told, "the rollout to begin")
+    shop.wait_until(lambda: len(shop.events("Drained")) > drained_before, "the rollout to begin")
     kafscale.kubelet.kill(HOME, kafscale.leader())
     second = _next_leader(shop, kafscale.holder())
     kafscale.kube.delete(PODS, HOME, second.rpartition("_")[0], grace_s=0)
     _next_leader(shop, second)
     shop.wait(seconds_max=120)
-    after = shop.identities()
+    after = shop.pod_uids()
     assert after.keys() == before.keys()
     assert not after.items() & before.items()
 
 
-def test_who_was_paused_leaves_the_work_to_the_next(kafscale: Installation, shop: Deployed) -> None:
+def test_paused_leader_exits_and_does_nothing(
+    kafscale: Installation, shop: DeployedCluster
+) -> None:
     shop.wait()
     kubelet = kafscale.kubelet
     paused, identity = kafscale.leader(), kafscale.holder()
     kubelet.pause(HOME, paused)
-    said = len(kubelet.logs(HOME, paused))
+    log_size_before = len(kubelet.logs(HOME, paused))
     restarts = _restarts(kafscale, paused)
     try:
         kafscale.create_topic(shop.namespace, "meanwhile", shop.name)
@@ -52,32 +54,32 @@ def test_who_was_paused_leaves_the_work_to_the_next(kafscale: Installation, shop
     finally:
         kubelet.resume(HOME, paused)
     shop.wait_until(lambda: _restarts(kafscale, paused) > restarts, "the paused one to exit")
-    told = kubelet.logs(HOME, paused)[said:].partition("operator listening")[0]
-    assert "leader lease lost" in told
+    new_lines = kubelet.logs(HOME, paused)[log_size_before:].partition("operator listening")[0]
+    assert "leader lease lost" in new_lines
     for work in ("topic changed", "broker drained", "condition changed"):
-        assert work not in told
+        assert work not in new_lines
     assert kafscale.leader() != paused
 
 
-def test_the_rights_of_the_operator_suffice(kafscale: Installation, shop: Deployed) -> None:
+def test_permissions_of_the_operator_suffice(kafscale: Installation, shop: DeployedCluster) -> None:
     shop.wait()
-    # Of whatever operators have done for all tests so far. What goes takes nothing new.
-    refused = [
+    # In all tests so far. A namespace that is being deleted accepts no new objects.
+    forbidden_lines = [
         line
         for line in kafscale.kubelet.logs(HOME, "*", "operator").splitlines()
         if "forbidden" in line and "being terminated" not in line
     ]
-    assert not refused, refused[:3]
+    assert not forbidden_lines, forbidden_lines[:3]
 
 
-def _next_leader(shop: Deployed, before: str) -> str:
-    """Who leads now, as soon as that is not the same as before."""
+def _next_leader(shop: DeployedCluster, before: str) -> str:
+    """The identity of the leader, as soon as it is another one."""
     kafscale = shop.installation
     shop.wait_until(lambda: kafscale.holder() not in {"", before}, "another leader")
     return kafscale.holder()
 
 
 def _restarts(kafscale: Installation, pod: str) -> int:
-    found = kafscale.kube.get(PODS, HOME, pod)
-    assert found is not None
-    return sum(each["restartCount"] for each in found["status"]["containerStatuses"])
+    pod_ = kafscale.kube.get(PODS, HOME, pod)
+    assert pod_ is not None
+    return sum(each["restartCount"] for each in pod_["status"]["containerStatuses"])

@@ -1,6 +1,6 @@
-"""One command, and there is a cluster: Helm installs the operator, and that a cluster with a topic.
+"""Tests that one Helm command installs the operator, a cluster and a topic.
 
-The operator has rights in one namespace only, so whatever it does there shows that they suffice.
+The operator has permissions in one namespace only, so the test shows that they suffice.
 """
 
 import json
@@ -34,7 +34,7 @@ def s3(tmp_path: Path) -> Iterator[S3Server]:
 
 @contextmanager
 def no_other_operator(kube: KubeClient) -> Iterator[None]:
-    """Send the operator away that other tests share, for it looks after all namespaces."""
+    """Stop the operator that other tests share, because it watches all namespaces."""
     name = "kafscale-operator"
     there = kube.get(DEPLOYMENTS, HOME, name)
     if there is None:
@@ -42,7 +42,11 @@ def no_other_operator(kube: KubeClient) -> Iterator[None]:
         return
     try:
         kube.patch(DEPLOYMENTS, HOME, name, {"spec": {"replicas": 0}})
-        wait_until(lambda: not kube.list(PODS, HOME, OPERATOR), "nobody else", seconds_max=60)
+        wait_until(
+            lambda: not kube.list(PODS, HOME, OPERATOR),
+            "the other operator to stop",
+            seconds_max=60,
+        )
         yield
     finally:
         kube.patch(DEPLOYMENTS, HOME, name, {"spec": {"replicas": there["spec"]["replicas"]}})
@@ -59,7 +63,7 @@ def is_ready(resource: Manifest) -> bool:
 
 
 def values(namespace: str, s3: S3Server) -> Manifest:
-    """A small cluster on a bucket that is there, and an operator that looks closely."""
+    """A small cluster on an existing bucket, and an operator with short intervals."""
     bucket = s3.bucket
     return {
         "operator": {
@@ -86,8 +90,8 @@ def values(namespace: str, s3: S3Server) -> Manifest:
     }
 
 
-def delivered(servers: str, topic: str) -> object:
-    """Send a record, and say what stands against it."""
+def delivery_error(servers: str, topic: str) -> object:
+    """Send a record; return the delivery error."""
     outcomes: list[object] = []
     producer = Producer({"bootstrap.servers": servers, "message.timeout.ms": 30_000})
     producer.produce(topic, "hello", on_delivery=lambda error, _: outcomes.append(error))
@@ -98,11 +102,11 @@ def delivered(servers: str, topic: str) -> object:
 
 @pytest.mark.timeout(360)
 @pytest.mark.usefixtures("kubelet")
-def test_one_command_makes_a_cluster_that_serves(
+def test_helm_install_creates_a_serving_cluster(
     control_plane: ControlPlane, kube: KubeClient, helm: Helm, s3: S3Server
 ) -> None:
     with control_plane.namespace(labels=RESTRICTED) as namespace, no_other_operator(kube):
-        release = namespace  # ClusterRoles are called after it, and others have theirs.
+        release = namespace  # ClusterRoles are named after it.
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-keys"}}
         kube.apply({**secret, "stringData": key_variables(s3.bucket)}, namespace)
         helm.install(release, CHART, namespace, values(namespace, s3))
@@ -111,11 +115,11 @@ def test_one_command_makes_a_cluster_that_serves(
 
         cluster = kube.wait_for(CLUSTERS, namespace, "demo", is_ready, seconds_max=READY_S_MAX)
         kube.wait_for(TOPICS, namespace, "greetings", is_ready, seconds_max=READY_S_MAX)
-        assert delivered(cluster["status"]["bootstrapServers"], "greetings") is None
+        assert delivery_error(cluster["status"]["bootstrapServers"], "greetings") is None
 
         console = f"{release}-kafscale-console"
         kube.wait_for(DEPLOYMENTS, namespace, console, is_available, seconds_max=READY_S_MAX)
-        # Nobody has said who may log in: the page is there, and lets nobody in.
+        # No users are configured: the page is served, and all logins fail.
         url = f"http://{console}.{namespace}.svc.cluster.local:8080/api/v1/session"
         with urllib.request.urlopen(url, timeout=10) as answer:
             assert json.load(answer)["isConfigured"] is False

@@ -1,4 +1,4 @@
-"""What surrounds brokers: how they are reached and guarded, and what remains when they go."""
+"""Tests of Services, disruption budgets, monitors and the deletion of a cluster."""
 
 import urllib.request
 from collections.abc import Iterator
@@ -19,16 +19,16 @@ from kafscale.operator.kube.kinds import (
     VOLUME_CLAIMS,
 )
 from services.kubernetes.control_plane import RESTRICTED, ControlPlane
-from services.kubernetes.deployed import Deployed, is_ready
+from services.kubernetes.deployed import DeployedCluster, is_ready
 from services.kubernetes.installation import SECRET, Installation
 from services.kubernetes.kube_client import (
     DEFINITIONS,
+    ApiError,
     KubeClient,
-    KubeRefusalError,
     Manifest,
     has_condition,
 )
-from services.kubernetes.traffic import everything
+from services.kubernetes.traffic import read_all
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -38,13 +38,13 @@ RECORDS = 50
 
 
 @pytest.fixture(scope="module")
-def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[Deployed]:
-    """In a namespace that takes nothing but restricted pods."""
+def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[DeployedCluster]:
+    """A cluster in a namespace that accepts only restricted pods."""
     with control_plane.namespace(labels=RESTRICTED) as namespace:
-        yield Deployed.created(kafscale, namespace)
+        yield DeployedCluster.created(kafscale, namespace)
 
 
-def test_brokers_run_where_nothing_but_restricted_pods_may(shop: Deployed) -> None:
+def test_brokers_run_in_a_restricted_namespace(shop: DeployedCluster) -> None:
     shop.wait()
     assert all(map(is_ready, shop.pods()))
     any_other = {
@@ -53,11 +53,11 @@ def test_brokers_run_where_nothing_but_restricted_pods_may(shop: Deployed) -> No
         "metadata": {"name": "careless", "namespace": shop.namespace},
         "spec": {"containers": [{"name": "shell", "image": "test-shell"}]},
     }
-    with pytest.raises(KubeRefusalError, match="restricted"):
+    with pytest.raises(ApiError, match="restricted"):
         shop.kube.create(any_other)
 
 
-def test_both_ports_are_reached_through_the_service(shop: Deployed) -> None:
+def test_service_reaches_both_ports(shop: DeployedCluster) -> None:
     host, _, port = shop.servers.partition(":")
     assert port == "9092"
     topics = Producer({"bootstrap.servers": shop.servers}).list_topics(timeout=20)
@@ -66,7 +66,7 @@ def test_both_ports_are_reached_through_the_service(shop: Deployed) -> None:
         assert b"kafscale_produce_requests_per_second" in answer.read()
 
 
-def test_one_broker_at_a_time_may_be_evicted(shop: Deployed) -> None:
+def test_disruption_budget_allows_one_eviction(shop: DeployedCluster) -> None:
     shop.wait()
     assert shop.kube.get(NETWORK_POLICIES, shop.namespace, "shop-broker") is not None
     shop.kube.wait_for(
@@ -77,23 +77,23 @@ def test_one_broker_at_a_time_may_be_evicted(shop: Deployed) -> None:
             pod_disruption_budget["status"].get("disruptionsAllowed") == 1
         ),
     )
-    before = shop.identities()
+    before = shop.pod_uids()
     _evict(shop, "shop-broker-0")
-    with pytest.raises(KubeRefusalError) as refusal:
+    with pytest.raises(ApiError) as refusal:
         _evict(shop, "shop-broker-1")
     assert refusal.value.status == TOO_MANY
     shop.wait_until(
         lambda: (
-            shop.identities().get("shop-broker-0") not in {None, before["shop-broker-0"]}
+            shop.pod_uids().get("shop-broker-0") not in {None, before["shop-broker-0"]}
             and all(map(is_ready, shop.pods()))
         ),
         "the evicted broker to be back",
     )
     shop.wait()
-    assert shop.identities()["shop-broker-1"] == before["shop-broker-1"]
+    assert shop.pod_uids()["shop-broker-1"] == before["shop-broker-1"]
 
 
-def test_brokers_are_monitored_where_monitors_are_known(shop: Deployed, kube: KubeClient) -> None:
+def test_service_monitor_follows_its_definition(shop: DeployedCluster, kube: KubeClient) -> None:
     shop.wait()
     kube.apply(_definition())
     try:
@@ -103,14 +103,12 @@ def test_brokers_are_monitored_where_monitors_are_known(shop: Deployed, kube: Ku
     finally:
         kube.delete(DEFINITIONS, "", MONITORS)
         kube.wait_until_gone(DEFINITIONS, "", MONITORS)
-    # It is done without again, and nothing is wrong with that.
+    # Without the definition, the cluster works as before.
     shop.change(service={"annotations": {"example.org/changed": "yes"}})
     shop.wait()
 
 
-def test_a_cluster_that_goes_leaves_its_records_and_finds_them_again(
-    kafscale: Installation, shop: Deployed
-) -> None:
+def test_recreated_cluster_finds_its_records(kafscale: Installation, shop: DeployedCluster) -> None:
     shop.wait()
     kafscale.create_topic(shop.namespace, "orders", "shop", partitions=1)
     kafscale.wait_phase(shop.namespace, "orders", "Ready", kind=TOPICS)
@@ -121,28 +119,30 @@ def test_a_cluster_that_goes_leaves_its_records_and_finds_them_again(
 
     shop.kube.delete(CLUSTERS, shop.namespace, "shop")
     shop.kube.wait_until_gone(CLUSTERS, shop.namespace, "shop")
-    shop.wait_until(lambda: not _left(shop), "all that belongs to the cluster to be gone")
-    # Nobody is there to ask about the topic; its resource goes all the same.
+    shop.wait_until(
+        lambda: not _remaining_objects(shop), "all that belongs to the cluster to be gone"
+    )
+    # The cluster is gone; the topic's resource can be deleted nevertheless.
     shop.kube.delete(TOPICS, shop.namespace, "orders")
     shop.kube.wait_until_gone(TOPICS, shop.namespace, "orders")
     assert shop.kube.get(SECRETS, shop.namespace, SECRET) is not None
     bucket = kafscale.s3.root / kafscale.s3.bucket.name / f"{shop.namespace}.shop"
     assert any(path.is_file() for path in bucket.rglob("*"))
 
-    # The volumes of its etcd stay as well, and with them all that it knew.
+    # The volumes of its etcd stay as well, with all metadata.
     kafscale.create_cluster(shop.namespace, "shop")
     shop.wait()
-    found = everything({"bootstrap.servers": shop.servers}, "orders", partitions=1)
+    found = read_all({"bootstrap.servers": shop.servers}, "orders", partitions=1)
     assert [int(each.value()) for each in found] == list(range(RECORDS))
 
 
-def _evict(shop: Deployed, pod: str) -> None:
+def _evict(shop: DeployedCluster, pod: str) -> None:
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
     shop.kube.request("POST", PODS.path(shop.namespace, pod, "eviction"), eviction)
 
 
-def _left(shop: Deployed) -> list[str]:
-    """What the namespace still has that was made for the cluster."""
+def _remaining_objects(shop: DeployedCluster) -> list[str]:
+    """Objects of the cluster that the namespace still has."""
     stays = {EVENTS, VOLUME_CLAIMS, TOPICS, SERVICE_MONITORS}
     kinds = [kind for kind in ALL if kind.is_namespaced and kind not in stays]
     return [
@@ -154,7 +154,7 @@ def _left(shop: Deployed) -> list[str]:
 
 
 def _definition() -> Manifest:
-    """As little of a ServiceMonitor as there can be."""
+    """A minimal definition of ServiceMonitor."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return {
         "apiVersion": DEFINITIONS.api_version,

@@ -1,4 +1,4 @@
-"""Topics as resources: made, grown, altered, adopted and deleted, and nobody else fought over."""
+"""Tests of topic resources: create, grow, alter, adopt and delete, respecting other changes."""
 
 import time
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 from kafscale.operator.cluster.broker_status import FRESH_MS
 from kafscale.operator.kube.kinds import EVENTS, TOPICS
 from services.kubernetes.control_plane import ControlPlane
-from services.kubernetes.deployed import Deployed
+from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import Installation
 from services.kubernetes.kube_client import Manifest
 
@@ -29,11 +29,11 @@ DAY_MS = 86_400_000
 ANSWER_S = 20
 
 
-class Shop(Deployed):
-    """A cluster and its topics, as Kubernetes has them and as Kafka's clients see them."""
+class ClusterWithTopics(DeployedCluster):
+    """A cluster and its topics, in Kubernetes and as Kafka clients see them."""
 
     def topic(self, name: str, phase: str = "Ready", **spec: Any) -> Manifest:
-        """A topic's resource, made or changed; its status once that is about this."""
+        """Apply a topic's resource; return its status once it is about this spec."""
         if self.kube.get(TOPICS, self.namespace, name) is None:
             self.installation.create_topic(self.namespace, name, self.name, **spec)
         else:
@@ -45,8 +45,8 @@ class Shop(Deployed):
         self.kube.wait_until_gone(TOPICS, self.namespace, name)
 
     def topic_condition(self, name: str, type_: str) -> tuple[str, str]:
-        found = self.installation.condition(self.namespace, name, type_, TOPICS)
-        return found["status"], found["reason"]
+        condition = self.installation.condition(self.namespace, name, type_, TOPICS)
+        return condition["status"], condition["reason"]
 
     def topic_events(self, name: str) -> set[str]:
         events = self.kube.list(EVENTS, self.namespace)
@@ -56,49 +56,49 @@ class Shop(Deployed):
     def admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.servers})
 
-    def wait_seen(self, topic: str, partitions: int, **configs: str) -> None:
-        """Wait until a client sees a topic like this; brokers hear of changes from etcd."""
-        wanted = {name.replace("_", "."): value for name, value in configs.items()}
+    def wait_visible(self, topic: str, partitions: int, **configs: str) -> None:
+        """Wait until a client sees such a topic; brokers learn of changes from etcd."""
+        desired = {name.replace("_", "."): value for name, value in configs.items()}
         self.wait_until(
             lambda: (
                 self.partitions(topic) == partitions
-                and (not partitions or wanted.items() <= self.configs(topic).items())
+                and (not partitions or desired.items() <= self.configs(topic).items())
             ),
-            f"{topic} with {partitions} partitions and {wanted}",
+            f"{topic} with {partitions} partitions and {desired}",
         )
 
     def partitions(self, topic: str) -> int:
-        """How many a client sees; 0 if there is no such topic."""
+        """The number of partitions that a client sees; 0 without the topic."""
         topics = self.admin.list_topics(timeout=ANSWER_S).topics
         return len(topics[topic].partitions) if topic in topics else 0
 
     def configs(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ResourceType.TOPIC, topic)
-        found = self.admin.describe_configs([resource])[resource].result(ANSWER_S)
-        return {name: entry.value for name, entry in found.items()}
+        condition = self.admin.describe_configs([resource])[resource].result(ANSWER_S)
+        return {name: entry.value for name, entry in condition.items()}
 
 
 @pytest.fixture(scope="module")
-def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[Shop]:
+def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[ClusterWithTopics]:
     with control_plane.namespace() as namespace:
-        yield Shop.created(kafscale, namespace, brokers={"replicas": 1})
+        yield ClusterWithTopics.created(kafscale, namespace, brokers={"replicas": 1})
 
 
-def test_a_topic_is_made_grown_and_altered(shop: Shop) -> None:
+def test_topic_is_created_grown_and_altered(shop: ClusterWithTopics) -> None:
     shop.topic("orders", partitions=2, retentionMs=DAY_MS, config={"max.message.bytes": "5000"})
-    shop.wait_seen("orders", 2, retention_ms=str(DAY_MS), max_message_bytes="5000")
+    shop.wait_visible("orders", 2, retention_ms=str(DAY_MS), max_message_bytes="5000")
 
     change = {"max.message.bytes": None, "cleanup.policy": "compact"}
     shop.topic("orders", partitions=4, retentionMs=2 * DAY_MS, config=change)
-    shop.wait_seen("orders", 4, retention_ms=str(2 * DAY_MS), cleanup_policy="compact")
+    shop.wait_visible("orders", 4, retention_ms=str(2 * DAY_MS), cleanup_policy="compact")
     assert shop.configs("orders")["max.message.bytes"] != "5000"
     assert shop.topic_condition("orders", "InSync") == ("True", "Matches")
     assert {"Created", "Grown", "Altered"} <= shop.topic_events("orders")
 
 
-def test_what_is_changed_through_kafka_stays(shop: Shop) -> None:
+def test_changes_through_kafka_are_kept(shop: ClusterWithTopics) -> None:
     shop.topic("clicks", partitions=2, retentionMs=DAY_MS)
-    shop.wait_seen("clicks", 2)
+    shop.wait_visible("clicks", 2)
     shop.admin.create_partitions([NewPartitions("clicks", 5)])["clicks"].result(ANSWER_S)
     changes = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
@@ -106,37 +106,37 @@ def test_what_is_changed_through_kafka_stays(shop: Shop) -> None:
     ]
     resource = ConfigResource(ResourceType.TOPIC, "clicks", incremental_configs=changes)
     shop.admin.incremental_alter_configs([resource])[resource].result(ANSWER_S)
-    # Each change of the resource that says nothing about the topic is a reconciliation more.
+    # Each change of an annotation causes a reconcile.
     for policy in ("Retain", "Delete", "Retain"):
         shop.topic("clicks", deletionPolicy=policy)
         assert shop.partitions("clicks") == 5
         configs = shop.configs("clicks")
         assert (configs["retention.ms"], configs["max.message.bytes"]) == ("70000", "9000")
     assert shop.topic_condition("clicks", "InSync") == ("False", "ChangedElsewhere")
-    # What is said anew is done; and only that.
+    # Only what changed in the resource is applied.
     shop.topic("clicks", retentionMs=2 * DAY_MS)
-    shop.wait_seen("clicks", 5, retention_ms=str(2 * DAY_MS), max_message_bytes="9000")
+    shop.wait_visible("clicks", 5, retention_ms=str(2 * DAY_MS), max_message_bytes="9000")
 
 
-def test_a_topic_goes_with_its_resource_or_stays_and_is_adopted(shop: Shop) -> None:
+def test_topic_is_deleted_or_retained_and_adopted(shop: ClusterWithTopics) -> None:
     shop.topic("carts", partitions=3, deletionPolicy="Retain")
     shop.topic("visits", partitions=3, deletionPolicy="Delete")
     shop.delete_topic("carts")
     shop.delete_topic("visits")
     assert shop.partitions("carts") == 3
-    shop.wait_seen("visits", 0)
+    shop.wait_visible("visits", 0)
 
     adopted = shop.topic("carts", partitions=2, retentionMs=DAY_MS)
     assert "Adopted" in shop.topic_events("carts")
     assert len(adopted["partitions"]) == 3
-    shop.wait_seen("carts", 3, retention_ms=str(DAY_MS))
+    shop.wait_visible("carts", 3, retention_ms=str(DAY_MS))
     shop.topic("carts", partitions=4)
-    shop.wait_seen("carts", 4)
+    shop.wait_visible("carts", 4)
 
 
-def test_two_resources_cannot_have_the_same_topic(shop: Shop) -> None:
+def test_two_resources_conflict(shop: ClusterWithTopics) -> None:
     shop.topic("older", topicName="fought.over", partitions=1)
-    time.sleep(1.1)  # Ages are told in seconds.
+    time.sleep(1.1)  # Timestamps have a resolution of one second.
     shop.topic("younger", "Failed", topicName="fought.over", partitions=3)
     assert shop.topic_condition("younger", "Ready") == ("False", "Conflict")
     shop.delete_topic("younger")
@@ -144,30 +144,30 @@ def test_two_resources_cannot_have_the_same_topic(shop: Shop) -> None:
     assert shop.topic_condition("older", "Ready") == ("True", "Applied")
 
 
-def test_a_resource_that_is_wrong_says_so_and_changes_nothing(shop: Shop) -> None:
+def test_invalid_resource_is_reported_and_changes_nothing(shop: ClusterWithTopics) -> None:
     shop.topic("wrong", "Failed", partitions=1, config={"cleanup.policy": "burn"})
     assert shop.topic_condition("wrong", "Ready") == ("False", "InvalidConfig")
     message = shop.installation.condition(shop.namespace, "wrong", "Ready", TOPICS)["message"]
     assert "cleanup.policy" in message
     assert shop.partitions("wrong") == 0
     shop.topic("wrong", config={"cleanup.policy": "delete"})
-    shop.wait_seen("wrong", 1)
+    shop.wait_visible("wrong", 1)
 
 
-def test_a_topic_of_no_cluster_waits_and_may_go(shop: Shop) -> None:
+def test_topic_without_a_cluster_waits_and_can_be_deleted(shop: ClusterWithTopics) -> None:
     shop.topic("lost", "Pending", clusterRef="nowhere", partitions=1)
     assert shop.topic_condition("lost", "Ready") == ("False", "ClusterNotFound")
     shop.delete_topic("lost")
 
 
-def test_the_status_tells_leaders_and_offsets(shop: Shop) -> None:
+def test_status_has_leaders_and_offsets(shop: ClusterWithTopics) -> None:
     shop.topic("events", partitions=2)
-    shop.wait_seen("events", 2)
+    shop.wait_visible("events", 2)
     producer = Producer({"bootstrap.servers": shop.servers})
     for number in range(30):
         producer.produce("events", str(number), partition=int(number >= 10))
     assert producer.flush(ANSWER_S) == 0
-    time.sleep(FRESH_MS / 1000)  # So long what brokers have said is good enough.
+    time.sleep(FRESH_MS / 1000)  # Until the cached broker status expires.
     status = shop.topic("events", deletionPolicy="Retain")
     assert status["partitions"] == [
         {"id": 0, "leader": "0", "logEndOffset": 10},

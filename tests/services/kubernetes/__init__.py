@@ -1,5 +1,5 @@
 """Kubernetes without containers: a real control plane, and what tests need around it.
 
-`control_plane` runs the API server and the controllers, `metrics_api` is what autoscalers look at,
-`helm` is Helm, and `namespaces` is the room, cut off from the machine, in which it all happens.
+`control_plane` runs the API server and the controllers, `metrics_api` serves metrics to
+autoscalers, `helm` runs Helm, and `namespaces` isolates all of it in Linux namespaces.
 """

@@ -1,9 +1,9 @@
-"""Programs that the world of Kubernetes is made of, built from pinned sources and kept in a cache.
+"""Programs of the Kubernetes test cluster, built from pinned sources and cached.
 
     python -m services.kubernetes.binaries
 
-builds what is missing, and says how it gets on: from nothing, that takes ten minutes. Where there
-is no Go, nothing is built, and `missing` says so.
+builds what is missing and reports progress; from scratch that takes ten minutes. Without Go nothing
+is built, and `missing` says so.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from services import etcd_programs, s3_server
-from services.cache import kept
+from services.cache import kept as cached
 from services.go_program import go_program
 
 SOURCE = Path(__file__).with_name("go")
@@ -25,8 +25,8 @@ PROGRESS_S = 30
 
 
 def missing() -> str | None:
-    """What is not here to build programs with, as a sentence."""
-    return None if shutil.which("go") else "There is no Go here to build Kubernetes with."
+    """Why programs cannot be built, as a sentence; None if they can."""
+    return None if shutil.which("go") else "Go is not installed, which builds Kubernetes."
 
 
 def kubernetes_version() -> str:
@@ -39,25 +39,27 @@ def kube() -> Path:
     digest = hashlib.sha256(" ".join(_link_flags()).encode())
     for name in ("go.mod", "go.sum", "main.go"):
         digest.update((SOURCE / name).read_bytes())
-    return kept(f"kube-{kubernetes_version()}-{digest.hexdigest()[:16]}", _build_kube) / "kube"
+    return cached(f"kube-{kubernetes_version()}-{digest.hexdigest()[:16]}", _build_kube) / "kube"
 
 
 def helm() -> Path:
     program = go_program(*HELM)
-    assert program is not None, "ask missing first"
+    assert program is not None, "check missing() first"
     return program
 
 
 def _link_flags() -> list[str]:
-    """Without symbols; and with the version, which is not in the sources, and charts ask for."""
+    """Without symbols, but with the version, which is not in the sources and which charts check."""
     version = kubernetes_version()
     major, minor, _ = version.split(".")
-    told = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
-    return ["-s", "-w"] + [f"-X=k8s.io/component-base/version.{k}={v}" for k, v in told.items()]
+    version_flags = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    return ["-s", "-w"] + [
+        f"-X=k8s.io/component-base/version.{k}={v}" for k, v in version_flags.items()
+    ]
 
 
-def _build_kube(room: Path) -> None:
-    _say(f"building Kubernetes {kubernetes_version()}, once on this machine")
+def _build_kube(directory: Path) -> None:
+    _print(f"building Kubernetes {kubernetes_version()}, once on this machine")
     command: list[str | Path] = [
         "go",
         "build",
@@ -65,10 +67,10 @@ def _build_kube(room: Path) -> None:
         "-trimpath",
         f"-ldflags={' '.join(_link_flags())}",
         "-o",
-        room / "kube",
+        directory / "kube",
         ".",
     ]
-    began = time.monotonic()
+    started = time.monotonic()
     with subprocess.Popen(  # noqa: S603 - the command is our own.
         command, cwd=SOURCE, env={**os.environ, "CGO_ENABLED": "0"}
     ) as building:
@@ -76,24 +78,24 @@ def _build_kube(room: Path) -> None:
             try:
                 building.wait(PROGRESS_S)
             except subprocess.TimeoutExpired:
-                _say(f"  still building Kubernetes after {time.monotonic() - began:.0f} s")
+                _print(f"  still building Kubernetes after {time.monotonic() - started:.0f} s")
     if building.returncode:
         raise subprocess.CalledProcessError(building.returncode, command)
 
 
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)  # noqa: T201 - somebody waits for minutes.
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - it takes minutes.
 
 
 def main() -> None:
-    """Build all that is not there yet."""
+    """Build everything that is missing."""
     if reason := missing():
-        _say(reason)
+        _print(reason)
         return
-    _say(f"Kubernetes {kubernetes_version()}: {kube()}")
-    _say(f"Helm {HELM[1]}: {helm()}")
-    _say(f"etcd {etcd_programs.version()}: {etcd_programs.directory()}")
-    _say(f"S3 server: {s3_server.is_available()}")
+    _print(f"Kubernetes {kubernetes_version()}: {kube()}")
+    _print(f"Helm {HELM[1]}: {helm()}")
+    _print(f"etcd {etcd_programs.version()}: {etcd_programs.directory()}")
+    _print(f"S3 server: {s3_server.is_available()}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Who is who to a control plane: its certificates, keys, tokens and kubeconfigs, as files."""
+"""Credentials of a control plane: certificates, keys, tokens and kubeconfigs, as files."""
 
 import base64
 import datetime as dt
@@ -17,12 +17,12 @@ _GROUPS = {ADMIN: "system:masters", CONTROLLERS: ""}
 
 
 class Credentials:
-    """New ones in a directory, for an API server with these names."""
+    """New credentials in a directory, for an API server with these host names."""
 
     def __init__(self, directory: Path, url: str, hosts: Sequence[str]) -> None:
         self.directory = directory
-        self.authority = self._file("ca.crt")
-        """One authority for all: for the API server, and for those whom it trusts."""
+        self.ca_file = self._file("ca.crt")
+        """One CA for the API server and for its clients."""
         self.tokens = {user: secrets.token_hex(16) for user in _GROUPS}
         self.tokens_file = self._file("tokens.csv")
         self.accounts_key = self._file("accounts.key")
@@ -30,24 +30,24 @@ class Credentials:
         self._url = url
         self._issuer = DevCa.create(dt.datetime.now(dt.UTC), days=1, name="kubernetes")
         directory.mkdir(parents=True, exist_ok=True)
-        self.authority.write_bytes(self._issuer.own.certificate_pem)
+        self.ca_file.write_bytes(self._issuer.own.certificate_pem)
         self.server = self.issue("server", hosts)
         self.aggregator = self._write(AGGREGATOR, self._issuer.client(AGGREGATOR))
-        """How the API server shows that it speaks for those whose requests it hands on."""
+        """With it the API server authenticates to extension API servers."""
         self._write(self.accounts_key.stem, self._issuer.client("accounts"))
         self.tokens_file.write_text(
             "".join(f'{t},{user},{user},"{_GROUPS[user]}"\n' for user, t in self.tokens.items())
         )
 
     def issue(self, name: str, hosts: Sequence[str]) -> tuple[Path, Path]:
-        """The certificate and the key of a server that the API server is to trust."""
+        """Certificate and key of a server that the API server trusts."""
         return self._write(name, self._issuer.server(name, hosts))
 
     def kubeconfig(self, user: str) -> Path:
-        """How one of those with a token gets in."""
-        trusted = base64.b64encode(self.authority.read_bytes()).decode()
+        """The kubeconfig of a user with a token."""
+        trusted = base64.b64encode(self.ca_file.read_bytes()).decode()
         cluster = {"server": self._url, "certificate-authority-data": trusted}
-        told = {
+        config = {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "test",
@@ -56,8 +56,8 @@ class Credentials:
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
         }
         file = self._file(f"{user.rpartition(':')[2]}.kubeconfig")
-        file.write_text(yaml.safe_dump(told))
-        # Helm warns of what others could read.
+        file.write_text(yaml.safe_dump(config))
+        # Helm warns about a kubeconfig that others can read.
         file.chmod(0o600)
         return file
 

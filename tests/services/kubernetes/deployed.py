@@ -1,8 +1,7 @@
-"""One cluster on Kubernetes: what is asked of it, how it is doing, and what was told about it.
+"""One cluster on Kubernetes: change its spec, wait for its status, read events and logs.
 
-shop = Deployed.created(kafscale, namespace, "shop", brokers={"replicas": 3})
-shop.change(config={"flushIntervalMs": 50})
-shop.wait()
+shop = DeployedCluster.created(kafscale, namespace, "shop", brokers={"replicas": 3})
+shop.change(config={"flushIntervalMs": 50}) shop.wait()
 """
 
 from collections import Counter
@@ -18,8 +17,8 @@ from services.kubernetes.kube_client import Manifest, has_condition
 METADATA_S_MAX = 10
 
 
-class Deployed:
-    """A cluster that is there already, or is about to be."""
+class DeployedCluster:
+    """A cluster that exists, or is about to."""
 
     def __init__(self, installation: Installation, namespace: str, name: str) -> None:
         self.installation = installation
@@ -31,20 +30,23 @@ class Deployed:
     def created(
         cls, installation: Installation, namespace: str, name: str = "shop", **spec: Any
     ) -> Self:
-        """A new one, as soon as clients can use it."""
+        """Create a cluster, and wait until clients can use it."""
         installation.create_cluster(namespace, name, **spec)
         deployed = cls(installation, namespace, name)
         deployed.wait()
         return deployed
 
-    # --- what is asked ----------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------
 
     def create_topic(self, name: str, partitions: int) -> None:
-        """Have a topic, and each of its partitions served."""
+        """Create a topic, and wait until all partitions have leaders."""
         self.installation.create_topic(self.namespace, name, self.name, partitions=partitions)
         self.installation.wait_phase(self.namespace, name, "Ready", kind=TOPICS)
         self.wait_until(
-            lambda: self.shares(name).total() == partitions and -1 not in self.shares(name),
+            lambda: (
+                self.leader_counts(name).total() == partitions
+                and -1 not in self.leader_counts(name)
+            ),
             f"leaders of {name}",
         )
 
@@ -53,7 +55,7 @@ class Deployed:
         assert self.kube.patch(CLUSTERS, self.namespace, self.name, {"spec": spec})
 
     def wait(self, phase: str = "Ready", *, seconds_max: float = 90) -> Manifest:
-        """Its status, once that is about the newest spec and says so."""
+        """The status, once it is about the newest spec and has this phase."""
         return self.installation.wait_phase(
             self.namespace, self.name, phase, seconds_max=seconds_max
         )
@@ -65,55 +67,55 @@ class Deployed:
             lambda: bool(condition()), what, self.namespace, name=self.name, seconds_max=seconds_max
         )
 
-    # --- how it is doing --------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------
 
     @property
     def servers(self) -> str:
         return self.installation.bootstrap(self.namespace, self.name)
 
     def stateful_set(self) -> Manifest:
-        found = self.kube.get(STATEFUL_SETS, self.namespace, f"{self.name}-broker")
-        assert found is not None
-        return found
+        objects = self.kube.get(STATEFUL_SETS, self.namespace, f"{self.name}-broker")
+        assert objects is not None
+        return objects
 
     def pods(self) -> list[Manifest]:
-        """The brokers' pods, the first one first."""
+        """The brokers' pods, by ordinal."""
         labels = {"app": "kafscale-broker", "cluster": self.name}
-        found = self.kube.list(PODS, self.namespace, labels)
-        return sorted(found, key=lambda pod: int(pod["metadata"]["name"].rpartition("-")[2]))
+        objects = self.kube.list(PODS, self.namespace, labels)
+        return sorted(objects, key=lambda pod: int(pod["metadata"]["name"].rpartition("-")[2]))
 
-    def identities(self) -> dict[str, str]:
-        """Which pods there are, by name: a pod that was started anew is another one."""
+    def pod_uids(self) -> dict[str, str]:
+        """The uids of pods by name: a recreated pod has another one."""
         return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self.pods()}
 
     def log(self, ordinal: int) -> str:
-        """What a broker has said, in all its lives."""
+        """The log of a broker, including earlier containers of the pod."""
         return self.installation.kubelet.logs(self.namespace, f"{self.name}-broker-{ordinal}")
 
     def condition(self, type_: str) -> Manifest:
         return self.installation.condition(self.namespace, self.name, type_)
 
     def events(self, reason: str) -> list[str]:
-        """What was told about the cluster under this word, the oldest first."""
-        found = [
+        """The messages of events with this reason, oldest first."""
+        objects = [
             event
             for event in self.kube.list(EVENTS, self.namespace)
             if event["reason"] == reason and event["involvedObject"]["name"] == self.name
         ]
-        return [event["message"] for event in sorted(found, key=_version)]
+        return [event["message"] for event in sorted(objects, key=_version)]
 
-    def shares(self, topic: str) -> Counter[int]:
-        """How many partitions of a topic each broker leads, as a client is told."""
+    def leader_counts(self, topic: str) -> Counter[int]:
+        """The number of partitions of a topic that each broker leads, as clients see it."""
         client = AdminClient({"bootstrap.servers": self.servers})
         partitions = client.list_topics(topic, timeout=METADATA_S_MAX).topics[topic].partitions
         return Counter(partition.leader for partition in partitions.values())
 
 
 def is_ready(pod: Manifest) -> bool:
-    """Whether a pod serves, and is not about to go."""
+    """Whether a pod is ready and not terminating."""
     return "deletionTimestamp" not in pod["metadata"] and has_condition(pod, "Ready")
 
 
 def _version(event: Manifest) -> int:
-    """Which grows from one event to the next, where moments are as long as a second."""
+    """Grows with every event, while timestamps have a resolution of one second."""
     return int(event["metadata"]["resourceVersion"])

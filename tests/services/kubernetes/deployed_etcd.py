@@ -1,8 +1,6 @@
-"""The etcd that the operator runs for a cluster, as somebody sees it who has its certificates.
+"""The managed etcd of a cluster, accessed with its client certificate.
 
-etcd = DeployedEtcd(shop, tmp_path)
-etcd.lose_data(1)
-etcd.wait_whole()
+etcd = DeployedEtcd(shop, tmp_path) etcd.lose_data(1) etcd.wait_healthy()
 """
 
 import asyncio
@@ -13,34 +11,34 @@ from kafscale.config.sections.etcd import Etcd, EtcdTls
 from kafscale.errors import KafscaleError
 from kafscale.metadata.store.etcd.maintenance import EtcdMember, Maintenance, MemberStatus
 from kafscale.operator.kube.kinds import PODS, SECRETS, VOLUME_CLAIMS
-from services.kubernetes.deployed import Deployed, is_ready
+from services.kubernetes.deployed import DeployedCluster, is_ready
 from services.kubernetes.kube_client import Manifest
 
 SIZE = 3
 
 
 class DeployedEtcd:
-    """Three members, unless they are in trouble."""
+    """A managed etcd of three members."""
 
-    def __init__(self, deployed: Deployed, directory: Path) -> None:
+    def __init__(self, deployed: DeployedCluster, directory: Path) -> None:
         """`directory` is for certificates."""
         self.deployed = deployed
         self._directory = directory
 
     def name(self, index: int) -> str:
-        """What a member, and its pod, is called."""
+        """The name of a member and its pod."""
         return f"{self.deployed.name}-etcd-{index}"
 
     def pods(self) -> list[Manifest]:
         labels = {"app": "kafscale-etcd", "cluster": self.deployed.name}
         return self.deployed.kube.list(PODS, self.deployed.namespace, labels)
 
-    def identities(self) -> dict[str, str]:
-        """Which pods there are, by name: a pod that was started anew is another one."""
+    def pod_uids(self) -> dict[str, str]:
+        """The uids of pods by name: a recreated pod has another one."""
         return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self.pods()}
 
     def ready(self) -> int:
-        """How many members are ready, and not about to go."""
+        """The number of members that are ready and not terminating."""
         return sum(map(is_ready, self.pods()))
 
     def delete(self, index: int) -> None:
@@ -48,37 +46,37 @@ class DeployedEtcd:
         self.deployed.kube.delete(PODS, self.deployed.namespace, self.name(index))
 
     def lose_data(self, index: int) -> None:
-        """Delete everything that a member has, and its pod."""
+        """Delete the volume and the pod of a member."""
         claim = f"data-{self.name(index)}"
         self.deployed.kube.delete(VOLUME_CLAIMS, self.deployed.namespace, claim)
         self.delete(index)
 
-    def wait_whole(self, *, seconds_max: float = 90) -> None:
+    def wait_healthy(self, *, seconds_max: float = 90) -> None:
         """Return when all members are healthy, and the operator says so."""
 
-        def is_whole() -> bool:
-            told = self.deployed.condition("EtcdMembersHealthy")
-            return told.get("status") == "True" and self.ready() == len(self.members()) == SIZE
+        def is_healthy() -> bool:
+            condition = self.deployed.condition("EtcdMembersHealthy")
+            return condition.get("status") == "True" and self.ready() == len(self.members()) == SIZE
 
-        self.deployed.wait_until(is_whole, "an etcd that is whole", seconds_max=seconds_max)
+        self.deployed.wait_until(is_healthy, "a healthy etcd", seconds_max=seconds_max)
 
     def members(self) -> list[EtcdMember]:
-        """The list of members that have a say, as whoever answers first has it."""
+        """The voting members, from the first member that responds."""
         for index in range(SIZE):
             try:
-                found = asyncio.run(self._members(index))
+                members = asyncio.run(self._members(index))
             except KafscaleError:
                 continue
-            return [member for member in found if not member.is_learner]
+            return [member for member in members if not member.is_learner]
         return []
 
     def status(self, index: int, *, with_certificate: bool = True) -> MemberStatus:
-        """What one member says of itself; raises where it does not let us in."""
-        settings = self.settings() if with_certificate else self._stranger()
+        """The status of one member; raises if it rejects the connection."""
+        settings = self.settings() if with_certificate else self._settings_without_certificate()
         return asyncio.run(self._status(index, settings))
 
     def settings(self) -> Etcd:
-        """How to get there, with the certificate of brokers."""
+        """Settings with the certificate of brokers."""
         files = self._certificates()
         tls = EtcdTls(
             enabled=True,
@@ -88,17 +86,17 @@ class DeployedEtcd:
         )
         return Etcd(endpoints=(), tls=tls, request_timeout_ms=4000)
 
-    def _stranger(self) -> Etcd:
+    def _settings_without_certificate(self) -> Etcd:
         tls = EtcdTls(enabled=True, ca_file=self._certificates()["ca.crt"])
         return Etcd(endpoints=(), tls=tls, dial_timeout_ms=1000, request_timeout_ms=2000)
 
     def _certificates(self) -> dict[str, str]:
         deployed = self.deployed
-        found = deployed.kube.get(SECRETS, deployed.namespace, f"{deployed.name}-etcd-client-tls")
-        assert found is not None
-        for name, content in found["data"].items():
+        members = deployed.kube.get(SECRETS, deployed.namespace, f"{deployed.name}-etcd-client-tls")
+        assert members is not None
+        for name, content in members["data"].items():
             (self._directory / name).write_bytes(base64.b64decode(content))
-        return {name: str(self._directory / name) for name in found["data"]}
+        return {name: str(self._directory / name) for name in members["data"]}
 
     def _url(self, index: int) -> str:
         headless = f"{self.deployed.name}-etcd-headless.{self.deployed.namespace}"

@@ -1,9 +1,9 @@
-"""Helm, run for one cluster.
+"""Runs Helm against one cluster.
 
     helm = Helm(plane.kubeconfig, tmp_path)
     helm.install("kafscale", chart, namespace, {"operator": {"replicas": 2}})
 
-What it keeps for itself is in a directory of the test.
+Its caches are in a directory of the test.
 """
 
 import os
@@ -21,11 +21,11 @@ RUN_S_MAX = 120
 
 
 class HelmError(Exception):
-    """What Helm complains about."""
+    """An error of Helm."""
 
 
 class Helm:
-    """One that knows how to get to a cluster."""
+    """Helm with the kubeconfig of a cluster."""
 
     def __init__(self, kubeconfig: Path, directory: Path) -> None:
         homes = ("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME")
@@ -36,10 +36,10 @@ class Helm:
         }
 
     def __call__(self, *arguments: str | Path, values: Mapping[str, Any] | None = None) -> str:
-        """What a command prints; `values` are for those that take `--values`."""
-        given = [] if values is None else ["--values", "-"]
-        done = subprocess.run(  # noqa: S603 - our own command.
-            [binaries.helm(), *arguments, *given],
+        """The output of a command; `values` are for commands with `--values`."""
+        options = [] if values is None else ["--values", "-"]
+        completed = subprocess.run(  # noqa: S603 - our own command.
+            [binaries.helm(), *arguments, *options],
             env=self._environment,
             timeout=RUN_S_MAX,
             input=None if values is None else yaml.safe_dump(dict(values)),
@@ -47,9 +47,9 @@ class Helm:
             text=True,
             check=False,
         )
-        if done.returncode:
-            raise HelmError(done.stderr.strip())
-        return done.stdout
+        if completed.returncode:
+            raise HelmError(completed.stderr.strip())
+        return completed.stdout
 
     def render(
         self,
@@ -60,12 +60,12 @@ class Helm:
         *,
         api_versions: Sequence[str] = (),
     ) -> list[Manifest]:
-        """All manifests of a chart, CRDs included; the cluster is not asked.
+        """All manifests of a chart, including CRDs; the cluster is not contacted.
 
-        To the chart it has what every cluster of this version has, and these versions of APIs.
+        The chart sees the API versions of the pinned Kubernetes, and these.
         """
-        known = [f"--api-versions={version}" for version in api_versions]
-        written = self(
+        api_options = [f"--api-versions={version}" for version in api_versions]
+        rendered = self(
             "template",
             release,
             chart,
@@ -74,10 +74,10 @@ class Helm:
             "--include-crds",
             "--kube-version",
             binaries.kubernetes_version(),
-            *known,
+            *api_options,
             values=values or {},
         )
-        return [manifest for manifest in yaml.safe_load_all(written) if manifest]
+        return [manifest for manifest in yaml.safe_load_all(rendered) if manifest]
 
     def install(
         self, release: str, chart: Path, namespace: str, values: Mapping[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""Kafscale on the cluster of tests: the operator as its manifests install it, and clusters by it.
+"""Kafscale on the test cluster: the operator installed from its manifests, and clusters.
 
 with Installation(plane, kubelet, s3) as kafscale:
     kafscale.create_cluster(namespace, "demo", brokers={"replicas": 2})
@@ -53,11 +53,11 @@ class Installation:
         return [pod["metadata"]["name"] for pod in pods]
 
     def leader(self) -> str:
-        """The name of the pod of the operator that leads; empty if none does."""
+        """The pod of the leading operator; empty if there is none."""
         return self.holder().rpartition("_")[0]
 
     def holder(self) -> str:
-        """Who leads, by a name that no other life of the same pod has; empty if nobody does."""
+        """The identity in the lease, which is unique per process; empty if there is no leader."""
         lease = self.kube.get(LEASES, HOME, "kafscale-operator") or {"spec": {}}
         return lease["spec"].get("holderIdentity") or ""
 
@@ -68,23 +68,23 @@ class Installation:
 
     @contextmanager
     def environment(self, **variables: str) -> Iterator[None]:
-        """Have operators that are set up otherwise, while the block lasts."""
-        self._set_up(variables)
+        """Run operators with additional variables inside the block."""
+        self._redeploy(variables)
         try:
             yield
         finally:
-            self._set_up({})
+            self._redeploy({})
 
     def create_secret(self, namespace: str, name: str = SECRET, **entries: str) -> None:
-        """The keys of the bucket, or whatever is given, as a Secret."""
+        """The keys of the bucket, or these entries, as a Secret."""
         entries = entries or key_variables(self.s3.bucket)
         data = {key: base64.b64encode(text.encode()).decode() for key, text in entries.items()}
         self.kube.apply(_manifest(SECRETS, namespace, name, {"data": data}))
 
     def cluster(self, namespace: str, name: str, **spec: Any) -> Manifest:
-        """A cluster on the bucket, small and without autoscaling unless `spec` says otherwise."""
+        """A small cluster on the bucket without autoscaling, unless `spec` says otherwise."""
         bucket = self.s3.bucket
-        wanted: dict[str, Any] = {
+        desired: dict[str, Any] = {
             "brokers": {"replicas": 2, "terminationGracePeriodSeconds": 20},
             "s3": {
                 "bucket": bucket.name,
@@ -97,26 +97,26 @@ class Installation:
             "config": {"settings": {"broker": {"leaseTtlMs": 5000}}},
         }
         for part, fields in spec.items():
-            wanted[part] = {**wanted.get(part, {}), **fields}
-        return _manifest(CLUSTERS, namespace, name, {"spec": wanted})
+            desired[part] = {**desired.get(part, {}), **fields}
+        return _manifest(CLUSTERS, namespace, name, {"spec": desired})
 
     def create_cluster(self, namespace: str, name: str, **spec: Any) -> Manifest:
-        """Make a cluster, with the Secret of its bucket."""
+        """Create a cluster, with the Secret of its bucket."""
         self.create_secret(namespace)
         return self.kube.apply(self.cluster(namespace, name, **spec))
 
     def create_topic(self, namespace: str, name: str, cluster: str, **spec: Any) -> Manifest:
-        wanted = {"clusterRef": cluster, "partitions": 3, **spec}
-        return self.kube.apply(_manifest(TOPICS, namespace, name, {"spec": wanted}))
+        desired = {"clusterRef": cluster, "partitions": 3, **spec}
+        return self.kube.apply(_manifest(TOPICS, namespace, name, {"spec": desired}))
 
     def status(self, namespace: str, name: str, kind: Kind = CLUSTERS) -> dict[str, Any]:
-        found = self.kube.get(kind, namespace, name)
-        return (found or {}).get("status") or {}
+        resource = self.kube.get(kind, namespace, name)
+        return (resource or {}).get("status") or {}
 
     def condition(
         self, namespace: str, name: str, type_: str, kind: Kind = CLUSTERS
     ) -> dict[str, Any]:
-        """A condition of a resource; empty where there is none."""
+        """A condition of a resource; empty if it has none."""
         conditions = self.status(namespace, name, kind).get("conditions") or []
         return next((each for each in conditions if each["type"] == type_), {})
 
@@ -129,19 +129,19 @@ class Installation:
         kind: Kind = CLUSTERS,
         seconds_max: float = 90,
     ) -> dict[str, Any]:
-        """The status, once its phase is this one and it is about the newest generation."""
+        """The status, once it has this phase and is about the newest generation."""
 
         status: dict[str, Any] = {}
 
-        def is_there() -> bool:
+        def is_reached() -> bool:
             nonlocal status
-            found = self.kube.get(kind, namespace, name)
-            status = (found or {}).get("status") or {}
-            generation = found["metadata"]["generation"] if found else 0
+            resource = self.kube.get(kind, namespace, name)
+            status = (resource or {}).get("status") or {}
+            generation = resource["metadata"]["generation"] if resource else 0
             return (status.get("phase"), status.get("observedGeneration")) == (phase, generation)
 
         self.wait(
-            is_there,
+            is_reached,
             f"{kind.kind} {name} to be {phase}",
             namespace,
             name=name,
@@ -160,7 +160,7 @@ class Installation:
         name: str = "",
         kind: Kind = CLUSTERS,
     ) -> None:
-        """Wait; whoever waits in vain is told everything that may help."""
+        """Wait; a timeout is reported with status and logs."""
         wait_until(
             condition,
             what,
@@ -172,28 +172,28 @@ class Installation:
         return str(self.status(namespace, name)["bootstrapServers"])
 
     def _report(self, namespace: str, name: str, kind: Kind) -> str:
-        """What can be said of a resource, when somebody has waited in vain."""
+        """Status and logs, for a timeout."""
         status = self.status(namespace, name, kind) if name else {}
         operators = [(HOME, each) for each in self.operators()]
         pods = [(namespace, pod["metadata"]["name"]) for pod in self.kube.list(PODS, namespace)]
-        said = [
-            f"--- {pod}\n{self.kubelet.logs(place, pod)[-LOG_SHOWN_MAX:]}"
-            for place, pod in [*operators, *pods]
+        logs = [
+            f"--- {pod}\n{self.kubelet.logs(namespace_, pod)[-LOG_SHOWN_MAX:]}"
+            for namespace_, pod in [*operators, *pods]
         ]
-        return "\n".join([yaml.safe_dump(status), *said])
+        return "\n".join([yaml.safe_dump(status), *logs])
 
-    def _set_up(self, variables: Mapping[str, str]) -> None:
-        """Replace the operators by others, with further variables."""
+    def _redeploy(self, variables: Mapping[str, str]) -> None:
+        """Replace the operators by others with additional variables."""
         [deployment] = [each for each in self._manifests() if each["kind"] == "Deployment"]
         [container] = deployment["spec"]["template"]["spec"]["containers"]
         container["env"] += [{"name": name, "value": value} for name, value in variables.items()]
         applied = self.kube.apply(deployment)
 
-        def is_rolled_out(found: Manifest) -> bool:
-            status = found["status"]
+        def is_rolled_out(resource: Manifest) -> bool:
+            status = resource["status"]
             counts = [status.get(each) for each in ("updatedReplicas", "readyReplicas", "replicas")]
-            is_seen = status.get("observedGeneration", 0) >= applied["metadata"]["generation"]
-            return is_seen and counts == [2, 2, 2]
+            is_observed = status.get("observedGeneration", 0) >= applied["metadata"]["generation"]
+            return is_observed and counts == [2, 2, 2]
 
         self.kube.wait_for(DEPLOYMENTS, HOME, "kafscale-operator", is_rolled_out, seconds_max=120)
         wait_until(lambda: len(self.operators()) == 2, "former operators to go", seconds_max=60)
@@ -205,16 +205,16 @@ class Installation:
             *sorted((CONFIG / "rbac").glob("*.yaml")),
             *sorted((CONFIG / "operator").glob("*.yaml")),
         ]
-        read = [
+        manifests = [
             manifest
             for file in files
             if file.name != "kustomization.yaml"
             for manifest in yaml.safe_load_all(file.read_text())
         ]
-        return [self._placed(manifest) for manifest in read]
+        return [self._with_namespace(manifest) for manifest in manifests]
 
-    def _placed(self, manifest: Manifest) -> Manifest:
-        """As Kustomize does: put into the namespace; and given the environment."""
+    def _with_namespace(self, manifest: Manifest) -> Manifest:
+        """Set namespace and environment, as Kustomize does."""
         cluster_wide = {"Namespace", "ClusterRole", "ClusterRoleBinding"}
         if manifest["kind"] not in {*cluster_wide, "CustomResourceDefinition"}:
             manifest["metadata"]["namespace"] = HOME

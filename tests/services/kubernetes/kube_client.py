@@ -1,11 +1,11 @@
-"""A client of the API server for tests: plain, and whatever it asks for has come when it returns.
+"""A synchronous client of the API server, for tests.
 
-    kube = KubeClient(url, authority, token)
+    kube = KubeClient(url, ca_file, token)
     kube.apply({"apiVersion": "v1", "kind": "ConfigMap", ...})
     kube.wait_for(PODS, "default", "web-0", is_ready)
 
-What is not there is `None`; any other refusal is a `KubeRefusalError`. Each request has a
-connection of its own, so that threads may share a client.
+A missing object is `None`; other errors are an `ApiError`. Each request has its own connection, so
+that threads may share a client.
 """
 
 import http.client
@@ -37,8 +37,8 @@ FIELD_MANAGER = "tests"
 TIMEOUT_S = 30
 
 
-class KubeRefusalError(Exception):
-    """The API server does not do what it is asked."""
+class ApiError(Exception):
+    """An error response of the API server."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(f"{status} {reason}: {message}")
@@ -48,34 +48,34 @@ class KubeRefusalError(Exception):
 
 
 class KubeClient:
-    """Asks one API server, as the one whom the token belongs to."""
+    """A client with the permissions of a token."""
 
-    def __init__(self, url: str, authority: Path, token: str) -> None:
+    def __init__(self, url: str, ca_file: Path, token: str) -> None:
         address = urlsplit(url)
         assert address.hostname is not None
         self._host = address.hostname
         self._port = address.port or 443
         self._token = token
-        self._tls = ssl.create_default_context(cafile=str(authority))
+        self._tls = ssl.create_default_context(cafile=str(ca_file))
         self._kinds: dict[tuple[str, str], Kind] = {}
 
     def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
-        return self._found("GET", kind.path(namespace, name))
+        return self._request_or_none("GET", kind.path(namespace, name))
 
     def list(
         self, kind: Kind, namespace: str = "", labels: Mapping[str, str] | str = ""
     ) -> list[Manifest]:
-        """Those in one namespace or in all of them, with these labels or what a selector says."""
+        """Objects of one namespace or all, with these labels or a selector."""
         path = kind.path(namespace) + _query(labelSelector=_selector(labels))
         return self.request("GET", path)["items"]
 
     def create(self, manifest: Manifest, namespace: str = "") -> Manifest:
-        kind, namespace, _ = self._place(manifest, namespace)
+        kind, namespace, _ = self._locate(manifest, namespace)
         return self.request("POST", kind.path(namespace), manifest)
 
     def apply(self, manifest: Manifest, namespace: str = "", *, subresource: str = "") -> Manifest:
-        """Make it so, on the server's side, whoever else has set the same fields."""
-        kind, namespace, name = self._place(manifest, namespace)
+        """Server-side apply, forced over other field managers."""
+        kind, namespace, name = self._locate(manifest, namespace)
         path = kind.path(namespace, name, subresource)
         query = _query(fieldManager=FIELD_MANAGER, force="true", fieldValidation="Strict")
         return self.request("PATCH", path + query, manifest, APPLY_PATCH)
@@ -83,15 +83,17 @@ class KubeClient:
     def patch(
         self, kind: Kind, namespace: str, name: str, patch: Manifest, *, subresource: str = ""
     ) -> Manifest | None:
-        """Merge into what is there (RFC 7386)."""
-        return self._found("PATCH", kind.path(namespace, name, subresource), patch, MERGE_PATCH)
+        """JSON merge patch (RFC 7386)."""
+        return self._request_or_none(
+            "PATCH", kind.path(namespace, name, subresource), patch, MERGE_PATCH
+        )
 
     def delete(
         self, kind: Kind, namespace: str, name: str, *, grace_s: int | None = None
     ) -> Manifest | None:
-        """Have it deleted; with a grace of 0, without waiting for anybody."""
+        """Delete an object; with a grace of 0, at once."""
         query = "" if grace_s is None else _query(gracePeriodSeconds=str(grace_s))
-        return self._found("DELETE", kind.path(namespace, name) + query)
+        return self._request_or_none("DELETE", kind.path(namespace, name) + query)
 
     def wait_for(
         self,
@@ -102,16 +104,16 @@ class KubeClient:
         *,
         seconds_max: float = 40,
     ) -> Manifest:
-        """The object, as soon as it is there and the condition holds for it."""
+        """The object, as soon as it exists and the condition holds."""
         seen: Manifest | None = None
 
-        def is_so() -> bool:
+        def is_met() -> bool:
             nonlocal seen
             seen = self.get(kind, namespace, name)
             return seen is not None and bool(condition(seen))
 
         wait_until(
-            is_so,
+            is_met,
             f"{kind.kind} {namespace}/{name} to be as expected",
             seconds_max=seconds_max,
             seen=lambda: json.dumps(seen),
@@ -132,22 +134,22 @@ class KubeClient:
     def watch(
         self, kind: Kind, namespace: str = "", *, since: str = "", lasts_s: int = 300
     ) -> Iterator[tuple[str, Manifest]]:
-        """What happens after a version, or all there is and what happens from now on.
+        """Events after a version, or of all objects and from now on.
 
-        That is `ADDED`, `MODIFIED`, `DELETED` or `ERROR`, and the object. It ends by itself.
+        Yields `ADDED`, `MODIFIED`, `DELETED` or `ERROR` with the object, until the server ends it.
         """
         query = _query(watch="true", resourceVersion=since, timeoutSeconds=str(lasts_s))
-        with self._answer("GET", kind.path(namespace) + query, seconds_max=lasts_s + 5) as answer:
-            for line in answer:
+        with self._send("GET", kind.path(namespace) + query, seconds_max=lasts_s + 5) as response:
+            for line in response:
                 event = json.loads(line)
                 yield event["type"], event["object"]
 
     def kind(self, api_version: str, name: str) -> Kind:
-        """How the API server keeps objects of a kind; it says so itself."""
+        """A kind, as the API server's discovery describes it."""
         if (api_version, name) not in self._kinds:
             known = self.request("GET", Kind(api_version, "", "").path())["resources"]
             for each in known:
-                if "/" not in each["name"]:  # The others are subresources.
+                if "/" not in each["name"]:  # Skip subresources.
                     found = Kind(api_version, each["kind"], each["name"], each["namespaced"])
                     self._kinds[api_version, found.kind] = found
         return self._kinds[api_version, name]
@@ -155,28 +157,28 @@ class KubeClient:
     def request(
         self, method: str, path: str, body: Manifest | None = None, content_type: str = JSON
     ) -> Any:
-        """Whatever there is no method for."""
-        with self._answer(method, path, body, content_type) as answer:
-            text = answer.read()
-        return json.loads(text) if answer.headers.get_content_type() == JSON else text.decode()
+        """Any other request."""
+        with self._send(method, path, body, content_type) as response:
+            text = response.read()
+        return json.loads(text) if response.headers.get_content_type() == JSON else text.decode()
 
-    def _found(
+    def _request_or_none(
         self, method: str, path: str, body: Manifest | None = None, content_type: str = JSON
     ) -> Manifest | None:
         try:
             return self.request(method, path, body, content_type)
-        except KubeRefusalError as refusal:
-            if refusal.status == http.HTTPStatus.NOT_FOUND:
+        except ApiError as error:
+            if error.status == http.HTTPStatus.NOT_FOUND:
                 return None
             raise
 
-    def _place(self, manifest: Manifest, namespace: str) -> tuple[Kind, str, str]:
+    def _locate(self, manifest: Manifest, namespace: str) -> tuple[Kind, str, str]:
         kind = self.kind(manifest["apiVersion"], manifest["kind"])
         metadata = manifest["metadata"]
         return kind, metadata.get("namespace", namespace), metadata.get("name", "")
 
     @contextmanager
-    def _answer(
+    def _send(
         self,
         method: str,
         path: str,
@@ -191,26 +193,26 @@ class KubeClient:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
         try:
             connection.request(method, path, body and json.dumps(body), headers)
-            answer = connection.getresponse()
-            if answer.status >= http.HTTPStatus.BAD_REQUEST:
-                raise _refusal(answer.status, answer.read())
-            yield answer
+            response = connection.getresponse()
+            if response.status >= http.HTTPStatus.BAD_REQUEST:
+                raise _error(response.status, response.read())
+            yield response
         finally:
             connection.close()
 
 
 def has_condition(manifest: Manifest, type_: str, status: str = "True") -> bool:
-    """Whether an object tells a condition of itself, with this status."""
-    told = (manifest.get("status") or {}).get("conditions") or ()
-    return any((each["type"], each["status"]) == (type_, status) for each in told)
+    """Whether an object has a condition with this status."""
+    conditions = (manifest.get("status") or {}).get("conditions") or ()
+    return any((each["type"], each["status"]) == (type_, status) for each in conditions)
 
 
-def _refusal(status: int, text: bytes) -> KubeRefusalError:
+def _error(status: int, text: bytes) -> ApiError:
     try:
-        said = json.loads(text)
-        return KubeRefusalError(status, said.get("reason", ""), said.get("message", ""))
+        body = json.loads(text)
+        return ApiError(status, body.get("reason", ""), body.get("message", ""))
     except (ValueError, AttributeError):
-        return KubeRefusalError(status, "", text.decode(errors="replace"))
+        return ApiError(status, "", text.decode(errors="replace"))
 
 
 def _selector(labels: Mapping[str, str] | str) -> str:
@@ -220,5 +222,5 @@ def _selector(labels: Mapping[str, str] | str) -> str:
 
 
 def _query(**parameters: str) -> str:
-    given = {name: value for name, value in parameters.items() if value}
-    return f"?{urlencode(given, quote_via=quote)}" if given else ""
+    present = {name: value for name, value in parameters.items() if value}
+    return f"?{urlencode(present, quote_via=quote)}" if present else ""

@@ -1,11 +1,11 @@
-"""What autoscalers look at: a metrics server whose figures are made up by tests.
+"""A metrics server for autoscalers, whose values are set by tests.
 
     with MetricsApi(plane) as metrics:
-        metrics.show(namespace, "cpu", "900m")
-        metrics.show(namespace, "kafscale_produce_requests_per_second", "1500")
+        metrics.set_value(namespace, "cpu", "900m")
+        metrics.set_value(namespace, "kafscale_produce_requests_per_second", "1500")
 
-It serves `metrics.k8s.io` (cpu and memory) and `custom.metrics.k8s.io` (all others, of pods) behind
-the API server. Which pods there are it asks the API server, so that new ones have figures as well.
+It serves `metrics.k8s.io` (cpu and memory) and `custom.metrics.k8s.io` (other metrics of pods)
+behind the API server. It lists pods at the API server, so that new ones have values too.
 """
 
 import base64
@@ -36,16 +36,16 @@ _RESOURCE_NAMES = ("cpu", "memory")
 
 
 class MetricsApi:
-    """Figures of pods, known to the cluster as long as the block lasts."""
+    """Metrics of pods, registered at the API server until the block ends."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._figures: dict[tuple[str, str], str] = {}
+        self._values_by_metric: dict[tuple[str, str], str] = {}
         self._server = ThreadingHTTPServer((GATEWAY, 0), self._handler())
         files = plane.credentials.issue(_NAME, [f"{_NAME}.{_NAMESPACE}.svc"])
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(*files)
-        # The handshake is for the thread of the request: this one has others to hear.
+        # The handshake runs in the thread of the request, not in the accepting one.
         self._server.socket = tls.wrap_socket(
             self._server.socket, server_side=True, do_handshake_on_connect=False
         )
@@ -65,7 +65,7 @@ class MetricsApi:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # While a part of the API is not to be had, no namespace can be deleted.
+        # While an API service is unavailable, no namespace can be deleted.
         for version in (RESOURCES, CUSTOM):
             self._plane.kube.delete(API_SERVICES, "", _service_name(version))
         self._plane.kube.delete(SERVICES, _NAMESPACE, _NAME)
@@ -73,17 +73,17 @@ class MetricsApi:
         self._thread.join()
         self._server.server_close()
 
-    def show(self, namespace: str, metric: str, value: str) -> None:
-        """From now on, this is the figure of each pod."""
-        self._figures[namespace, metric] = value
+    def set_value(self, namespace: str, metric: str, value: str) -> None:
+        """Set a metric of each pod."""
+        self._values_by_metric[namespace, metric] = value
 
-    def hide(self, namespace: str) -> None:
-        """From now on, nothing is known of these pods."""
-        for key in [key for key in self._figures if key[0] == namespace]:
-            del self._figures[key]
+    def clear(self, namespace: str) -> None:
+        """Drop all metrics of these pods."""
+        for key in [key for key in self._values_by_metric if key[0] == namespace]:
+            del self._values_by_metric[key]
 
-    def answer(self, url: str) -> Manifest | None:
-        """What is at a place; `*` stands for all pods that the selector means."""
+    def respond(self, url: str) -> Manifest | None:
+        """The response for a URL; `*` means all pods that the selector matches."""
         selector = "".join(parse_qs(urlsplit(url).query).get("labelSelector", []))
         match unquote(urlsplit(url).path).strip("/").split("/"):
             case ["apis", group, version] if f"{group}/{version}" in (RESOURCES, CUSTOM):
@@ -109,8 +109,10 @@ class MetricsApi:
     def _pod_metrics(self, namespace: str, selector: str) -> Iterator[Manifest]:
         for pod in self._plane.kube.list(PODS, namespace, selector):
             name = pod["metadata"]["name"]
-            found = {each: self._figures.get((namespace, each)) for each in _RESOURCE_NAMES}
-            usage = {each: value for each, value in found.items() if value is not None}
+            values = {
+                each: self._values_by_metric.get((namespace, each)) for each in _RESOURCE_NAMES
+            }
+            usage = {each: value for each, value in values.items() if value is not None}
             if usage:
                 yield {
                     "metadata": {"name": name, "namespace": namespace},
@@ -122,18 +124,18 @@ class MetricsApi:
     def _values(self, namespace: str, selector: str, metric: str) -> Iterator[Manifest]:
         for pod in self._plane.kube.list(PODS, namespace, selector):
             name = pod["metadata"]["name"]
-            value = self._figures.get((namespace, metric))
+            value = self._values_by_metric.get((namespace, metric))
             if value is not None:
-                described = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace}
+                pod_reference = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace}
                 yield {
-                    "describedObject": described | {"name": name},
+                    "describedObject": pod_reference | {"name": name},
                     "metric": {"name": metric},
                     "timestamp": _now(),
                     "value": value,
                 }
 
     def _manifests(self) -> Iterator[Manifest]:
-        """A Service that leads here, and two parts of the API that it serves."""
+        """A Service that leads here, and the two API services."""
         metadata = {"name": _NAME, "namespace": _NAMESPACE}
         host, port = self._server.server_address[:2]
         yield {
@@ -160,29 +162,29 @@ class MetricsApi:
                     "groupPriorityMinimum": 100,
                     "versionPriority": 100,
                     "service": metadata,
-                    "caBundle": base64.b64encode(self._plane.authority.read_bytes()).decode(),
+                    "caBundle": base64.b64encode(self._plane.ca_file.read_bytes()).decode(),
                 },
             }
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        answer = self.answer
+        respond = self.respond
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                found = answer(self.path)
-                self.send_response(HTTPStatus.NOT_FOUND if found is None else HTTPStatus.OK)
+                values = respond(self.path)
+                self.send_response(HTTPStatus.NOT_FOUND if values is None else HTTPStatus.OK)
                 self.send_header("Content-Type", "application/json")
                 self.end_headers()
-                self.wfile.write(json.dumps(found).encode())
+                self.wfile.write(json.dumps(values).encode())
 
             def log_message(self, *_: object) -> None:
-                """Nobody reads it."""
+                """No access log."""
 
         return Handler
 
 
 def _resources(version: str) -> Manifest:
-    """What there is in a part of the API, as it has to say itself."""
+    """The discovery document of an API group."""
     pods = {"name": "pods", "namespaced": True, "kind": "PodMetrics", "verbs": ["get", "list"]}
     return {
         "kind": "APIResourceList",

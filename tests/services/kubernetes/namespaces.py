@@ -1,11 +1,10 @@
-"""A room of its own on this machine: a network, a hostname, mounts and processes, gone afterwards.
+"""Runs a command in new Linux namespaces: network, hostname, mounts and processes.
 
     python -m services.kubernetes.namespaces pytest tests/kubernetes
 
-runs a command in new Linux namespaces, as a root who is nobody outside: there, it has a bridge that
-pods can be plugged into, and no way to any other network. Whatever it leaves behind ends with it.
-Where the machine does not permit that, the command is not run, a sentence says why, and that is
-success: there is nothing wrong with what was to be tested.
+The command is root inside and unprivileged outside. It has a bridge that pods are attached to, and
+no other network. All its processes end with it. If the machine does not permit that, the command is
+not run, the reason is printed, and the exit status is 0: nothing is wrong with the code under test.
 """
 
 import os
@@ -18,7 +17,7 @@ from collections.abc import Sequence
 
 BRIDGE = "pods"
 GATEWAY = "10.244.0.1"
-"""The address of whoever is not in a pod, on the bridge."""
+"""The address of processes outside of pods, on the bridge."""
 PREFIX_LENGTH = 16
 SERVICE_RANGE = "10.96.0.0/16"
 """The addresses of Services."""
@@ -49,32 +48,32 @@ _NETWORK = (
 
 
 def is_inside() -> bool:
-    """Whether this process is in such a room."""
+    """Whether this process runs in such namespaces."""
     return any(name == BRIDGE for _, name in socket.if_nameindex())
 
 
 def missing() -> str | None:
-    """Why there can be no such room on this machine, as a sentence."""
+    """Why namespaces cannot be created, as a sentence; None if they can."""
     for program in ("unshare", "ip"):
         if not shutil.which(program):
-            return f"There is no program `{program}` here."
-    tried = subprocess.run(  # noqa: S603 - our own command.
+            return f"The program `{program}` is not installed."
+    completed = subprocess.run(  # noqa: S603 - our own command.
         [*_ENTER, "true"], capture_output=True, text=True, check=False
     )
-    if tried.returncode:
-        return f"This machine permits no namespaces: {tried.stderr.strip()}"
+    if completed.returncode:
+        return f"This machine permits no namespaces: {completed.stderr.strip()}"
     return None
 
 
-def _settle(command: Sequence[str]) -> int:
-    """As the first process of the room: make it habitable, and see off whoever dies in there."""
+def _run_inside(command: Sequence[str]) -> int:
+    """As process 1 of the namespaces: set up the network, run the command, reap processes."""
     for step in _NETWORK:
         subprocess.run(step.split(), check=True)  # noqa: S603 - our own command.
-    # It is for the command to decide what becomes of a run that is interrupted.
+    # The command handles interrupts.
     signal.signal(signal.SIGINT, lambda *_: None)
-    # What is run there finds its modules by itself.
+    # The command has its own module path.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    runner = subprocess.Popen(command, env=environment)  # noqa: S603 - what was asked for.
+    runner = subprocess.Popen(command, env=environment)  # noqa: S603 - the command of the caller.
     while True:
         ended, status = os.wait()
         if ended == runner.pid:
@@ -82,12 +81,12 @@ def _settle(command: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Enter, or go on inside."""
+    """Enter the namespaces, or continue inside."""
     if arguments[0] == _INSIDE:
-        sys.exit(_settle(arguments[1:]))
+        sys.exit(_run_inside(arguments[1:]))
     if reason := missing():
-        sentence = f"SKIPPED, nothing is tested: {reason}"
-        print(sentence, file=sys.stderr)  # noqa: T201 - whoever reads the log has to see it.
+        message = f"SKIPPED, nothing is tested: {reason}"
+        print(message, file=sys.stderr)  # noqa: T201 - visible in the log.
         return
     os.execvp(_ENTER[0], [*_ENTER, *arguments])  # noqa: S606 - our own command.
 

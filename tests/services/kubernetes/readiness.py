@@ -1,8 +1,8 @@
-"""How many pods of a cluster were ready, looked at all the time while it is changed.
+"""Counts the ready pods of a cluster continuously while it is changed.
 
 with Readiness(shop) as readiness:
     ...
-assert readiness.least == 2
+assert readiness.minimum == 2
 """
 
 import threading
@@ -23,27 +23,27 @@ class Pods(Protocol):
 class Readiness:
     """A thread that counts until the block ends."""
 
-    def __init__(self, watched: Pods) -> None:
-        self._watched = watched
-        self._is_over = threading.Event()
+    def __init__(self, source: Pods) -> None:
+        self._source = source
+        self._is_stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.counts: list[int] = []
-        """How many were ready, each time that it changed."""
+        """The number of ready pods, at each change."""
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._is_over.set()
+        self._is_stopped.set()
         self._thread.join()
 
     @property
-    def least(self) -> int:
+    def minimum(self) -> int:
         return min(self.counts)
 
     def _run(self) -> None:
-        while not self._is_over.wait(PAUSE_S):
-            count = sum(map(is_ready, self._watched.pods()))
+        while not self._is_stopped.wait(PAUSE_S):
+            count = sum(map(is_ready, self._source.pods()))
             if self.counts[-1:] != [count]:
                 self.counts.append(count)

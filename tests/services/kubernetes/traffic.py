@@ -1,12 +1,12 @@
-"""Clients at work while a cluster is changed around them, and whether they noticed.
+"""Clients under load while a cluster is changed, and checks that they did not notice.
 
 with Traffic(servers, topic, partitions=12) as traffic:
     ...            # restart, add and remove brokers
 traffic.verify()
 
-An idempotent producer sends to every partition in turn, a consumer group reads along. Nothing may
-reach either of them as an error; every record that was acknowledged is where the acknowledgement
-says, once, and the group has had it.
+An idempotent producer sends to every partition in turn, and a consumer group reads. Neither may see
+an error; every acknowledged record is stored once, at the acknowledged offset, and was consumed by
+the group.
 """
 
 import threading
@@ -27,15 +27,15 @@ from services.waiting import wait_until
 
 PAUSE_S = 0.02
 BATCH = 3
-SETTLED_S_MAX = 60
+DRAIN_S_MAX = 60
 CONSUMED_S_MAX = 120
-ANSWER_S = 20
-_PASSING = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
-"""What librdkafka tells of connections, which it makes anew by itself."""
+REQUEST_S = 20
+_TRANSIENT_ERRORS = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
+"""Connection errors of librdkafka, after which it reconnects."""
 
 
 class Traffic:
-    """A producer and a consumer group, each in a thread of its own until the block ends."""
+    """A producer and a consumer group, each in its own thread until the block ends."""
 
     def __init__(self, servers: str, topic: str, partitions: int) -> None:
         self.errors: list[str] = []
@@ -43,9 +43,9 @@ class Traffic:
         """By number: the partition and the offset."""
         self._topic = topic
         self._partitions = partitions
-        self._seen: set[int] = set()
-        self._is_over = threading.Event()
-        self._common = {"bootstrap.servers": servers, "error_cb": self._complain}
+        self._consumed: set[int] = set()
+        self._is_stopped = threading.Event()
+        self._common = {"bootstrap.servers": servers, "error_cb": self._record_error}
         self._threads = [
             threading.Thread(target=self._work, args=[each])
             for each in (self._produce, self._consume)
@@ -56,9 +56,9 @@ class Traffic:
             thread.start()
         try:
             wait_until(
-                lambda: len(self._seen) > 50 or self.errors,
+                lambda: len(self._consumed) > 50 or self.errors,
                 "the first records",
-                seconds_max=SETTLED_S_MAX,
+                seconds_max=DRAIN_S_MAX,
                 seen=self.errors,
             )
         except BaseException:
@@ -67,29 +67,29 @@ class Traffic:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._is_over.set()
+        self._is_stopped.set()
         for thread in self._threads:
             thread.join()
 
     def verify(self) -> None:
-        """Nobody was troubled, and everything is there."""
+        """Clients saw no errors, and all records are stored."""
         assert not self.errors, self.errors[:5]
-        self.verify_kept()
+        self.verify_records()
 
-    def verify_kept(self) -> None:
-        """Everything is there, whatever clients were told meanwhile."""
-        missed = self.acknowledged.keys() - self._seen
-        assert not missed, f"the group has not had {len(missed)}: {sorted(missed)[:5]}"
+    def verify_records(self) -> None:
+        """All records are stored, whatever errors clients saw."""
+        missing = self.acknowledged.keys() - self._consumed
+        assert not missing, f"the group has not consumed {len(missing)}: {sorted(missing)[:5]}"
         log = self._log()
-        places: dict[int, list[tuple[int, int]]] = {}
-        for place, number in log.items():
-            places.setdefault(number, []).append(place)
-        assert places == {number: [place] for number, place in self.acknowledged.items()}
+        positions: dict[int, list[tuple[int, int]]] = {}
+        for position, number in log.items():
+            positions.setdefault(number, []).append(position)
+        assert positions == {number: [position] for number, position in self.acknowledged.items()}
 
     def _work(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - it is told of by whoever verifies.
+        except Exception as error:  # noqa: BLE001 - `verify` reports it.
             self.errors.append(repr(error))
 
     def _produce(self) -> None:
@@ -97,9 +97,11 @@ class Traffic:
             self._common
             | {"enable.idempotence": True, "linger.ms": 5, "reconnect.backoff.max.ms": 500}
         )
-        wait_until(lambda: self._knows_all(producer), f"a client to know all of {self._topic}")
+        wait_until(
+            lambda: self._knows_all(producer), f"all partitions of {self._topic} in a client"
+        )
         number = 0
-        while not self._is_over.wait(PAUSE_S):
+        while not self._is_stopped.wait(PAUSE_S):
             for _ in range(BATCH):
                 producer.produce(
                     self._topic,
@@ -109,13 +111,13 @@ class Traffic:
                 )
                 number += 1
             producer.poll(0)
-        if left := producer.flush(SETTLED_S_MAX):
-            self.errors.append(f"{left} records were never told about")
+        if undelivered := producer.flush(DRAIN_S_MAX):
+            self.errors.append(f"{undelivered} records were neither acknowledged nor rejected")
 
     def _knows_all(self, producer: Producer) -> bool:
-        """Whether a client has been told of all partitions; brokers hear of them from etcd."""
-        found = producer.list_topics(self._topic, ANSWER_S).topics[self._topic]
-        return len(found.partitions) == self._partitions
+        """Whether a client sees all partitions; brokers learn of them from etcd."""
+        messages = producer.list_topics(self._topic, REQUEST_S).topics[self._topic]
+        return len(messages.partitions) == self._partitions
 
     def _on_delivery(self, error: KafkaError | None, message: Any) -> None:
         if error is not None:
@@ -136,56 +138,59 @@ class Traffic:
         ends_s = float("inf")
         try:
             while time.monotonic() < ends_s:
-                self._see(consumer.poll(0.1))
-                if self._is_over.is_set():
-                    ends_s = min(ends_s, time.monotonic() + SETTLED_S_MAX)
-                    if not self._threads[0].is_alive() and self.acknowledged.keys() <= self._seen:
+                self._record_message(consumer.poll(0.1))
+                if self._is_stopped.is_set():
+                    ends_s = min(ends_s, time.monotonic() + DRAIN_S_MAX)
+                    if (
+                        not self._threads[0].is_alive()
+                        and self.acknowledged.keys() <= self._consumed
+                    ):
                         break
         finally:
             consumer.close()
 
-    def _see(self, message: Any) -> None:
+    def _record_message(self, message: Any) -> None:
         if message is None:
             return
         if message.error() is None:
-            self._seen.add(int(message.value()))
+            self._consumed.add(int(message.value()))
         else:
-            self._complain(message.error())
+            self._record_error(message.error())
 
-    def _complain(self, error: KafkaError) -> None:
-        if error.code() not in _PASSING:
+    def _record_error(self, error: KafkaError) -> None:
+        if error.code() not in _TRANSIENT_ERRORS:
             self.errors.append(f"{error.name()}: {error.str()}")
 
     def _log(self) -> dict[tuple[int, int], int]:
-        """Everything that is in the topic now, by its place."""
+        """All records of the topic now, by partition and offset."""
         return {
             (message.partition(), message.offset()): int(message.value())
-            for message in everything(self._common, self._topic, self._partitions)
+            for message in read_all(self._common, self._topic, self._partitions)
         }
 
 
-def everything(settings: dict[str, Any], topic: str, partitions: int) -> list[Message]:
-    """All records that are in a topic now, in the order of each partition."""
-    reader = Consumer(settings | {"group.id": "nobody", "enable.auto.commit": False})
-    places = [TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)]
-    found: list[Message] = []
+def read_all(settings: dict[str, Any], topic: str, partitions: int) -> list[Message]:
+    """All records of a topic now, in the order of each partition."""
+    reader = Consumer(settings | {"group.id": "no-group", "enable.auto.commit": False})
+    positions = [TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)]
+    messages: list[Message] = []
     try:
-        marks = [reader.get_watermark_offsets(place, ANSWER_S) for place in places]
-        count = sum(end - start for start, end in marks)
-        reader.assign(places)
-        deadline_s = time.monotonic() + SETTLED_S_MAX
-        while len(found) < count and time.monotonic() < deadline_s:
+        watermarks = [reader.get_watermark_offsets(position, REQUEST_S) for position in positions]
+        count = sum(end - start for start, end in watermarks)
+        reader.assign(positions)
+        deadline_s = time.monotonic() + DRAIN_S_MAX
+        while len(messages) < count and time.monotonic() < deadline_s:
             for message in reader.consume(500, 0.5):
                 assert message.error() is None, message.error()
-                found.append(message)
+                messages.append(message)
     finally:
         reader.close()
-    assert len(found) == count, f"{count} records are said to be there, {len(found)} are"
-    return found
+    assert len(messages) == count, f"{count} records expected by watermarks, {len(messages)} read"
+    return messages
 
 
-def consumed(servers: str, topic: str, count: int) -> set[str]:
-    """The values of a topic, once there are so many, for one who begins with these servers."""
+def consume_values(servers: str, topic: str, count: int) -> set[str]:
+    """The values of a topic, once there are `count`, read from these servers."""
     settings = {"bootstrap.servers": servers, "group.id": "all", "auto.offset.reset": "earliest"}
     consumer = Consumer(settings)
     consumer.subscribe([topic])

@@ -1,8 +1,8 @@
-"""Nodes without containers: what binds pods to nodes, runs them as processes, and connects them.
+"""A kubelet without containers: schedules pods, runs them as processes, and connects them.
 
-`kubelet` is what tests use, and `agent` puts the rest together. Pods begin in `scheduler` and live
-in `pod`, which has a `sandbox` with an address of the `network`, and some `container`s. What runs
-in there is a `program`, started by `shim` in a room that `order` describes, from `images`,
+`kubelet` is the API of tests, and `agent` combines the parts. Pods start in `scheduler` and run in
+`pod`, which has a `sandbox` with an address of the `network`, and `container`s. Each runs a
+`program`, started by `shim` in namespaces that a `container_spec` describes, built from `images`,
 `environment`, `volumes` and `filesystem`. `name_server` and `service_proxy` let pods find and reach
-one another. Whatever the API server has is seen through a `mirror`.
+each other. Objects of the API server are read from a `watch_cache`.
 """

@@ -1,6 +1,6 @@
-"""All that goes on around pods: they are given nodes and started, found and reached.
+"""The agent of all nodes: schedules pods, runs them, and serves volumes, names and Services.
 
-Whatever the API server tells rings a bell, and each bell has somebody who puts things in order.
+Each change that a watch cache reports sets an event, which wakes one task.
 """
 
 import asyncio
@@ -11,34 +11,34 @@ from pathlib import Path
 from kafscale.operator.kube.kinds import SERVICES
 from services.kubernetes.kubelet import claims, nodes, scheduler
 from services.kubernetes.kubelet.api import Api, Manifest
+from services.kubernetes.kubelet.cluster_cache import ClusterCache
+from services.kubernetes.kubelet.dns_zone import zone
 from services.kubernetes.kubelet.name_server import NameServer
 from services.kubernetes.kubelet.network import Network
 from services.kubernetes.kubelet.pod import Pod
 from services.kubernetes.kubelet.service_proxy import ServiceProxy, routes
-from services.kubernetes.kubelet.view import View
-from services.kubernetes.kubelet.zone import zone
 from services.kubernetes.namespaces import GATEWAY
 
 
 class Agent:
-    """The nodes of a cluster at work."""
+    """All nodes of a cluster."""
 
     def __init__(self, api: Api, directory: Path, zones: Mapping[str, str]) -> None:
-        self.view = View(api)
+        self.view = ClusterCache(api)
         self.pods: dict[str, Pod] = {}
-        """Those that are on a node, by their uid."""
+        """Pods on a node, by uid."""
         self._api = api
         self._directory = directory
         self._zones = zones
         self._network = Network()
         self._name_server = NameServer()
         self._proxy = ServiceProxy()
-        self._placed: dict[str, str] = {}
-        """The node of each pod that was given one, by its uid; empty for those without any."""
-        self._lives: dict[str, asyncio.Task[None]] = {}
+        self._assigned_nodes: dict[str, str] = {}
+        """The node of each scheduled pod by uid; empty if none is feasible."""
+        self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def run(self, ready: Callable[[], None]) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
         await self._network.open()
         await self._name_server.open(GATEWAY)
         await claims.register(self._api)
@@ -46,63 +46,63 @@ class Agent:
             await nodes.register(self._api, name, place)
         try:
             async with asyncio.TaskGroup() as group:
-                for mirror in self.view.mirrors:
-                    group.create_task(mirror.run())
+                for cache in self.view.caches:
+                    group.create_task(cache.run())
                 for name in self._zones:
                     group.create_task(nodes.keep_alive(self._api, name))
-                await self.view.filled()
+                await self.view.synced()
                 view = self.view
-                view.pods.listen(self._see_pod)
-                view.config_maps.listen(self._see_source)
-                view.secrets.listen(self._see_source)
-                for work, mirrors in (
-                    (self._place_pods, (view.pods, view.nodes)),
+                view.pods.listen(self._on_pod)
+                view.config_maps.listen(self._on_source)
+                view.secrets.listen(self._on_source)
+                for work, caches in (
+                    (self._schedule_pods, (view.pods, view.nodes)),
                     (self._serve_claims, (view.claims, view.volumes)),
-                    (self._balance, (view.services,)),
-                    (self._connect, (view.services, view.endpoint_slices)),
+                    (self._set_load_balancer_status, (view.services,)),
+                    (self._update_services, (view.services, view.endpoint_slices)),
                 ):
-                    bell = asyncio.Event()
-                    for mirror in mirrors:
-                        mirror.listen(lambda *_, bell=bell: bell.set())
-                    group.create_task(_whenever(bell, work))
+                    event = asyncio.Event()
+                    for cache in caches:
+                        cache.listen(lambda *_, event=event: event.set())
+                    group.create_task(_run_on_change(event, work))
                 ready()
         finally:
             await self._close()
 
     def find(self, namespace: str, name: str) -> Pod | None:
-        """The pod of that name that is on a node now; a former one may be about to go."""
+        """The pod with this name on a node now; the newest, if a former one is terminating."""
         for pod in reversed(list(self.pods.values())):
             metadata = pod.manifest["metadata"]
             if (metadata["namespace"], metadata["name"]) == (namespace, name):
                 return pod
         return None
 
-    def _see_pod(self, manifest: Manifest, is_gone: bool) -> None:
+    def _on_pod(self, manifest: Manifest, is_deleted: bool) -> None:
         uid = manifest["metadata"]["uid"]
         pod = self.pods.get(uid)
         if pod is not None:
-            if is_gone:
+            if is_deleted:
                 pod.forget()
             else:
                 pod.update(manifest)
-        elif not is_gone and self._is_new(manifest):
+        elif not is_deleted and self._is_new(manifest):
             pod = Pod(manifest, self._api, self.view, self._network.link(), self._directory)
             self.pods[uid] = pod
-            self._lives[uid] = asyncio.create_task(self._attend(pod))
+            self._tasks[uid] = asyncio.create_task(self._run_pod(pod))
             pod.update(manifest)
 
     def _is_new(self, manifest: Manifest) -> bool:
-        """Whether a pod is on one of our nodes, and has not lived yet."""
+        """Whether a pod is on one of our nodes and has not run yet."""
         is_here = manifest["spec"].get("nodeName") in self._zones
         is_over = manifest.get("status", {}).get("phase") in {"Succeeded", "Failed"}
-        return is_here and not is_over and manifest["metadata"]["uid"] not in self._lives
+        return is_here and not is_over and manifest["metadata"]["uid"] not in self._tasks
 
-    def _see_source(self, manifest: Manifest, _is_gone: bool) -> None:
+    def _on_source(self, manifest: Manifest, _is_gone: bool) -> None:
         for pod in self.pods.values():
             if pod.manifest["metadata"]["namespace"] == manifest["metadata"]["namespace"]:
                 pod.refresh()
 
-    async def _attend(self, pod: Pod) -> None:
+    async def _run_pod(self, pod: Pod) -> None:
         try:
             await pod.run()
         except Exception:
@@ -111,30 +111,30 @@ class Agent:
         finally:
             del self.pods[pod.uid]
 
-    async def _place_pods(self) -> None:
+    async def _schedule_pods(self) -> None:
         for pod in self.view.pods:
             uid, spec = pod["metadata"]["uid"], pod["spec"]
-            if spec.get("nodeName") or self._placed.get(uid):
+            if spec.get("nodeName") or self._assigned_nodes.get(uid):
                 continue
-            settled = [_with_node(each, self._placed) for each in self.view.pods]
-            chosen = scheduler.choose(pod, list(self.view.nodes), settled)
-            if chosen is not None:
-                self._placed[uid] = chosen
-                await scheduler.bind(self._api, pod, chosen)
-            elif uid not in self._placed:
-                self._placed[uid] = ""
-                await scheduler.refuse(self._api, pod)
+            scheduled = [_with_node(each, self._assigned_nodes) for each in self.view.pods]
+            node_name = scheduler.choose(pod, list(self.view.nodes), scheduled)
+            if node_name is not None:
+                self._assigned_nodes[uid] = node_name
+                await scheduler.bind(self._api, pod, node_name)
+            elif uid not in self._assigned_nodes:
+                self._assigned_nodes[uid] = ""
+                await scheduler.mark_unschedulable(self._api, pod)
 
     async def _serve_claims(self) -> None:
         for claim in self.view.claims:
-            if claims.is_wanting(claim):
+            if claims.is_unbound(claim):
                 await claims.provide(self._api, claim, self._directory / "claims")
         for volume in self.view.volumes:
             if claims.is_released(volume):
                 await claims.remove(self._api, volume)
 
-    async def _balance(self) -> None:
-        """Give those Services an address from outside that wait for one: their own."""
+    async def _set_load_balancer_status(self) -> None:
+        """Give pending LoadBalancer Services an external address: their cluster IP."""
         for service in self.view.services:
             metadata, spec = service["metadata"], service["spec"]
             has_one = service.get("status", {}).get("loadBalancer", {}).get("ingress")
@@ -143,7 +143,7 @@ class Agent:
                 path = SERVICES.path(metadata["namespace"], metadata["name"], "status")
                 await self._api.patch(path, {"status": status})
 
-    async def _connect(self) -> None:
+    async def _update_services(self) -> None:
         services, slices = list(self.view.services), list(self.view.endpoint_slices)
         self._name_server.zone = zone(services, slices)
         await self._proxy.update(routes(services, slices))
@@ -151,22 +151,22 @@ class Agent:
     async def _close(self) -> None:
         for pod in self.pods.values():
             pod.forget()
-        if self._lives:
-            await asyncio.wait(self._lives.values())
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
         await self._proxy.close()
         self._name_server.close()
-        for life in self._lives.values():
-            life.result()
+        for task in self._tasks.values():
+            task.result()
 
 
-async def _whenever(bell: asyncio.Event, work: Callable[[], Awaitable[None]]) -> None:
+async def _run_on_change(event: asyncio.Event, work: Callable[[], Awaitable[None]]) -> None:
     while True:
-        await bell.wait()
-        bell.clear()
+        await event.wait()
+        event.clear()
         await work()
 
 
-def _with_node(pod: Manifest, placed: Mapping[str, str]) -> Manifest:
-    """A pod as it will be when the API server has told of where it was placed."""
-    node = pod["spec"].get("nodeName") or placed.get(pod["metadata"]["uid"])
+def _with_node(pod: Manifest, assigned_nodes: Mapping[str, str]) -> Manifest:
+    """A pod with its assigned node, before the API server reports it."""
+    node = pod["spec"].get("nodeName") or assigned_nodes.get(pod["metadata"]["uid"])
     return pod | {"spec": pod["spec"] | {"nodeName": node}}

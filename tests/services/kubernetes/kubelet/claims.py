@@ -1,7 +1,7 @@
-"""Volumes that outlive pods: a directory for each claim, gone when the claim is.
+"""Persistent volumes: a directory per claim, deleted with the claim.
 
-The controllers of Kubernetes do the binding; here, a volume is made that waits for its claim, and
-removed when it has been released.
+The controllers of Kubernetes bind them; here, a volume is created for each pending claim, and
+removed when it is released.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafscale.operator.kube.kinds import Kind
 from services.kubernetes.kubelet.api import Api, Manifest
-from services.kubernetes.kubelet.view import VOLUMES
+from services.kubernetes.kubelet.cluster_cache import VOLUMES
 
 CLASSES = Kind("storage.k8s.io/v1", "StorageClass", "storageclasses", is_namespaced=False)
 PROVISIONER = "directories.test"
@@ -19,14 +19,14 @@ _IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 
 async def register(api: Api) -> None:
-    """Have a class of volumes, which claims are of that do not say otherwise."""
+    """Create the default storage class."""
     metadata = {"name": "standard", "annotations": {_IS_DEFAULT: "true"}}
     kind = {"apiVersion": CLASSES.api_version, "kind": CLASSES.kind}
     await api.create(CLASSES.path(), kind | {"metadata": metadata, "provisioner": PROVISIONER})
 
 
 def volume(claim: Manifest, directory: Path) -> Manifest:
-    """The volume of a claim, for this very claim alone."""
+    """The volume of a claim, bound to it alone."""
     metadata, spec = claim["metadata"], claim["spec"]
     name = f"pvc-{metadata['uid']}"
     reference = {key: metadata[key] for key in ("namespace", "name", "uid")}
@@ -46,10 +46,10 @@ def volume(claim: Manifest, directory: Path) -> Manifest:
 
 
 async def provide(api: Api, claim: Manifest, directory: Path) -> None:
-    made = volume(claim, directory)
-    place = Path(made["spec"]["hostPath"]["path"])
-    await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-    await api.create(VOLUMES.path(), made)
+    manifest = volume(claim, directory)
+    directory_ = Path(manifest["spec"]["hostPath"]["path"])
+    await asyncio.to_thread(directory_.mkdir, parents=True, exist_ok=True)
+    await api.create(VOLUMES.path(), manifest)
 
 
 async def remove(api: Api, volume: Manifest) -> None:
@@ -59,7 +59,7 @@ async def remove(api: Api, volume: Manifest) -> None:
     await api.delete(VOLUMES.path(name=metadata["name"]), uid=metadata["uid"])
 
 
-def is_wanting(claim: Manifest) -> bool:
+def is_unbound(claim: Manifest) -> bool:
     """Whether a claim waits for its volume."""
     is_pending = claim.get("status", {}).get("phase") == "Pending"
     return is_pending and not claim["spec"].get("volumeName")

@@ -1,7 +1,7 @@
-"""The life of a container: started, watched, stopped, and started again when its pod says so.
+"""A container: started, probed, stopped, and restarted by the policy of its pod.
 
-It keeps its state in Kubernetes' own words, for the status of its pod; whoever is concerned is told
-by `changed` whenever that differs from before.
+Its state is in the terms of Kubernetes, for the status of its pod; `changed` is called whenever it
+differs.
 """
 
 import asyncio
@@ -13,38 +13,43 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from services.kubernetes.kubelet import probe
-from services.kubernetes.kubelet.order import Order, StartError
+from services.kubernetes.kubelet.container_spec import ContainerSpec, StartError
 from services.kubernetes.kubelet.program import Program
 from services.kubernetes.kubelet.status import now
 from services.kubernetes.kubelet.tasks import cancel
 
 Manifest = Mapping[str, Any]
 
-LAST_WORDS_BYTES_MAX = 2048
-REST_S_MIN = 1
-REST_S_MAX = 10
-"""How long a container that ends again and again rests in between, at first and at last."""
-GOOD_S = 20
-"""A container that lived so long has not failed in a row."""
+MESSAGE_BYTES_MAX = 2048
+BACKOFF_S_MIN = 1
+BACKOFF_S_MAX = 10
+"""The first and the longest delay before a failing container is restarted."""
+STABLE_S = 20
+"""A container that ran this long resets the backoff."""
 RETRY_S = 0.5
-"""Before trying again what could not be started for want of something."""
+"""The delay before a start is retried that lacks something."""
 GRACE_S = 30
 
 
-class Home(Protocol):
-    """What a container has to know of its pod."""
+class PodContext(Protocol):
+    """What a container needs to know of its pod."""
 
     address: str
 
-    def order(self, spec: dict[str, Any]) -> Order:
-        """How to start a container, or a `StartError`."""
+    def container_spec(self, spec: dict[str, Any]) -> ContainerSpec:
+        """How to start a container; raises `StartError`."""
 
 
 class Container:
-    """One container of a pod, through all its lives."""
+    """One container of a pod, through all restarts."""
 
     def __init__(
-        self, spec: dict[str, Any], policy: str, home: Home, log: Path, changed: Callable[[], None]
+        self,
+        spec: dict[str, Any],
+        policy: str,
+        pod: PodContext,
+        log: Path,
+        changed: Callable[[], None],
     ) -> None:
         self.spec = spec
         self.state: Manifest = {"waiting": {"reason": "PodInitializing"}}
@@ -53,46 +58,46 @@ class Container:
         self.is_started = False
         self.is_ready = False
         self._policy = policy
-        self._home = home
+        self._pod = pod
         self._log = log
         self._changed = changed
         self._program: Program | None = None
-        self._unwanted = asyncio.Event()
+        self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
         ports = spec.get("ports", ())
         self._ports = {port.get("name", ""): port["containerPort"] for port in ports}
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, if it has."""
+        """The exit code, if it has terminated."""
         return self.state.get("terminated", {}).get("exitCode")
 
     async def run(self) -> None:
-        """Live, and live again, until it has ended for good."""
-        rest_s = REST_S_MIN
-        while not self._unwanted.is_set():
-            began_s = time.monotonic()
+        """Run and restart until it has terminated finally."""
+        backoff_s = BACKOFF_S_MIN
+        while not self._stopping.is_set():
+            started_s = time.monotonic()
             try:
-                program = await Program.start(self._home.order(self.spec), self._log)
+                program = await Program.start(self._pod.container_spec(self.spec), self._log)
             except StartError as error:
                 self._enter({"waiting": {"reason": error.reason, "message": str(error)}})
-                await self._rest(RETRY_S)
+                await self._sleep(RETRY_S)
                 continue
-            code = await self._live(program)
-            is_over = self._policy == "Never" or (self._policy == "OnFailure" and code == 0)
-            if is_over or self._unwanted.is_set():
+            code = await self._run_once(program)
+            is_final = self._policy == "Never" or (self._policy == "OnFailure" and code == 0)
+            if is_final or self._stopping.is_set():
                 return
             self.last_state = self.state
             self._enter({"waiting": {"reason": "CrashLoopBackOff"}})
-            if time.monotonic() - began_s > GOOD_S:
-                rest_s = REST_S_MIN
-            await self._rest(rest_s)
-            rest_s = min(2 * rest_s, REST_S_MAX)
+            if time.monotonic() - started_s > STABLE_S:
+                backoff_s = BACKOFF_S_MIN
+            await self._sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
             self.restarts_count += 1
 
     async def stop(self, grace_s: float) -> None:
-        """Ask it to end, make it end after the grace, and leave it so."""
-        self._unwanted.set()
+        """Terminate it, kill it after the grace period, and do not restart it."""
+        self._stopping.set()
         program = self._program
         if program is None:
             return
@@ -101,7 +106,7 @@ class Container:
         if hook and grace_s > 0:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace_s):
-                    await self._ask(program, hook)
+                    await self._request(program, hook)
         program.signal(signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ends_s - time.monotonic()):
@@ -109,7 +114,7 @@ class Container:
         program.signal(signal.SIGKILL)
 
     async def kill(self) -> None:
-        """End this life at once; another one may follow."""
+        """Kill its processes; it may be restarted."""
         if self._program is not None:
             self._program.signal(signal.SIGKILL)
             await self._ended.wait()
@@ -120,18 +125,18 @@ class Container:
             self._program.signal_all(number)
 
     async def execute(self, command: Sequence[str]) -> tuple[int, str]:
-        """Run another program in there; how it ended, and what it said."""
+        """Run another program inside; return its exit code and output."""
         assert self._program is not None, f"{self.spec['name']} is not running: {self.state}"
         return await self._program.execute(command)
 
-    async def _live(self, program: Program) -> int:
-        """Be watched until the end; how it ended."""
+    async def _run_once(self, program: Program) -> int:
+        """Run the probes until it exits; return the exit code."""
         self._program = program
         self._ended.clear()
-        began = now()
-        self._enter({"running": {"startedAt": began}})
-        if self._unwanted.is_set():
-            program.signal(signal.SIGKILL)  # Nobody could stop it while it was about to start.
+        started_at = now()
+        self._enter({"running": {"startedAt": started_at}})
+        if self._stopping.is_set():
+            program.signal(signal.SIGKILL)  # It was stopped while starting.
         watching = asyncio.create_task(self._watch(program))
         try:
             code = await program.ended()
@@ -141,24 +146,24 @@ class Container:
             self._ended.set()
             await cancel(watching)
         reason = "Completed" if code == 0 else "Error"
-        ended = {"exitCode": code, "reason": reason, "startedAt": began, "finishedAt": now()}
+        ended = {"exitCode": code, "reason": reason, "startedAt": started_at, "finishedAt": now()}
         if code and self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError":
-            ended["message"] = last_words(self._log)
+            ended["message"] = last_log_lines(self._log)
         self._enter({"terminated": ended})
         return code
 
-    async def _rest(self, seconds: float) -> None:
+    async def _sleep(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._unwanted.wait()
+                await self._stopping.wait()
 
     async def _watch(self, program: Program) -> None:
-        """Find out whether it has started, whether it is ready, and whether it is alive."""
+        """Run the startup probe, then the readiness and liveness probes."""
         if startup := self.spec.get("startupProbe"):
-            async for is_well in self._verdicts(program, startup, is_well=False):
-                if is_well:
+            async for is_healthy in self._probe_results(program, startup, is_healthy=False):
+                if is_healthy:
                     break
-                await _end_life(program, startup)
+                await _terminate(program, startup)
         self.is_started = True
         self.is_ready = "readinessProbe" not in self.spec
         self._changed()
@@ -168,25 +173,27 @@ class Container:
 
     async def _watch_readiness(self, program: Program) -> None:
         if readiness := self.spec.get("readinessProbe"):
-            async for is_well in self._verdicts(program, readiness, is_well=False):
-                self.is_ready = is_well
+            async for is_healthy in self._probe_results(program, readiness, is_healthy=False):
+                self.is_ready = is_healthy
                 self._changed()
 
     async def _watch_liveness(self, program: Program) -> None:
         if liveness := self.spec.get("livenessProbe"):
-            async for is_well in self._verdicts(program, liveness, is_well=True):
-                if not is_well and not self._unwanted.is_set():
-                    await _end_life(program, liveness)
+            async for is_healthy in self._probe_results(program, liveness, is_healthy=True):
+                if not is_healthy and not self._stopping.is_set():
+                    await _terminate(program, liveness)
 
-    def _verdicts(self, program: Program, spec: Manifest, *, is_well: bool) -> probe.Verdicts:
-        return probe.verdicts(spec, lambda: self._ask(program, spec), is_well=is_well)
+    def _probe_results(
+        self, program: Program, spec: Manifest, *, is_healthy: bool
+    ) -> probe.Results:
+        return probe.results(spec, lambda: self._request(program, spec), is_healthy=is_healthy)
 
-    async def _ask(self, program: Program, handler: Manifest) -> bool:
+    async def _request(self, program: Program, handler: Manifest) -> bool:
         async def execute(command: Sequence[str]) -> int:
             code, _ = await program.execute(command)
             return code
 
-        return await probe.ask(handler, self._home.address, self._ports, execute)
+        return await probe.run_handler(handler, self._pod.address, self._ports, execute)
 
     def _enter(self, state: Manifest) -> None:
         if state != self.state:
@@ -194,13 +201,13 @@ class Container:
             self._changed()
 
 
-def last_words(log: Path) -> str:
-    """The end of a log, for whoever wonders why."""
-    return log.read_bytes()[-LAST_WORDS_BYTES_MAX:].decode(errors="replace")
+def last_log_lines(log: Path) -> str:
+    """The end of a log."""
+    return log.read_bytes()[-MESSAGE_BYTES_MAX:].decode(errors="replace")
 
 
-async def _end_life(program: Program, spec: Manifest) -> None:
-    """End a program that its probe has given up."""
+async def _terminate(program: Program, spec: Manifest) -> None:
+    """Terminate a program whose probe failed."""
     program.signal(signal.SIGTERM)
     await asyncio.sleep(spec.get("terminationGracePeriodSeconds", GRACE_S))
     program.signal(signal.SIGKILL)

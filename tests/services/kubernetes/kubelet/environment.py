@@ -1,7 +1,7 @@
-"""The variables of a container, as Kubernetes makes them from a pod and what it refers to.
+"""The environment variables of a container, as Kubernetes builds them. Pure.
 
-All of it is pure: whoever calls brings the pod, the Services of its namespace and a `Store` to look
-ConfigMaps and Secrets up in. What is missing there is a `ConfigError`, in Kubernetes' words.
+The caller provides the pod, the Services of its namespace and a `Store` of ConfigMaps and Secrets.
+Something missing there is a `ConfigError`, in Kubernetes' words.
 """
 
 import base64
@@ -29,7 +29,7 @@ _FACTORS = {
 
 
 class ConfigError(Exception):
-    """A pod refers to something that is not there; it may come."""
+    """A pod refers to a missing object, which may be created later."""
 
 
 class Store(Protocol):
@@ -41,7 +41,7 @@ class Store(Protocol):
 
 
 def contents(manifest: Manifest) -> dict[str, bytes]:
-    """What a ConfigMap or a Secret holds, by key."""
+    """The data of a ConfigMap or a Secret, by key."""
     encoded = manifest.get("data") or {}
     if manifest["kind"] == "Secret":
         return {key: base64.b64decode(value) for key, value in encoded.items()}
@@ -57,68 +57,68 @@ def variables(
     services: Iterable[Manifest],
     store: Store,
 ) -> dict[str, str]:
-    """All variables of a container, later ones over earlier ones."""
-    made = dict(image) | {"HOSTNAME": pod["spec"].get("hostname") or pod["metadata"]["name"]}
-    made |= service_links(pod, services)
+    """All variables of a container; later ones override earlier ones."""
+    result = dict(image) | {"HOSTNAME": pod["spec"].get("hostname") or pod["metadata"]["name"]}
+    result |= service_links(pod, services)
     for source in container.get("envFrom", ()):
         prefix = source.get("prefix", "")
         for key, content in _referred(source, store, ("configMapRef", "secretRef")).items():
-            made[prefix + key] = content.decode()
+            result[prefix + key] = content.decode()
     for variable in container.get("env", ()):
         if "valueFrom" in variable:
             value = _value_from(variable["valueFrom"], pod, container, store)
             if value is not None:
-                made[variable["name"]] = value
+                result[variable["name"]] = value
         else:
-            made[variable["name"]] = expand(variable.get("value", ""), made)
-    return made
+            result[variable["name"]] = expand(variable.get("value", ""), result)
+    return result
 
 
 def expand(text: str, known: Mapping[str, str]) -> str:
-    """Put variables in; those that are not known stay as they are.
+    """Substitute variables; unknown ones stay as they are.
 
     >>> expand("$(A)-$(B) $$(A)", {"A": "1"})
     '1-$(B) $(A)'
     """
 
-    def replacement(found: re.Match[str]) -> str:
-        return "$" if found[1] is None else known.get(found[1], found[0])
+    def replacement(match_: re.Match[str]) -> str:
+        return "$" if match_[1] is None else known.get(match_[1], match_[0])
 
     return _REFERENCE.sub(replacement, text)
 
 
 def service_links(pod: Manifest, services: Iterable[Manifest]) -> dict[str, str]:
-    """Where Services are: the API server always, those of the namespace unless it is unwished."""
-    made: dict[str, str] = {}
+    """Variables of Services: the API server's always, those of the namespace unless disabled."""
+    result: dict[str, str] = {}
     links_all = pod["spec"].get("enableServiceLinks", True)
     for service in services:
         metadata, spec = service["metadata"], service["spec"]
         is_api = (metadata["namespace"], metadata["name"]) == ("default", "kubernetes")
-        is_near = metadata["namespace"] == pod["metadata"]["namespace"]
+        is_in_namespace = metadata["namespace"] == pod["metadata"]["namespace"]
         address = spec.get("clusterIP", "None")
-        if address != "None" and (is_api or (is_near and links_all)):
-            made |= _links(metadata["name"], address, spec.get("ports", ()))
-    return made
+        if address != "None" and (is_api or (is_in_namespace and links_all)):
+            result |= _links(metadata["name"], address, spec.get("ports", ()))
+    return result
 
 
 def _links(name: str, address: str, ports: Sequence[Manifest]) -> dict[str, str]:
     upper = name.upper().replace("-", "_")
-    made = {f"{upper}_SERVICE_HOST": address}
+    result = {f"{upper}_SERVICE_HOST": address}
     for index, port in enumerate(ports):
         number, protocol = str(port["port"]), port.get("protocol", "TCP")
         url = f"{protocol.lower()}://{address}:{number}"
         if index == 0:
-            made |= {f"{upper}_SERVICE_PORT": number, f"{upper}_PORT": url}
+            result |= {f"{upper}_SERVICE_PORT": number, f"{upper}_PORT": url}
         if port.get("name"):
-            made[f"{upper}_SERVICE_PORT_{port['name'].upper().replace('-', '_')}"] = number
+            result[f"{upper}_SERVICE_PORT_{port['name'].upper().replace('-', '_')}"] = number
         link = f"{upper}_PORT_{number}_{protocol}"
-        made |= {link: url, f"{link}_PROTO": protocol.lower()}
-        made |= {f"{link}_PORT": number, f"{link}_ADDR": address}
-    return made
+        result |= {link: url, f"{link}_PROTO": protocol.lower()}
+        result |= {f"{link}_PORT": number, f"{link}_ADDR": address}
+    return result
 
 
 def field(pod: Manifest, path: str) -> str:
-    """A field of the pod, as a text."""
+    """A field of the pod, as text."""
     if keyed := _KEYED.fullmatch(path):
         return pod["metadata"].get(keyed[1], {}).get(keyed[2], "")
     if path in {"metadata.labels", "metadata.annotations"}:
@@ -131,7 +131,7 @@ def field(pod: Manifest, path: str) -> str:
 
 
 def resource(container: Manifest, path: str, divisor: str = "1") -> str:
-    """An amount of the container's `resources`, in units of the divisor, rounded up.
+    """A quantity of the container's `resources`, in units of the divisor, rounded up.
 
     >>> resource({"resources": {"limits": {"cpu": "1500m"}}}, "limits.cpu")
     '2'
@@ -146,7 +146,7 @@ def resource(container: Manifest, path: str, divisor: str = "1") -> str:
 
 
 def quantity(text: str) -> Decimal:
-    """An amount, as Kubernetes writes it.
+    """A quantity, as Kubernetes writes it.
 
     >>> int(quantity("2Ki")), float(quantity("100m"))
     (2048, 0.1)
@@ -159,32 +159,32 @@ def _value_from(source: Manifest, pod: Manifest, container: Manifest, store: Sto
     if "fieldRef" in source:
         return field(pod, source["fieldRef"]["fieldPath"])
     if "resourceFieldRef" in source:
-        wanted = source["resourceFieldRef"]
+        reference = source["resourceFieldRef"]
         containers = pod["spec"]["containers"] + pod["spec"].get("initContainers", [])
-        named = {each["name"]: each for each in containers}
-        owner = named.get(wanted.get("containerName", ""), container)
-        return resource(owner, wanted["resource"], wanted.get("divisor", "1"))
-    [(kind, wanted)] = source.items()
-    found = _referred(source, store, ("configMapKeyRef", "secretKeyRef"))
-    if wanted["key"] in found:
-        return found[wanted["key"]].decode()
-    if wanted.get("optional"):
+        by_name = {each["name"]: each for each in containers}
+        owner = by_name.get(reference.get("containerName", ""), container)
+        return resource(owner, reference["resource"], reference.get("divisor", "1"))
+    [(kind, reference)] = source.items()
+    match_ = _referred(source, store, ("configMapKeyRef", "secretKeyRef"))
+    if reference["key"] in match_:
+        return match_[reference["key"]].decode()
+    if reference.get("optional"):
         return None
-    raise ConfigError(f"couldn't find key {wanted['key']} in {kind} {wanted['name']}")
+    raise ConfigError(f"couldn't find key {reference['key']} in {kind} {reference['name']}")
 
 
 def _referred(source: Manifest, store: Store, kinds: tuple[str, str]) -> Mapping[str, bytes]:
-    """What a ConfigMap or a Secret holds that is spoken of by these two names."""
+    """The data of the ConfigMap or Secret that a source refers to by one of these two keys."""
     of_config, of_secret = kinds
     lookups: Mapping[str, Callable[[str], Mapping[str, bytes] | None]] = {
         of_config: store.config_map,
         of_secret: store.secret,
     }
-    for kind, look_up in lookups.items():
+    for kind, lookup in lookups.items():
         if reference := source.get(kind):
-            found = look_up(reference["name"])
-            if found is None and not reference.get("optional"):
+            match_ = lookup(reference["name"])
+            if match_ is None and not reference.get("optional"):
                 what = "configmap" if kind == of_config else "secret"
                 raise ConfigError(f'{what} "{reference["name"]}" not found')
-            return found or {}
-    raise ConfigError(f"nothing is known of {', '.join(source)}")
+            return match_ or {}
+    raise ConfigError(f"unsupported source {', '.join(source)}")

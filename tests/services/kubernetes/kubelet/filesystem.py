@@ -1,8 +1,8 @@
-"""What a container sees as its root: a little of the machine, its volumes, and nothing else.
+"""The root file system of a container: a part of the machine's, and its volumes.
 
-Programs are the machine's own: its system directories are there, and this project, its Python and
-the programs that tests have built, all of them read-only. The rest (`/etc`, `/tmp`, `/var`, ...) is
-the container's, and goes with it.
+Programs are the machine's: its system directories, this project, its Python and programs built by
+tests, all read-only. The rest (`/etc`, `/tmp`, `/var`, ...) belongs to the container, and is
+deleted with it.
 """
 
 import sys
@@ -16,7 +16,7 @@ from services.cache import cache
 
 PROJECT = Path(__file__).parents[4]
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "opt", "dev", "sys")
-"""What programs are made of."""
+"""Directories of programs and libraries."""
 SETTINGS = (
     "alternatives",
     "ca-certificates",
@@ -36,18 +36,18 @@ SETTINGS = (
     "ssl",
     "timezone",
 )
-"""What is the same in every container's `/etc` as in the machine's."""
+"""Entries of `/etc` that are the machine's own."""
 OWN = ("/etc", "/proc", "/run", "/tmp", "/var/lib", "/var/log", "/var/tmp")  # noqa: S108
 FILES = {
     "/etc/group": "nonroot:x:0:\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
     "/etc/passwd": "nonroot:x:0:0:nonroot:/nonexistent:/sbin/nologin\n",
 }
-"""There is but one user here, however a pod calls it."""
+"""There is only one user, whatever a pod asks for."""
 
 
 class Mount(msgspec.Struct, frozen=True):
-    """A file or directory of the machine, and where it is seen."""
+    """A file or directory of the machine, and its path in the container."""
 
     source: str
     target: str
@@ -55,7 +55,7 @@ class Mount(msgspec.Struct, frozen=True):
 
 
 def machine() -> tuple[dict[str, str], list[Mount]]:
-    """What every container sees of the machine: links, and mounts.
+    """What every container sees of the machine: links and mounts.
 
     >>> links, mounts = machine()
     >>> all(mount.is_read_only for mount in mounts)
@@ -79,7 +79,7 @@ def machine() -> tuple[dict[str, str], list[Mount]]:
 
 
 def own_files(pod: Mapping[str, Any], name_server: str) -> dict[str, str]:
-    """The files that differ from pod to pod: who it is, and whom to ask for others."""
+    """The files that differ per pod: host name, hosts and name server."""
     namespace, spec = pod["metadata"]["namespace"], pod["spec"]
     host = host_name(pod)
     domain = f"{namespace}.svc.cluster.local"

@@ -1,4 +1,4 @@
-"""Images by name: what each of them would have brought along, as the machine has it."""
+"""Images by name: what each of them contains, on this machine."""
 
 import functools
 import sys
@@ -15,7 +15,7 @@ _SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container runs if it does not say otherwise, and as whom."""
+    """The default command, environment and user of an image."""
 
     entrypoint: Sequence[str] = ()
     arguments: Sequence[str] = ()
@@ -35,7 +35,7 @@ def find(reference: str) -> Image | None:
 
 @functools.cache
 def _images() -> Mapping[str, Image]:
-    """All that there are; made when somebody asks, because programs may have to be built."""
+    """All images; built lazily, because programs may have to be built."""
     etcd = etcd_programs.directory()
     return {
         "kafscale-broker": _kafscale("broker"),

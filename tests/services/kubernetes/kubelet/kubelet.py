@@ -1,12 +1,12 @@
-"""Nodes for a control plane that has none: pods are processes of this machine.
+"""Nodes for a control plane without any: pods are processes of this machine.
 
     with Kubelet(plane.kubeconfig, tmp_path) as kubelet:
         kubelet.wait_ready(namespace, "web-0")
         kubelet.kill(namespace, "web-0")
 
-It binds pods to nodes, runs them, probes them, reports them, gives them volumes, names and an
-address each, and leads Services to them. This process sees the names, too. All of it happens in a
-thread of its own, and inside of `namespaces` only, as it would disturb the machine otherwise.
+It schedules pods, runs, probes and reports them, gives them volumes, names and addresses, and
+routes Services to them. This process can resolve the names, too. It runs in its own thread, and
+only inside of `namespaces`, since it changes the network.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _Result = TypeVar("_Result")
 
 
 class Kubelet:
-    """All nodes of a cluster; any thread may use it."""
+    """All nodes of a cluster; thread-safe."""
 
     def __init__(self, kubeconfig: Path, directory: Path) -> None:
         assert namespaces.is_inside(), "a kubelet changes the network and names around it"
@@ -47,14 +47,14 @@ class Kubelet:
         self._agent: Agent | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._work: asyncio.Task[None] | None = None
-        self._has_begun: Future[None] = Future()
-        self._has_ended: Future[None] = Future()
+        self._started: Future[None] = Future()
+        self._stopped: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="kubelet", daemon=True)
 
     def __enter__(self) -> Self:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._thread.start()
-        self._has_begun.result(READY_S_MAX)
+        self._started.result(READY_S_MAX)
         resolver = self._directory / "resolv.conf"
         resolver.write_text(f"nameserver {GATEWAY}\nsearch svc.cluster.local cluster.local\n")
         subprocess.run(["mount", "--bind", resolver, RESOLVER], check=True)  # noqa: S603, S607
@@ -65,7 +65,7 @@ class Kubelet:
         assert self._loop is not None
         assert self._work is not None
         self._loop.call_soon_threadsafe(self._work.cancel)
-        self._has_ended.result(STOP_S_MAX)
+        self._stopped.result(STOP_S_MAX)
         self._thread.join()
 
     def wait_ready(self, namespace: str, name: str, *, seconds_max: float = 40) -> None:
@@ -78,12 +78,12 @@ class Kubelet:
         )
 
     def logs(self, namespace: str, name: str, container: str = "*") -> str:
-        """What the containers of a pod have said, in all their lives; `*` is all there were."""
+        """The logs of a pod's containers, including earlier ones; `*` means all containers."""
         files = sorted((self._directory / "logs" / namespace).glob(f"{name}/{container}.log"))
         return "".join(file.read_text(errors="replace") for file in files)
 
     def kill(self, namespace: str, name: str) -> None:
-        """Kill all processes of a pod; its containers may be started again."""
+        """Kill all processes of a pod; its containers may be restarted."""
         self._call(self._pod(namespace, name).kill())
 
     def pause(self, namespace: str, name: str) -> None:
@@ -93,14 +93,14 @@ class Kubelet:
         self._signal(namespace, name, signal.SIGCONT)
 
     def partition(self, namespace: str, name: str) -> None:
-        """Let nothing through to a pod, nor from there."""
-        self._call(self._pod(namespace, name).sandbox.link.cut())
+        """Drop all traffic from and to a pod."""
+        self._call(self._pod(namespace, name).sandbox.link.disconnect())
 
     def heal(self, namespace: str, name: str) -> None:
-        self._call(self._pod(namespace, name).sandbox.link.mend())
+        self._call(self._pod(namespace, name).sandbox.link.reconnect())
 
     def execute(self, namespace: str, name: str, *command: str) -> tuple[int, str]:
-        """Run a program in the first container of a pod; its end, and its words."""
+        """Run a program in the first container of a pod; return its exit code and output."""
         return self._call(self._pod(namespace, name).containers[0].execute(command))
 
     def _is_ready_now(self, namespace: str, name: str) -> bool:
@@ -109,7 +109,7 @@ class Kubelet:
         return pod is not None and pod.is_ready and has_condition(pod.manifest, "Ready")
 
     def _report(self, namespace: str, name: str) -> str:
-        """What can be said of a pod, when somebody has waited in vain."""
+        """Status and logs of a pod, for a timeout."""
         assert self._agent is not None
         manifest = self._agent.view.pods.get(namespace, name)
         status = json.dumps(manifest and manifest.get("status"))
@@ -131,18 +131,18 @@ class Kubelet:
     def _run(self) -> None:
         try:
             asyncio.run(self._main())
-        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for.
-            if not self._has_begun.done():
-                self._has_begun.set_exception(error)
-            self._has_ended.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread.
+            if not self._started.done():
+                self._started.set_exception(error)
+            self._stopped.set_exception(error)
         else:
-            self._has_ended.set_result(None)
+            self._stopped.set_result(None)
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         async with Api(self._kubeconfig) as api:
             self._agent = Agent(api, self._directory, ZONES)
-            work = self._agent.run(lambda: self._has_begun.set_result(None))
+            work = self._agent.run(lambda: self._started.set_result(None))
             self._work = asyncio.create_task(work)
             with contextlib.suppress(asyncio.CancelledError):
                 await self._work

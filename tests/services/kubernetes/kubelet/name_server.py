@@ -1,7 +1,7 @@
-"""The name server of the cluster: answers questions for addresses, over UDP, and for nothing else.
+"""The DNS server of the cluster: answers queries for IPv4 addresses, over UDP.
 
-Answers are not to be kept by anybody, as pods come and go. A name outside of the cluster does not
-exist, for there is no way there either.
+Answers have a TTL of 0, because pods come and go. Names outside of the cluster do not exist, since
+no other network is reachable.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import ipaddress
 import struct
 from typing import Any
 
-from services.kubernetes.kubelet.zone import Zone
+from services.kubernetes.kubelet.dns_zone import Zone
 
 PORT = 53
 _HEADER = struct.Struct(">HHHHHH")
@@ -19,12 +19,12 @@ _TYPE_ADDRESS = 1
 _CLASS_INTERNET = 1
 _POINTER_TO_QUESTION = 0xC000 | _HEADER.size
 _FLAGS = 0x8580
-"""An answer, by who knows, with recursion wished for and at hand."""
+"""An authoritative response, with recursion desired and available."""
 _NO_SUCH_NAME = 3
 
 
 def answer(query: bytes, zone: Zone) -> bytes:
-    """What to say to a query.
+    """The response to a query.
 
     >>> query = bytes.fromhex("00010100000100000000000001610162000001 0001".replace(" ", ""))
     >>> answer(query, {"a.b": ("10.0.0.1",)})[-4:]
@@ -55,7 +55,7 @@ def answer(query: bytes, zone: Zone) -> bytes:
 
 
 def _name(query: bytes, position: int) -> tuple[str, int]:
-    """The name at a position, and where it ends."""
+    """The name at a position, and the position after it."""
     labels = []
     while size := query[position]:
         labels.append(query[position + 1 : position + 1 + size].decode().lower())
@@ -64,7 +64,7 @@ def _name(query: bytes, position: int) -> tuple[str, int]:
 
 
 class NameServer(asyncio.DatagramProtocol):
-    """Answers from the zone that it was given last."""
+    """Answers from the current zone."""
 
     def __init__(self) -> None:
         self.zone: Zone = {}

@@ -1,7 +1,7 @@
-"""Addresses of pods, and the links that connect them with everybody else, over one bridge.
+"""Addresses of pods, and their veth links to the bridge.
 
-No address is given twice, so that nobody who remembers a former pod meets another one. The whole
-range of Services is the test's own, and so is the bridge: see `namespaces`.
+No address is used twice, so that a client of a former pod never reaches another one. The range of
+Services and the bridge belong to the test: see `namespaces`.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ HARDWARE_ADDRESS = "02:00:0a:f4:00:01"
 
 
 class Link:
-    """What connects a pod, by an address, until the pod is gone."""
+    """The link of a pod, with an address, until the pod is gone."""
 
     def __init__(self, index: int) -> None:
         self.address = "10.244.{}.{}".format(*divmod(256 + index, 256))
         self._name = f"pod{index}"
 
     async def connect(self, process: int) -> None:
-        """Lead to the network namespace of a process."""
+        """Connect the network namespace of a process."""
         await ip(
             f"link add {self._name} type veth peer name eth0 netns {process}",
             f"link set {self._name} master {BRIDGE} up",
@@ -37,25 +37,25 @@ class Link:
             process=process,
         )
 
-    async def cut(self) -> None:
-        """Carry nothing any more, and say so to nobody."""
+    async def disconnect(self) -> None:
+        """Drop all traffic silently."""
         await ip(f"link set {self._name} down")
 
-    async def mend(self) -> None:
+    async def reconnect(self) -> None:
         await ip(f"link set {self._name} up")
 
 
 class Network:
-    """Hands out links."""
+    """Creates links."""
 
     def __init__(self) -> None:
         self._indexes = (index for index in itertools.count(2) if index % 256 not in {0, 255})
 
     async def open(self) -> None:
-        """Have all addresses of Services lead here, listened on or not.
+        """Route all addresses of Services to this machine.
 
-        A bridge takes the address of one of its links if it has none of its own; then pods that
-        know the former one would reach nobody for a while whenever another pod comes or goes.
+        A bridge without an own hardware address takes that of one of its links; then pods that
+        cached the former one could not reach it for a while whenever another pod starts or ends.
         """
         await ip(f"link set {BRIDGE} address {HARDWARE_ADDRESS}")
         await ip("link set lo up", f"address replace {SERVICE_RANGE} dev lo")
@@ -64,15 +64,15 @@ class Network:
         return Link(next(self._indexes))
 
 
-async def ip(*orders: str, process: int | None = None) -> None:
-    """Give orders to the kernel's network, in the namespace of a process if one is given."""
-    entering = [] if process is None else ["nsenter", f"--target={process}", "--net"]
-    await asyncio.to_thread(_run, [*entering, "ip", "-batch", "-"], "\n".join(orders))
+async def ip(*commands_: str, process: int | None = None) -> None:
+    """Run `ip` commands, in the network namespace of a process if given."""
+    prefix = [] if process is None else ["nsenter", f"--target={process}", "--net"]
+    await asyncio.to_thread(_run, [*prefix, "ip", "-batch", "-"], "\n".join(commands_))
 
 
-def _run(command: Sequence[str], given: str) -> None:
+def _run(command: Sequence[str], commands: str) -> None:
     program = shutil.which(command[0]) or command[0]
-    done = subprocess.run(  # noqa: S603 - the command is our own.
-        [program, *command[1:]], input=given, capture_output=True, text=True, check=False
+    completed = subprocess.run(  # noqa: S603 - the command is our own.
+        [program, *command[1:]], input=commands, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f"{given}: {done.stderr}"
+    assert completed.returncode == 0, f"{commands}: {completed.stderr}"

@@ -1,4 +1,4 @@
-"""The nodes of the cluster: they are all this machine, but stand in zones of their own."""
+"""The nodes of the cluster: all of them are this machine, in different zones."""
 
 import asyncio
 import datetime as dt
@@ -42,14 +42,14 @@ def node_status(name: str) -> Manifest:
 
 
 async def register(api: Api, name: str, zone: str) -> None:
-    """Have a node that is ready, and that pods may come to."""
+    """Create a node that is ready and accepts pods."""
     await api.create(NODES.path(), node(name, zone))
     await api.patch(NODES.path(name=name, subresource="status"), {"status": node_status(name)})
     await api.patch(NODES.path(name=name), {"spec": {"taints": None}})
 
 
 async def keep_alive(api: Api, name: str) -> None:
-    """Say for ever that a node is there."""
+    """Renew the lease of a node, forever."""
     while True:
         spec = {
             "holderIdentity": name,

@@ -1,4 +1,4 @@
-"""The program of a container at work: started by a shim, alone in its room, until it ends."""
+"""The program of a container: started by a shim in its own namespaces, until it exits."""
 
 import asyncio
 import contextlib
@@ -10,21 +10,23 @@ from typing import Self
 
 import msgspec
 
-from services.kubernetes.kubelet.order import Order, StartError
+from services.kubernetes.kubelet.container_spec import ContainerSpec, StartError
 from services.kubernetes.kubelet.sandbox import SHIM
 
 
 class Program:
-    """Runs; `ended` waits for how it ends."""
+    """A running program."""
 
-    def __init__(self, shim: asyncio.subprocess.Process, process_id: int, order: Order) -> None:
+    def __init__(
+        self, shim: asyncio.subprocess.Process, process_id: int, container_spec: ContainerSpec
+    ) -> None:
         self._shim = shim
         self._process_id = process_id
-        """Of the first process in the room; with it, all others end."""
-        self._order = order
+        """Of process 1 in the pid namespace; all others end with it."""
+        self._container_spec = container_spec
 
     @classmethod
-    async def start(cls, order: Order, log: Path) -> Self:
+    async def start(cls, container_spec: ContainerSpec, log: Path) -> Self:
         reading, writing = os.pipe()
         with log.open("ab") as output:
             shim = await asyncio.create_subprocess_exec(
@@ -39,20 +41,22 @@ class Program:
         os.close(writing)
         try:
             assert shim.stdin is not None
-            shim.stdin.write(msgspec.json.encode(order))
+            shim.stdin.write(msgspec.json.encode(container_spec))
             shim.stdin.close()
-            number, _, complaint = (await _read(reading)).decode().partition("\n")
+            number, _, error_message = (await _read(reading)).decode().partition("\n")
         except asyncio.CancelledError:
             shim.kill()
             await shim.wait()
             raise
-        if complaint or not number:
+        if error_message or not number:
             await shim.wait()
-            raise StartError("RunContainerError", complaint or "the shim has failed: see its log")
-        return cls(shim, int(number), order)
+            raise StartError(
+                "RunContainerError", error_message or "the shim has failed: see its log"
+            )
+        return cls(shim, int(number), container_spec)
 
     async def ended(self) -> int:
-        """How it ended, as shells say it; a program that nobody waits for any more is killed."""
+        """The exit code, as shells report it; a cancelled wait kills the program."""
         try:
             return await self._shim.wait()
         except asyncio.CancelledError:
@@ -67,16 +71,20 @@ class Program:
                 os.kill(self._process_id, number)
 
     def signal_all(self, number: Signals) -> None:
-        """Send a signal to all processes in the room."""
-        room = _room(self._process_id)
+        """Send a signal to all processes in the pid namespace."""
+        pid_namespace = _pid_namespace(self._process_id)
         for path in Path("/proc").iterdir():
-            if room and path.name.isdigit() and _room(int(path.name)) == room:
+            if (
+                pid_namespace
+                and path.name.isdigit()
+                and _pid_namespace(int(path.name)) == pid_namespace
+            ):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(path.name), number)
 
     async def execute(self, command: Sequence[str]) -> tuple[int, str]:
-        """Run another program in the room; how it ended, and what it said."""
-        entered = await asyncio.create_subprocess_exec(
+        """Run another program in the namespaces; return its exit code and output."""
+        process = await asyncio.create_subprocess_exec(
             "nsenter",
             f"--target={self._process_id}",
             "--mount",
@@ -86,25 +94,25 @@ class Program:
             "--pid",
             "--",
             *command,
-            env=dict(self._order.environment),
+            env=dict(self._container_spec.environment),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
         try:
-            said, _ = await entered.communicate()
+            output, _ = await process.communicate()
         except asyncio.CancelledError:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(entered.pid, SIGKILL)  # Those who have entered, and who waits for them.
-            await entered.communicate()
+                os.killpg(process.pid, SIGKILL)  # The program and nsenter.
+            await process.communicate()
             raise
-        assert entered.returncode is not None
-        return entered.returncode, said.decode(errors="replace")
+        assert process.returncode is not None
+        return process.returncode, output.decode(errors="replace")
 
 
 async def _read(descriptor: int) -> bytes:
-    """All that comes out of a pipe."""
+    """All data of a pipe."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(
@@ -116,7 +124,7 @@ async def _read(descriptor: int) -> bytes:
         transport.close()
 
 
-def _room(process_id: int) -> str:
+def _pid_namespace(process_id: int) -> str:
     try:
         return Path(f"/proc/{process_id}/ns/pid").readlink().name
     except OSError:

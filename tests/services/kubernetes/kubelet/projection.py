@@ -1,7 +1,7 @@
-"""Volumes that are made of objects: which files they have, and how those change all at once.
+"""Volumes projected from objects: their files, and atomic updates.
 
-A directory of such files has a link `..data` to the real ones, and for each file a link through it.
-So a reader who follows `..data` sees either all old files or all new ones.
+The directory has a link `..data` to the current files, and for each file a link through it. So a
+reader that follows `..data` sees either all old files or all new ones.
 """
 
 import shutil
@@ -13,11 +13,11 @@ from services.kubernetes.kubelet.environment import ConfigError, Manifest, Store
 
 MODE = 0o644
 PROJECTED = ("configMap", "secret", "downwardAPI", "projected")
-"""The kinds of volumes that this module is about."""
+"""The kinds of volumes in this module."""
 
 
 class File(NamedTuple):
-    """What a file holds, and who may read it."""
+    """Content and mode of a file."""
 
     content: bytes
     mode: int = MODE
@@ -28,52 +28,52 @@ Files = dict[str, File]
 
 
 def files(volume: Manifest, pod: Manifest, store: Store, tokens: Mapping[str, str]) -> Files:
-    """The files of a volume; tokens of accounts are by path, as they have to be asked for."""
+    """The files of a volume; tokens are given by path, because they have to be requested."""
     [kind] = [kind for kind in PROJECTED if kind in volume]
     source = volume[kind]
     mode = source.get("defaultMode", MODE)
     if kind != "projected":
         return _source_files(kind, source, mode, pod, store)
-    made: Files = {}
+    result: Files = {}
     for each in source.get("sources", ()):
-        [(part, wanted)] = each.items()
+        [(part, files_)] = each.items()
         if part == "serviceAccountToken":
-            made[wanted["path"]] = File(tokens[wanted["path"]].encode(), mode)
+            result[files_["path"]] = File(tokens[files_["path"]].encode(), mode)
         else:
-            made |= _source_files(part, wanted, mode, pod, store)
-    return made
+            result |= _source_files(part, files_, mode, pod, store)
+    return result
 
 
 def token_requests(volume: Manifest) -> Iterable[Manifest]:
-    """The tokens that a volume has."""
+    """The tokens in a volume."""
     for source in volume.get("projected", {}).get("sources", ()):
         if "serviceAccountToken" in source:
             yield source["serviceAccountToken"]
 
 
-def write(directory: Path, wanted: Files) -> None:
-    """Have a directory show these files, at once."""
+def write(directory: Path, files_: Files) -> None:
+    """Replace the files of a directory atomically."""
     data = directory / "..data"
-    former = data.readlink() if data.is_symlink() else None
-    index = int(former.name.removeprefix("..")) + 1 if former else 0
-    room = directory / f"..{index}"
-    for path, file in wanted.items():
-        place = room / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(file.content)
-        place.chmod(file.mode)
-    room.mkdir(exist_ok=True)
+    previous = data.readlink() if data.is_symlink() else None
+    index = int(previous.name.removeprefix("..")) + 1 if previous else 0
+    version_directory = directory / f"..{index}"
+    for path, file in files_.items():
+        target_path = version_directory / path
+        target_path.parent.mkdir(parents=True, exist_ok=True)
+        target_path.write_bytes(file.content)
+        target_path.chmod(file.mode)
+    version_directory.mkdir(exist_ok=True)
     link = directory / "..data.new"
-    link.symlink_to(room.name)
+    link.symlink_to(version_directory.name)
     link.rename(data)
-    tops = {path.partition("/")[0] for path in wanted}
-    shown = {path.name for path in directory.iterdir() if not path.name.startswith("..")}
-    for name in tops - shown:
+    top_level = {path.partition("/")[0] for path in files_}
+    existing = {path.name for path in directory.iterdir() if not path.name.startswith("..")}
+    for name in top_level - existing:
         (directory / name).symlink_to(f"..data/{name}")
-    for name in shown - tops:
+    for name in existing - top_level:
         (directory / name).unlink()
-    if former:
-        shutil.rmtree(directory / former)
+    if previous:
+        shutil.rmtree(directory / previous)
 
 
 def _source_files(kind: str, source: Manifest, mode: int, pod: Manifest, store: Store) -> Files:
@@ -84,25 +84,25 @@ def _source_files(kind: str, source: Manifest, mode: int, pod: Manifest, store: 
         }
     is_config = kind == "configMap"
     name = source.get("name") or source["secretName"]
-    found = (store.config_map if is_config else store.secret)(name)
-    if found is None:
+    contents = (store.config_map if is_config else store.secret)(name)
+    if contents is None:
         if source.get("optional"):
             return {}
         raise ConfigError(f'{"configmap" if is_config else "secret"} "{name}" not found')
-    items = source.get("items") or [{"key": key, "path": key} for key in found]
-    made: Files = {}
+    items = source.get("items") or [{"key": key, "path": key} for key in contents]
+    result: Files = {}
     for item in items:
-        if item["key"] in found:
-            made[item["path"]] = File(found[item["key"]], item.get("mode", mode))
+        if item["key"] in contents:
+            result[item["path"]] = File(contents[item["key"]], item.get("mode", mode))
         elif not source.get("optional"):
             raise ConfigError(f"{kind} {name} references non-existent key: {item['key']}")
-    return made
+    return result
 
 
 def _downward(item: Manifest, pod: Manifest) -> str:
     if "fieldRef" in item:
         return field(pod, item["fieldRef"]["fieldPath"])
-    wanted = item["resourceFieldRef"]
+    files_ = item["resourceFieldRef"]
     named = {each["name"]: each for each in pod["spec"]["containers"]}
-    owner = named[wanted["containerName"]]
-    return resource(owner, wanted["resource"], wanted.get("divisor", "1"))
+    owner = named[files_["containerName"]]
+    return resource(owner, files_["resource"], files_.get("divisor", "1"))

@@ -1,4 +1,4 @@
-"""A pod's own network, host's name and shared memory: held by a process that does nothing else."""
+"""The network, host name and shared memory of a pod, held by an idle process."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ SHIM = (sys.executable, "-I", "-S", str(Path(__file__).with_name("shim.py")))
 
 
 class Sandbox:
-    """What the containers of a pod have in common."""
+    """What the containers of a pod share."""
 
     def __init__(self, name: str, link: Link) -> None:
         self.link = link
@@ -36,7 +36,7 @@ class Sandbox:
         await self.link.connect(self.process_id)
 
     async def close(self) -> None:
-        """End it; its link goes with it."""
+        """Kill it; its link is removed with it."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()

@@ -1,4 +1,4 @@
-"""Which node a pod comes to: one that it may be on, with as few of its kind around as possible."""
+"""Chooses a node for a pod: a feasible one, with the fewest sibling pods."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -16,28 +16,38 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 def choose(pod: Manifest, nodes: Iterable[Manifest], pods: Iterable[Manifest]) -> str | None:
     """The name of the best node, if there is any."""
-    places = {node["metadata"]["name"]: node["metadata"].get("labels", {}) for node in nodes}
-    # The labels of all the other pods' nodes, by pod.
-    settled = [
-        (other, places[other["spec"]["nodeName"]])
+    node_labels = {node["metadata"]["name"]: node["metadata"].get("labels", {}) for node in nodes}
+    # All other pods with the labels of their nodes.
+    scheduled = [
+        (other, node_labels[other["spec"]["nodeName"]])
         for other in pods
-        if other["spec"].get("nodeName") in places and not _is_over(other)
+        if other["spec"].get("nodeName") in node_labels and not _is_over(other)
     ]
     possible = [
         node["metadata"]["name"]
         for node in nodes
-        if not node["spec"].get("unschedulable") and _may_be_on(pod, node, settled)
+        if not node["spec"].get("unschedulable") and _is_feasible(pod, node, scheduled)
     ]
-    alike = [place for other, place in settled if _family(other) == _family(pod)]
+    siblings = [
+        labels_of_node
+        for other, labels_of_node in scheduled
+        if _owner_uids(other) == _owner_uids(pod)
+    ]
 
-    def crowd(name: str) -> tuple[int, int, int, str]:
-        here = places[name]
-        in_zone = sum(place.get(ZONE) == here.get(ZONE) for place in alike)
-        on_node = sum(place.get(HOST) == here.get(HOST) for place in alike)
-        anybody = sum(place.get(HOST) == here.get(HOST) for _, place in settled)
-        return in_zone, on_node, anybody, name
+    def load_of(name: str) -> tuple[int, int, int, str]:
+        own_labels = node_labels[name]
+        in_zone = sum(
+            labels_of_node.get(ZONE) == own_labels.get(ZONE) for labels_of_node in siblings
+        )
+        on_node = sum(
+            labels_of_node.get(HOST) == own_labels.get(HOST) for labels_of_node in siblings
+        )
+        on_node_total = sum(
+            labels_of_node.get(HOST) == own_labels.get(HOST) for _, labels_of_node in scheduled
+        )
+        return in_zone, on_node, on_node_total, name
 
-    return min(possible, key=crowd, default=None)
+    return min(possible, key=load_of, default=None)
 
 
 async def bind(api: Api, pod: Manifest, node: str) -> None:
@@ -48,13 +58,13 @@ async def bind(api: Api, pod: Manifest, node: str) -> None:
     await api.create(PODS.path(named["namespace"], named["name"], "binding"), binding)
 
 
-async def refuse(api: Api, pod: Manifest) -> None:
-    """Say of a pod that there is no node for it."""
+async def mark_unschedulable(api: Api, pod: Manifest) -> None:
+    """Report that there is no node for a pod."""
     condition = {
         "type": "PodScheduled",
         "status": "False",
         "reason": "Unschedulable",
-        "message": "no node is right for this pod",
+        "message": "no node is feasible for this pod",
         "lastTransitionTime": now(),
     }
     metadata = pod["metadata"]
@@ -63,8 +73,8 @@ async def refuse(api: Api, pod: Manifest) -> None:
     await api.patch(path, patch, STRATEGIC)
 
 
-def _may_be_on(
-    pod: Manifest, node: Manifest, settled: Iterable[tuple[Manifest, Mapping[str, str]]]
+def _is_feasible(
+    pod: Manifest, node: Manifest, scheduled: Iterable[tuple[Manifest, Mapping[str, str]]]
 ) -> bool:
     labels, spec = node["metadata"].get("labels", {}), pod["spec"]
     if not spec.get("nodeSelector", {}).items() <= labels.items():
@@ -75,17 +85,21 @@ def _may_be_on(
         return False
     for term in affinity.get("podAntiAffinity", {}).get(_REQUIRED, ()):
         key = term["topologyKey"]
-        for other, place in settled:
-            is_near = key in labels and place.get(key) == labels[key]
-            is_here = other["metadata"]["namespace"] == pod["metadata"]["namespace"]
+        for other, labels_of_node in scheduled:
+            is_same_topology = key in labels and labels_of_node.get(key) == labels[key]
+            is_same_namespace = other["metadata"]["namespace"] == pod["metadata"]["namespace"]
             others = other["metadata"].get("labels", {})
-            if is_near and is_here and matches(term.get("labelSelector", {}), others):
+            if (
+                is_same_topology
+                and is_same_namespace
+                and matches(term.get("labelSelector", {}), others)
+            ):
                 return False
     return True
 
 
 def matches(selector: Manifest, labels: Mapping[str, str]) -> bool:
-    """Whether labels are as a selector says.
+    """Whether labels match a selector.
 
     >>> matches({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1"]}]}, {"a": "1"})
     True
@@ -107,7 +121,7 @@ def _is_over(pod: Manifest) -> bool:
     return pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
 
-def _family(pod: Manifest) -> tuple[str, ...]:
-    """Who made it; a pod that nobody made is alone."""
+def _owner_uids(pod: Manifest) -> tuple[str, ...]:
+    """The uids of its owners; a pod without owners is its own."""
     owners = pod["metadata"].get("ownerReferences") or [pod["metadata"]]
     return tuple(owner["uid"] for owner in owners)

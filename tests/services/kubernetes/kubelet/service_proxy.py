@@ -1,7 +1,7 @@
-"""The addresses of Services: whoever connects there is led to an endpoint that is ready, in turn.
+"""Proxies the addresses of Services to ready endpoints, round robin.
 
-Where there is none, nobody listens. A connection that exists stays, whatever becomes of the
-endpoint's readiness.
+Without endpoints it does not listen. An existing connection stays, even if its endpoint becomes
+unready.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from services.kubernetes.kubelet.dns_zone import SERVICE_NAME, ready
 from services.kubernetes.kubelet.tasks import cancel
-from services.kubernetes.kubelet.zone import SERVICE_NAME, ready
 from services.kubernetes.namespaces import GATEWAY
 
 Manifest = Mapping[str, Any]
@@ -22,8 +22,8 @@ CHUNK_BYTES = 256 << 10
 
 
 def routes(services: Iterable[Manifest], slices: Iterable[Manifest]) -> Routes:
-    """Where each port of each Service leads, if it does."""
-    made: dict[Address, tuple[Address, ...]] = {}
+    """The endpoints of each port of each Service that has any."""
+    result: dict[Address, tuple[Address, ...]] = {}
     by_service: dict[tuple[str, str], list[Manifest]] = {}
     for each in slices:
         metadata = each["metadata"]
@@ -34,14 +34,14 @@ def routes(services: Iterable[Manifest], slices: Iterable[Manifest]) -> Routes:
         own = by_service.get((metadata["namespace"], metadata["name"]), [])
         if spec.get("clusterIP", "None") != "None":
             for port in spec.get("ports", ()):
-                if ends := tuple(sorted(_ends(own, port.get("name", "")))):
-                    made[spec["clusterIP"], port["port"]] = ends
+                if endpoints := tuple(sorted(_ready_endpoints(own, port.get("name", "")))):
+                    result[spec["clusterIP"], port["port"]] = endpoints
                     if "nodePort" in port:
-                        made[GATEWAY, port["nodePort"]] = ends
-    return made
+                        result[GATEWAY, port["nodePort"]] = endpoints
+    return result
 
 
-def _ends(slices: Iterable[Manifest], port_name: str) -> Iterator[Address]:
+def _ready_endpoints(slices: Iterable[Manifest], port_name: str) -> Iterator[Address]:
     for each in slices:
         for port in each.get("ports") or ():
             if (port.get("name") or "") == port_name and port.get("protocol") != "UDP":
@@ -50,19 +50,19 @@ def _ends(slices: Iterable[Manifest], port_name: str) -> Iterator[Address]:
 
 
 class ServiceProxy:
-    """Listens on the addresses of Services, as long as they lead somewhere."""
+    """Listens on the addresses of Services that have endpoints."""
 
     def __init__(self) -> None:
         self._routes: Routes = {}
         self._servers: dict[Address, asyncio.Server] = {}
         self._connections: set[asyncio.Task[None]] = set()
-        self._turn = itertools.count()
+        self._next_endpoint = itertools.count()
 
-    async def update(self, wanted: Routes) -> None:
-        self._routes = wanted
-        for address in self._servers.keys() - wanted.keys():
+    async def update(self, routes_: Routes) -> None:
+        self._routes = routes_
+        for address in self._servers.keys() - routes_.keys():
             self._servers.pop(address).close()
-        for address in wanted.keys() - self._servers.keys():
+        for address in routes_.keys() - self._servers.keys():
             self._servers[address] = await self._listen(address)
 
     async def close(self) -> None:
@@ -71,27 +71,27 @@ class ServiceProxy:
 
     async def _listen(self, address: Address) -> asyncio.Server:
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.create_task(self._lead(address, reader, writer))
+            task = asyncio.create_task(self._relay(address, reader, writer))
             self._connections.add(task)
             task.add_done_callback(self._connections.discard)
 
         return await asyncio.start_server(connected, *address, limit=CHUNK_BYTES)
 
-    async def _lead(
+    async def _relay(
         self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        ends = self._routes.get(address, ())
+        endpoints = self._routes.get(address, ())
         try:
-            if ends:
-                host, port = ends[next(self._turn) % len(ends)]
-                opened = await asyncio.open_connection(host, port, limit=CHUNK_BYTES)
-                far_reader, far_writer = opened
+            if endpoints:
+                host, port = endpoints[next(self._next_endpoint) % len(endpoints)]
+                connection = await asyncio.open_connection(host, port, limit=CHUNK_BYTES)
+                far_reader, far_writer = connection
                 try:
                     await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
                 finally:
                     far_writer.transport.abort()
         except OSError:
-            return  # Either end may go whenever it likes.
+            return  # Either end may close at any time.
         finally:
             writer.transport.abort()
 

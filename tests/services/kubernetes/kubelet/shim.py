@@ -1,12 +1,12 @@
-"""The last step before a pod's own program: a process makes itself a room, and becomes the program.
+"""Creates the namespaces of a pod or container, then becomes its program.
 
-    python shim.py sandbox NAME          is a pod: its network, its host's name; ends with its input
-    python shim.py container FD < ORDER  is a container in there, by the `Order` of `filesystem`
+    python shim.py sandbox NAME          a pod: its network and host name; ends with its input
+    python shim.py container FD < SPEC   a container in there, from a `ContainerSpec` in JSON
 
-It runs by itself, with nothing but the standard library, as it has to be quick. A container is
-process 1 of a space of its own, so that nothing of it outlives it; a sandbox or container whose
-kubelet is gone is killed. On `FD` a container says its process's number and then, if it cannot be
-started, why; the end of that is the start of the program.
+It uses only the standard library, to start fast. A container is process 1 of its own pid namespace,
+so that no process outlives it; sandboxes and containers are killed when the kubelet is gone. A
+container writes its process id to `FD` and, if it cannot be started, the error; the end of that is
+the start of the program.
 """
 
 import ctypes
@@ -52,60 +52,61 @@ def sandbox(name: str) -> None:
     sys.stdin.read()
 
 
-def container(told: int) -> int:
-    """Run a program to its end; how that was, as shells say it."""
-    order = json.load(sys.stdin)
+def container(status_pipe: int) -> int:
+    """Run a program until it exits; return its exit code, as shells report it."""
+    container_spec = json.load(sys.stdin)
     for space in ("net", "uts", "ipc"):
-        with Path(f"/proc/{order['sandbox']}/ns/{space}").open() as file:
+        with Path(f"/proc/{container_spec['sandbox']}/ns/{space}").open() as file:
             _call("setns", file.fileno(), 0)
     _call("unshare", CLONE_NEWNS | CLONE_NEWPID)
     process = os.fork()
     if process == 0:
-        _become(order, told)
-    os.write(told, f"{process}\n".encode())
-    os.close(told)
+        _exec(container_spec, status_pipe)
+    os.write(status_pipe, f"{process}\n".encode())
+    os.close(status_pipe)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)  # They are for the program.
+        signal.signal(number, signal.SIG_IGN)  # The program handles them.
     _, status = os.waitpid(process, 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else SIGNALLED - code
 
 
-def _become(order: dict[str, Any], told: int) -> None:
+def _exec(container_spec: dict[str, Any], status_pipe: int) -> None:
     try:
         _die_with_parent()
-        os.set_inheritable(told, False)
-        _furnish(order)
-        os.chdir(order["directory"])
-        if order["gives_up_privileges"]:
+        os.set_inheritable(status_pipe, False)
+        _mount_root(container_spec)
+        os.chdir(container_spec["directory"])
+        if container_spec["drops_capabilities"]:
             _call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             for capability in range(CAPABILITY_LAST + 1):
                 _call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0)
-        os.execvpe(order["command"][0], order["command"], order["environment"])  # noqa: S606
+        command = container_spec["command"]
+        os.execvpe(command[0], command, container_spec["environment"])  # noqa: S606
     except OSError as error:
-        os.write(told, str(error).encode())
+        os.write(status_pipe, str(error).encode())
     finally:
-        os._exit(SIGNALLED - 1)  # As shells say that there is no such program.
+        os._exit(SIGNALLED - 1)  # The exit code of shells for a missing program.
 
 
-def _furnish(order: dict[str, Any]) -> None:
-    """Make the root that was ordered, and forget the machine's."""
-    root = order["root"]
+def _mount_root(container_spec: dict[str, Any]) -> None:
+    """Mount the root of the spec, and detach the machine's."""
+    root = container_spec["root"]
     _mount("none", "/", flags=MS_REC | MS_PRIVATE)
     _mount("tmpfs", root, "tmpfs", data="mode=755")
-    for path in order["directories"]:
+    for path in container_spec["directories"]:
         Path(root + path).mkdir(parents=True, exist_ok=True)
-    for path, target in order["links"].items():
+    for path, target in container_spec["links"].items():
         Path(root + path).symlink_to(target)
     Path(root, "tmp").chmod(0o1777)
-    for path, text in order["files"].items():
+    for path, text in container_spec["files"].items():
         Path(root + path).write_text(text)
-    # The outer ones first: a volume at `/tmp` does not hide the project, wherever it is.
-    for mount in sorted(order["mounts"], key=lambda each: each["target"].count("/")):
+    # The outer ones first, so that a volume at `/tmp` does not hide the project.
+    for mount in sorted(container_spec["mounts"], key=lambda each: each["target"].count("/")):
         _bind(mount["source"], root + mount["target"], is_read_only=mount["is_read_only"])
     _mount("proc", root + "/proc", "proc")
     _mount("tmpfs", root + "/dev/shm", "tmpfs")  # noqa: S108 - not the machine's.
-    if order["is_read_only"]:
+    if container_spec["is_read_only"]:
         _mount("none", root, flags=MS_REMOUNT | MS_BIND | MS_RDONLY)
     os.chdir(root)
     _syscall(SYS_PIVOT_ROOT, b".", b".")
@@ -113,18 +114,18 @@ def _furnish(order: dict[str, Any]) -> None:
 
 
 def _bind(source: str, target: str, *, is_read_only: bool) -> None:
-    place = Path(target)
+    mount_point = Path(target)
     if Path(source).is_dir():
-        place.mkdir(parents=True, exist_ok=True)
+        mount_point.mkdir(parents=True, exist_ok=True)
     else:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.touch()
+        mount_point.parent.mkdir(parents=True, exist_ok=True)
+        mount_point.touch()
     _mount(source, target, flags=MS_BIND | MS_REC)
     if is_read_only:
         attributes = (ctypes.c_uint64 * 4)(MOUNT_ATTR_RDONLY, 0, 0, 0)
         size = ctypes.sizeof(attributes)
-        where = target.encode()
-        _syscall(SYS_MOUNT_SETATTR, AT_FDCWD, where, AT_RECURSIVE, attributes, size)
+        encoded_target = target.encode()
+        _syscall(SYS_MOUNT_SETATTR, AT_FDCWD, encoded_target, AT_RECURSIVE, attributes, size)
 
 
 def _mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
@@ -140,11 +141,11 @@ def _syscall(number: int, *arguments: object) -> None:
 
 
 def _call(name: str, *arguments: object) -> None:
-    words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    if getattr(_libc, name)(*words) == -1:
+    c_arguments = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    if getattr(_libc, name)(*c_arguments) == -1:
         number = ctypes.get_errno()
-        shown = " ".join(each.decode() for each in arguments if isinstance(each, bytes))
-        raise OSError(number, f"{name} {shown}: {os.strerror(number)}")
+        text_arguments = " ".join(each.decode() for each in arguments if isinstance(each, bytes))
+        raise OSError(number, f"{name} {text_arguments}: {os.strerror(number)}")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What a kubelet reports of a pod: its phase, its conditions, and the states of its containers."""
+"""The status of a pod: its phase, conditions, and the states of its containers."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -15,19 +15,19 @@ def now() -> str:
 
 
 def phase(policy: str, initial: Sequence["Container"], containers: Sequence["Container"]) -> str:
-    """How far a pod has come, by what its containers have."""
+    """The phase of a pod, from the states of its containers."""
     if policy == "Never" and any(container.exit_code for container in initial):
         return "Failed"
     if any(container.exit_code != 0 for container in initial):
         return "Pending"
     if all(container.exit_code is not None for container in containers):
         return "Failed" if any(container.exit_code for container in containers) else "Succeeded"
-    has_begun = all("waiting" not in each.state or each.last_state for each in containers)
-    return "Running" if has_begun else "Pending"
+    has_started = all("waiting" not in each.state or each.last_state for each in containers)
+    return "Running" if has_started else "Pending"
 
 
 def container_status(container: "Container") -> Status:
-    """What there is to say of one container."""
+    """The status of one container."""
     image = container.spec["image"]
     return {
         "name": container.spec["name"],
@@ -44,7 +44,7 @@ def container_status(container: "Container") -> Status:
 def conditions(
     of_phase: str, initial: Sequence["Container"], containers: Sequence["Container"]
 ) -> dict[str, bool]:
-    """What holds of a pod that has a node."""
+    """The conditions of a pod that has a node."""
     is_ready = of_phase == "Running" and all(container.is_ready for container in containers)
     return {
         "PodScheduled": True,
@@ -55,13 +55,13 @@ def conditions(
 
 
 class Conditions:
-    """Remembers since when each condition has been as it is."""
+    """Remembers the transition time of each condition."""
 
     def __init__(self) -> None:
         self._known: dict[str, Status] = {}
 
-    def update(self, wanted: Mapping[str, bool], of_phase: str) -> list[Status]:
-        for kind, holds in wanted.items():
+    def update(self, conditions_: Mapping[str, bool], of_phase: str) -> list[Status]:
+        for kind, holds in conditions_.items():
             value = "True" if holds else "False"
             if self._known.get(kind, {}).get("status") != value:
                 self._known[kind] = {"type": kind, "status": value, "lastTransitionTime": now()}

@@ -1,11 +1,11 @@
-"""Ending what runs in the background, without losing what went wrong there."""
+"""Cancels background tasks without losing their errors."""
 
 import asyncio
 from typing import Any
 
 
 async def cancel(*tasks: asyncio.Task[Any]) -> None:
-    """End them; if one has failed by itself, that is raised here."""
+    """Cancel tasks; an error of one of them is raised here."""
     for task in tasks:
         task.cancel()
     if tasks:

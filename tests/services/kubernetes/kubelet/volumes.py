@@ -1,4 +1,4 @@
-"""The volumes of a pod: directories of the machine, filled with what the pod asks for."""
+"""The volumes of a pod: directories of the machine, filled as the pod asks for."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,40 +6,40 @@ from pathlib import Path
 from kafscale.operator.kube.kinds import SERVICE_ACCOUNTS
 from services.kubernetes.kubelet import projection
 from services.kubernetes.kubelet.api import Api, Manifest
+from services.kubernetes.kubelet.cluster_cache import ClusterCache
 from services.kubernetes.kubelet.environment import ConfigError, expand
-from services.kubernetes.kubelet.view import View
 
 TOKEN_S = 3607
-"""How long a token is good if nothing is said."""
+"""The default validity of a token."""
 
 
 class Volumes:
     """All volumes of one pod."""
 
-    def __init__(self, directory: Path, api: Api, view: View) -> None:
+    def __init__(self, directory: Path, api: Api, view: ClusterCache) -> None:
         self._directory = directory
         self._api = api
         self._view = view
         self._written: dict[str, projection.Files] = {}
         self._tokens: dict[str, dict[str, str]] = {}
-        self._places: dict[str, Path] = {}
+        self._directories: dict[str, Path] = {}
 
     async def prepare(self, pod: Manifest) -> None:
-        """Make them all; a `ConfigError` says what is still missing."""
+        """Create all volumes; raises `ConfigError` while something is missing."""
         for volume in pod["spec"].get("volumes", ()):
             name = volume["name"]
-            self._places[name] = self._directory / name
+            self._directories[name] = self._directory / name
             if "persistentVolumeClaim" in volume:
-                self._places[name] = self._claimed(pod, volume["persistentVolumeClaim"])
+                self._directories[name] = self._claimed(pod, volume["persistentVolumeClaim"])
                 continue
-            self._places[name].mkdir(parents=True, exist_ok=True)
+            self._directories[name].mkdir(parents=True, exist_ok=True)
             if "emptyDir" not in volume:
                 if name not in self._tokens:
                     self._tokens[name] = await self._request_tokens(pod, volume)
                 self._project(pod, volume)
 
     def refresh(self, pod: Manifest) -> None:
-        """Show what has changed since; what is gone stays as it was."""
+        """Update projected volumes; what was deleted stays as it was."""
         for volume in pod["spec"].get("volumes", ()):
             if volume["name"] in self._written:
                 try:
@@ -48,25 +48,25 @@ class Volumes:
                     continue
 
     def source(self, mount: Manifest, variables: Mapping[str, str]) -> Path:
-        """What a container's mount shows."""
-        place = self._places[mount["name"]]
-        below = mount.get("subPath", "")
+        """The path that a container's mount shows."""
+        directory = self._directories[mount["name"]]
+        sub_path = mount.get("subPath", "")
         if "subPathExpr" in mount:
-            below = expand(mount["subPathExpr"], variables)
-        found = place / below
-        if not found.exists():
-            found.mkdir(parents=True)
-        return found.resolve()
+            sub_path = expand(mount["subPathExpr"], variables)
+        source_path = directory / sub_path
+        if not source_path.exists():
+            source_path.mkdir(parents=True)
+        return source_path.resolve()
 
     def _project(self, pod: Manifest, volume: Manifest) -> None:
         name = volume["name"]
         if not any(kind in volume for kind in projection.PROJECTED):
-            raise ConfigError(f"volume {name} is of no kind that is known here")
+            raise ConfigError(f"volume {name} has an unsupported type")
         store = self._view.store(pod["metadata"]["namespace"])
-        wanted = projection.files(volume, pod, store, self._tokens.get(name, {}))
-        if self._written.get(name) != wanted:
-            projection.write(self._places[name], wanted)
-            self._written[name] = wanted
+        request = projection.files(volume, pod, store, self._tokens.get(name, {}))
+        if self._written.get(name) != request:
+            projection.write(self._directories[name], request)
+            self._written[name] = request
 
     def _claimed(self, pod: Manifest, source: Manifest) -> Path:
         namespace, name = pod["metadata"]["namespace"], source["claimName"]
@@ -83,16 +83,16 @@ class Volumes:
         account = pod["spec"].get("serviceAccountName", "default")
         path = SERVICE_ACCOUNTS.path(metadata["namespace"], account, "token")
         tokens = {}
-        for wanted in projection.token_requests(volume):
+        for token in projection.token_requests(volume):
             bound = {"apiVersion": "v1", "kind": "Pod"} | {k: metadata[k] for k in ("name", "uid")}
             spec = {
-                "audiences": [wanted["audience"]] if "audience" in wanted else [],
-                "expirationSeconds": wanted.get("expirationSeconds", TOKEN_S),
+                "audiences": [token["audience"]] if "audience" in token else [],
+                "expirationSeconds": token.get("expirationSeconds", TOKEN_S),
                 "boundObjectRef": bound,
             }
             request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-            made = await self._api.create(path, request | {"spec": spec})
-            if made is None:
+            created = await self._api.create(path, request | {"spec": spec})
+            if created is None:
                 raise ConfigError(f'serviceaccount "{account}" not found')
-            tokens[wanted["path"]] = made["status"]["token"]
+            tokens[token["path"]] = created["status"]["token"]
         return tokens

@@ -1,4 +1,4 @@
-"""An etcd that somebody else runs: the resource names it, or the operator was set up with it."""
+"""Tests of an external etcd, named by the resource or by the operator's settings."""
 
 import pytest
 
@@ -7,11 +7,11 @@ from services.etcd_server import EtcdServer
 from services.kubernetes.installation import Installation
 from services.kubernetes.namespaces import GATEWAY
 
-ONE = {"replicas": 1, "terminationGracePeriodSeconds": 20}
+SINGLE_BROKER = {"replicas": 1, "terminationGracePeriodSeconds": 20}
 
 
 @pytest.mark.timeout(300)
-def test_the_first_that_is_named_is_used(
+def test_endpoints_of_the_resource_come_before_settings(
     kafscale: Installation, namespace: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with (
@@ -20,30 +20,30 @@ def test_the_first_that_is_named_is_used(
         kafscale.environment(KAFSCALE_OPERATOR_ETCD_ENDPOINTS=common.members[0].endpoint),
     ):
         named = {"endpoints": [own.members[0].endpoint]}
-        kafscale.create_cluster(namespace, "named", brokers=ONE, etcd=named)
-        kafscale.create_cluster(namespace, "unnamed", brokers=ONE)
+        kafscale.create_cluster(namespace, "named", brokers=SINGLE_BROKER, etcd=named)
+        kafscale.create_cluster(namespace, "unnamed", brokers=SINGLE_BROKER)
         for name, server in (("named", own), ("unnamed", common)):
-            told = kafscale.wait_phase(namespace, name, "Ready")["etcd"]
-            assert told["endpoints"] == [server.members[0].endpoint]
-            assert not told["managed"]
+            reported = kafscale.wait_phase(namespace, name, "Ready")["etcd"]
+            assert reported["endpoints"] == [server.members[0].endpoint]
+            assert not reported["managed"]
             assert server.control("get", "--print-value-only", "/kafscale/cluster/id").strip()
             assert kafscale.kube.get(STATEFUL_SETS, namespace, f"{name}-etcd") is None
-        _check_late_comer(kafscale, namespace)
+        _check_used_etcd_is_rejected(kafscale, namespace)
         for name in ("named", "unnamed", "late"):
             kafscale.kube.delete(CLUSTERS, namespace, name)
             kafscale.kube.wait_until_gone(CLUSTERS, namespace, name)
 
 
-def _check_late_comer(kafscale: Installation, namespace: str) -> None:
-    """Nobody gets an etcd that somebody else has."""
-    kafscale.create_cluster(namespace, "late", brokers=ONE)
+def _check_used_etcd_is_rejected(kafscale: Installation, namespace: str) -> None:
+    """A cluster cannot use the etcd of another one."""
+    kafscale.create_cluster(namespace, "late", brokers=SINGLE_BROKER)
     kafscale.wait(
         lambda: kafscale.condition(namespace, "late", "EtcdReady").get("status") == "False",
         "an etcd to be refused",
         namespace,
         name="late",
     )
-    told = kafscale.condition(namespace, "late", "EtcdReady")
-    assert told["reason"] == "UsedByAnotherCluster", told
-    assert f"{namespace}/unnamed" in told["message"]
+    reported = kafscale.condition(namespace, "late", "EtcdReady")
+    assert reported["reason"] == "UsedByAnotherCluster", reported
+    assert f"{namespace}/unnamed" in reported["message"]
     assert kafscale.kube.get(STATEFUL_SETS, namespace, "late-broker") is None

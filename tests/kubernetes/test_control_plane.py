@@ -1,4 +1,4 @@
-"""The world of Kubernetes that tests live in: it has to be real where it matters."""
+"""Tests of the Kubernetes test cluster: it must be real where it matters."""
 
 import http.client
 import socket
@@ -14,7 +14,7 @@ from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, ROLE_BINDINGS, ROLES
 from services.kubernetes import binaries, namespaces
 from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.helm import Helm, HelmError
-from services.kubernetes.kube_client import NAMESPACES, KubeClient, KubeRefusalError, Manifest
+from services.kubernetes.kube_client import NAMESPACES, ApiError, KubeClient, Manifest
 from services.waiting import wait_until
 
 OURS = ("kafscale.io", "monitoring.coreos.com")
@@ -25,57 +25,57 @@ def config_map(**data: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data}
 
 
-def test_it_is_the_kubernetes_that_was_asked_for(kube: KubeClient) -> None:
+def test_version_is_the_pinned_one(kube: KubeClient) -> None:
     assert kube.request("GET", "/version")["gitVersion"] == f"v{binaries.kubernetes_version()}"
 
 
 @pytest.mark.parametrize("kind", BUILT_IN, ids=lambda kind: kind.plural)
-def test_kinds_are_where_the_operator_looks_for_them(kube: KubeClient, kind: Kind) -> None:
+def test_kinds_match_discovery(kube: KubeClient, kind: Kind) -> None:
     assert kube.kind(kind.api_version, kind.kind) == kind
 
 
-def test_there_is_no_other_network() -> None:
+def test_no_other_network_is_reachable() -> None:
     if not namespaces.is_inside():
-        pytest.skip("this is about the room: make test-k8s")
+        pytest.skip("needs its own Linux namespaces: make test-k8s")
     names = {name for _, name in socket.if_nameindex()}
     assert {name for name in names if not name.startswith("veth")} >= {"lo", namespaces.BRIDGE}
     with socket.socket() as outside, pytest.raises(OSError, match="unreachable"):
         outside.connect(("192.0.2.1", 9))
 
 
-def test_nothing_survives_the_room() -> None:
+def test_no_process_survives_the_namespaces() -> None:
     if namespaces.missing():
-        pytest.skip("there are no rooms here")
-    room = [sys.executable, "-m", "services.kubernetes.namespaces"]
-    # That output has ended, which is waited for, means that nobody is left who could write.
-    done = subprocess.run(  # noqa: S603 - our own command.
-        [*room, "sh", "-c", "setsid sleep 1000 & echo $!"],
+        pytest.skip("Linux namespaces are not available")
+    in_namespaces = [sys.executable, "-m", "services.kubernetes.namespaces"]
+    # The output has ended, so no process is left that could write.
+    completed = subprocess.run(  # noqa: S603 - our own command.
+        [*in_namespaces, "sh", "-c", "setsid sleep 1000 & echo $!"],
         cwd=Path(__file__).parents[1],
         capture_output=True,
         check=True,
         timeout=20,
     )
-    assert int(done.stdout)
+    assert int(completed.stdout)
 
 
-def test_applied_fields_change_and_others_stay(kube: KubeClient, namespace: str) -> None:
+def test_apply_changes_only_its_fields(kube: KubeClient, namespace: str) -> None:
     kube.apply(config_map(mine="1"), namespace)
     kube.patch(CONFIG_MAPS, namespace, "a", {"data": {"theirs": "1"}})
     assert kube.apply(config_map(mine="2"), namespace)["data"] == {"mine": "2", "theirs": "1"}
 
 
-def test_what_is_not_there_is_nothing(kube: KubeClient, namespace: str) -> None:
+def test_missing_object_is_none(kube: KubeClient, namespace: str) -> None:
     assert kube.get(CONFIG_MAPS, namespace, "b") is None
     assert kube.patch(CONFIG_MAPS, namespace, "b", {}) is None
     assert kube.delete(CONFIG_MAPS, namespace, "b") is None
 
 
-def test_unknown_fields_are_refused(kube: KubeClient, namespace: str) -> None:
-    with pytest.raises(KubeRefusalError, match="not declared in schema"):
+def test_unknown_fields_are_rejected(kube: KubeClient, namespace: str) -> None:
+    with pytest.raises(ApiError, match="not declared in schema"):
         kube.apply(config_map() | {"dat": {}}, namespace)
 
 
-def test_watches_tell_what_happens(kube: KubeClient, namespace: str) -> None:
+def test_watch_yields_events(kube: KubeClient, namespace: str) -> None:
     created = kube.create(config_map(version="1"), namespace)
     kube.apply(config_map(version="2"), namespace)
     kube.delete(CONFIG_MAPS, namespace, "a")
@@ -84,19 +84,21 @@ def test_watches_tell_what_happens(kube: KubeClient, namespace: str) -> None:
     watch.close()
 
 
-def test_namespaces_go_with_what_is_in_them(control_plane: ControlPlane, kube: KubeClient) -> None:
+def test_namespaces_are_deleted_with_their_content(
+    control_plane: ControlPlane, kube: KubeClient
+) -> None:
     with control_plane.namespace() as name:
         kube.create(config_map(), name)
     kube.wait_until_gone(NAMESPACES, "", name)
     assert kube.list(CONFIG_MAPS, name) == []
 
 
-def test_accounts_may_do_what_a_role_permits(
+def test_service_accounts_have_the_permissions_of_their_role(
     control_plane: ControlPlane, kube: KubeClient, namespace: str
 ) -> None:
-    somebody = control_plane.client(control_plane.token(namespace, "default"))
-    with pytest.raises(KubeRefusalError, match="Forbidden"):
-        somebody.list(PODS, namespace)
+    account = control_plane.client(control_plane.token(namespace, "default"))
+    with pytest.raises(ApiError, match="Forbidden"):
+        account.list(PODS, namespace)
 
     role, subject = {"name": "reader"}, {"kind": "ServiceAccount", "name": "default"}
     rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
@@ -106,21 +108,21 @@ def test_accounts_may_do_what_a_role_permits(
     binding = {"kind": ROLE_BINDINGS.kind, "roleRef": reference, "subjects": [subject]}
     kube.apply(named | binding, namespace)
 
-    def is_let_in() -> bool:
+    def is_allowed() -> bool:
         try:
-            return somebody.list(PODS, namespace) == []
-        except KubeRefusalError:
+            return account.list(PODS, namespace) == []
+        except ApiError:
             return False
 
-    wait_until(is_let_in, "the role")
-    with pytest.raises(KubeRefusalError, match="Forbidden"):
-        somebody.list(CONFIG_MAPS, namespace)
+    wait_until(is_allowed, "the role")
+    with pytest.raises(ApiError, match="Forbidden"):
+        account.list(CONFIG_MAPS, namespace)
 
 
-def test_strangers_are_not_let_in(control_plane: ControlPlane) -> None:
-    with pytest.raises(KubeRefusalError) as refused:
-        control_plane.client("a token of nobody").list(PODS)
-    assert refused.value.status == http.client.UNAUTHORIZED
+def test_invalid_token_is_rejected(control_plane: ControlPlane) -> None:
+    with pytest.raises(ApiError) as error:
+        control_plane.client("an invalid token").list(PODS)
+    assert error.value.status == http.client.UNAUTHORIZED
 
 
 def test_pod_security_is_enforced(control_plane: ControlPlane, kube: KubeClient) -> None:
@@ -128,7 +130,7 @@ def test_pod_security_is_enforced(control_plane: ControlPlane, kube: KubeClient)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
     with (
         control_plane.namespace(labels=RESTRICTED) as namespace,
-        pytest.raises(KubeRefusalError, match="violates PodSecurity"),
+        pytest.raises(ApiError, match="violates PodSecurity"),
     ):
         kube.create(pod, namespace)
 
@@ -144,13 +146,13 @@ def test_helm_renders_installs_and_uninstalls(
     (chart / "templates").mkdir(parents=True)
     about = {"apiVersion": "v2", "name": "a", "version": "1.0.0", "kubeVersion": ">=1.33.0-0"}
     (chart / "Chart.yaml").write_text(yaml.safe_dump(about))
-    template = config_map(said="{{ required `say` .Values.word }}")
+    template = config_map(output="{{ required `say` .Values.word }}")
     (chart / "templates" / "map.yaml").write_text(yaml.safe_dump(template))
 
     with pytest.raises(HelmError, match="say"):
         helm.render("a", chart, namespace)
     [render_definitions] = helm.render("a", chart, namespace, {"word": "hello"})
-    assert render_definitions == config_map(said="hello")
+    assert render_definitions == config_map(output="hello")
     for word in ("hello", "goodbye"):
         helm.install("a", chart, namespace, {"word": word})
         installed = kube.get(CONFIG_MAPS, namespace, "a")

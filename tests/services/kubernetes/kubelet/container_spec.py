@@ -1,4 +1,4 @@
-"""What a container is to be, worked out from its pod: the order that `shim` carries out."""
+"""The spec of a container's process, derived from its pod, for `shim`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,70 +7,70 @@ import msgspec
 
 from services.kubernetes.kubelet import filesystem, images
 from services.kubernetes.kubelet.api import Manifest
+from services.kubernetes.kubelet.cluster_cache import ClusterCache
 from services.kubernetes.kubelet.environment import ConfigError, expand, variables
-from services.kubernetes.kubelet.view import View
 from services.kubernetes.kubelet.volumes import Volumes
 from services.kubernetes.namespaces import GATEWAY
 
 
 class StartError(Exception):
-    """A container cannot be started, as yet."""
+    """A container cannot be started yet."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """All that has to be known to start a container."""
+class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is needed to start a container."""
 
     sandbox: int
-    """The number of the sandbox's process."""
+    """The process id of the sandbox."""
     root: str
-    """An empty directory, which the root is put on top of."""
+    """An empty directory, on which the root is mounted."""
     directories: Sequence[str]
     links: Mapping[str, str]
     files: Mapping[str, str]
     mounts: Sequence[filesystem.Mount]
     is_read_only: bool
-    gives_up_privileges: bool
+    drops_capabilities: bool
     command: Sequence[str]
     environment: Mapping[str, str]
     directory: str
 
 
-class Orders:
-    """Writes the orders of one pod's containers."""
+class ContainerSpecs:
+    """Builds the specs of one pod's containers."""
 
-    def __init__(self, view: View, volumes: Volumes, directory: Path) -> None:
+    def __init__(self, view: ClusterCache, volumes: Volumes, directory: Path) -> None:
         self._view = view
         self._volumes = volumes
         self._directory = directory
 
-    def write(self, pod: Manifest, spec: Manifest, sandbox: int) -> Order:
-        """The order of a container, or a `StartError`."""
+    def write(self, pod: Manifest, spec: Manifest, sandbox: int) -> ContainerSpec:
+        """The spec of a container; raises `StartError`."""
         image = images.find(spec["image"])
         if image is None:
-            raise StartError("ErrImagePull", f"nobody knows an image {spec['image']}")
+            raise StartError("ErrImagePull", f"unknown image {spec['image']}")
         security = pod["spec"].get("securityContext", {}) | spec.get("securityContext", {})
         if security.get("runAsNonRoot") and not security.get("runAsUser", image.user):
-            complaint = "container has runAsNonRoot and image will run as root"
-            raise StartError("CreateContainerConfigError", complaint)
-        known = self._variables(pod, spec, image)
+            message = "container has runAsNonRoot and image will run as root"
+            raise StartError("CreateContainerConfigError", message)
+        environment = self._variables(pod, spec, image)
         links, mounts = filesystem.machine()
         root = self._directory / spec["name"]
         root.mkdir(parents=True, exist_ok=True)
-        return Order(
+        return ContainerSpec(
             sandbox=sandbox,
             root=str(root),
             directories=filesystem.OWN,
             links=links,
             files=filesystem.own_files(pod, GATEWAY),
-            mounts=mounts + self._mounts(spec, known),
+            mounts=mounts + self._mounts(spec, environment),
             is_read_only=security.get("readOnlyRootFilesystem", False),
-            gives_up_privileges="ALL" in security.get("capabilities", {}).get("drop", ()),
-            command=[expand(word, known) for word in _command(spec, image)],
-            environment=known,
+            drops_capabilities="ALL" in security.get("capabilities", {}).get("drop", ()),
+            command=[expand(word, environment) for word in _command(spec, image)],
+            environment=environment,
             directory=spec.get("workingDir", "/"),
         )
 
@@ -81,10 +81,10 @@ class Orders:
         except ConfigError as error:
             raise StartError("CreateContainerConfigError", str(error)) from None
 
-    def _mounts(self, spec: Manifest, known: Mapping[str, str]) -> list[filesystem.Mount]:
+    def _mounts(self, spec: Manifest, environment: Mapping[str, str]) -> list[filesystem.Mount]:
         return [
             filesystem.Mount(
-                source=str(self._volumes.source(mount, known)),
+                source=str(self._volumes.source(mount, environment)),
                 target=mount["mountPath"],
                 is_read_only=mount.get("readOnly", False),
             )
@@ -93,7 +93,7 @@ class Orders:
 
 
 def _command(spec: Manifest, image: images.Image) -> Sequence[str]:
-    """What a pod says, and for the rest what its image does.
+    """The command of the pod; what it leaves out is the image's.
 
     >>> image = images.Image(entrypoint=["a"], arguments=["b"], environment={})
     >>> _command({}, image), _command({"args": ["x"]}, image), _command({"command": ["y"]}, image)

@@ -1,8 +1,8 @@
-"""The names of the cluster: which addresses each of them stands for.
+"""The DNS zone of the cluster: names and their addresses.
 
-A Service with an address of its own has one name. One without (a headless one) stands for all its
-endpoints, and each endpoint that has a host's name has a name below it. Whether those that are not
-ready count is said by the Service (`publishNotReadyAddresses`) and heeded by who writes the slices.
+A Service with a cluster IP has one name. A headless Service resolves to all its endpoints, and each
+endpoint with a host name has a name below it. The controller that writes the slices decides whether
+unready endpoints count (`publishNotReadyAddresses`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ SERVICE_NAME = "kubernetes.io/service-name"
 
 
 def zone(services: Iterable[Manifest], slices: Iterable[Manifest]) -> Zone:
-    """All names, in full and without a dot at the end, with their addresses."""
+    """All names in full, without a dot at the end, with their addresses."""
     names: dict[str, list[str]] = {}
     headless: set[str] = set()
     for service in services:
@@ -39,6 +39,6 @@ def zone(services: Iterable[Manifest], slices: Iterable[Manifest]) -> Zone:
 
 
 def ready(endpoint_slice: Manifest) -> list[Manifest]:
-    """The endpoints of a slice that are ready, or are to be treated so."""
+    """The endpoints of a slice that are ready, or count as such."""
     endpoints = endpoint_slice.get("endpoints") or ()
     return [each for each in endpoints if each.get("conditions", {}).get("ready", True)]

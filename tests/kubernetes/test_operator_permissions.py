@@ -1,4 +1,4 @@
-"""With the rights of config/rbac the operator can do its work, and can give away no others."""
+"""Tests that config/rbac lets the operator do its work, and grant nothing else."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from kafscale.operator.kube.kinds import (
     STATEFUL_SETS,
 )
 from services.kubernetes.control_plane import ControlPlane
-from services.kubernetes.kube_client import KubeClient, KubeRefusalError
+from services.kubernetes.kube_client import ApiError, KubeClient
 
 RBAC = Path(__file__).parents[2] / "config" / "rbac"
 LABELS = {"app": "kafscale-broker"}
@@ -25,20 +25,20 @@ LABELS = {"app": "kafscale-broker"}
 
 @pytest.fixture
 def operator(control_plane: ControlPlane, namespace: str) -> KubeClient:
-    """The operator's own client, in a namespace where it has been set up."""
+    """A client of the operator's account, in a namespace with its roles."""
     for file in ("service_account.yaml", "operator_role.yaml", "leader_election_role.yaml"):
         for body in yaml.safe_load_all((RBAC / file).read_text()):
             for subject in body.get("subjects", ()):
                 subject["namespace"] = namespace
             if body["kind"].endswith("Binding"):
-                # A namespace of each test: whoever was bound before is gone with theirs.
+                # Each test has its own namespace; former bindings are gone with theirs.
                 body["metadata"]["name"] += f"-{namespace}"
             control_plane.kube.apply(body, namespace)
     token = control_plane.token(namespace, "kafscale-operator")
     return control_plane.client(token)
 
 
-def named(kind, **more):
+def manifest(kind, **more):
     return {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
@@ -47,7 +47,7 @@ def named(kind, **more):
     }
 
 
-STATEFUL_SET = named(
+STATEFUL_SET = manifest(
     STATEFUL_SETS,
     spec={
         "serviceName": "production-broker-headless",
@@ -63,10 +63,10 @@ READS_A_SECRET = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
 
 
 def role(**rule):
-    return named(ROLES, rules=[READS_A_SECRET | rule])
+    return manifest(ROLES, rules=[READS_A_SECRET | rule])
 
 
-def test_it_runs_brokers(operator: KubeClient, kube: KubeClient, namespace):
+def test_operator_may_run_brokers(operator: KubeClient, kube: KubeClient, namespace):
     operator.apply(STATEFUL_SET, namespace)
     name = STATEFUL_SET["metadata"]["name"]
     operator.patch(STATEFUL_SETS, namespace, name, {"spec": {"replicas": 2}}, subresource="scale")
@@ -78,8 +78,8 @@ def test_it_runs_brokers(operator: KubeClient, kube: KubeClient, namespace):
     assert operator.list(AUTOSCALERS, namespace) == []
 
 
-def test_it_lets_brokers_read_their_secrets(operator: KubeClient, namespace):
-    operator.apply(named(SERVICE_ACCOUNTS), namespace)
+def test_operator_may_grant_brokers_their_secret(operator: KubeClient, namespace):
+    operator.apply(manifest(SERVICE_ACCOUNTS), namespace)
     operator.apply(role(resourceNames=["kafscale-s3-credentials"]), namespace)
     reference = {
         "apiGroup": "rbac.authorization.k8s.io",
@@ -87,7 +87,7 @@ def test_it_lets_brokers_read_their_secrets(operator: KubeClient, namespace):
         "name": "production-broker",
     }
     subject = {"kind": "ServiceAccount", "name": "production-broker", "namespace": namespace}
-    operator.apply(named(ROLE_BINDINGS, roleRef=reference, subjects=[subject]), namespace)
+    operator.apply(manifest(ROLE_BINDINGS, roleRef=reference, subjects=[subject]), namespace)
 
 
 @pytest.mark.parametrize(
@@ -98,26 +98,26 @@ def test_it_lets_brokers_read_their_secrets(operator: KubeClient, namespace):
         {"resources": ["secrets"], "verbs": ["update"]},
     ],
 )
-def test_it_gives_away_no_right_that_it_does_not_have(operator: KubeClient, namespace, rule):
-    with pytest.raises(KubeRefusalError, match="is attempting to grant RBAC permissions"):
+def test_operator_cannot_escalate_permissions(operator: KubeClient, namespace, rule):
+    with pytest.raises(ApiError, match="is attempting to grant RBAC permissions"):
         operator.apply(role(**rule), namespace)
 
 
-def test_it_leads_in_its_own_namespace_only(operator: KubeClient, namespace):
-    lease = named(LEASES, spec={"holderIdentity": "one"})
+def test_leases_are_limited_to_its_namespace(operator: KubeClient, namespace):
+    lease = manifest(LEASES, spec={"holderIdentity": "one"})
     written = operator.create(lease, namespace)
     path = LEASES.path(namespace, lease["metadata"]["name"])
     assert operator.request("PUT", path, written)["spec"]["holderIdentity"] == "one"
-    with pytest.raises(KubeRefusalError, match="forbidden"):
+    with pytest.raises(ApiError, match="forbidden"):
         operator.create(lease, "default")
 
 
-def test_it_has_no_business_elsewhere(operator: KubeClient, namespace):
-    operator.apply(named(CONFIG_MAPS, data={}), namespace)
+def test_other_resources_are_forbidden(operator: KubeClient, namespace):
+    operator.apply(manifest(CONFIG_MAPS, data={}), namespace)
     for path in (
         "/apis/rbac.authorization.k8s.io/v1/clusterroles",
         "/apis/apps/v1/deployments",
         "/api/v1/persistentvolumes",
     ):
-        with pytest.raises(KubeRefusalError, match="forbidden"):
+        with pytest.raises(ApiError, match="forbidden"):
             operator.request("GET", path)

@@ -1,6 +1,6 @@
-"""Autoscalers in the world of Kubernetes: made-up figures, real controllers, real StatefulSets.
+"""Tests of autoscalers on the test cluster: values set by tests, real controllers.
 
-No kubelet is at work: these pods want a node that does not exist, and are said to run.
+No kubelet runs: these pods want a node that does not exist, and are reported as running.
 """
 
 from datetime import UTC, datetime
@@ -15,25 +15,25 @@ from services.kubernetes.metrics_api import MetricsApi
 LABELS = {"app": "web"}
 
 
-class Figure(NamedTuple):
-    """What an autoscaler looks at, and what is twice too much of it, and next to nothing."""
+class ScalingMetric(NamedTuple):
+    """A metric of an autoscaler, with a value of twice the target, and a very low one."""
 
     name: str
     metric: Manifest
-    much: str
-    little: str
+    high: str
+    low: str
 
 
-CPU = Figure(
+CPU = ScalingMetric(
     "cpu",
     {
         "type": "Resource",
         "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
     },
-    much="100m",
-    little="10m",
+    high="100m",
+    low="10m",
 )
-REQUESTS = Figure(
+REQUESTS = ScalingMetric(
     "requests_per_second",
     {
         "type": "Pods",
@@ -42,8 +42,8 @@ REQUESTS = Figure(
             "target": {"type": "AverageValue", "averageValue": "50"},
         },
     },
-    much="100",
-    little="1",
+    high="100",
+    low="1",
 )
 
 
@@ -81,50 +81,57 @@ def autoscaler(metric: Manifest) -> Manifest:
 
 
 def has_replicas(count: int):
-    return lambda found: found["spec"]["replicas"] == count and found["status"]["replicas"] == count
+    return lambda stateful_set_: (
+        stateful_set_["spec"]["replicas"] == count and stateful_set_["status"]["replicas"] == count
+    )
 
 
-def say_that_it_runs(kube: KubeClient, namespace: str, pod: str) -> None:
+def mark_running(kube: KubeClient, namespace: str, pod: str) -> None:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": now}
     status = {"phase": "Running", "startTime": now, "conditions": [ready]}
     kube.patch(PODS, namespace, pod, {"status": status}, subresource="status")
 
 
-def test_stateful_sets_make_pods(kube: KubeClient, namespace: str) -> None:
+def test_stateful_sets_create_pods(kube: KubeClient, namespace: str) -> None:
     kube.apply(stateful_set(2), namespace)
     kube.wait_for(STATEFUL_SETS, namespace, "web", has_replicas(2))
     names = [pod["metadata"]["name"] for pod in kube.list(PODS, namespace, LABELS)]
     assert names == ["web-0", "web-1"]
 
 
-@pytest.mark.parametrize("figure", [CPU, REQUESTS], ids=lambda figure: figure.name)
-def test_figures_scale_up_and_down(
-    kube: KubeClient, namespace: str, metrics: MetricsApi, figure: Figure
+@pytest.mark.parametrize(
+    "scaling_metric", [CPU, REQUESTS], ids=lambda scaling_metric: scaling_metric.name
+)
+def test_metrics_scale_up_and_down(
+    kube: KubeClient, namespace: str, metrics: MetricsApi, scaling_metric: ScalingMetric
 ) -> None:
     kube.apply(stateful_set(2), namespace)
     kube.wait_for(STATEFUL_SETS, namespace, "web", has_replicas(2))
     for pod in ("web-0", "web-1"):
-        say_that_it_runs(kube, namespace, pod)
+        mark_running(kube, namespace, pod)
 
-    metrics.show(namespace, figure.name, figure.much)
-    kube.apply(autoscaler(figure.metric), namespace)
+    metrics.set_value(namespace, scaling_metric.name, scaling_metric.high)
+    kube.apply(autoscaler(scaling_metric.metric), namespace)
     kube.wait_for(STATEFUL_SETS, namespace, "web", has_replicas(4))
     for pod in ("web-2", "web-3"):
-        say_that_it_runs(kube, namespace, pod)
+        mark_running(kube, namespace, pod)
 
-    metrics.show(namespace, figure.name, figure.little)
+    metrics.set_value(namespace, scaling_metric.name, scaling_metric.low)
     kube.wait_for(STATEFUL_SETS, namespace, "web", has_replicas(1))
 
 
-def test_nothing_is_scaled_by_figures_that_nobody_knows(
+def test_unknown_metrics_do_not_scale(
     kube: KubeClient, namespace: str, metrics: MetricsApi
 ) -> None:
     kube.apply(stateful_set(2), namespace)
     kube.wait_for(STATEFUL_SETS, namespace, "web", has_replicas(2))
-    metrics.hide(namespace)
+    metrics.clear(namespace)
     kube.apply(autoscaler(CPU.metric), namespace)
     kube.wait_for(
-        AUTOSCALERS, namespace, "web", lambda found: has_condition(found, "ScalingActive", "False")
+        AUTOSCALERS,
+        namespace,
+        "web",
+        lambda stateful_set_: has_condition(stateful_set_, "ScalingActive", "False"),
     )
     kube.wait_for(STATEFUL_SETS, namespace, "web", has_replicas(2))

@@ -1,4 +1,4 @@
-"""What a node sees of the cluster: a mirror of each kind that pods are made from."""
+"""The watch caches of all kinds that pods are built from."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,26 +15,26 @@ from kafscale.operator.kube.kinds import (
 )
 from services.kubernetes.kubelet.api import Api
 from services.kubernetes.kubelet.environment import contents
-from services.kubernetes.kubelet.mirror import Mirror
+from services.kubernetes.kubelet.watch_cache import WatchCache
 
 VOLUMES = Kind("v1", "PersistentVolume", "persistentvolumes", is_namespaced=False)
 
 
-class View:
-    """Everything that the API server tells."""
+class ClusterCache:
+    """All objects that the kubelet needs."""
 
     def __init__(self, api: Api) -> None:
-        self.nodes = Mirror(api, NODES)
-        self.pods = Mirror(api, PODS)
-        self.services = Mirror(api, SERVICES)
-        self.endpoint_slices = Mirror(api, ENDPOINT_SLICES)
-        self.config_maps = Mirror(api, CONFIG_MAPS)
-        self.secrets = Mirror(api, SECRETS)
-        self.claims = Mirror(api, VOLUME_CLAIMS)
-        self.volumes = Mirror(api, VOLUMES)
+        self.nodes = WatchCache(api, NODES)
+        self.pods = WatchCache(api, PODS)
+        self.services = WatchCache(api, SERVICES)
+        self.endpoint_slices = WatchCache(api, ENDPOINT_SLICES)
+        self.config_maps = WatchCache(api, CONFIG_MAPS)
+        self.secrets = WatchCache(api, SECRETS)
+        self.claims = WatchCache(api, VOLUME_CLAIMS)
+        self.volumes = WatchCache(api, VOLUMES)
 
     @property
-    def mirrors(self) -> tuple[Mirror, ...]:
+    def caches(self) -> tuple[WatchCache, ...]:
         return (
             self.nodes,
             self.pods,
@@ -46,9 +46,9 @@ class View:
             self.volumes,
         )
 
-    async def filled(self) -> None:
-        """Return when all there is has been seen once."""
-        await asyncio.gather(*(mirror.filled() for mirror in self.mirrors))
+    async def synced(self) -> None:
+        """Return when all objects have been listed once."""
+        await asyncio.gather(*(cache.synced() for cache in self.caches))
 
     def store(self, namespace: str) -> "NamespaceStore":
         return NamespaceStore(self, namespace)
@@ -57,7 +57,7 @@ class View:
 class NamespaceStore:
     """The ConfigMaps and Secrets of a namespace: a `Store`."""
 
-    def __init__(self, view: View, namespace: str) -> None:
+    def __init__(self, view: ClusterCache, namespace: str) -> None:
         self._view = view
         self._namespace = namespace
 
@@ -67,6 +67,6 @@ class NamespaceStore:
     def secret(self, name: str) -> Mapping[str, bytes] | None:
         return self._contents(self._view.secrets, name)
 
-    def _contents(self, mirror: Mirror, name: str) -> Mapping[str, bytes] | None:
-        found = mirror.get(self._namespace, name)
-        return None if found is None else contents(found)
+    def _contents(self, cache: WatchCache, name: str) -> Mapping[str, bytes] | None:
+        manifest = cache.get(self._namespace, name)
+        return None if manifest is None else contents(manifest)
