@@ -1,12 +1,8 @@
-"""Schemas of values: between bytes and JSON, and where schemas come from.
+"""Serialization of values with schemas: Avro and Protobuf, to and from JSON; schema registries.
 
-    frame             how bytes name a schema of a registry
-    registry          asks one; `schema_cache` remembers what was made of the answers
-    registered        what a registry gives, with all that it refers to, ready to be parsed
-    avro_schema       parses; `avro_reading` and `avro_writing` are the two ways, `avro_logical`
-                      what dates, decimals and their like are in JSON
-    protobuf_files    messages of descriptors; `protobuf_source` compiles text
-    protobuf_json     the two ways of a message
+    avro        Avro schemas; reads and writes values as JSON. Pure
+    protobuf    Protobuf descriptors; reads and writes messages as JSON. Pure
+    registry    the client of a schema registry, its wire format, and the Protobuf compiler
 
-All but `registry` and `protobuf_source` are pure. Spark reads the same schemas into columns.
+`kafscale.spark.values` decodes values with the same schemas into columns.
 """

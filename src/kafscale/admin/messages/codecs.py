@@ -192,7 +192,7 @@ def inline_codec(schema: SchemaText) -> Codec:
     try:
         if schema.kind == "avro":
             return _avro_codec(avro_schema.parse(schema.text))
-        files = ProtobufFiles.of_set(compile_source(schema.text))
+        files = ProtobufFiles.from_descriptor_set(compile_source(schema.text))
         message = MessageJson(files.message(schema.message))
     except (ConfigError, InvalidRecordError) as error:
         raise InvalidRequestError(str(error)) from error
@@ -205,7 +205,9 @@ def _registered_codec(schema: RegisteredSchema) -> Codec:
             text, references = registry_references.avro_texts(schema)
             return _avro_codec(avro_schema.parse(text, references))
         case "PROTOBUF":
-            return _protobuf_codec(ProtobufFiles.of_set(registry_references.protobuf_set(schema)))
+            return _protobuf_codec(
+                ProtobufFiles.from_descriptor_set(registry_references.protobuf_set(schema))
+            )
         case "JSON":
             return Codec("json", _read_json, lambda value, _: msgspec.json.encode(value))
     raise InvalidRecordError(f"unsupported schema type {schema.kind}")
@@ -226,7 +228,9 @@ def _protobuf_codec(files: ProtobufFiles) -> Codec:
 
     def write(value: Any, name: str) -> bytes:
         message = files.message(name)
-        return wire_format.join_indexes(files.place_of(message), MessageJson(message).write(value))
+        return wire_format.join_indexes(
+            files.indexes_of(message), MessageJson(message).write(value)
+        )
 
     return Codec("protobuf", read, write)
 

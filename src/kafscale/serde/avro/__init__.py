@@ -1,1 +1,1 @@
-"""Avro: schemas, and values as JSON."""
+"""Avro schemas, and conversion of values to and from JSON. Pure."""

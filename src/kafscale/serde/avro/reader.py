@@ -1,15 +1,15 @@
-"""Bytes of Avro, read into what JSON can say.
+"""Reads Avro values as JSON data.
 
-    a union of null and X     X, or null
-    other unions              {"name of the branch": value}, as Avro's own JSON has it
-    bytes, fixed              text with a character for each byte, as Avro's own JSON has it
-    NaN, Infinity             text, for JSON has no such numbers
-    dates, decimals, …        see `avro_logical`
+    union of null and X       X, or null
+    other unions              {"name of the branch": value}, as in Avro's JSON encoding
+    bytes, fixed              text with a character for each byte, as in Avro's JSON encoding
+    NaN, Infinity             text, because JSON has no such numbers
+    dates, decimals, …        see `logical_types`
 
-The laws: `avro_writing` makes the same bytes of it again, but for the order and the blocks of maps
-and arrays; a value is good only if it is read to its last byte, for Avro has no other way to tell
-that a schema is the wrong one; and however little bytes say (a billion nulls take none, and a list
-of lists takes one byte a level), no more than `VALUES_MAX` values are made, `DEPTH_MAX` deep. Pure.
+Invariants: `writer` produces the same bytes again, except for the order and blocks of maps and
+arrays; a value is valid only if it is read to its last byte, because Avro has no other means to
+detect a wrong schema; and because a few bytes can encode many values (a null takes no byte, a
+nested list one), at most `VALUES_MAX` values are read, `DEPTH_MAX` deep. Pure.
 """
 
 import math
@@ -29,17 +29,17 @@ _VARINT_BYTES_MAX: Final = 10
 
 
 def read(schema: AvroSchema, payload: bytes) -> Any:
-    """The value of which `payload` is all."""
+    """Read the value that `payload` encodes."""
     reader = _Reader(payload, schema.named)
     value = reader.value(schema.parsed, 0)
     rest = len(payload) - reader.position
     if rest:
-        raise InvalidRecordError(f"{rest} bytes are left when the schema is read")
+        raise InvalidRecordError(f"{rest} bytes are left after the value")
     return value
 
 
 class _Reader:
-    """One value, read from its beginning to its end."""
+    """Reads one value."""
 
     __slots__ = ("_compounds", "_data", "_left", "_named", "_primitives", "position")
 
@@ -70,9 +70,9 @@ class _Reader:
     def value(self, schema: Any, depth: int) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise InvalidRecordError(f"it holds more than {VALUES_MAX} values")
+            raise InvalidRecordError(f"the value has more than {VALUES_MAX} elements")
         if depth > DEPTH_MAX:
-            raise InvalidRecordError(f"it is nested more than {DEPTH_MAX} deep")
+            raise InvalidRecordError(f"the value is nested more than {DEPTH_MAX} deep")
         if isinstance(schema, list):
             return self._union(schema, depth)
         if isinstance(schema, str):
@@ -82,7 +82,7 @@ class _Reader:
         compound = self._compounds.get(kind) if isinstance(kind, str) else self._nested
         if compound is not None:
             return compound(schema, depth)
-        return _shown(logical_types.to_json(schema, self._raw(kind)))
+        return _to_text(logical_types.to_json(schema, self._raw(kind)))
 
     def _nested(self, schema: dict[str, Any], depth: int) -> Any:
         return self.value(schema["type"], depth + 1)
@@ -94,7 +94,7 @@ class _Reader:
         return self._choice(schema["symbols"])
 
     def _fixed(self, schema: dict[str, Any], _: int) -> Any:
-        return _shown(logical_types.to_json(schema, self._bytes(schema["size"])))
+        return _to_text(logical_types.to_json(schema, self._bytes(schema["size"])))
 
     def _union(self, branches: list[Any], depth: int) -> Any:
         branch = self._choice(branches)
@@ -107,7 +107,7 @@ class _Reader:
         items = schema["items"]
         values: list[Any] = []
         while count := self._block():
-            # One by one: what a block claims to hold is nothing that may be believed.
+            # One by one: the count of a block is not trustworthy.
             for _ in range(count):
                 values.append(self.value(items, depth + 1))  # noqa: PERF401
         return values
@@ -124,35 +124,35 @@ class _Reader:
     def _block(self) -> int:
         count = self._long()
         if count < 0:
-            self._long()  # How many bytes the block has, for those who want to skip it.
+            self._long()  # The size of the block in bytes.
             return -count
         return count
 
     def _choice(self, choices: list[Any]) -> Any:
         index = self._long()
         if not 0 <= index < len(choices):
-            raise InvalidRecordError(f"it chooses {index} of {len(choices)}")
+            raise InvalidRecordError(f"invalid index {index} of {len(choices)}")
         return choices[index]
 
     def _plain(self, kind: str) -> Any:
-        return _shown(self._raw(kind))
+        return _to_text(self._raw(kind))
 
     def _raw(self, kind: str) -> Any:
         primitive = self._primitives.get(kind)
         if primitive is None:
-            raise InvalidRecordError(f"its schema has a type {kind}, which Avro does not have")
+            raise InvalidRecordError(f"unknown Avro type {kind}")
         return primitive()
 
     def _boolean(self) -> bool:
         (byte,) = self._bytes(1)
         if byte > 1:
-            raise InvalidRecordError(f"a boolean is {byte}")
+            raise InvalidRecordError(f"invalid boolean {byte}")
         return bool(byte)
 
     def _int(self) -> int:
         number = self._long()
         if not -(2**31) <= number < 2**31:
-            raise InvalidRecordError(f"an int is {number}")
+            raise InvalidRecordError(f"int out of range: {number}")
         return number
 
     def _long(self) -> int:
@@ -163,34 +163,34 @@ class _Reader:
             if byte < 0x80:
                 self.position = position + shift + 1
                 if number >= 2**64:
-                    raise InvalidRecordError("a number does not fit 64 bits")
+                    raise InvalidRecordError("a number exceeds 64 bits")
                 return (number >> 1) ^ -(number & 1)
-        raise InvalidRecordError("it ends within a number")
+        raise InvalidRecordError("the value ends within a number")
 
     def _text(self) -> str:
         try:
             return self._bytes(self._long()).decode()
         except UnicodeDecodeError as error:
-            raise InvalidRecordError(f"a text is not UTF-8: {error.reason}") from None
+            raise InvalidRecordError(f"a string is not UTF-8: {error.reason}") from None
 
     def _bytes(self, size: int) -> bytes:
         end = self.position + size
         if size < 0 or end > len(self._data):
-            raise InvalidRecordError(f"it ends before {size} bytes that it claims to have")
-        taken = self._data[self.position : end]
+            raise InvalidRecordError(f"the value ends within a field of {size} bytes")
+        data = self._data[self.position : end]
         self.position = end
-        return taken
+        return data
 
 
 def branch_name(branch: Any) -> str:
-    """What the branch of a union is called: the name of a named type, else that of its kind."""
+    """Return the name of a branch of a union: that of a named type, else its type."""
     if isinstance(branch, str):
         return branch
     kind = branch["type"]
     return str(branch["name"] if kind in NAMED else kind)
 
 
-def _shown(value: Any) -> Any:
+def _to_text(value: Any) -> Any:
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 

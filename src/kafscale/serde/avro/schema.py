@@ -1,4 +1,4 @@
-"""Schemas of Avro, parsed, with what the names in them mean. Pure."""
+"""Parses Avro schemas. Pure."""
 
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -10,9 +10,9 @@ from fastavro.schema import SchemaParseException
 from kafscale.errors import ConfigError
 
 NAMED: Final = frozenset({"record", "error", "enum", "fixed"})
-"""The types that have names, under which they can be used again."""
+"""The types with names, by which they can be referenced."""
 
-_NOT_A_SCHEMA: Final = (
+_SCHEMA_ERRORS: Final = (
     msgspec.MsgspecError,
     SchemaParseException,
     AttributeError,
@@ -21,26 +21,28 @@ _NOT_A_SCHEMA: Final = (
     TypeError,
     ValueError,
 )
-"""How fastavro meets what is no schema: it says it in many ways."""
+"""The errors of fastavro for an invalid schema."""
 
 
 class AvroSchema(NamedTuple):
+    """A parsed schema, and its named types."""
+
     parsed: Any
     named: dict[str, Any]
 
 
 def parse(text: str, references: Iterable[str] = ()) -> AvroSchema:
-    """Take the text of a schema, and the texts of those it refers to, deepest first."""
+    """Parse the text of a schema; `references` are those it refers to, deepest first."""
     named: dict[str, Any] = {}
     try:
         for reference in references:
-            parse_schema(_json_of(reference), named_schemas=named)
-        return AvroSchema(parse_schema(_json_of(text), named_schemas=named), named)
-    except _NOT_A_SCHEMA as error:
-        raise ConfigError(f"the schema is not one of Avro: {error!r}") from error
+            parse_schema(_to_json(reference), named_schemas=named)
+        return AvroSchema(parse_schema(_to_json(text), named_schemas=named), named)
+    except _SCHEMA_ERRORS as error:
+        raise ConfigError(f"invalid Avro schema: {error!r}") from error
 
 
-def _json_of(text: str) -> Any:
-    """The schema as an object; a lone name of a type is one too, with or without quotes."""
+def _to_json(text: str) -> Any:
+    """Return the schema as an object; also a bare type name, with or without quotes."""
     stripped = text.strip()
     return msgspec.json.decode(stripped) if stripped[:1] in {"{", "[", '"'} else stripped

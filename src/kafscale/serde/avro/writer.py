@@ -1,9 +1,9 @@
-"""What JSON says, written as bytes of Avro: the counterpart of `avro_reading`.
+"""Writes JSON data as Avro values: the counterpart of `reader`.
 
-The laws: what does not fit the schema is refused, with the path to where; a field that is left out
-has its default, or is refused; one that the schema does not have is refused, for it would be lost.
-Unions of several types take `{"name of the branch": value}`, or a bare value of the first branch
-that it fits. Pure.
+Invariants: a value that does not match the schema is rejected with its path; a missing field gets
+its default, or is rejected; an unknown field is rejected, because it would be lost. Unions of
+several types accept `{"name of the branch": value}`, or a bare value, for which the first matching
+branch is used. Pure.
 """
 
 import reprlib
@@ -16,18 +16,18 @@ from kafscale.serde.avro import logical_types
 from kafscale.serde.avro.reader import DEPTH_MAX, branch_name
 from kafscale.serde.avro.schema import AvroSchema
 
-TRIES_MAX: Final = 300_000
-"""Unions within unions could be tried for ever."""
+STEPS_MAX: Final = 300_000
+"""Bounds the attempts at nested unions."""
 
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
-_LIMITLESS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
-_NUMBERS: Final = {"int": 32, "long": 64}
-_MISFITS: Final = (struct.error, OverflowError, TypeError, ValueError)
+_NON_FINITE: Final = frozenset({"NaN", "Infinity", "-Infinity"})
+_INTEGER_BITS: Final = {"int": 32, "long": 64}
+_CONVERSION_ERRORS: Final = (struct.error, OverflowError, TypeError, ValueError)
 
 
 def write(schema: AvroSchema, value: Any) -> bytes:
-    return _Writer(schema.named).encoded(schema.parsed, value, ())
+    return _Writer(schema.named).encode(schema.parsed, value, ())
 
 
 class _Writer:
@@ -35,7 +35,7 @@ class _Writer:
 
     def __init__(self, named: dict[str, Any]) -> None:
         self._named = named
-        self._left = TRIES_MAX
+        self._left = STEPS_MAX
         self._compounds: dict[str, Callable[[dict[str, Any], Any, tuple[str, ...]], bytes]] = {
             "record": self._record,
             "error": self._record,
@@ -44,29 +44,29 @@ class _Writer:
             "enum": self._enum,
         }
 
-    def encoded(self, schema: Any, value: Any, path: tuple[str, ...]) -> bytes:
+    def encode(self, schema: Any, value: Any, path: tuple[str, ...]) -> bytes:
         self._left -= 1
         if self._left < 0:
-            raise InvalidRequestError(f"it takes more than {TRIES_MAX} steps to fit the schema")
+            raise InvalidRequestError(f"matching the schema takes more than {STEPS_MAX} steps")
         if len(path) > DEPTH_MAX:
-            raise InvalidRecordError(f"it is nested more than {DEPTH_MAX} deep")
+            raise InvalidRecordError(f"the value is nested more than {DEPTH_MAX} deep")
         if isinstance(schema, list):
             return self._union(schema, value, path)
         if isinstance(schema, str):
             named = self._named.get(schema)
             if named is not None:
-                return self.encoded(named, value, path)
+                return self.encode(named, value, path)
             schema = {"type": schema}
         kind = schema["type"]
         if not isinstance(kind, str):
-            return self.encoded(kind, value, path)
+            return self.encode(kind, value, path)
         compound = self._compounds.get(kind)
         if compound is not None:
             return compound(schema, value, path)
         try:
             return _scalar(schema, logical_types.from_json(schema, value))
-        except _MISFITS as error:
-            raise _misfit(path, f"{_brief(value)} is no {kind}: {error}") from None
+        except _CONVERSION_ERRORS as error:
+            raise _mismatch(path, f"{_brief(value)} is not a valid {kind}: {error}") from None
 
     def _union(self, branches: list[Any], value: Any, path: tuple[str, ...]) -> bytes:
         if value is None and "null" in branches:
@@ -76,56 +76,58 @@ class _Writer:
             for index, branch in enumerate(branches):
                 if branch_name(branch) == name:
                     try:
-                        return _long(index) + self.encoded(branch, inner, (*path, name))
+                        return _long(index) + self.encode(branch, inner, (*path, name))
                     except InvalidRecordError:
                         break  # A record or a map may have a key of that name.
         real = [(index, branch) for index, branch in enumerate(branches) if branch != "null"]
         for index, branch in real:
             try:
-                return _long(index) + self.encoded(branch, value, path)
+                return _long(index) + self.encode(branch, value, path)
             except InvalidRecordError:
                 if len(real) == 1:
                     raise
         names = ", ".join(map(branch_name, branches))
-        raise _misfit(path, f"{_brief(value)} is none of {names}")
+        raise _mismatch(path, f"{_brief(value)} is none of {names}")
 
     def _record(self, schema: dict[str, Any], value: Any, path: tuple[str, ...]) -> bytes:
         if not isinstance(value, dict):
-            raise _misfit(path, f"{_brief(value)} is no object with the fields of {schema['name']}")
+            raise _mismatch(
+                path, f"{_brief(value)} is not an object with the fields of {schema['name']}"
+            )
         fields = {field["name"]: field for field in schema["fields"]}
         unknown = [name for name in value if name not in fields]
         if unknown:
-            raise _misfit(path, f"{schema['name']} has no field {unknown[0]}")
+            raise _mismatch(path, f"{schema['name']} has no field {unknown[0]}")
         encoded = []
         for name, field in fields.items():
             if name not in value and "default" not in field:
-                raise _misfit((*path, name), "it is missing, and has no default")
+                raise _mismatch((*path, name), "the field is missing and has no default")
             inner = value[name] if name in value else field["default"]
-            encoded.append(self.encoded(field["type"], inner, (*path, name)))
+            encoded.append(self.encode(field["type"], inner, (*path, name)))
         return b"".join(encoded)
 
     def _array(self, schema: dict[str, Any], value: Any, path: tuple[str, ...]) -> bytes:
         if not isinstance(value, list):
-            raise _misfit(path, f"{_brief(value)} is no list")
+            raise _mismatch(path, f"{_brief(value)} is not a list")
         items = [
-            self.encoded(schema["items"], each, (*path, str(index)))
+            self.encode(schema["items"], each, (*path, str(index)))
             for index, each in enumerate(value)
         ]
         return _block(items)
 
     def _map(self, schema: dict[str, Any], value: Any, path: tuple[str, ...]) -> bytes:
         if not isinstance(value, dict):
-            raise _misfit(path, f"{_brief(value)} is no object")
+            raise _mismatch(path, f"{_brief(value)} is not an object")
         return _block(
             [
-                _sized(name.encode()) + self.encoded(schema["values"], each, (*path, name))
+                _with_length(name.encode()) + self.encode(schema["values"], each, (*path, name))
                 for name, each in value.items()
             ]
         )
 
     def _enum(self, schema: dict[str, Any], value: Any, path: tuple[str, ...]) -> bytes:
         if value not in schema["symbols"]:
-            raise _misfit(path, f"{_brief(value)} is none of {', '.join(schema['symbols'])}")
+            raise _mismatch(path, f"{_brief(value)} is none of {', '.join(schema['symbols'])}")
         return _long(schema["symbols"].index(value))
 
 
@@ -137,27 +139,27 @@ def _scalar(schema: dict[str, Any], value: Any) -> bytes:  # noqa: PLR0911
         case "boolean" if isinstance(value, bool):
             return bytes([value])
         case "int" | "long" if isinstance(value, int) and not isinstance(value, bool):
-            bits = _NUMBERS[kind]
+            bits = _INTEGER_BITS[kind]
             if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
-                raise ValueError(f"it does not fit {bits} bits")
+                raise ValueError(f"it exceeds {bits} bits")
             return _long(value)
         case "float" | "double":
             return (_FLOAT if kind == "float" else _DOUBLE).pack(_number(value))
         case "bytes" if isinstance(value, bytes | str):
-            return _sized(_raw(value))
+            return _with_length(_raw(value))
         case "fixed" if isinstance(value, bytes | str):
             raw = _raw(value)
             if len(raw) != schema["size"]:
                 raise ValueError(f"it has {len(raw)} bytes instead of {schema['size']}")
             return raw
         case "string" if isinstance(value, str):
-            return _sized(value.encode())
-    raise TypeError(f"JSON has a {type(value).__name__} there")
+            return _with_length(value.encode())
+    raise TypeError(f"unexpected {type(value).__name__}")
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not (isinstance(value, int | float) or value in _LIMITLESS):
-        raise TypeError("it is no number")
+    if isinstance(value, bool) or not (isinstance(value, int | float) or value in _NON_FINITE):
+        raise TypeError("it is not a number")
     return float(value)
 
 
@@ -167,16 +169,14 @@ def _raw(value: bytes | str) -> bytes:
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:
-        raise ValueError(
-            "bytes are written with a character from \\u0000 to \\u00ff each"
-        ) from None
+        raise ValueError("bytes must be characters from \\u0000 to \\u00ff") from None
 
 
 def _block(items: list[bytes]) -> bytes:
     return _long(len(items)) + b"".join(items) + b"\0" if items else b"\0"
 
 
-def _sized(content: bytes) -> bytes:
+def _with_length(content: bytes) -> bytes:
     return _long(len(content)) + content
 
 
@@ -190,10 +190,10 @@ def _long(number: int) -> bytes:
     return bytes(encoded)
 
 
-def _misfit(path: tuple[str, ...], reason: str) -> InvalidRecordError:
+def _mismatch(path: tuple[str, ...], reason: str) -> InvalidRecordError:
     where = f"at {'.'.join(path)}: " if path else ""
-    return InvalidRecordError(f"it does not fit the schema: {where}{reason}")
+    return InvalidRecordError(f"the value does not match the schema: {where}{reason}")
 
 
 def _brief(value: Any) -> str:
-    return reprlib.repr(value)  # Which is short, and takes no longer for a large value.
+    return reprlib.repr(value)  # Short, and fast for large values.

@@ -1,1 +1,1 @@
-"""Protobuf: descriptors, JSON and the compiler."""
+"""Protobuf descriptors, and conversion of messages to and from JSON. Pure."""

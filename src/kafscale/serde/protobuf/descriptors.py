@@ -1,8 +1,8 @@
-"""Files of Protobuf definitions: descriptors that belong together, and the messages in them.
+"""Protobuf files: sets of descriptors, and lookup of their messages.
 
-The law: a file stands on its own. Whatever it imports is beside it or is one of Google's well-known
-types, which nobody ships, and it shares no pool with the rest of the process, where another version
-of the same names may live.
+Invariant: a set of files is self-contained. Imports are part of it or Google's well-known types,
+which are not shipped with it. It has its own descriptor pool, because the default pool may have
+other versions of the same names.
 """
 
 from collections.abc import Mapping
@@ -42,62 +42,62 @@ FileDescriptorProto = descriptor_pb2.FileDescriptorProto
 
 
 class ProtobufFiles:
-    """Some files, the last of which is the one that messages are looked for in first."""
+    """A set of files; the last one is the main file."""
 
-    __slots__ = ("_last", "_pool")
+    __slots__ = ("_main", "_pool")
 
     def __init__(self, files: Mapping[str, FileDescriptorProto]) -> None:
-        """Take files by their names, in any order but for the last."""
+        """`files` are by name; the main file is last, the others are in any order."""
         if not files:
-            raise ConfigError("there are no files of Protobuf definitions")
+            raise ConfigError("the descriptor set has no files")
         self._pool = descriptor_pool.DescriptorPool()
-        self._last = list(files.values())[-1]
+        self._main = list(files.values())[-1]
         added: set[str] = set()
         try:
             for name in files:
                 self._add(name, files, added, ())
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"the Protobuf definitions cannot be used: {error}") from error
+            raise ConfigError(f"invalid Protobuf definitions: {error}") from error
 
     @classmethod
-    def of_set(cls, descriptors: bytes) -> "ProtobufFiles":
-        """The files of an encoded FileDescriptorSet, as `protoc --descriptor_set_out` writes it."""
+    def from_descriptor_set(cls, descriptors: bytes) -> "ProtobufFiles":
+        """Decode a FileDescriptorSet, as `protoc --descriptor_set_out` writes it."""
         try:
             found = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
         except DecodeError as error:
-            raise ConfigError("the descriptors are no FileDescriptorSet") from error
+            raise ConfigError("the descriptors are not a FileDescriptorSet") from error
         return cls({file.name: file for file in found.file})
 
     def message(self, name: str) -> Descriptor:
-        """The message with this full name; without a name, the first of the last file."""
+        """Return the message with a full name; without a name, the first of the main file."""
         if not name:
             return self.message_at((0,))
         try:
             found = self._pool.FindMessageTypeByName(name)
         except KeyError as error:
-            raise ConfigError(f"there is no message {name} in the definitions") from error
+            raise ConfigError(f"there is no message {name} in the Protobuf definitions") from error
         return found
 
     def message_at(self, indexes: tuple[int, ...]) -> Descriptor:
-        """The message at this place of the last file, as values name it: see `frame`."""
-        messages = self._last.message_type
-        names = [self._last.package] if self._last.package else []
+        """Return the message at these indexes of the main file; see `registry.wire_format`."""
+        messages = self._main.message_type
+        names = [self._main.package] if self._main.package else []
         for index in indexes:
             if not 0 <= index < len(messages):
-                raise InvalidRecordError(f"there is no message at {list(indexes)} in its schema")
+                raise InvalidRecordError(f"there is no message at {list(indexes)} in the schema")
             names.append(messages[index].name)
             messages = messages[index].nested_type
         return self._pool.FindMessageTypeByName(".".join(names))
 
-    def place_of(self, message: Descriptor) -> tuple[int, ...]:
-        """The counterpart of `message_at`."""
-        package = f"{self._last.package}." if self._last.package else ""
+    def indexes_of(self, message: Descriptor) -> tuple[int, ...]:
+        """Return the indexes of a message; the counterpart of `message_at`."""
+        package = f"{self._main.package}." if self._main.package else ""
         indexes = []
-        messages = self._last.message_type
+        messages = self._main.message_type
         for name in message.full_name.removeprefix(package).split("."):
             names = [each.name for each in messages]
             if name not in names:
-                raise ConfigError(f"the message {message.full_name} is not in the last file")
+                raise ConfigError(f"the message {message.full_name} is not in the main file")
             indexes.append(names.index(name))
             messages = messages[indexes[-1]].nested_type
         return tuple(indexes)
@@ -109,7 +109,7 @@ class ProtobufFiles:
         added: set[str],
         within: tuple[str, ...],
     ) -> None:
-        """Add a file after all that it imports."""
+        """Add a file to the pool after its imports."""
         if name in added:
             return
         if name in within:
@@ -118,7 +118,7 @@ class ProtobufFiles:
         if file is None:
             known = _WELL_KNOWN.get(name)
             if known is None:
-                raise ConfigError(f"{within[-1]} imports {name}, which is not there")
+                raise ConfigError(f"{within[-1]} imports {name}, which is missing")
             file = FileDescriptorProto()
             known.CopyToProto(file)
         for imported in file.dependency:

@@ -1,9 +1,9 @@
-"""Messages of Protobuf as JSON, in the mapping that Protobuf itself defines, and back.
+"""Converts Protobuf messages to and from JSON, in Protobuf's own mapping.
 
-The laws: fields have the names of the definition, and are shown if they were set; what the
-message does not have is refused on the way in, and ignored on the way out, as everywhere in
-Protobuf. Bytes that are no such message raise an error about the record, and so does a message
-of more than `VALUES_MAX` values: two bytes suffice for an element of a list. Pure.
+Invariants: fields have the names of the definition and are shown if they are set; unknown fields
+are rejected when writing and ignored when reading, as usual in Protobuf. Bytes that are not such a
+message raise `InvalidRecordError`, and so does a message of more than `VALUES_MAX` values: two
+bytes can encode a list element. Pure.
 """
 
 from typing import Any, Final
@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError, Message
 from kafscale.errors import InvalidRecordError
 
 VALUES_MAX: Final = 100_000
-_NO_JSON: Final = (
+_CONVERSION_ERRORS: Final = (
     json_format.Error,
     AttributeError,
     LookupError,
@@ -24,11 +24,11 @@ _NO_JSON: Final = (
     TypeError,
     ValueError,
 )
-"""How json_format says that there is no JSON for a message, or no message for some JSON."""
+"""The errors of json_format for messages and JSON that cannot be converted."""
 
 
 class MessageJson:
-    """One message, both ways."""
+    """Converts one type of message."""
 
     __slots__ = ("_class", "_pool")
 
@@ -37,34 +37,34 @@ class MessageJson:
         self._pool: Any = message.file.pool
 
     def read(self, payload: bytes) -> Any:
-        """What a message is in JSON, as an object."""
+        """Convert a message to JSON data."""
         try:
             message = self._class.FromString(payload)
         except (DecodeError, UnicodeDecodeError) as error:
-            raise InvalidRecordError(f"it is not the message: {error}") from error
-        _count(message, VALUES_MAX)
+            raise InvalidRecordError(f"the value does not match the message: {error}") from error
+        _check_size(message, VALUES_MAX)
         try:
             return json_format.MessageToDict(
                 message, preserving_proto_field_name=True, descriptor_pool=self._pool
             )
-        except _NO_JSON as error:
-            raise InvalidRecordError(f"it has no form in JSON: {error}") from error
+        except _CONVERSION_ERRORS as error:
+            raise InvalidRecordError(f"the message cannot be converted to JSON: {error}") from error
 
     def write(self, value: Any) -> bytes:
-        """The bytes of a message that JSON describes; the same message has the same bytes."""
+        """Encode a message from JSON data; equal messages have equal bytes."""
         message = self._class()
         try:
             json_format.ParseDict(value, message, descriptor_pool=self._pool)
             return bytes(message.SerializeToString(deterministic=True))
-        except _NO_JSON as error:
-            raise InvalidRecordError(f"it is not the message: {error}") from error
+        except _CONVERSION_ERRORS as error:
+            raise InvalidRecordError(f"the value does not match the message: {error}") from error
 
 
-def _count(message: Message, left: int) -> int:
-    """How many values may still come after those of a message."""
+def _check_size(message: Message, left: int) -> int:
+    """Subtract the number of values of a message from `left`; raise if it becomes negative."""
     for field, content in message.ListFields():
         if not field.is_repeated:
-            left = _count(content, left - 1) if field.message_type else left - 1
+            left = _check_size(content, left - 1) if field.message_type else left - 1
         elif field.message_type is None:
             left -= len(content)
         else:
@@ -72,9 +72,9 @@ def _count(message: Message, left: int) -> int:
             entries = content.values() if is_map else content
             left -= len(entries)
             for each in entries:
-                left = _count(each, left) if isinstance(each, Message) else left
+                left = _check_size(each, left) if isinstance(each, Message) else left
                 if left < 0:
                     break
         if left < 0:
-            raise InvalidRecordError(f"it holds more than {VALUES_MAX} values")
+            raise InvalidRecordError(f"the value has more than {VALUES_MAX} elements")
     return left

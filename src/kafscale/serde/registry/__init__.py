@@ -1,1 +1,1 @@
-"""Client of a Confluent-compatible schema registry."""
+"""The client of a Confluent-compatible schema registry."""

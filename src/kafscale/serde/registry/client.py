@@ -1,9 +1,9 @@
-"""The client of a schema registry that speaks Confluent's REST interface.
+"""The client of a schema registry with Confluent's REST API, and a cache of prepared schemas.
 
-The laws: what an id means never changes, so it is asked for once; an id that the registry does not
-know is the record's fault, but a registry that does not answer is nobody's, and must stop the job
-rather than make bad records of good ones. Passwords and tokens are sent to the registry alone: they
-are in no message, no representation, and follow no redirect.
+Invariants: the schema of an ID never changes, so it is requested once. An unknown ID is an error of
+the record, but an unavailable registry must stop the job instead of making valid records invalid.
+Passwords and tokens are sent to the registry only: they are in no message and no `repr`, and are
+not sent to the target of a redirect.
 """
 
 import base64
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.client import HTTPException
-from typing import Final
+from typing import Final, Generic, TypeVar
 from urllib import error as url_error
 from urllib import parse, request
 
@@ -21,13 +21,15 @@ from kafscale.errors import ConfigError, InvalidRecordError, StoreUnavailableErr
 
 ATTEMPTS_MAX: Final = 5
 SCHEMAS_MAX: Final = 10_000
-"""How many are remembered; a registry that has more is asked again."""
+"""The size of the cache; further schemas are requested again."""
 
 _BACKOFF_SECONDS: Final = 0.2
 _TIMEOUT_SECONDS: Final = 10.0
-_ANSWER_BYTES_MAX: Final = 16 << 20
+_RESPONSE_BYTES_MAX: Final = 16 << 20
 _REFERENCE_DEPTH_MAX: Final = 16
 _TOO_MANY_REQUESTS: Final = 429
+
+Ready = TypeVar("Ready")
 
 
 class UnknownSchemaError(InvalidRecordError):
@@ -36,7 +38,7 @@ class UnknownSchemaError(InvalidRecordError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryAccess:
-    """Where a registry is, and as whom to ask it: with user and password, a token, or neither."""
+    """The URL of a registry, and credentials: user and password, a token, or neither."""
 
     url: str
     user: str = ""
@@ -46,16 +48,18 @@ class RegistryAccess:
     def __post_init__(self) -> None:
         parts = parse.urlsplit(self.url)
         if parts.username is not None or parts.password is not None:
-            raise ConfigError("the registry's URL may not hold a user or a password: set them")
+            raise ConfigError(
+                "the registry URL may not contain a user or password: set them separately"
+            )
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"the registry's URL {self.url} is not one of http or https")
+            raise ConfigError(f"the registry URL {self.url} must be http or https")
         if parts.query or parts.fragment:
-            raise ConfigError("the registry's URL may not have a query or a fragment")
+            raise ConfigError("the registry URL may not have a query or a fragment")
         if self.token and (self.user or self.password):
-            raise ConfigError("the registry takes a token, or user and password, but not both")
+            raise ConfigError("set a token or user and password for the registry, not both")
 
     def authorization(self) -> str | None:
-        """The header that says who is asking."""
+        """Return the Authorization header."""
         if self.token:
             return f"Bearer {self.token}"
         if self.user or self.password:
@@ -65,7 +69,7 @@ class RegistryAccess:
 
 
 class RegisteredSchema(msgspec.Struct, frozen=True):
-    """A schema with all that it refers to."""
+    """A schema with its references."""
 
     kind: str
     """AVRO, PROTOBUF or JSON."""
@@ -75,27 +79,27 @@ class RegisteredSchema(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """Another schema, under the name by which the first one calls it."""
+    """A referenced schema, by the name that the other schema uses."""
 
     name: str
     schema: RegisteredSchema
 
 
-class _ReferenceAnswer(msgspec.Struct):
+class _ReferenceResponse(msgspec.Struct):
     name: str
     subject: str
     version: int
 
 
-class _SchemaAnswer(msgspec.Struct):
+class _SchemaResponse(msgspec.Struct):
     schema: str
     id: int | None = None
     schemaType: str | None = None  # noqa: N815
-    references: list[_ReferenceAnswer] | None = None
+    references: list[_ReferenceResponse] | None = None
 
 
 class Registry:
-    """Asks for schemas, and remembers those that it was told."""
+    """Requests schemas, and caches them by ID."""
 
     __slots__ = ("_access", "_attempts_max", "_by_id", "_opener", "_sleep", "_timeout_seconds")
 
@@ -107,7 +111,7 @@ class Registry:
         attempts_max: int = ATTEMPTS_MAX,
         timeout_seconds: float = _TIMEOUT_SECONDS,
     ) -> None:
-        """Jobs have the patience that is the default; where somebody waits, less is better."""
+        """The defaults are for jobs; interactive callers should wait less."""
         self._access = access
         self._sleep = sleep
         self._attempts_max = attempts_max
@@ -116,90 +120,132 @@ class Registry:
         self._by_id: dict[int, RegisteredSchema] = {}
 
     def schema(self, schema_id: int) -> RegisteredSchema:
-        """The schema with this id; raises an error about the record if there is none."""
+        """Return the schema with an ID; raise `UnknownSchemaError` if there is none."""
         known = self._by_id.get(schema_id)
         if known is None:
-            answer = self._look_up(f"/schemas/ids/{schema_id}")
-            if answer is None:
+            response = self._request(f"/schemas/ids/{schema_id}")
+            if response is None:
                 raise UnknownSchemaError(f"schema {schema_id} is not in the registry")
-            known = self._resolved(answer, 0)
+            known = self._resolve(response, 0)
             if len(self._by_id) < SCHEMAS_MAX:
                 self._by_id[schema_id] = known
         return known
 
     def latest(self, subject: str) -> RegisteredSchema:
-        """The newest schema of a subject."""
-        return self._resolved(self._look_up_latest(subject), 0)
+        """Return the newest schema of a subject."""
+        return self._resolve(self._request_latest(subject), 0)
 
     def latest_with_id(self, subject: str) -> tuple[int, RegisteredSchema]:
-        """The same, and the id by which values name it."""
-        answer = self._look_up_latest(subject)
-        if answer.id is None:
-            raise ConfigError(f"the registry does not say which id subject {subject} has")
-        return answer.id, self._resolved(answer, 0)
+        """Return the newest schema of a subject, and its ID."""
+        response = self._request_latest(subject)
+        if response.id is None:
+            raise ConfigError(f"the registry did not return the ID of subject {subject}")
+        return response.id, self._resolve(response, 0)
 
-    def _look_up_latest(self, subject: str) -> _SchemaAnswer:
-        answer = self._look_up(_version_path(subject, "latest"))
-        if answer is None:
+    def _request_latest(self, subject: str) -> _SchemaResponse:
+        response = self._request(_version_path(subject, "latest"))
+        if response is None:
             raise ConfigError(f"the registry has no subject {subject}")
-        return answer
+        return response
 
-    def _resolved(self, answer: _SchemaAnswer, depth: int) -> RegisteredSchema:
+    def _resolve(self, response: _SchemaResponse, depth: int) -> RegisteredSchema:
         if depth > _REFERENCE_DEPTH_MAX:
-            raise InvalidRecordError("its schema refers to others without end")
+            raise InvalidRecordError("the references of the schema are nested too deeply")
         references = []
-        for reference in answer.references or ():
-            found = self._look_up(_version_path(reference.subject, str(reference.version)))
+        for reference in response.references or ():
+            found = self._request(_version_path(reference.subject, str(reference.version)))
             if found is None:
                 raise InvalidRecordError(
-                    f"its schema refers to {reference.name}, which is not in the registry"
+                    f"the schema refers to {reference.name}, which is not in the registry"
                 )
-            references.append(Reference(reference.name, self._resolved(found, depth + 1)))
-        return RegisteredSchema(answer.schemaType or "AVRO", answer.schema, tuple(references))
+            references.append(Reference(reference.name, self._resolve(found, depth + 1)))
+        return RegisteredSchema(response.schemaType or "AVRO", response.schema, tuple(references))
 
-    def _look_up(self, path: str) -> _SchemaAnswer | None:
-        """What is there, Protobuf compiled if the registry can do that, so that we need not."""
-        answer = self._ask(path)
-        if answer is None or answer.schemaType != "PROTOBUF":
-            return answer
+    def _request(self, path: str) -> _SchemaResponse | None:
+        """Request a schema; Protobuf in compiled form if the registry supports that."""
+        response = self._get_with_retries(path)
+        if response is None or response.schemaType != "PROTOBUF":
+            return response
         try:
-            return self._ask(f"{path}?format=serialized") or answer
-        except ConfigError:  # It does not know the word.
-            return answer
+            return self._get_with_retries(f"{path}?format=serialized") or response
+        except ConfigError:  # It does not support the parameter.
+            return response
 
-    def _ask(self, path: str) -> _SchemaAnswer | None:
-        """The answer, None if it is that there is no such thing; tries again while that helps."""
+    def _get_with_retries(self, path: str) -> _SchemaResponse | None:
+        """Return the response, or None for 404; retry temporary errors."""
         reason = ""
         for attempt in range(self._attempts_max):
             if attempt:
                 self._sleep(_BACKOFF_SECONDS * 2 ** (attempt - 1))
             try:
-                return msgspec.json.decode(self._get(path), type=_SchemaAnswer)
+                return msgspec.json.decode(self._get(path), type=_SchemaResponse)
             except url_error.HTTPError as error:
                 error.close()
                 if error.code == 404:
                     return None
-                reason = f"it answers {error.code}"
+                reason = f"HTTP status {error.code}"
                 if error.code < 500 and error.code != _TOO_MANY_REQUESTS:
                     raise ConfigError(f"the registry at {self._access.url}: {reason}") from None
             except (msgspec.MsgspecError, UnicodeDecodeError):
-                reason = "it answers with something that is no schema"
+                reason = "the response is not a schema"
             except (OSError, HTTPException) as error:
-                reason = f"it cannot be reached: {getattr(error, 'reason', None) or error}"
+                reason = f"cannot connect: {getattr(error, 'reason', None) or error}"
         raise StoreUnavailableError(f"the registry at {self._access.url}: {reason}")
 
     def _get(self, path: str) -> bytes:
-        asked = request.Request(  # noqa: S310 - the scheme was checked with the URL.
+        http_request = request.Request(  # noqa: S310 - the scheme was checked with the URL.
             self._access.url.rstrip("/") + path,
             headers={"Accept": "application/vnd.schemaregistry.v1+json, application/json"},
         )
         authorization = self._access.authorization()
         if authorization:
-            asked.add_unredirected_header("Authorization", authorization)
-        with self._opener.open(asked, timeout=self._timeout_seconds) as answer:
-            content: bytes = answer.read(_ANSWER_BYTES_MAX)
+            http_request.add_unredirected_header("Authorization", authorization)
+        with self._opener.open(http_request, timeout=self._timeout_seconds) as response:
+            content: bytes = response.read(_RESPONSE_BYTES_MAX)
         return content
 
 
 def _version_path(subject: str, version: str) -> str:
     return f"/subjects/{parse.quote(subject, safe='')}/versions/{version}"
+
+
+class SchemaCache(Generic[Ready]):
+    """Prepared schemas by ID.
+
+    A known ID is requested once. An unknown ID is requested once per batch, however many records
+    name it; by the next batch, the registry may know it.
+    """
+
+    __slots__ = ("_failed", "_prepare", "_ready", "_registry")
+
+    def __init__(self, registry: Registry, prepare: Callable[[RegisteredSchema], Ready]) -> None:
+        self._registry = registry
+        self._prepare = prepare
+        self._ready: dict[int, Ready] = {}
+        self._failed: dict[int, str] = {}
+
+    def begin_batch(self) -> None:
+        self._failed.clear()
+
+    def get(self, schema_id: int) -> Ready:
+        """Return the prepared schema; raise `InvalidRecordError` if that is impossible."""
+        ready = self._ready.get(schema_id)
+        if ready is not None:
+            return ready
+        if schema_id not in self._failed:
+            try:
+                registered = self._registry.schema(schema_id)
+            except InvalidRecordError as error:
+                self._failed[schema_id] = str(error)
+            else:
+                return self._prepare_schema(schema_id, registered)
+        raise InvalidRecordError(self._failed[schema_id])
+
+    def _prepare_schema(self, schema_id: int, registered: RegisteredSchema) -> Ready:
+        # The schema is not a setting of ours, so a ConfigError is an error of the record.
+        try:
+            ready = self._ready[schema_id] = self._prepare(registered)
+        except (ConfigError, InvalidRecordError) as error:
+            self._failed[schema_id] = f"schema {schema_id}: {error}"
+            raise InvalidRecordError(self._failed[schema_id]) from error
+        return ready

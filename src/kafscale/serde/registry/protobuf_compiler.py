@@ -1,7 +1,7 @@
-"""Definitions in Protobuf's language, compiled by protoc where grpcio-tools brings it.
+"""Compiles Protobuf source with the protoc of grpcio-tools, if it is installed.
 
-The law: nothing is written outside of a directory of its own, whatever names the imports have. It
-runs as a process, so that what protoc complains about can be said in an error, not on a terminal.
+Invariant: files are written only inside a temporary directory, whatever the names of imports are.
+protoc runs as a process, so that its errors can be captured.
 """
 
 import importlib.util
@@ -19,15 +19,15 @@ _TIMEOUT_SECONDS: Final = 60
 
 
 def compile_source(text: str, imports: Mapping[str, str] | None = None) -> bytes:
-    """An encoded FileDescriptorSet of a text and of the texts that it imports, by their names."""
+    """Compile a source and its imports, by name, to an encoded FileDescriptorSet."""
     if importlib.util.find_spec("grpc_tools") is None:
         raise ConfigError(
-            "to read Protobuf definitions as text, install grpcio-tools; or give the descriptors "
-            "that protoc writes with --include_imports --descriptor_set_out"
+            "Protobuf source needs grpcio-tools: install it, or give the descriptors that protoc "
+            "writes with --include_imports --descriptor_set_out"
         )
     with TemporaryDirectory(prefix="kafscale-proto-") as directory:
         root = Path(directory, "in")
-        files = {_inside(name): content for name, content in (imports or {}).items()}
+        files = {_safe_path(name): content for name, content in (imports or {}).items()}
         for name, content in (files | {PurePosixPath(MAIN_FILE): text}).items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,18 +48,18 @@ def _run(root: Path, output: Path) -> None:
         MAIN_FILE,
     ]
     try:
-        done = subprocess.run(  # noqa: S603 - the arguments are ours.
+        completed = subprocess.run(  # noqa: S603 - the arguments are ours.
             command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise ConfigError(f"protoc takes more than {_TIMEOUT_SECONDS} s") from error
-    if done.returncode:
-        complaint = done.stderr.replace(f"{root}/", "").strip()
-        raise ConfigError(f"the Protobuf definitions cannot be compiled: {complaint}")
+        raise ConfigError(f"protoc timed out after {_TIMEOUT_SECONDS} s") from error
+    if completed.returncode:
+        message = completed.stderr.replace(f"{root}/", "").strip()
+        raise ConfigError(f"cannot compile the Protobuf definitions: {message}")
 
 
-def _inside(name: str) -> PurePosixPath:
+def _safe_path(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if not name or path.is_absolute() or ".." in path.parts or path.parts == (MAIN_FILE,):
-        raise ConfigError(f"no file of Protobuf definitions can be named {name!r}")
+        raise ConfigError(f"invalid name of a Protobuf file: {name!r}")
     return path

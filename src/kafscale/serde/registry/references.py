@@ -1,7 +1,7 @@
-"""A registry's schema with all that it refers to, in the form that its kind is parsed from.
+"""Resolves a registered schema with its references, in the form that its parser needs.
 
-The law: a schema of another kind than the one that is wanted is the fault of the record that names
-it, not of a setting. Pure, but for the compiler where a registry gives the source of Protobuf.
+Invariant: a schema of an unexpected type is an error of the record that names it, not of a setting.
+Pure, except for the compiler if a registry returns Protobuf source.
 """
 
 import base64
@@ -17,25 +17,25 @@ from kafscale.serde.registry.protobuf_compiler import MAIN_FILE, compile_source
 
 
 def avro_texts(schema: RegisteredSchema) -> tuple[str, tuple[str, ...]]:
-    """The text of a schema in Avro, and the texts of all that it refers to, deepest first."""
+    """Return the text of an Avro schema, and the texts of its references, deepest first."""
     if schema.kind != "AVRO":
-        raise InvalidRecordError(f"it is of kind {schema.kind}, not AVRO")
-    return schema.text, referred(schema)
+        raise InvalidRecordError(f"expected an AVRO schema, not {schema.kind}")
+    return schema.text, referenced_texts(schema)
 
 
-def referred(schema: RegisteredSchema) -> tuple[str, ...]:
-    """The texts of all that a schema refers to, deepest first, each once."""
+def referenced_texts(schema: RegisteredSchema) -> tuple[str, ...]:
+    """Return the texts of all references of a schema, deepest first, each once."""
     texts: dict[str, None] = {}
     for reference in schema.references:
-        texts.update(dict.fromkeys(referred(reference.schema)))
+        texts.update(dict.fromkeys(referenced_texts(reference.schema)))
         texts[reference.schema.text] = None
     return tuple(texts)
 
 
 def protobuf_set(schema: RegisteredSchema) -> bytes:
-    """An encoded FileDescriptorSet; registries give descriptors, or source text."""
+    """Return an encoded FileDescriptorSet; registries return descriptors or source."""
     if schema.kind != "PROTOBUF":
-        raise InvalidRecordError(f"it is of kind {schema.kind}, not PROTOBUF")
+        raise InvalidRecordError(f"expected a PROTOBUF schema, not {schema.kind}")
     imports = _imports(schema)
     files = {name: _descriptor(name, text) for name, text in imports.items()}
     files[MAIN_FILE] = _descriptor(MAIN_FILE, schema.text)
@@ -54,7 +54,7 @@ def _imports(schema: RegisteredSchema) -> dict[str, str]:
 
 
 def _descriptor(name: str, text: str) -> FileDescriptorProto | None:
-    """The descriptor of a file, under the name by which it is imported; None for source text."""
+    """Decode the descriptor of a file and set its import name; None for source."""
     try:
         file = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError, DecodeError):

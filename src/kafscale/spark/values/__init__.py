@@ -1,21 +1,21 @@
-"""Decoded values: from the bytes of records to the columns of a table.
+"""Decodes the values of records into the columns of a table.
 
-    spec            what values are; `create_decoder` it
-    base            what decoders give: columns, which rows are good, why the others are bad
-    json_values     JSON; `json_columns` is fast, `json_rows` careful, `json_inference` guesses
-    avro_values     Avro; `avro_types` maps its types
-    protobuf_values Protobuf; `protobuf_types` maps its types
-    ddl             schemas as text
-    evolution       how the schema of a table follows
+    spec                the format and schema of values; creates decoders
+    base                the result of decoders: columns, valid rows, and reasons for invalid ones
+    json_decoder        JSON; `json_columns` is the fast reader, `json_rows` the exact one
+    json_inference      infers the schema of JSON values
+    avro_decoder        Avro
+    protobuf_decoder    Protobuf
+    ddl                 schemas as text
+    evolution           changes of the schema of a table
 
-Where schemas come from, the room `schemas` knows.
-Needs no Spark: tasks hand Arrow arrays in, and write what comes out.
+`kafscale.serde` provides the schemas. Needs no Spark: the input and output are Arrow arrays.
 """
 
 from kafscale.serde.registry.client import RegistryAccess
 from kafscale.spark.values.base import BadRow, Decoded, ValueDecoder
 from kafscale.spark.values.evolution import conform, extend, merge
-from kafscale.spark.values.json_inference import infer, observe, settle, unify
+from kafscale.spark.values.json_inference import finalize, infer, observe, unify
 from kafscale.spark.values.spec import ValueSpec, create_decoder, pin_schema
 
 __all__ = [
@@ -27,10 +27,10 @@ __all__ = [
     "conform",
     "create_decoder",
     "extend",
+    "finalize",
     "infer",
     "merge",
     "observe",
     "pin_schema",
-    "settle",
     "unify",
 ]

@@ -1,9 +1,9 @@
-"""What every decoder of values gives, and how rows of Python objects become columns.
+"""The result of value decoders, and the conversion of Python rows to columns.
 
-The laws: one bad record never costs the others, it is named with a reason instead; whether a record
-is bad, and what it decodes to, depends on nothing but the record and the schema, not on the records
-beside it, so that reading again gives the same table. A null value is a tombstone: a good row whose
-columns are all null, hence every column is nullable. What becomes of bad records is the caller's.
+Invariants: an invalid record does not affect the others; it is reported with a reason. Whether a
+record is valid, and its row, depend only on the record and the schema, so that decoding again gives
+the same table. A null value is a tombstone: a valid row with null columns; hence every column is
+nullable. The caller decides what to do with invalid records.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,25 +17,25 @@ from kafscale.errors import InvalidRecordError
 Row: TypeAlias = dict[str, Any]
 
 REASON_CHARACTERS_MAX: Final = 200
-"""Reasons come from libraries too, and some of those repeat the whole value."""
+"""Reasons may come from libraries, which may repeat the whole value."""
 
-_MISFITS: Final = (ValueError, TypeError, OverflowError, NotImplementedError)
-"""How Arrow says that an object is not of a type; its own errors are kinds of these."""
+_CONVERSION_ERRORS: Final = (ValueError, TypeError, OverflowError, NotImplementedError)
+"""The errors of Arrow for an object that does not have a type, and their base classes."""
 
 
 class BadRow(NamedTuple):
     row: int
-    """The index among the values that were given."""
+    """The index of the value."""
 
     reason: str
 
 
 class Decoded(msgspec.Struct, frozen=True):
     table: pa.RecordBatch
-    """The columns of the good rows, in their order."""
+    """The columns of the valid rows, in order."""
 
     good: pa.BooleanArray
-    """For each value that was given, whether it is in the table: a filter for columns beside it."""
+    """For each value, whether it is in the table; a filter for other columns."""
 
     bad: list[BadRow]
 
@@ -43,13 +43,13 @@ class Decoded(msgspec.Struct, frozen=True):
 class ValueDecoder(Protocol):
     @property
     def schema(self) -> pa.Schema | None:
-        """What the next table will have at least; None while nothing is known."""
+        """The minimum schema of the next table; None if unknown."""
 
     def decode(self, values: pa.BinaryArray) -> Decoded: ...
 
 
 class RawDecoder:
-    """Values as they are, in one column."""
+    """Returns the values unchanged, in one column."""
 
     __slots__ = ()
 
@@ -66,38 +66,39 @@ def all_good(table: pa.RecordBatch) -> Decoded:
 def decode_rows(
     values: pa.BinaryArray, read: Callable[[bytes], Row], schema: Callable[[], pa.Schema]
 ) -> Decoded:
-    """Decode one by one: `read` raises for a bad value; the schema is asked for when all are read.
+    """Decode values one by one; `read` raises `InvalidRecordError` for an invalid value.
 
-    A row may lack fields and have others than the schema: they become null and are left out.
+    `schema` is called after all values are read. Missing fields become null, and other fields are
+    left out.
     """
     rows: list[Row] = []
-    places: list[int] = []
+    indexes: list[int] = []
     bad: list[BadRow] = []
-    for place, value in enumerate(values.to_pylist()):
+    for index, value in enumerate(values.to_pylist()):
         try:
             rows.append({} if value is None else read(value))
         except InvalidRecordError as error:
-            bad.append(BadRow(place, shortened(str(error))))
+            bad.append(BadRow(index, shorten(str(error))))
         else:
-            places.append(place)
-    table, misfits = _assemble(rows, schema())
-    bad += [BadRow(places[index], reason) for index, reason in misfits]
+            indexes.append(index)
+    table, misfits = _to_columns(rows, schema())
+    bad += [BadRow(indexes[row], reason) for row, reason in misfits]
     good = [True] * len(values)
     for row in bad:
         good[row.row] = False
     return Decoded(table, pa.array(good, pa.bool_()), sorted(bad))
 
 
-def _assemble(rows: list[Row], schema: pa.Schema) -> tuple[pa.RecordBatch, list[BadRow]]:
-    """The rows as columns, and those left out because they do not fit."""
+def _to_columns(rows: list[Row], schema: pa.Schema) -> tuple[pa.RecordBatch, list[BadRow]]:
+    """Convert rows to columns; also return the rows that do not fit the schema."""
     type_ = pa.struct(schema)
     misfits: list[BadRow] = []
     try:
         column = pa.array(rows, type_)
-    except _MISFITS:
+    except _CONVERSION_ERRORS:
         fitting = []
         for index, row in enumerate(rows):
-            reason = _misfit(row, schema)
+            reason = _conversion_error(row, schema)
             if reason is None:
                 fitting.append(row)
             else:
@@ -106,17 +107,17 @@ def _assemble(rows: list[Row], schema: pa.Schema) -> tuple[pa.RecordBatch, list[
     return pa.RecordBatch.from_struct_array(column), misfits
 
 
-def _misfit(row: Row, schema: pa.Schema) -> str | None:
+def _conversion_error(row: Row, schema: pa.Schema) -> str | None:
     for field in schema:
         try:
             pa.array([row.get(field.name)], field.type)
-        except _MISFITS as error:
-            return shortened(f"{field.name}: {error}")
+        except _CONVERSION_ERRORS as error:
+            return shorten(f"{field.name}: {error}")
     return None
 
 
-def shortened(reason: str) -> str:
-    """A reason that fits a line."""
+def shorten(reason: str) -> str:
+    """Shorten a reason to one line."""
     line = " ".join(reason.split())
     if len(line) <= REASON_CHARACTERS_MAX:
         return line
@@ -126,16 +127,16 @@ def shortened(reason: str) -> str:
 # --- types ----------------------------------------------------------------------------------------
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
-"""The one kind of instant that Iceberg, Delta and Spark share."""
+"""The timestamp type that Iceberg, Delta and Spark share."""
 
 
 def list_of(element: pa.DataType) -> pa.DataType:
-    """A list as Spark and Iceberg name its inside."""
+    """Return a list type with the element name of Spark and Iceberg."""
     return pa.list_(pa.field("element", element))
 
 
 def nullable(fields: Sequence[pa.Field] | pa.Schema) -> pa.Schema:
-    """The same columns, all of which may be null, at every depth."""
+    """Return the same columns, nullable at every depth."""
     return pa.schema([pa.field(field.name, _nullable_type(field.type)) for field in fields])
 
 

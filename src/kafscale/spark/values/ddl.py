@@ -1,8 +1,8 @@
-"""Schemas as text, in the manner of Spark's DDL: `id long, tags array<string>, at timestamp`.
+"""Schemas in the style of Spark's DDL: `id long, tags array<string>, at timestamp`.
 
-The laws: what `render` writes, `parse` reads back as the same schema; names are kept as written,
-and all else may be in any case. A name with other characters than letters, digits and underscores
-stands in backquotes, as in Spark. `not null` is a demand on values, not on columns: see `base`.
+Invariants: `parse` returns the schema that `render` was given; names are case-sensitive, everything
+else is not. A name with other characters than letters, digits and underscores is in backquotes, as
+in Spark. `not null` restricts values, not columns: see `base`.
 """
 
 import re
@@ -39,7 +39,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def parse(text: str) -> pa.Schema:
-    """The schema that a text describes.
+    """Parse a schema.
 
     >>> parse("id long not null, price decimal(10,2)").names
     ['id', 'price']
@@ -51,7 +51,7 @@ def parse(text: str) -> pa.Schema:
 
 
 def render(schema: pa.Schema) -> str:
-    """A text that describes the schema.
+    """Return the text of a schema.
 
     >>> render(pa.schema([("id", pa.int64()), ("first name", pa.string())]))
     'id long, `first name` string'
@@ -63,7 +63,7 @@ def render(schema: pa.Schema) -> str:
 
 
 class _Parser:
-    """Recursive descent over the tokens; a method a rule."""
+    """A recursive descent parser, with a method for each rule."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
@@ -84,19 +84,19 @@ class _Parser:
         names = [field.name for field in fields]
         for name in names:
             if names.count(name) > 1:
-                _refuse(f"two fields are named {name}")
+                _fail(f"duplicate field {name}")
         return fields
 
     def end(self) -> None:
         if self._peek():
-            _refuse(f"{self._peek()} is unexpected")
+            _fail(f"unexpected {self._peek()}")
 
     def _field(self) -> pa.Field:
         name = self._take()
         if name.startswith("`"):
             name = name[1:-1].replace("``", "`")
         elif not re.fullmatch(r"\w+", name):
-            _refuse(f"{name} stands where a name should")
+            _fail(f"expected a name, not {name}")
         self._accept(":")
         type_ = self._type()
         is_required = self._accept("not")
@@ -111,10 +111,10 @@ class _Parser:
             return named
         compound = self._compounds.get(word.lower())
         if compound is None:
-            _refuse(f"there is no type {word}")
+            _fail(f"unknown type {word}")
         self._depth += 1
         if self._depth > _DEPTH_MAX:
-            _refuse(f"types are nested more than {_DEPTH_MAX} deep")
+            _fail(f"types are nested more than {_DEPTH_MAX} deep")
         type_ = compound()
         self._depth -= 1
         return type_
@@ -128,7 +128,7 @@ class _Parser:
     def _map(self) -> pa.DataType:
         self._expect("<")
         if self._take().lower() != "string":
-            _refuse("the keys of a map are strings")
+            _fail("map keys must be strings")
         self._expect(",")
         item = self._type()
         self._expect(">")
@@ -148,13 +148,13 @@ class _Parser:
                 scale = self._number()
             self._expect(")")
         if not 1 <= precision <= _DECIMAL_DIGITS_MAX or scale > precision:
-            _refuse(f"there is no decimal({precision},{scale})")
+            _fail(f"invalid type decimal({precision},{scale})")
         return pa.decimal128(precision, scale)
 
     def _number(self) -> int:
         word = self._take()
         if not re.fullmatch("[0-9]{1,3}", word):
-            _refuse(f"{word} stands where a number should")
+            _fail(f"expected a number, not {word}")
         return int(word)
 
     def _peek(self) -> str:
@@ -163,19 +163,19 @@ class _Parser:
     def _take(self) -> str:
         token = self._peek()
         if not token:
-            _refuse("it ends too early")
+            _fail("unexpected end")
         self._next += 1
         return token
 
     def _accept(self, word: str) -> bool:
-        is_there = self._peek().lower() == word
-        self._next += is_there
-        return is_there
+        matches = self._peek().lower() == word
+        self._next += matches
+        return matches
 
     def _expect(self, word: str) -> None:
         found = self._take()
         if found.lower() != word:
-            _refuse(f"{found} stands where {word} should")
+            _fail(f"expected {word}, not {found}")
 
 
 def _tokens(text: str) -> list[str]:
@@ -184,14 +184,14 @@ def _tokens(text: str) -> list[str]:
     while position < end:
         found = _TOKEN.match(text, position)
         if found is None:
-            _refuse(f"{text[position:end].lstrip()[:20]} is unexpected")
+            _fail(f"unexpected {text[position:end].lstrip()[:20]}")
         tokens.append(found[found.lastindex or 0])
         position = found.end()
     return tokens
 
 
-def _refuse(reason: str) -> NoReturn:
-    raise ConfigError(f"the schema cannot be read: {reason}")
+def _fail(reason: str) -> NoReturn:
+    raise ConfigError(f"invalid schema: {reason}")
 
 
 # --- rendering ------------------------------------------------------------------------------------
@@ -225,5 +225,5 @@ def _render_type(type_: pa.DataType) -> str:
         return f"decimal({type_.precision},{type_.scale})"
     name = _NAMES.get(type_)
     if name is None:
-        raise ConfigError(f"a schema cannot be written with the type {type_}")
+        raise ConfigError(f"the type {type_} cannot be part of a schema")
     return name

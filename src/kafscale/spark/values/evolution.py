@@ -1,9 +1,9 @@
-"""How the schema of a table follows what is found in records.
+"""Schema evolution: how the schema of a table follows the schemas of records.
 
-The law is Iceberg's: a column may be added, as nullable; it may be widened from int to long, from
-float to double, to more digits of a decimal with the same scale; nothing else. Found values that
-are narrower than their column are widened by `conform`. All of it holds within structs, lists and
-maps too. Columns are never dropped: records that lack them have nulls there. Pure.
+The rules are Iceberg's: a nullable column may be added; a column may be widened from int to long,
+from float to double, or to more digits of a decimal with the same scale; nothing else. `conform`
+widens values that are narrower than their column. The rules also hold within structs, lists and
+maps. Columns are never dropped: records without them have nulls. Pure.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,34 +16,34 @@ from kafscale.spark.values.base import list_of, nullable
 
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _FLOATS: Final = (pa.float32(), pa.float64())
-_UNITS: Final = ("s", "ms", "us", "ns")
-_ALIKE: Final = ({pa.string(), pa.large_string()}, {pa.binary(), pa.large_binary()})
+_TIME_UNITS: Final = ("s", "ms", "us", "ns")
+_EQUIVALENT: Final = ({pa.string(), pa.large_string()}, {pa.binary(), pa.large_binary()})
 
 _Conflict = Callable[[str, pa.DataType, pa.DataType], pa.DataType]
 
 
 def merge(table: pa.Schema, found: pa.Schema) -> pa.Schema:
-    """The schema of a table that can take what was found; raises if there is none."""
-    return pa.schema(_merge_fields("", table, found, _refuse))
+    """Return the table schema extended for a found schema; raise if that is impossible."""
+    return pa.schema(_merge_fields("", table, found, _reject))
 
 
 def extend(table: pa.Schema, found: pa.Schema) -> pa.Schema:
-    """Like `merge`, but a column keeps its type where the two contradict each other.
+    """Like `merge`, but a column keeps its type if the two conflict.
 
-    For decoders that learn as they go: the values that do not fit will be bad records.
+    For decoders whose schema grows: values that do not fit are invalid records.
     """
     return pa.schema(_merge_fields("", table, found, lambda _, kept, __: kept))
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with exactly the columns of the schema: cast, filled with nulls, put in order."""
+    """Convert a batch to exactly the columns of a schema: cast, reordered, filled with nulls."""
     columns = []
     for field in schema:
-        place = batch.schema.get_field_index(field.name)
-        if place < 0:
+        index = batch.schema.get_field_index(field.name)
+        if index < 0:
             columns.append(pa.nulls(batch.num_rows, field.type))
         else:
-            columns.append(_conform_column(field.name, batch.column(place), field.type))
+            columns.append(_conform_column(field.name, batch.column(index), field.type))
     if not columns:
         return batch.select([])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -87,27 +87,27 @@ def _merge_type(
 
 
 def _wider(table: pa.DataType, found: pa.DataType) -> pa.DataType | None:
-    """The type that a column of the one may have to take the other; None if there is none."""
+    """Return the wider of two types; None if there is none."""
     for family in (_INTEGERS, _FLOATS):
         if table in family and found in family:
             return max(table, found, key=family.index)
     if pa.types.is_decimal(table) and pa.types.is_decimal(found):
         is_same_scale = table.scale == found.scale
         return max(table, found, key=lambda type_: type_.precision) if is_same_scale else None
-    return table if _takes(table, found) else None
+    return table if _accepts(table, found) else None
 
 
-def _takes(table: pa.DataType, found: pa.DataType) -> bool:
-    """Whether values of the one can be written as the other, where neither is the wider."""
+def _accepts(table: pa.DataType, found: pa.DataType) -> bool:
+    """Whether a column can hold values of another type without being widened."""
     if table == pa.float64():
         return found in _INTEGERS
     if pa.types.is_timestamp(table) and pa.types.is_timestamp(found):
-        is_finer = _UNITS.index(table.unit) >= _UNITS.index(found.unit)
+        is_finer = _TIME_UNITS.index(table.unit) >= _TIME_UNITS.index(found.unit)
         return is_finer and (table.tz is None) == (found.tz is None)
-    return any(table in alike and found in alike for alike in _ALIKE)
+    return any(table in equivalent and found in equivalent for equivalent in _EQUIVALENT)
 
 
-def _refuse(path: str, table: pa.DataType, found: pa.DataType) -> NoReturn:
+def _reject(path: str, table: pa.DataType, found: pa.DataType) -> NoReturn:
     raise InvalidRequestError(f"column {path} is {table} and cannot become {found}")
 
 
@@ -118,7 +118,7 @@ def _is_list(type_: pa.DataType) -> bool:
 # --- conforming -----------------------------------------------------------------------------------
 
 
-def _conform_column(  # noqa: PLR0911 - a table of types is no maze.
+def _conform_column(  # noqa: PLR0911 - one return per type.
     path: str, column: pa.Array, type_: pa.DataType
 ) -> pa.Array:
     if column.type == type_:
@@ -148,12 +148,12 @@ def _conform_column(  # noqa: PLR0911 - a table of types is no maze.
 def _conform_struct(path: str, column: pa.StructArray, type_: pa.DataType) -> pa.Array:
     children = []
     for field in type_:
-        place = column.type.get_field_index(field.name)
-        if place < 0:
+        index = column.type.get_field_index(field.name)
+        if index < 0:
             children.append(pa.nulls(len(column), field.type))
         else:
             children.append(
-                _conform_column(f"{path}.{field.name}", column.field(place), field.type)
+                _conform_column(f"{path}.{field.name}", column.field(index), field.type)
             )
     mask = column.is_null() if column.null_count else None
     if not children:
@@ -162,7 +162,7 @@ def _conform_struct(path: str, column: pa.StructArray, type_: pa.DataType) -> pa
 
 
 def _offsets(column: pa.Array) -> pa.Array:
-    """Where the elements begin, null where the list itself is null."""
+    """Return the offsets of the elements; null where the list is null."""
     if not column.null_count:
         return column.offsets
     is_null = pa.concat_arrays([column.is_null(), pa.array([False])])

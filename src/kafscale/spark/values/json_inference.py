@@ -1,11 +1,10 @@
-"""The schema of JSON values that came without one.
+"""Infers the schema of JSON values.
 
-The laws: whole numbers are longs, others doubles, both together doubles; objects are structs with
-the fields of all of them, in the order of their first appearance; whatever contradicts itself, a
-number here and a string there, is a string of JSON text. Texts that look like dates stay texts.
-`observe` may be asked in parallel and `unify` joins its answers; a column of which only nulls were
-seen is of type null until `settle`, which ends the observing. Values that are no objects are
-skipped: they will be bad records.
+Rules: integers are longs, other numbers doubles, both together doubles; objects are structs with
+the fields of all of them, in the order of their first appearance; conflicting types, such as number
+and string, are strings of JSON text. Strings that look like dates stay strings. `observe` may run
+in parallel, and `unify` merges its results; a column of only nulls has type null until `finalize`.
+Values that are not objects are skipped: they are invalid records.
 """
 
 from functools import reduce
@@ -21,40 +20,40 @@ from kafscale.spark.values.base import list_of
 _INT64_END: Final = 2**63
 _PLAIN: Final = {type(None): pa.null(), bool: pa.bool_(), float: pa.float64(), str: pa.string()}
 _DEPTH_MAX: Final = 32
-"""Below it, everything is text: tables with deeper columns are of no use to anybody."""
+"""Deeper values are text: deeper columns are useless in tables."""
 
 
 def infer(values: pa.BinaryArray) -> pa.Schema:
-    """The schema of a sample."""
-    return settle(observe(values))
+    """Infer the schema of a sample."""
+    return finalize(observe(values))
 
 
 def observe(values: pa.BinaryArray) -> pa.Schema:
-    """What is to be seen in the values."""
+    """Return the observed schema of values, before `finalize`."""
     present = values.drop_null()
     if len(present) == 0:
         return pa.schema([])
     table = json_columns.read_objects(present, pj.ParseOptions())
     if table is not None:
-        return pa.schema(_cleaned(pa.struct(table.schema), 0).fields)
-    seen: pa.DataType = pa.struct([])
+        return pa.schema(_adapt(pa.struct(table.schema), 0).fields)
+    observed: pa.DataType = pa.struct([])
     for value in present.to_pylist():
         try:
             row = msgspec.json.decode(value, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             continue
-        seen = _unify(seen, _type_of(row, 0))
-    return pa.schema(seen.fields)
+        observed = _unify(observed, _type_of(row, 0))
+    return pa.schema(observed.fields)
 
 
 def unify(left: pa.Schema, right: pa.Schema) -> pa.Schema:
-    """What is to be seen in both."""
+    """Merge two observed schemas."""
     return pa.schema(_unify(pa.struct(left), pa.struct(right)).fields)
 
 
-def settle(schema: pa.Schema) -> pa.Schema:
-    """A schema that a table can have: what shows nothing inside is text."""
-    return pa.schema([pa.field(field.name, _settled(field.type)) for field in schema])
+def finalize(schema: pa.Schema) -> pa.Schema:
+    """Return a schema for tables: columns of unknown type are text."""
+    return pa.schema([pa.field(field.name, _finalize_type(field.type)) for field in schema])
 
 
 def _unify(left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -88,8 +87,8 @@ def _type_of(value: Any, depth: int) -> pa.DataType:
     return list_of(reduce(_unify, (_type_of(item, depth + 1) for item in value), pa.null()))
 
 
-def _cleaned(type_: pa.DataType, depth: int) -> pa.DataType:
-    """What Arrow has inferred, by our rules."""
+def _adapt(type_: pa.DataType, depth: int) -> pa.DataType:
+    """Adapt a type that Arrow has inferred to our rules."""
     if pa.types.is_timestamp(type_):
         return pa.string()
     if not pa.types.is_nested(type_):
@@ -97,16 +96,16 @@ def _cleaned(type_: pa.DataType, depth: int) -> pa.DataType:
     if depth >= _DEPTH_MAX:
         return pa.string()
     if pa.types.is_struct(type_):
-        return pa.struct([(field.name, _cleaned(field.type, depth + 1)) for field in type_])
-    return list_of(_cleaned(type_.value_type, depth + 1))
+        return pa.struct([(field.name, _adapt(field.type, depth + 1)) for field in type_])
+    return list_of(_adapt(type_.value_type, depth + 1))
 
 
-def _settled(type_: pa.DataType) -> pa.DataType:
+def _finalize_type(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_null(type_):
         return pa.string()
     if pa.types.is_list(type_):
-        return list_of(_settled(type_.value_type))
+        return list_of(_finalize_type(type_.value_type))
     if pa.types.is_struct(type_):
-        fields = [(field.name, _settled(field.type)) for field in type_]
+        fields = [(field.name, _finalize_type(field.type)) for field in type_]
         return pa.struct(fields) if fields else pa.string()
     return type_

@@ -1,17 +1,17 @@
-"""JSON values one by one: the careful way, which says what is wrong with the bad ones.
+"""The exact reader of JSON: reads values one by one and reports why one is invalid.
 
-The law: this is what decides whether a value is good. The rules:
+This reader defines which values are valid. The rules:
 
-    string      takes everything: strings as they are, other values as their JSON text
-    numbers     are numbers in the type's range; a whole one is written without a fraction
+    string      strings unchanged, other values as their JSON text
+    numbers     numbers in the range of the type; integers are written without a fraction
     decimal     a number or a string that fits precision and scale exactly
-    timestamp   ISO 8601; without a time zone, it is UTC
+    timestamp   ISO 8601; UTC if there is no time zone
     date        YYYY-MM-DD
     binary      a string in base64
-    a field that is absent is null, which `not null` forbids; a field too many is ignored
+    a missing field is null, which `not null` forbids; an unknown field is ignored
 
-Two decoders of msgspec try a value: a strict one, which is right nearly always, then a patient one
-for strings that are none and short forms of timestamps, at the price of Python code per value.
+Two msgspec decoders try a value: a strict one, which nearly always succeeds, then a lenient one for
+other values in string columns and short forms of timestamps, which runs Python code per value.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from kafscale.errors import InvalidRecordError
 from kafscale.spark.values.base import TIMESTAMP, Row
 
 _FLOAT32_END: Final = 2.0**128 - 2.0**103
-"""The least number that a float of 32 bits rounds to infinity."""
+"""The smallest number that a 32-bit float rounds to infinity."""
 
 _Convert = Callable[[str, Any], Any]
 _STRICT: Final[dict[pa.DataType, Any]] = {
@@ -38,18 +38,18 @@ _STRICT: Final[dict[pa.DataType, Any]] = {
     pa.date32(): date,
     TIMESTAMP: datetime,
 }
-_PATIENT: Final = _STRICT | {pa.string(): msgspec.Raw, TIMESTAMP: str}
+_LENIENT: Final = _STRICT | {pa.string(): msgspec.Raw, TIMESTAMP: str}
 
 
 class RowReader:
-    """Reads one object into a row of Python objects that Arrow takes for the schema's types."""
+    """Reads one object into a row of Python objects for the Arrow types of the schema."""
 
-    __slots__ = ("_convert", "_patient", "_strict")
+    __slots__ = ("_convert", "_lenient", "_strict")
 
     def __init__(self, schema: pa.Schema) -> None:
         row = pa.struct(schema)
-        self._strict = msgspec.json.Decoder(_python_type(row, is_patient=False))
-        self._patient = msgspec.json.Decoder(_python_type(row, is_patient=True))
+        self._strict = msgspec.json.Decoder(_python_type(row, is_lenient=False))
+        self._lenient = msgspec.json.Decoder(_python_type(row, is_lenient=True))
         self._convert = _conversion(row)
 
     def read(self, value: bytes) -> Row:
@@ -57,59 +57,60 @@ class RowReader:
             row: Row = self._strict.decode(value)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             if self._convert is None:
-                raise InvalidRecordError(reason_of(error)) from error
+                raise InvalidRecordError(format_reason(error)) from error
         else:
             return row
         try:
-            converted: Row = self._convert("", self._patient.decode(value))
+            converted: Row = self._convert("", self._lenient.decode(value))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidRecordError(reason_of(error)) from error
+            raise InvalidRecordError(format_reason(error)) from error
         return converted
 
 
-def reason_of(error: Exception) -> str:
-    """What msgspec found, with the field first.
+def format_reason(error: Exception) -> str:
+    """Format an error of msgspec, with the field first.
 
-    >>> reason_of(msgspec.ValidationError("Expected `int | null`, got `str` - at `$.address.zip`"))
+    >>> error = msgspec.ValidationError("Expected `int | null`, got `str` - at `$.address.zip`")
+    >>> format_reason(error)
     'address.zip: expected int | null, got str'
     """
     if isinstance(error, RecursionError):
-        return "it is nested too deeply"
+        return "the value is nested too deeply"
     if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8"
+        return "the value is not UTF-8"
     message, _, path = str(error).replace("`", "").partition(" - at $")
     message = message[:1].lower() + message[1:] if not message.startswith("JSON") else message
     return f"{path.removeprefix('.')}: {message}" if path else message
 
 
-# --- what msgspec is to find ----------------------------------------------------------------------
+# --- types for msgspec ----------------------------------------------------------------------------
 
 
-def _python_type(type_: pa.DataType, *, is_patient: bool) -> Any:
+def _python_type(type_: pa.DataType, *, is_lenient: bool) -> Any:
     if pa.types.is_struct(type_):
-        return _object_type(type_, is_patient=is_patient)
+        return _object_type(type_, is_lenient=is_lenient)
     if pa.types.is_list(type_):
-        return list[_nullable_type(type_.value_type, is_patient=is_patient)]  # type: ignore[misc]
+        return list[_nullable_type(type_.value_type, is_lenient=is_lenient)]  # type: ignore[misc]
     if pa.types.is_map(type_):
-        return dict[str, _nullable_type(type_.item_type, is_patient=is_patient)]  # type: ignore[misc]
+        return dict[str, _nullable_type(type_.item_type, is_lenient=is_lenient)]  # type: ignore[misc]
     if pa.types.is_integer(type_):
         bound = 2 ** (type_.bit_width - 1)
         return Annotated[int, msgspec.Meta(ge=-bound, le=bound - 1)]
     if pa.types.is_decimal(type_):
         return Decimal
-    return (_PATIENT if is_patient else _STRICT)[type_]
+    return (_LENIENT if is_lenient else _STRICT)[type_]
 
 
-def _nullable_type(type_: pa.DataType, *, is_patient: bool) -> Any:
-    found = _python_type(type_, is_patient=is_patient)
+def _nullable_type(type_: pa.DataType, *, is_lenient: bool) -> Any:
+    found = _python_type(type_, is_lenient=is_lenient)
     return found if found is msgspec.Raw else found | None
 
 
-def _object_type(type_: pa.DataType, *, is_patient: bool) -> Any:
+def _object_type(type_: pa.DataType, *, is_lenient: bool) -> Any:
     fields: dict[str, Any] = {}
     for field in type_:
-        found = _python_type(field.type, is_patient=is_patient)
-        if found is msgspec.Raw:  # It takes null too, and cannot be required: see below.
+        found = _python_type(field.type, is_lenient=is_lenient)
+        if found is msgspec.Raw:  # It accepts null; `_object_conversion` checks required fields.
             fields[field.name] = found
         else:
             fields[field.name] = found | None if field.nullable else Required[found]
@@ -117,15 +118,15 @@ def _object_type(type_: pa.DataType, *, is_patient: bool) -> Any:
     return make("Object", fields, total=False)
 
 
-# --- what the patient way leaves to do ------------------------------------------------------------
+# --- conversion of lenient values -----------------------------------------------------------------
 
 
 def _conversion(type_: pa.DataType) -> _Convert | None:
-    """From what the patient decoder gives, None if that needs no change; takes the path first."""
+    """Return a conversion of lenient values, called with the path; None if none is needed."""
     if pa.types.is_string(type_):
         return _text
     if pa.types.is_timestamp(type_):
-        return _instant
+        return _timestamp
     if pa.types.is_struct(type_):
         found = {field.name: _conversion(field.type) for field in type_}
         required = frozenset(field.name for field in type_ if not field.nullable)
@@ -163,7 +164,7 @@ def _object_conversion(
             if value is not None:
                 value = converted[name] = conversion(inner, value)
             if value is None and name in required:
-                raise InvalidRecordError(f"{inner}: it is missing or null")
+                raise InvalidRecordError(f"{inner}: the field is missing or null")
         return converted
 
     return convert
@@ -178,11 +179,11 @@ def _text(path: str, raw: msgspec.Raw) -> str | None:
             return msgspec.json.decode(content, type=str)
         return content.decode()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidRecordError(f"{path}: {reason_of(error)}") from error
+        raise InvalidRecordError(f"{path}: {format_reason(error)}") from error
 
 
-def _instant(path: str, text: str) -> datetime:
+def _timestamp(path: str, text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:
-        raise InvalidRecordError(f"{path}: it is no timestamp in ISO 8601") from error
+        raise InvalidRecordError(f"{path}: not an ISO 8601 timestamp") from error

@@ -14,17 +14,17 @@ from kafscale.errors import ConfigError, InvalidRecordError
 from kafscale.serde.protobuf.descriptors import ProtobufFiles
 from kafscale.serde.registry.client import Registry, RegistryAccess
 from kafscale.serde.registry.protobuf_compiler import compile_source
-from kafscale.serde.registry.references import protobuf_set, referred
+from kafscale.serde.registry.references import protobuf_set, referenced_texts
 from kafscale.spark.values import ddl
-from kafscale.spark.values.avro_values import (
+from kafscale.spark.values.avro_decoder import (
     AvroDecoder,
     AvroRegistryDecoder,
     AvroSchema,
-    registered,
+    from_registry,
 )
 from kafscale.spark.values.base import RawDecoder, ValueDecoder
-from kafscale.spark.values.json_values import JsonDecoder
-from kafscale.spark.values.protobuf_values import ProtobufDecoder, ProtobufRegistryDecoder
+from kafscale.spark.values.json_decoder import JsonDecoder
+from kafscale.spark.values.protobuf_decoder import ProtobufDecoder, ProtobufRegistryDecoder
 
 FORMATS: Final = ("raw", "json", "avro", "protobuf")
 
@@ -33,7 +33,7 @@ Sleep = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueSpec:
-    """A format, and what is known about the schema of the values."""
+    """The format of values, and what is known about their schema."""
 
     format: str = "raw"
     """One of `FORMATS`."""
@@ -42,50 +42,50 @@ class ValueSpec:
     """JSON: in Spark's DDL, see `ddl`. Avro: its JSON. Protobuf: definitions in its language."""
 
     references: tuple[str, ...] = ()
-    """Avro: the texts of schemas that the schema refers to, deepest first."""
+    """Avro: the texts of referenced schemas, deepest first."""
 
     descriptors: bytes = field(default=b"", repr=False)
     """Protobuf: an encoded FileDescriptorSet, instead of a schema."""
 
     message: str = ""
-    """Protobuf: the full name of the message; the first of the last file if there is none."""
+    """Protobuf: the full name of the message; the first of the last file if empty."""
 
     registry: RegistryAccess | None = None
-    """Where there is one, values are framed, and their schemas may be asked for."""
+    """If set, values are framed, and their schemas are requested as needed."""
 
     subject: str = ""
-    """Avro and Protobuf: where the registry has the schema to read with, if none is given."""
+    """Avro and Protobuf: the subject of the schema in the registry, if none is given."""
 
     grows: bool = False
     """JSON: fields that the schema lacks become new columns; without a schema, they always do."""
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
-            _refuse(f"{self.format} is none of {', '.join(FORMATS)}")
+            _reject(f"unknown format {self.format}; the formats are {', '.join(FORMATS)}")
         if self.format == "raw" and (self.schema or self.registry):
-            _refuse("raw values have no schema")
+            _reject("raw values have no schema")
         if self.format != "protobuf" and (self.descriptors or self.message):
-            _refuse(f"descriptors and messages are for protobuf, not for {self.format}")
+            _reject(f"descriptors and messages are for protobuf, not for {self.format}")
         if self.references and not (self.format == "avro" and self.schema):
-            _refuse("references are those of a schema in Avro")
+            _reject("references need an Avro schema")
         if self.grows and self.format != "json":
-            _refuse("only JSON grows by itself")
+            _reject("only the schema of JSON can grow")
         if self.schema and self.descriptors:
-            _refuse("a schema and descriptors cannot both be given")
+            _reject("a schema and descriptors cannot both be given")
         if self.subject and (self.registry is None or self.format in {"raw", "json"}):
-            _refuse("a subject is for Avro or Protobuf with a registry")
-        if self.format in {"avro", "protobuf"} and not self._is_known:
-            _refuse(f"{self.format} needs a schema or a registry")
+            _reject("a subject needs Avro or Protobuf, and a registry")
+        if self.format in {"avro", "protobuf"} and not self._has_schema:
+            _reject(f"{self.format} needs a schema or a registry")
         if self.message and not (self.schema or self.descriptors or self.subject):
-            _refuse("a message needs a schema, descriptors or a subject to be found in")
+            _reject("a message needs a schema, descriptors or a subject")
 
     @property
-    def _is_known(self) -> bool:
+    def _has_schema(self) -> bool:
         return bool(self.schema or self.descriptors or self.registry)
 
 
 def create_decoder(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueDecoder:
-    """The decoder of such values; `sleep` is for the time between two tries of the registry."""
+    """Create the decoder of a spec; `sleep` is called between attempts at the registry."""
     spec = pin_schema(spec, sleep=sleep)
     registry = None if spec.registry is None else Registry(spec.registry, sleep=sleep)
     if spec.format == "json":
@@ -99,7 +99,7 @@ def create_decoder(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueDecode
         return AvroDecoder(reader)
     if spec.format == "protobuf":
         if spec.descriptors:
-            message = ProtobufFiles.of_set(spec.descriptors).message(spec.message)
+            message = ProtobufFiles.from_descriptor_set(spec.descriptors).message(spec.message)
             return ProtobufDecoder(message, is_framed=registry is not None)
         assert registry is not None
         return ProtobufRegistryDecoder(registry)
@@ -107,7 +107,7 @@ def create_decoder(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueDecode
 
 
 def pin_schema(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueSpec:
-    """The same spec with all that has to be asked or compiled first; the registry stays in it."""
+    """Return the spec with its schema fetched and compiled; it keeps the registry."""
     if spec.format == "protobuf" and spec.schema:
         return replace(spec, schema="", descriptors=compile_source(spec.schema))
     if not spec.subject or spec.schema or spec.descriptors:
@@ -117,11 +117,11 @@ def pin_schema(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueSpec:
         latest = Registry(spec.registry, sleep=sleep).latest(spec.subject)
         if spec.format == "protobuf":
             return replace(spec, descriptors=protobuf_set(latest))
-        registered(latest)  # It raises here what it would in every task.
-        return replace(spec, schema=latest.text, references=referred(latest))
+        from_registry(latest)  # Raise here what every task would raise.
+        return replace(spec, schema=latest.text, references=referenced_texts(latest))
     except InvalidRecordError as error:
         raise ConfigError(f"subject {spec.subject}: {error}") from error
 
 
-def _refuse(reason: str) -> NoReturn:
-    raise ConfigError(f"the values cannot be decoded so: {reason}")
+def _reject(reason: str) -> NoReturn:
+    raise ConfigError(f"invalid value format: {reason}")

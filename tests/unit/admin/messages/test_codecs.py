@@ -51,7 +51,7 @@ def test_payload_is_decoded_by_the_schema_in_its_frame(registry):
         (wire_format.join(1, b"\x0e\x0e"), "1 bytes are left"),
         (wire_format.join(2, b"\x02\x08"), "no message at"),
         (wire_format.join(3, b"{"), "not valid JSON"),
-        (wire_format.join(4, b"x"), "schema 4: the schema is not one of Avro"),
+        (wire_format.join(4, b"x"), "schema 4: invalid Avro schema"),
         (wire_format.join(5, b"x"), "unsupported schema type CAPNPROTO"),
         (wire_format.join(99, b"x"), None),
         (b"\0\0\0\0\1", None),
@@ -83,7 +83,7 @@ def test_unknown_schema_ids_are_limited(registry, server):
 
 def test_registry_failure_is_reported(registry, server):
     server.failures = [401]
-    assert "answers 401" in render(SchemaCodecs(registry), wire_format.join(1, b"\x0e")).problem
+    assert "HTTP status 401" in render(SchemaCodecs(registry), wire_format.join(1, b"\x0e")).problem
 
 
 def test_value_is_encoded_with_the_latest_schema_of_its_subject(registry):

@@ -97,7 +97,7 @@ def test_value_is_decoded_with_a_schema_or_has_a_problem():
     assert (bad.format, bad.text, bad.problem) == (
         "hex",
         "0e0e",
-        "1 bytes are left when the schema is read",
+        "1 bytes are left after the value",
     )
     assert (
         encode_input(
@@ -118,7 +118,7 @@ def test_too_large_payload_is_not_decoded():
     [
         (SchemaText(kind="protobuf", text="x"), "cannot be used for avro"),
         (SchemaText(kind="avro", text="x" * 300_000), "characters"),
-        (SchemaText(kind="avro", text="{"), "not one of Avro"),
+        (SchemaText(kind="avro", text="{"), "invalid Avro schema"),
         (None, "KAFSCALE_SCHEMA_REGISTRY_URL"),
     ],
 )

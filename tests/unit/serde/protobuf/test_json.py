@@ -1,4 +1,4 @@
-"""Protobuf between bytes and JSON."""
+"""Tests of the conversion of Protobuf to and from JSON."""
 
 import json
 from contextlib import suppress
@@ -36,7 +36,9 @@ message Order {
 
 @pytest.fixture(scope="module")
 def order():
-    return MessageJson(ProtobufFiles.of_set(compile_source(SOURCE)).message("shop.Order"))
+    return MessageJson(
+        ProtobufFiles.from_descriptor_set(compile_source(SOURCE)).message("shop.Order")
+    )
 
 
 INT64, WORD = st.integers(-(2**63), 2**63 - 1), st.text(max_size=8)
@@ -59,30 +61,30 @@ MESSAGE = st.fixed_dictionaries(
 
 
 @given(MESSAGE)
-def test_json_says_all_that_the_bytes_said(order, value):
+def test_round_trip(order, value):
     payload = order.write(value)
-    shown = order.read(payload)
-    assert shown == value
-    assert order.write(json.loads(json.dumps(shown))) == payload
+    data = order.read(payload)
+    assert data == value
+    assert order.write(json.loads(json.dumps(data))) == payload
 
 
 @given(st.binary(max_size=60))
-def test_whatever_the_bytes_they_are_read_or_refused(order, junk):
+def test_any_bytes_are_read_or_rejected(order, junk):
     with suppress(InvalidRecordError):
         json.dumps(order.read(junk))
 
 
-def test_unknown_fields_are_ignored_on_the_way_out_and_refused_on_the_way_in(order):
+def test_unknown_fields_are_ignored_in_bytes_and_rejected_in_json(order):
     assert order.read(bytes([0xA0, 0x06, 1])) == {}
     with pytest.raises(InvalidRecordError, match="hue"):
         order.write({"hue": 1})
-    with pytest.raises(InvalidRecordError, match="not the message"):
+    with pytest.raises(InvalidRecordError, match="does not match the message"):
         order.write([1])
 
 
-def test_a_message_that_nobody_knows_has_no_json(order):
+def test_any_of_an_unknown_type_is_rejected(order):
     inner = b"\x0a\x09a.b/c.Any"
-    with pytest.raises(InvalidRecordError, match="no form in JSON"):
+    with pytest.raises(InvalidRecordError, match="cannot be converted to JSON"):
         order.read(bytes([9 << 3 | 2, len(inner)]) + inner)
 
 
@@ -94,12 +96,12 @@ def test_a_message_that_nobody_knows_has_no_json(order):
     ],
     ids=["messages", "numbers"],
 )
-def test_a_message_of_too_many_values_is_refused(order, payload):
+def test_messages_with_too_many_values_are_rejected(order, payload):
     with pytest.raises(InvalidRecordError, match="more than"):
         order.read(payload)
 
 
-def test_a_message_nested_without_end_is_refused(order):
+def test_deeply_nested_messages_are_rejected(order):
     payload = b""
     for _ in range(200):
         size = len(payload)
@@ -109,20 +111,20 @@ def test_a_message_nested_without_end_is_refused(order):
             else bytes([7 << 3 | 2, size & 0x7F | 0x80, size >> 7])
         )
         payload = header + payload
-    with pytest.raises(InvalidRecordError, match="not the message"):
+    with pytest.raises(InvalidRecordError, match="does not match the message"):
         order.read(payload)
 
 
-def test_messages_are_named_by_their_places():
+def test_message_indexes():
     source = 'syntax = "proto3"; package p; message A { message B {} message C {} } message D {}'
-    files = ProtobufFiles.of_set(compile_source(source))
-    for name, place in {"p.A": (0,), "p.A.C": (0, 1), "p.D": (1,)}.items():
-        assert files.place_of(files.message(name)) == place
-        assert files.message_at(place).full_name == name
+    files = ProtobufFiles.from_descriptor_set(compile_source(source))
+    for name, indexes in {"p.A": (0,), "p.A.C": (0, 1), "p.D": (1,)}.items():
+        assert files.indexes_of(files.message(name)) == indexes
+        assert files.message_at(indexes).full_name == name
     imported = 'syntax = "proto3"; package q; message E {}'
     both = compile_source(
         'syntax = "proto3"; import "q.proto"; message F { q.E e = 1; }', {"q.proto": imported}
     )
-    files = ProtobufFiles.of_set(both)
-    with pytest.raises(ConfigError, match="not in the last file"):
-        files.place_of(files.message("q.E"))
+    files = ProtobufFiles.from_descriptor_set(both)
+    with pytest.raises(ConfigError, match="not in the main file"):
+        files.indexes_of(files.message("q.E"))

@@ -1,4 +1,4 @@
-"""How tables follow records: a table of what may become what, and the casts that go with it."""
+"""Tests of schema evolution: allowed changes and casts."""
 
 import pyarrow as pa
 import pytest
@@ -12,7 +12,7 @@ from kafscale.spark.values.base import list_of
 UTC = pa.timestamp("us", tz="UTC")
 
 
-def one(type_):
+def single_column(type_):
     return pa.schema([("a", type_)])
 
 
@@ -55,9 +55,9 @@ def struct(**types):
         ),
     ],
 )
-def test_a_column_may_become_wider(table, found, merged):
-    assert merge(one(table), one(found)) == one(merged)
-    assert extend(one(table), one(found)) == one(merged)
+def test_merge_widens_columns(table, found, merged):
+    assert merge(single_column(table), single_column(found)) == single_column(merged)
+    assert extend(single_column(table), single_column(found)) == single_column(merged)
 
 
 @pytest.mark.parametrize(
@@ -80,20 +80,20 @@ def test_a_column_may_become_wider(table, found, merged):
         (pa.map_(pa.string(), pa.int32()), pa.map_(pa.int32(), pa.int32()), "a"),
     ],
 )
-def test_other_changes_are_refused_by_name_and_types_or_left_out(table, found, column):
+def test_merge_rejects_other_changes_and_extend_ignores_them(table, found, column):
     with pytest.raises(InvalidRequestError, match=f"column {column} is ") as caught:
-        merge(one(table), one(found))
+        merge(single_column(table), single_column(found))
     assert "cannot become" in str(caught.value)
-    assert extend(one(table), one(found)) == one(table)
+    assert extend(single_column(table), single_column(found)) == single_column(table)
 
 
-def test_new_columns_come_last_and_may_be_null():
+def test_new_columns_are_last_and_nullable():
     table = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
     found = pa.schema([pa.field("new", pa.bool_(), nullable=False), ("name", pa.string())])
     assert merge(table, found) == pa.schema([*table, pa.field("new", pa.bool_())])
 
 
-def test_a_batch_is_brought_into_the_form_of_the_table():
+def test_conform_casts_and_fills_columns():
     batch = pa.RecordBatch.from_pylist(
         [
             {"b": 1, "a": {"x": 1}, "l": [{"p": 1}, None], "m": [("k", 5)]},
@@ -129,27 +129,29 @@ def test_a_batch_is_brought_into_the_form_of_the_table():
         {"a": None, "b": None, "c": None, "l": None, "m": None},
         {"a": {"y": None, "x": None}, "b": 3.0, "c": None, "l": [], "m": []},
     ]
-    whole = conform(batch, schema)
-    assert whole.schema == schema
-    assert whole.to_pylist() == rows
-    whole.validate(full=True)
+    conformed = conform(batch, schema)
+    assert conformed.schema == schema
+    assert conformed.to_pylist() == rows
+    conformed.validate(full=True)
     assert conform(batch.slice(1, 2), schema).to_pylist() == rows[1:]
 
 
-def test_lists_may_have_long_offsets():
-    batch = pa.RecordBatch.from_pylist([{"a": [{"x": 1}]}], one(list_of(struct(x=pa.int32()))))
-    schema = one(pa.large_list(struct(x=pa.int64(), y=pa.string())))
-    back = one(list_of(struct(x=pa.int64(), y=pa.string())))
+def test_conform_large_lists():
+    batch = pa.RecordBatch.from_pylist(
+        [{"a": [{"x": 1}]}], single_column(list_of(struct(x=pa.int32())))
+    )
+    schema = single_column(pa.large_list(struct(x=pa.int64(), y=pa.string())))
+    back = single_column(list_of(struct(x=pa.int64(), y=pa.string())))
     large = conform(batch, schema)
     assert large.schema == schema
     assert large.to_pylist() == conform(large, back).to_pylist() == [{"a": [{"x": 1, "y": None}]}]
 
 
 @pytest.mark.parametrize("value", [2**40, -(2**31) - 1])
-def test_values_that_do_not_fit_are_refused_by_column(value):
+def test_conform_rejects_values_out_of_range(value):
     batch = pa.RecordBatch.from_pylist([{"a": {"x": value}}])
     with pytest.raises(InvalidRequestError, match=r"column a\.x is int32"):
-        conform(batch, one(struct(x=pa.int32())))
+        conform(batch, single_column(struct(x=pa.int32())))
 
 
 NUMBERS = st.sampled_from([pa.int32(), pa.int64(), pa.float32(), pa.float64()])
@@ -159,7 +161,7 @@ NUMBERS = st.sampled_from([pa.int32(), pa.int64(), pa.float32(), pa.float64()])
     st.dictionaries(st.sampled_from("abc"), NUMBERS, min_size=1),
     st.dictionaries(st.sampled_from("bcd"), NUMBERS, min_size=1),
 )
-def test_what_can_be_merged_can_be_written_to_the_merged_table(table, found):
+def test_merged_schemas_accept_both_batches(table, found):
     table, found = (pa.schema(list(types.items())) for types in (table, found))
     merged = extend(table, found)
     assert merged.names[: len(table)] == table.names

@@ -1,4 +1,4 @@
-"""The fast way to read JSON never says anything that the careful way would not."""
+"""The fast JSON reader agrees with the exact one, or gives up."""
 
 import json
 
@@ -16,7 +16,7 @@ SCHEMA = ddl.parse(
     "a long, b string, c double, d struct<x: int, y: array<string>>, e array<struct<z: boolean>>,"
     "f float, g date, h timestamp, i decimal(10,2), j tinyint"
 )
-PIECES = [
+FRAGMENTS = [
     b"{",
     b"}",
     b"[",
@@ -49,7 +49,7 @@ PIECES = [
     "ü".encode(),
     b"\xef\xbb\xbf",
 ]
-ODD = [
+EDGE_VALUES = [
     "NaN",
     "1e400",
     "1e40",
@@ -83,27 +83,27 @@ ODD = [
     '{"y":["p",null],"q":[[1]]}',
     '[{"z":true},null]',
 ]
-"""Values that fit some field of the schema, or nearly."""
+"""Values that are valid, or nearly, for some field of the schema."""
 
 
-def careful(values, schema=SCHEMA):
+def read_exactly(values, schema=SCHEMA):
     return decode_rows(values, RowReader(schema).read, lambda: nullable(schema))
 
 
-def agree(values, schema=SCHEMA):
-    """Whether the fast way has answered; if so, the same as the careful way."""
+def check_agreement(values, schema=SCHEMA):
+    """Return whether the fast reader succeeds; compare it with the exact one then."""
     values = pa.array(values, pa.binary())
     table = ColumnReader(schema).read(values)
     if table is None:
         return False
-    decoded = careful(values, schema)
+    decoded = read_exactly(values, schema)
     assert decoded.bad == []
     assert table.schema == decoded.table.schema
     assert str(table.to_pylist()) == str(decoded.table.to_pylist())  # As text: -0.0 is not 0.0.
     return True
 
 
-@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=6).map(b"".join), max_size=5))
+@given(st.lists(st.lists(st.sampled_from(FRAGMENTS), max_size=6).map(b"".join), max_size=5))
 @example([b'{"b":"}', b'{","a":1}', b"{}{}"])
 @example([b"{}{}", b" "])
 @example([b"{}{}", b"{}\0}", b"{}"])
@@ -111,23 +111,25 @@ def agree(values, schema=SCHEMA):
 @example([b'{"b":{"a":1}', b"{}{}"])
 @example([b"\xef\xbb\xbf{}"])
 @settings(max_examples=400)
-def test_on_any_bytes(values):
-    agree(values)
+def test_readers_agree_on_any_bytes(values):
+    check_agreement(values)
 
 
-@given(st.lists(st.tuples(st.sampled_from(SCHEMA.names), st.sampled_from(ODD)), max_size=4))
+@given(st.lists(st.tuples(st.sampled_from(SCHEMA.names), st.sampled_from(EDGE_VALUES)), max_size=4))
 @settings(max_examples=600)
-def test_on_any_objects(fields):
-    agree([("{" + ",".join(f'"{name}":{value}' for name, value in fields) + "}").encode()])
+def test_readers_agree_on_any_objects(fields):
+    check_agreement(
+        [("{" + ",".join(f'"{name}":{value}' for name, value in fields) + "}").encode()]
+    )
 
 
 @pytest.mark.parametrize("name", SCHEMA.names)
-@pytest.mark.parametrize("value", ODD)
-def test_on_every_odd_value_in_every_field(name, value):
-    agree([f'{{"{name}":{value}}}'.encode(), b"{}"])
+@pytest.mark.parametrize("value", EDGE_VALUES)
+def test_readers_agree_on_edge_values(name, value):
+    check_agreement([f'{{"{name}":{value}}}'.encode(), b"{}"])
 
 
-def test_good_values_do_go_the_fast_way():
+def test_fast_reader_accepts_valid_values():
     row = {
         "a": 1,
         "b": "x\ny",
@@ -142,10 +144,12 @@ def test_good_values_do_go_the_fast_way():
         "unknown": [{"deep": [1, "two"]}],
     }
     text = json.dumps(row).encode()
-    assert agree([text, None, b"{}", b" \n" + text + b"\r\n", json.dumps(row, indent=2).encode()])
+    assert check_agreement(
+        [text, None, b"{}", b" \n" + text + b"\r\n", json.dumps(row, indent=2).encode()]
+    )
 
 
-def test_rows_keep_their_places_among_nulls():
+def test_rows_keep_their_position_among_nulls():
     values = pa.array([None, b'{"a":1}', None, None, b'{"a":2}'], pa.binary())
     table = ColumnReader(ddl.parse("a long")).read(values)
     assert table.column(0).to_pylist() == [None, 1, None, None, 2]
@@ -166,13 +170,13 @@ def test_rows_keep_their_places_among_nulls():
         ("a long", b'{"a":1,"x":' + b"[" * BRACKETS_MAX + b"]" * BRACKETS_MAX + b"}"),
     ],
 )
-def test_doubtful_cases_are_left_to_the_careful_way(schema, value):
+def test_fast_reader_gives_up_on_doubtful_values(schema, value):
     assert ColumnReader(ddl.parse(schema)).read(pa.array([value], pa.binary())) is None
 
 
-def test_a_value_nested_without_end_hurts_nobody():
-    """Arrow's reader, asked to infer such a value, takes the process with it."""
+def test_deep_nesting_is_invalid():
+    """Arrow's reader would crash the process."""
     deep = b'{"k":' + b"[" * 500_000 + b"]" * 500_000 + b"}"
-    decoded = careful(pa.array([deep, b'{"a":1}'], pa.binary()))
-    assert [bad.reason for bad in decoded.bad] == ["it is nested too deeply"]
-    assert not agree([deep])
+    decoded = read_exactly(pa.array([deep, b'{"a":1}'], pa.binary()))
+    assert [bad.reason for bad in decoded.bad] == ["the value is nested too deeply"]
+    assert not check_agreement([deep])

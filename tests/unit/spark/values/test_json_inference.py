@@ -1,4 +1,4 @@
-"""Guessing schemas: what wins over what, however the sample is cut."""
+"""Tests of the inference of JSON schemas."""
 
 import json
 from functools import reduce
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.spark.values import ddl, infer, observe, settle, unify
+from kafscale.spark.values import ddl, finalize, infer, observe, unify
 
 
 def binary(*rows):
@@ -37,21 +37,21 @@ def binary(*rows):
     ],
 )
 @pytest.mark.parametrize("more", [[], [b"{"], [b"[1]"]])
-def test_what_is_seen_in_a_sample(values, schema, more):
-    """The bad record beside it makes it go the careful way, with the same result."""
+def test_infer_types(values, schema, more):
+    """An invalid record disables the fast reader, with the same result."""
     assert infer(binary(*({"a": value} for value in values), *more)) == ddl.parse(schema)
 
 
-def test_nothing_is_seen_in_nothing():
+def test_infer_without_objects():
     assert infer(pa.array([None, b"\xff"], pa.binary())) == pa.schema([])
 
 
-def test_deep_values_are_text_from_some_depth_on():
+def test_deep_values_become_text():
     deep = {"a": 1}
     for _ in range(40):
         deep = {"a": deep}
-    fast, careful = infer(binary(deep)), infer(binary(deep, b"{"))
-    assert fast == careful
+    fast, exact = infer(binary(deep)), infer(binary(deep, b"{"))
+    assert fast == exact
     assert ddl.render(fast).count("struct") == 31
 
 
@@ -64,18 +64,18 @@ ROWS = st.lists(st.dictionaries(st.sampled_from("abc"), VALUES), min_size=1, max
 
 
 @given(ROWS)
-def test_the_fast_and_the_careful_way_see_the_same(rows):
+def test_fast_and_exact_observation_agree(rows):
     assert sorted_fields(observe(binary(*rows))) == sorted_fields(observe(binary(*rows, b"{")))
 
 
 @given(ROWS)
-def test_parts_of_a_sample_are_seen_as_the_whole(rows):
+def test_unified_parts_equal_the_whole_sample(rows):
     parts = reduce(unify, (observe(binary(row)) for row in rows))
-    assert sorted_fields(settle(parts)) == sorted_fields(infer(binary(*rows)))
+    assert sorted_fields(finalize(parts)) == sorted_fields(infer(binary(*rows)))
 
 
 def sorted_fields(schema):
-    """Names and types at every depth: the order of fields is that of their appearance."""
+    """Return names and types at every depth, sorted."""
     return sorted((field.name, sorted_type(field.type)) for field in schema)
 
 

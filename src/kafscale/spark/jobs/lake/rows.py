@@ -22,7 +22,7 @@ from kafscale.spark.source.columns import ALL_WITH_HEADERS, Columns
 from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.spark.tables.writer import Encoding
 from kafscale.spark.values import BadRow, ValueDecoder, ValueSpec, create_decoder
-from kafscale.spark.values.json_values import JsonDecoder
+from kafscale.spark.values.json_decoder import JsonDecoder
 
 PREFIX: Final = "_kafscale_"
 

@@ -1,4 +1,4 @@
-"""Values in Avro, as fastavro writes them, with and without a registry."""
+"""Tests of the Avro decoder, with and without a registry."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafscale.errors import ConfigError, StoreUnavailableError
 from kafscale.serde.registry.client import Registry, RegistryAccess
-from kafscale.spark.values.avro_values import AvroDecoder, AvroRegistryDecoder, AvroSchema
+from kafscale.spark.values.avro_decoder import AvroDecoder, AvroRegistryDecoder, AvroSchema
 from kafscale.spark.values.base import TIMESTAMP, list_of
 from services.schema_registry import serving
 
@@ -124,17 +124,17 @@ TWO_OR_MORE = ["null", "int", record(("x", "string"), name="X")]
         (logical("string", "of my own"), pa.string(), "x", "x"),
     ],
 )
-def test_a_type_of_avro_is_one_of_arrow(avro, arrow, value, read):
+def test_avro_types_map_to_arrow_types(avro, arrow, value, read):
     schema = record(("a", avro))
-    reading = decoder(schema)
-    assert reading.schema == pa.schema([("a", arrow)])
-    decoded = reading.decode(binary(encode(schema, {"a": value}), None))
+    subject = decoder(schema)
+    assert subject.schema == pa.schema([("a", arrow)])
+    decoded = subject.decode(binary(encode(schema, {"a": value}), None))
     assert decoded.bad == []
-    assert decoded.table.schema == reading.schema
+    assert decoded.table.schema == subject.schema
     assert decoded.table.to_pylist() == [{"a": read}, {"a": None}]
 
 
-def test_a_value_that_is_no_record_is_one_column():
+def test_a_value_that_is_not_a_record_is_one_column():
     decoded = decoder("long").decode(binary(encode("long", 5), None))
     assert decoded.table.to_pylist() == [{"value": 5}, {"value": None}]
     assert AvroDecoder(AvroSchema("long")).schema == pa.schema([("value", pa.int64())])
@@ -143,13 +143,13 @@ def test_a_value_that_is_no_record_is_one_column():
 LIST = record(("next", ["null", "Node"]), ("v", "int"), name="Node")
 
 
-def test_a_type_within_itself_ends_as_text():
+def test_recursive_types_become_text():
     decoded = decoder(LIST).decode(binary(encode(LIST, {"next": {"next": None, "v": 2}, "v": 1})))
     assert decoded.table.to_pylist() == [{"next": '{"next":null,"v":2}', "v": 1}]
 
 
-def test_a_value_nested_without_end_hurts_nobody():
-    """The compiled reader of fastavro would take the process with it."""
+def test_deep_recursion_makes_only_its_record_invalid():
+    """The compiled reader of fastavro would crash the process."""
     decoded = decoder(LIST).decode(binary(b"\x02" * 300_000, encode(LIST, {"next": None, "v": 1})))
     assert decoded.good.to_pylist() == [False, True]
     assert "RecursionError" in decoded.bad[0].reason
@@ -176,7 +176,7 @@ GOOD = {
 
 
 @given(st.binary(max_size=60))
-def test_no_bytes_cost_another_record(junk):
+def test_invalid_bytes_do_not_affect_other_records(junk):
     good = encode(ORDER, GOOD)
     decoded = decoder(ORDER).decode(binary(good, junk, None, good[:-1], good + b"\0"))
     assert decoded.good.to_pylist()[0::2] == [True, True, False]
@@ -185,12 +185,12 @@ def test_no_bytes_cost_another_record(junk):
     assert all(0 < len(bad.reason) <= 200 for bad in decoded.bad)
 
 
-def test_bytes_that_are_left_are_counted():
+def test_trailing_bytes_are_invalid():
     decoded = decoder("long").decode(binary(b"\x02\x02\x02"))
-    assert decoded.bad[0].reason == "2 bytes are left when the schema is read"
+    assert decoded.bad[0].reason == "2 bytes are left after the value"
 
 
-def test_a_number_out_of_range_names_its_column():
+def test_a_number_out_of_range_is_reported_with_its_column():
     schema = record(("small", "int"))
     decoded = decoder(schema).decode(binary(encode(record(("small", "long")), {"small": 2**40})))
     assert decoded.bad[0].reason.startswith("small: ")
@@ -212,7 +212,7 @@ def test_a_number_out_of_range_names_its_column():
         '{"type":"enum"}',
     ],
 )
-def test_what_is_no_schema_is_refused(text):
+def test_invalid_schemas_are_rejected(text):
     with pytest.raises(ConfigError, match="schema"):
         AvroSchema(text)
 
@@ -251,49 +251,49 @@ def server():
         yield registry
 
 
-def from_registry(server, reader=None):
+def registry_decoder(server, reader=None):
     registry = Registry(RegistryAccess(url=server.url), sleep=[].append)
     return AvroRegistryDecoder(registry, None if reader is None else AvroSchema(json.dumps(reader)))
 
 
-def test_values_are_resolved_to_the_reader_s_schema(server):
-    reading = from_registry(server, NEW)
-    assert reading.schema == pa.schema([("id", pa.int64()), ("note", pa.string())])
-    decoded = reading.decode(
+def test_values_are_resolved_to_the_reader_schema(server):
+    subject = registry_decoder(server, NEW)
+    assert subject.schema == pa.schema([("id", pa.int64()), ("note", pa.string())])
+    decoded = subject.decode(
         binary(framed(1, OLD, {"id": 1, "gone": "x"}), framed(2, NEW, {"id": 2, "note": "y"}))
     )
     assert decoded.table.to_pylist() == [{"id": 1, "note": "none"}, {"id": 2, "note": "y"}]
 
 
-def test_without_a_reader_s_schema_columns_grow(server):
-    reading = from_registry(server)
-    assert reading.schema is None
-    assert reading.decode(binary(None)).table.num_rows == 1
-    first = reading.decode(binary(framed(1, OLD, {"id": 1, "gone": "x"})))
+def test_columns_grow_without_a_reader_schema(server):
+    subject = registry_decoder(server)
+    assert subject.schema is None
+    assert subject.decode(binary(None)).table.num_rows == 1
+    first = subject.decode(binary(framed(1, OLD, {"id": 1, "gone": "x"})))
     assert first.table.schema == pa.schema([("id", pa.int32()), ("gone", pa.string())])
-    both = reading.decode(
+    both = subject.decode(
         binary(framed(2, NEW, {"id": 2**40, "note": "y"}), framed(1, OLD, {"id": 1, "gone": "x"}))
     )
-    assert reading.schema.field("id").type == pa.int64()
+    assert subject.schema.field("id").type == pa.int64()
     assert both.table.to_pylist() == [
         {"id": 2**40, "gone": None, "note": "y"},
         {"id": 1, "gone": "x", "note": None},
     ]
-    clash = reading.decode(binary(framed(7, record(("id", "string")), {"id": "x"})))
-    assert clash.bad[0].reason.startswith("id: ")
+    conflict = subject.decode(binary(framed(7, record(("id", "string")), {"id": "x"})))
+    assert conflict.bad[0].reason.startswith("id: ")
 
 
-def test_schemas_may_refer_to_others(server):
+def test_schemas_with_references(server):
     inner = record(("x", "int"), name="Inner")
     schema = record(("inner", inner), ("again", ["null", "Inner"]))
-    decoded = from_registry(server).decode(
+    decoded = registry_decoder(server).decode(
         binary(framed(6, schema, {"inner": {"x": 1}, "again": {"x": 2}}))
     )
     assert decoded.table.to_pylist() == [{"inner": {"x": 1}, "again": {"x": 2}}]
 
 
-def test_bad_frames_and_useless_schemas_cost_no_other_record(server):
-    decoded = from_registry(server, NEW).decode(
+def test_invalid_frames_and_schemas_do_not_affect_other_records(server):
+    decoded = registry_decoder(server, NEW).decode(
         binary(
             framed(2, NEW, {"id": 1, "note": "x"}),
             b"\0\0\0\0\3rest",
@@ -307,19 +307,19 @@ def test_bad_frames_and_useless_schemas_cost_no_other_record(server):
     )
     assert decoded.good.to_pylist() == [True] + [False] * 7
     reasons = [bad.reason for bad in decoded.bad]
-    assert reasons[0] == "schema 3: it is of kind PROTOBUF, not AVRO"
-    assert reasons[1].startswith("schema 4: the schema is not one of Avro")
+    assert reasons[0] == "schema 3: expected an AVRO schema, not PROTOBUF"
+    assert reasons[1].startswith("schema 4: invalid Avro schema")
     assert reasons[2] == "schema 99 is not in the registry"
     assert "names no schema" in reasons[3]
     assert "too few" in reasons[4]
-    assert all(reason.startswith("it does not fit the schema") for reason in reasons[5:])
+    assert all(reason.startswith("the value does not match the schema") for reason in reasons[5:])
 
 
-def test_a_registry_that_is_down_makes_no_bad_records(server):
-    reading = from_registry(server)
+def test_an_unavailable_registry_raises(server):
+    subject = registry_decoder(server)
     server.failures = [503] * 10
     try:
         with pytest.raises(StoreUnavailableError):
-            reading.decode(binary(framed(1, OLD, {"id": 1, "gone": "x"})))
+            subject.decode(binary(framed(1, OLD, {"id": 1, "gone": "x"})))
     finally:
         server.failures = []

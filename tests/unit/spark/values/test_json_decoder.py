@@ -1,4 +1,4 @@
-"""Values in JSON: what fits a schema, what does not and why, and schemas that grow."""
+"""Tests of the JSON decoder: valid and invalid values, and growing schemas."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.spark.values import ddl
-from kafscale.spark.values.json_values import JsonDecoder
+from kafscale.spark.values.json_decoder import JsonDecoder
 
 
 def binary(*values):
@@ -40,7 +40,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-def written(row):
+def encode(row):
     return json.dumps(row, default=as_text).encode()
 
 
@@ -48,27 +48,27 @@ def as_text(value):
     return str(value) if isinstance(value, date) else base64.b64encode(value).decode()
 
 
-def as_read(name, value):
-    """Arrow gives maps back as pairs."""
+def expected_value(name, value):
+    """Arrow returns maps as pairs."""
     return list(value.items()) if name == "counts" and value is not None else value
 
 
 @pytest.mark.parametrize("more", ["", ", counts map<string, int>, blob binary"])
 @given(rows=st.lists(st.none() | ROWS, max_size=6))
-def test_what_was_written_is_read(more, rows):
+def test_rows_read_back_equal(more, rows):
     decoder = JsonDecoder(
         ddl.parse(
             "flag boolean, count long, share double, name string, day date, tags array<string>,"
             "point struct<x: tinyint, y: boolean>" + more
         )
     )
-    values = [None if row is None else written(row) for row in rows]
+    values = [None if row is None else encode(row) for row in rows]
     decoded = decoder.decode(binary(*values))
     assert decoded.bad == []
     assert decoded.good.to_pylist() == [True] * len(rows)
     assert decoded.table.schema == decoder.schema
     assert decoded.table.to_pylist() == [
-        {name: as_read(name, (row or {}).get(name)) for name in decoder.schema.names}
+        {name: expected_value(name, (row or {}).get(name)) for name in decoder.schema.names}
         for row in rows
     ]
 
@@ -85,17 +85,17 @@ BAD = [
     ("a decimal(4,2)", b'{"a":1.234}', "a: "),
     ("a decimal(4,2)", b'{"a":"NaN"}', "a: "),
     ("a date", b'{"a":"yesterday"}', "a: invalid RFC3339 encoded date"),
-    ("a timestamp", b'{"a":"now"}', "a: it is no timestamp in ISO 8601"),
+    ("a timestamp", b'{"a":"now"}', "a: not an ISO 8601 timestamp"),
     ("a timestamp", b'{"a":5}', "a: expected str | null, got int"),
     ("a binary", b'{"a":"%"}', "a: invalid base64 encoded string"),
     ("a long not null", b"{}", "object missing required field a"),
     ("a long not null", b'{"a":null}', "a: expected int, got null"),
-    ("a string not null", b"{}", "a: it is missing or null"),
-    ("a string not null", b'{"a":null}', "a: it is missing or null"),
+    ("a string not null", b"{}", "a: the field is missing or null"),
+    ("a string not null", b'{"a":null}', "a: the field is missing or null"),
     ("a struct<b: struct<c: int>>", b'{"a":{"b":{"c":"x"}}}', "a.b.c: expected int | null"),
-    ("a struct<b: timestamp>", b'{"a":{"b":"x"}}', "a.b: it is no timestamp in ISO 8601"),
-    ("a array<timestamp>", b'{"a":[null,"x"]}', "a[1]: it is no timestamp in ISO 8601"),
-    ("a map<string, timestamp>", b'{"a":{"k":"x"}}', "a.k: it is no timestamp in ISO 8601"),
+    ("a struct<b: timestamp>", b'{"a":{"b":"x"}}', "a.b: not an ISO 8601 timestamp"),
+    ("a array<timestamp>", b'{"a":[null,"x"]}', "a[1]: not an ISO 8601 timestamp"),
+    ("a map<string, timestamp>", b'{"a":{"k":"x"}}', "a.k: not an ISO 8601 timestamp"),
     ("a array<int>", b'{"a":{}}', "a: expected array | null, got object"),
     ("a long", b'{"a":1', "input data was truncated"),
     ("a long", b"", "input data was truncated"),
@@ -103,13 +103,13 @@ BAD = [
     ("a long", b"null", "expected object, got null"),
     ("a long", b'{"a":1}{"a":2}', "JSON is malformed: trailing characters"),
     ("a long", b'{"a":NaN}', "JSON is malformed: invalid character"),
-    ("a string", b'{"a":"\xff"}', "a: it is not UTF-8"),
-    ("a string", b'{"a":["\xff"]}', "a: it is not UTF-8"),
+    ("a string", b'{"a":"\xff"}', "a: the value is not UTF-8"),
+    ("a string", b'{"a":["\xff"]}', "a: the value is not UTF-8"),
 ]
 
 
 @pytest.mark.parametrize(("schema", "value", "reason"), BAD)
-def test_a_bad_value_is_named_and_costs_no_other(schema, value, reason):
+def test_invalid_values_are_reported_and_do_not_affect_others(schema, value, reason):
     decoded = decode(schema, None, value, None, value)
     assert decoded.good.to_pylist() == [True, False, True, False]
     assert decoded.table.to_pylist() == [{"a": None}] * 2
@@ -117,7 +117,7 @@ def test_a_bad_value_is_named_and_costs_no_other(schema, value, reason):
     assert decoded.bad[0].reason.startswith(reason)
 
 
-@pytest.mark.parametrize("neighbour", [b"{}", b"{"])
+@pytest.mark.parametrize("other", [b"{}", b"{"])
 @pytest.mark.parametrize(
     ("text", "read"),
     [
@@ -131,14 +131,12 @@ def test_a_bad_value_is_named_and_costs_no_other(schema, value, reason):
         (b'"\\u00fc"', "ü"),
     ],
 )
-def test_a_string_takes_everything(neighbour, text, read):
-    decoded = decode(
-        "a string, b array<string>", b'{"a":%b,"b":[%b,"y"]}' % (text, text), neighbour
-    )
+def test_string_columns_accept_any_value(other, text, read):
+    decoded = decode("a string, b array<string>", b'{"a":%b,"b":[%b,"y"]}' % (text, text), other)
     assert decoded.table.to_pylist()[0] == {"a": read, "b": [read, "y"]}
 
 
-@pytest.mark.parametrize("neighbour", [b"{}", b"{"])
+@pytest.mark.parametrize("other", [b"{}", b"{"])
 @pytest.mark.parametrize(
     ("text", "read"),
     [
@@ -149,28 +147,28 @@ def test_a_string_takes_everything(neighbour, text, read):
         ("2024-02-29", datetime(2024, 2, 29, tzinfo=UTC)),
     ],
 )
-def test_timestamps_are_read_the_same_beside_good_and_bad_records(neighbour, text, read):
-    decoded = decode("a timestamp", json.dumps({"a": text}).encode(), neighbour)
+def test_timestamps_do_not_depend_on_other_records(other, text, read):
+    decoded = decode("a timestamp", json.dumps({"a": text}).encode(), other)
     assert decoded.table.to_pylist()[0] == {"a": read}
 
 
-def test_decimals_come_as_numbers_or_strings():
+def test_decimals_are_numbers_or_strings():
     decoded = decode("a decimal(5,2)", b'{"a":1.5}', b'{"a":"1.50"}', b'{"a":-999.99}', b"{")
     assert decoded.table.column("a").to_pylist() == [Decimal("1.50")] * 2 + [Decimal("-999.99")]
 
 
-def test_a_long_reason_is_cut():
+def test_reasons_are_shortened():
     decoded = decode("a decimal(4,2)", b'{"a":"%b"}' % (b"9" * 10_000))
     assert len(decoded.bad[0].reason) <= 200
 
 
-def test_columns_may_be_null_even_where_values_may_not():
+def test_columns_are_nullable_even_if_values_are_not():
     decoder = JsonDecoder(ddl.parse("a long not null, b struct<c: int not null>"))
     assert decoder.schema == ddl.parse("a long, b struct<c: int>")
     assert decoder.decode(binary(None, b'{"a":1}')).table.column("a").to_pylist() == [None, 1]
 
 
-def test_a_decoder_without_a_schema_grows_and_keeps_what_it_has():
+def test_a_decoder_without_a_schema_grows():
     decoder = JsonDecoder()
     assert decoder.schema is None
     assert decoder.decode(binary(None)).table.num_rows == 1
@@ -185,14 +183,14 @@ def test_a_decoder_without_a_schema_grows_and_keeps_what_it_has():
     ]
 
 
-def test_a_schema_may_grow_only_if_told_so():
+def test_a_schema_grows_only_if_enabled():
     value = binary(b'{"a":1,"b":2}')
     assert JsonDecoder(ddl.parse("a int")).decode(value).table.to_pylist() == [{"a": 1}]
     growing = JsonDecoder(ddl.parse("a int"), grows=True)
     assert growing.decode(value).table.schema == ddl.parse("a long, b long")
 
 
-def test_frames_are_taken_off():
+def test_framed_values():
     frame = b"\0\0\0\0\7"
     decoder = JsonDecoder(ddl.parse("a int"), is_framed=True)
     good = decoder.decode(binary(frame + b'{"a":1}', None, frame + b'{"a":2}'))
@@ -203,12 +201,12 @@ def test_frames_are_taken_off():
     assert "names no schema" in mixed.bad[0].reason
 
 
-def test_a_decoder_of_framed_values_grows_too():
+def test_framed_values_without_a_schema():
     decoder = JsonDecoder(is_framed=True)
     decoded = decoder.decode(binary(b'\0\0\0\0\7{"a":1}', b"{}", None))
     assert decoded.table.to_pylist() == [{"a": 1}, {"a": None}]
 
 
-def test_nothing_at_all_is_decoded_to_nothing():
+def test_no_values():
     assert decode("a int").table.schema == ddl.parse("a int")
     assert JsonDecoder().decode(binary()).table.num_rows == 0

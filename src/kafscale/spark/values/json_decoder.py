@@ -1,9 +1,9 @@
-"""Values in JSON, one object a record, with a schema or without.
+"""Decodes JSON values, one object per record, with or without a schema.
 
-With a schema, that is what comes out, and other fields are ignored; unless the decoder grows: then
-fields that are new in a batch become new columns at the end, but a column never changes its type
-beyond what `evolution` allows, and values that do not fit it are bad. Without a schema, it grows
-from nothing. A column begins with its first value that is not null.
+With a schema, other fields are ignored; unless the decoder grows: then new fields become columns at
+the end, but the type of a column changes only as `evolution` allows, and values that do not fit are
+invalid. Without a schema, it grows from an empty one. A column starts with its first value that is
+not null.
 """
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from kafscale.spark.values.json_rows import RowReader
 
 
 class JsonDecoder:
-    """Reads the fast way, and the careful way where that one gives up."""
+    """Uses the fast reader, and the exact one where that gives up."""
 
     __slots__ = ("_columns", "_declared", "_grows", "_is_framed", "_rows", "_schema")
 
@@ -29,7 +29,7 @@ class JsonDecoder:
         self._declared = pa.schema([])
         self._schema: pa.Schema | None = None
         if schema is not None:
-            self._adopt(schema)
+            self._set_schema(schema)
 
     @property
     def schema(self) -> pa.Schema | None:
@@ -40,7 +40,7 @@ class JsonDecoder:
         if self._grows:
             self._grow(payloads)
         if self._schema is None:
-            self._adopt(pa.schema([]))
+            self._set_schema(pa.schema([]))
         if payloads.null_count == values.null_count:
             table = self._columns.read(payloads)
             if table is not None:
@@ -51,13 +51,13 @@ class JsonDecoder:
         return self._rows.read(wire_format.split(value)[1] if self._is_framed else value)
 
     def _grow(self, payloads: pa.BinaryArray) -> None:
-        seen = json_inference.observe(payloads)
-        known = [field for field in seen if not pa.types.is_null(field.type)]
-        extended = evolution.extend(self._declared, json_inference.settle(known))
+        observed = json_inference.observe(payloads)
+        known = [field for field in observed if not pa.types.is_null(field.type)]
+        extended = evolution.extend(self._declared, json_inference.finalize(known))
         if extended != self._declared:
-            self._adopt(extended)
+            self._set_schema(extended)
 
-    def _adopt(self, schema: pa.Schema) -> None:
+    def _set_schema(self, schema: pa.Schema) -> None:
         self._declared = schema
         self._schema = nullable(schema)
         self._columns = ColumnReader(schema)
@@ -65,13 +65,13 @@ class JsonDecoder:
 
 
 def _payloads(values: pa.BinaryArray) -> pa.BinaryArray:
-    """The values without their frames; null where there is no frame."""
+    """Remove the wire format header; null for values without one."""
     lengths = pc.binary_length(values)
     is_framed = pc.and_(
         pc.starts_with(values, bytes([wire_format.MAGIC])),
         pc.greater_equal(lengths, wire_format.HEADER_BYTES),
     )
-    # Without an end, Arrow loses count of the bytes that it needs.
+    # Without an end, Arrow computes a wrong buffer size.
     end = max(pc.max(lengths).as_py() or 0, wire_format.HEADER_BYTES)
     payloads = pc.binary_slice(values, wire_format.HEADER_BYTES, end)
     return pc.if_else(is_framed, payloads, pa.scalar(None, values.type))

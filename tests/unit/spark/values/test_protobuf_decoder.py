@@ -1,4 +1,4 @@
-"""Values in Protobuf, compiled by the real protoc, with and without a registry."""
+"""Tests of the Protobuf decoder with protoc, with and without a registry."""
 
 import base64
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from kafscale.serde.protobuf.descriptors import ProtobufFiles
 from kafscale.serde.registry.client import Registry, RegistryAccess
 from kafscale.serde.registry.protobuf_compiler import compile_source
 from kafscale.spark.values.base import TIMESTAMP, list_of
-from kafscale.spark.values.protobuf_values import ProtobufDecoder, ProtobufRegistryDecoder
+from kafscale.spark.values.protobuf_decoder import ProtobufDecoder, ProtobufRegistryDecoder
 from services.schema_registry import serving
 
 SOURCE = """
@@ -61,7 +61,7 @@ def descriptors():
 
 @pytest.fixture(scope="module")
 def files(descriptors):
-    return ProtobufFiles.of_set(descriptors)
+    return ProtobufFiles.from_descriptor_set(descriptors)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def encoded(message):
     return message.SerializeToString()
 
 
-def test_messages_have_columns(files):
+def test_columns_of_a_message(files):
     line = pa.struct([("product", pa.string()), ("count", pa.int64()), ("origin", pa.string())])
     assert ProtobufDecoder(files.message("")).schema == pa.schema(
         [
@@ -107,7 +107,7 @@ def test_messages_have_columns(files):
     )
 
 
-def test_what_was_set_is_read(files, order):
+def test_set_fields_are_decoded(files, order):
     message = order(
         id=-5,
         note="",
@@ -162,7 +162,7 @@ def test_what_was_set_is_read(files, order):
     ]
 
 
-def test_what_was_not_set_is_null_where_that_can_be_told(files):
+def test_unset_fields_with_presence_are_null(files):
     decoded = ProtobufDecoder(files.message("shop.Order")).decode(binary(b"", None))
     empty, tombstone = decoded.table.to_pylist()
     assert {name: value for name, value in empty.items() if value is not None} == {
@@ -184,7 +184,7 @@ def test_what_was_not_set_is_null_where_that_can_be_told(files):
 
 
 def test_unknown_fields_are_ignored(files, order):
-    older = ProtobufFiles.of_set(compile_source(OLDER)).message("shop.Order")
+    older = ProtobufFiles.from_descriptor_set(compile_source(OLDER)).message("shop.Order")
     decoded = ProtobufDecoder(older).decode(binary(encoded(order(id=1, note="x"))))
     assert decoded.table.to_pylist() == [{"id": 1, "name": ""}]
     newer = message_factory.GetMessageClass(older)(id=2, name="y")
@@ -193,7 +193,7 @@ def test_unknown_fields_are_ignored(files, order):
 
 
 @given(junk=st.binary(max_size=60))
-def test_no_bytes_cost_another_record(files, junk):
+def test_invalid_bytes_do_not_affect_other_records(files, junk):
     decoded = ProtobufDecoder(files.message("shop.Order")).decode(
         binary(b"\x08\x05", junk, b"\x08")
     )
@@ -205,48 +205,61 @@ def test_no_bytes_cost_another_record(files, junk):
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"at": {"seconds": 2**60}}, "no timestamp of"),
-        ({"at": {"nanos": -1}}, "no timestamp of"),
-        ({"took": {"seconds": 2**60}}, "no form in JSON"),
-        ({"extra": {"fields": {"x": {"number_value": float("nan")}}}}, "no form in JSON"),
+        ({"at": {"seconds": 2**60}}, "timestamp out of range"),
+        ({"at": {"nanos": -1}}, "timestamp out of range"),
+        ({"took": {"seconds": 2**60}}, "cannot be converted to JSON"),
+        (
+            {"extra": {"fields": {"x": {"number_value": float("nan")}}}},
+            "cannot be converted to JSON",
+        ),
     ],
 )
-def test_values_beyond_their_type_are_bad(files, order, fields, reason):
+def test_values_out_of_range_are_invalid(files, order, fields, reason):
     value = encoded(order(id=1, **fields))
     decoded = ProtobufDecoder(files.message("shop.Order")).decode(binary(value, b""))
     assert decoded.good.to_pylist() == [False, True]
     assert reason in decoded.bad[0].reason
 
 
-def test_the_old_syntax_tells_what_was_set():
+def test_proto2_fields_have_presence():
     source = (
         'syntax = "proto2"; message M { required int32 a = 1; optional int32 b = 2 [default = 5]; }'
     )
-    decoder = ProtobufDecoder(ProtobufFiles.of_set(compile_source(source)).message("M"))
+    decoder = ProtobufDecoder(
+        ProtobufFiles.from_descriptor_set(compile_source(source)).message("M")
+    )
     assert decoder.decode(binary(b"\x08\x01")).table.to_pylist() == [{"a": 1, "b": None}]
 
 
-def test_a_source_may_import_others():
+def test_source_with_imports():
     main = 'syntax = "proto3"; import "a/b.proto"; message M { p.N n = 1; }'
     imports = {"a/b.proto": 'syntax = "proto3"; package p; message N { int32 x = 1; }'}
-    decoder = ProtobufDecoder(ProtobufFiles.of_set(compile_source(main, imports)).message(""))
+    decoder = ProtobufDecoder(
+        ProtobufFiles.from_descriptor_set(compile_source(main, imports)).message("")
+    )
     assert decoder.schema == pa.schema([("n", pa.struct([("x", pa.int32())]))])
 
 
 @pytest.mark.parametrize(
     ("build", "reason"),
     [
-        (lambda: compile_source("syntax nonsense"), "cannot be compiled: kafscale_value.proto:1"),
-        (lambda: compile_source("", {"../x.proto": ""}), "can be named"),
-        (lambda: compile_source("", {"/x.proto": ""}), "can be named"),
-        (lambda: compile_source("", {"kafscale_value.proto": ""}), "can be named"),
-        (lambda: ProtobufFiles.of_set(b"\xff"), "no FileDescriptorSet"),
-        (lambda: ProtobufFiles.of_set(b""), "no files"),
-        (lambda: ProtobufFiles({"a": file("a", "b")}), "a imports b, which is not there"),
+        (
+            lambda: compile_source("syntax nonsense"),
+            "cannot compile the Protobuf definitions: kafscale_value.proto:1",
+        ),
+        (lambda: compile_source("", {"../x.proto": ""}), "invalid name of a Protobuf file"),
+        (lambda: compile_source("", {"/x.proto": ""}), "invalid name of a Protobuf file"),
+        (
+            lambda: compile_source("", {"kafscale_value.proto": ""}),
+            "invalid name of a Protobuf file",
+        ),
+        (lambda: ProtobufFiles.from_descriptor_set(b"\xff"), "not a FileDescriptorSet"),
+        (lambda: ProtobufFiles.from_descriptor_set(b""), "no files"),
+        (lambda: ProtobufFiles({"a": file("a", "b")}), "a imports b, which is missing"),
         (lambda: ProtobufFiles({"a": file("a", "a")}), "a imports itself"),
     ],
 )
-def test_definitions_that_cannot_be_used_are_refused(build, reason):
+def test_invalid_definitions_are_rejected(build, reason):
     with pytest.raises(ConfigError) as caught:
         build()
     assert reason in str(caught.value)
@@ -256,7 +269,7 @@ def file(name, *imports):
     return descriptor_pb2.FileDescriptorProto(name=name, dependency=imports)
 
 
-def test_an_unknown_or_empty_message_is_refused(files):
+def test_unknown_and_empty_messages_are_rejected(files):
     with pytest.raises(ConfigError, match=r"no message shop\.Nope"):
         files.message("shop.Nope")
     with pytest.raises(ConfigError, match="has no fields"):
@@ -271,7 +284,7 @@ def frame(schema_id, indexes, payload):
 
 
 def serialized(source, imports=None):
-    """As registries give files that are asked for in serialized form: without a name."""
+    """Return a file in the serialized form of registries, without its name."""
     found = descriptor_pb2.FileDescriptorSet.FromString(compile_source(source, imports)).file[-1]
     found.name = "default"
     return base64.b64encode(found.SerializeToString()).decode()
@@ -296,29 +309,29 @@ def server():
         yield registry
 
 
-def from_registry(server):
+def registry_decoder(server):
     return ProtobufRegistryDecoder(Registry(RegistryAccess(url=server.url), sleep=[].append))
 
 
 @pytest.mark.parametrize("schema_id", [1, 2])
-def test_a_value_is_the_message_that_it_names(server, schema_id):
-    reading = from_registry(server)
-    assert reading.schema is None
-    decoded = reading.decode(binary(frame(schema_id, b"\0", b"\x08\x05"), None))
+def test_values_are_decoded_as_the_message_that_they_name(server, schema_id):
+    subject = registry_decoder(server)
+    assert subject.schema is None
+    decoded = subject.decode(binary(frame(schema_id, b"\0", b"\x08\x05"), None))
     assert decoded.table.column("id").to_pylist() == [5, None]
-    deep = reading.decode(binary(frame(schema_id, b"\x04\x02\x00", b"\x08\x07")))
+    deep = subject.decode(binary(frame(schema_id, b"\x04\x02\x00", b"\x08\x07")))
     assert deep.table.column("x").to_pylist() == [7]
-    clash = reading.decode(binary(frame(schema_id, b"\x02\x02", b"\x12\x01y")))
-    assert clash.bad[0].reason.startswith("id: ")
+    conflict = subject.decode(binary(frame(schema_id, b"\x02\x02", b"\x12\x01y")))
+    assert conflict.bad[0].reason.startswith("id: ")
 
 
-def test_files_may_import_others(server):
-    decoded = from_registry(server).decode(binary(frame(5, b"\0", b"\x0a\x02\x08\x09")))
+def test_registered_schema_with_references(server):
+    decoded = registry_decoder(server).decode(binary(frame(5, b"\0", b"\x0a\x02\x08\x09")))
     assert decoded.table.to_pylist() == [{"n": {"x": 9}}]
 
 
-def test_bad_frames_and_useless_schemas_cost_no_other_record(server):
-    decoded = from_registry(server).decode(
+def test_invalid_frames_and_schemas_do_not_affect_other_records(server):
+    decoded = registry_decoder(server).decode(
         binary(
             frame(2, b"\0", b"\x08\x05"),
             frame(3, b"\0", b""),
@@ -333,12 +346,12 @@ def test_bad_frames_and_useless_schemas_cost_no_other_record(server):
     )
     assert decoded.good.to_pylist() == [True] + [False] * 8
     reasons = [bad.reason for bad in decoded.bad]
-    assert reasons[0] == "schema 3: it is of kind AVRO, not PROTOBUF"
-    assert reasons[1].startswith("schema 6: the Protobuf definitions cannot be compiled")
+    assert reasons[0] == "schema 3: expected a PROTOBUF schema, not AVRO"
+    assert reasons[1].startswith("schema 6: cannot compile the Protobuf definitions")
     assert reasons[2] == "schema 99 is not in the registry"
-    assert reasons[3] == "there is no message at [8] in its schema"
+    assert reasons[3] == "there is no message at [8] in the schema"
     assert reasons[4] == "the message shop.Order.Nothing has no fields"
-    assert reasons[5] == "its message indexes are cut off"
+    assert reasons[5] == "the message indexes are truncated"
     assert "corrupt" in reasons[6]
     assert "names no schema" in reasons[7]
 
@@ -349,10 +362,10 @@ def test_a_given_message_needs_no_registry(files):
     assert decoded.good.to_pylist() == [True, False]
 
 
-def test_a_registry_that_is_down_makes_no_bad_records(server):
+def test_an_unavailable_registry_raises(server):
     server.failures = [500] * 10
     try:
         with pytest.raises(StoreUnavailableError):
-            from_registry(server).decode(binary(frame(1, b"\0", b"")))
+            registry_decoder(server).decode(binary(frame(1, b"\0", b"")))
     finally:
         server.failures = []
