@@ -1,1 +1,1 @@
-"""What Kafscale tells about itself: logs and metrics."""
+"""Logs, traces and metrics."""

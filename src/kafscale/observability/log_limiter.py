@@ -1,4 +1,4 @@
-"""`RateLimitedLogger`: keeps a flood of events from becoming a flood of log lines."""
+"""`RateLimitedLogger`: limits repeated log events, such as those that clients can cause."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,31 +11,31 @@ LINES_PER_SECOND_MAX: Final = 10
 class RateLimitedLogger:
     """Allows a few events per second, and counts the suppressed ones."""
 
-    __slots__ = ("_clock", "_left", "_second", "suppressed")
+    __slots__ = ("_clock", "_remaining", "_second", "suppressed")
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        """`clock` returns the time in ms."""
+        """`clock` returns milliseconds."""
         self._clock = clock
         self._second = -1
-        self._left = 0
+        self._remaining = 0
         self.suppressed = 0
-        """How many events were suppressed since the last one that was logged."""
+        """The number of events suppressed since the last one that was logged."""
 
     def allow(self) -> bool:
         second = self._clock() // 1000
         if second != self._second:
             self._second = second
-            self._left = LINES_PER_SECOND_MAX
-        if not self._left:
+            self._remaining = LINES_PER_SECOND_MAX
+        if not self._remaining:
             self.suppressed += 1
             return False
-        self._left -= 1
+        self._remaining -= 1
         return True
 
-    def warn(self, log: FilteringBoundLogger, event: str, **facts: Any) -> None:
+    def warn(self, log: FilteringBoundLogger, event: str, **fields: Any) -> None:
         """Log an event with the number of suppressed ones before it, or suppress it."""
         if self.allow():
-            log.warning(event, **facts, suppressed=self.take_suppressed())
+            log.warning(event, **fields, suppressed=self.take_suppressed())
 
     def take_suppressed(self) -> int:
         """Return and reset the number of suppressed events."""

@@ -1,8 +1,7 @@
-"""Structured logs: one event a line, as JSON for programs or as text for people.
+"""Structured logging: one event per line, as JSON or as text.
 
-The law: an event is a constant phrase with its facts as key-values (`log.info("segment committed",
-topic=...)`), and a fact whose name says that it is secret never leaves this room. The loggers of
-libraries go the same way out. What is worth an event is left to those who see it happen.
+An event is a constant phrase with fields (`log.info("segment committed", topic=...)`). Fields whose
+name indicates a secret are masked. Loggers of libraries use the same output.
 """
 
 import logging
@@ -26,11 +25,11 @@ _LEVELS = {
 }
 _SECRET = re.compile(r"(^|_)(password|passphrase|secret|token|(access|secret|private)_key)$")
 _SECRET_TEXT = re.compile(r"(^|_)authorization$")
-"""A header of HTTP if it is text; a group of our settings otherwise."""
+"""An HTTP header if it is text; otherwise a section of the settings."""
 
 
 def configure(level: str, style: str, stream: TextIO | None = None) -> None:
-    """Write every event of at least `level` to `stream` (standard error), as `json` or `text`."""
+    """Write events of at least `level` to `stream` (default: stderr), as `json` or `text`."""
     stream = stream or sys.stderr
     named: list[Processor] = [structlog.stdlib.add_log_level, structlog.stdlib.add_logger_name]
     formatter = structlog.stdlib.ProcessorFormatter(
@@ -58,24 +57,24 @@ def configure(level: str, style: str, stream: TextIO | None = None) -> None:
 
 
 def get_logger(name: str) -> FilteringBoundLogger:
-    """The logger of a module; it may be made before `configure` is called."""
+    """The logger of a module; it may be created before `configure` is called."""
     return cast("FilteringBoundLogger", structlog.get_logger(name))
 
 
 def is_debugging() -> bool:
-    """Whether events of level debug are written; asking is cheaper than making one in vain."""
+    """True if debug events are written; cheaper than creating an event that is dropped."""
     return logging.root.isEnabledFor(logging.DEBUG)
 
 
 def log_configuration(config: Config) -> None:
-    """Say at start what is in effect; secrets are masked by the configuration itself."""
+    """Log the effective configuration, in which secrets are masked."""
     get_logger("kafscale.config").info("effective configuration", settings=config.effective())
 
 
 def _renderers(style: str, stream: TextIO) -> list[Processor]:
-    """The last steps of an event.
+    """The last processors of an event.
 
-    Neither style shows the local variables of a traceback: they may be anything, secrets included.
+    Neither style shows local variables in tracebacks, because they may contain secrets.
     """
     if style == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
@@ -88,14 +87,14 @@ def _renderers(style: str, stream: TextIO) -> list[Processor]:
 
 
 def _arrange(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Put what every event has first, in one order, so that lines can be read by eye."""
+    """Put the common fields first, in a fixed order."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     first = {"timestamp": now, "level": event.pop("level"), "logger": event.pop("logger")}
     return {**first, "event": event.pop("event"), **event}
 
 
 def _traced(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Name the trace of the request that an event is about, where the collector hears of it."""
+    """Add the trace id of the current request if it is sampled."""
     span = tracing.current()
     if span is not None and span.is_sampled:
         event["trace_id"] = span.trace_id
@@ -103,7 +102,7 @@ def _traced(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict
 
 
 def _escape(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Keep what strangers call themselves from giving orders to a terminal."""
+    """Escape control characters, so that names chosen by clients cannot control a terminal."""
     return {name: _printable(value) for name, value in event.items()}
 
 
@@ -118,7 +117,7 @@ def _mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Eve
 
 
 def _masked(name: object, value: object) -> object:
-    """`value` without secrets, at any depth; an empty secret may show that it is empty."""
+    """The value without secrets, at any depth; an empty secret is not masked."""
     name_in_words = _snake_case(str(name))
     if value and _SECRET.search(name_in_words):
         return MASK

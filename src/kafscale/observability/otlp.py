@@ -1,8 +1,8 @@
-"""Spans by OpenTelemetry's own library, sent by OTLP over HTTP from a thread of their own.
+"""The tracing backend: OpenTelemetry's SDK, which exports spans by OTLP over HTTP in a thread.
 
-The law: whatever the collector does, nobody waits for it and nothing piles up: the queue is bounded
-and what does not fit is dropped. Where the settings say nothing, such as about headers and
-certificates, the library's own variables hold (`OTEL_EXPORTER_OTLP_HEADERS` and so on).
+Nothing waits for the collector: the queue is bounded, and spans that do not fit are dropped.
+Options without a setting, such as headers and certificates, are read from OpenTelemetry's variables
+(`OTEL_EXPORTER_OTLP_HEADERS` and so on).
 """
 
 import logging
@@ -26,12 +26,12 @@ from kafscale.observability import tracing
 from kafscale.observability.tracing import TRACEPARENT, Attributes, SpanKind, Value
 
 SPANS_MAX: Final = 4096
-"""How many wait for the collector; further ones are dropped."""
+"""The size of the export queue; further spans are dropped."""
 BATCH_SPANS_MAX: Final = 512
 SEND_INTERVAL_MS: Final = 1000
 SEND_S_MAX: Final = 5.0
 CLOSE_S_MAX: Final = 2.0
-"""How long whoever stops waits for what is left to be sent."""
+"""How long a shutdown waits for the export of remaining spans."""
 TRACES_PATH: Final = "/v1/traces"
 
 _KINDS: Final = {
@@ -43,7 +43,7 @@ _PROPAGATOR: Final = TraceContextTextMapPropagator()
 
 
 class OtlpSpan:
-    """A span of the library's, which knows whether it is over."""
+    """A span of the SDK that knows whether it has ended."""
 
     __slots__ = ("has_ended", "inner")
 
@@ -79,16 +79,16 @@ class OtlpSpan:
 
 
 class OtlpBackend:
-    """Makes spans and sends them to a collector."""
+    """Creates spans and exports them to a collector."""
 
     def __init__(self, settings: Tracing, service_name: str) -> None:
-        # It tells of every try; that a batch is lost is enough.
+        # It logs every attempt; a lost batch is enough.
         logging.getLogger("opentelemetry").setLevel(logging.ERROR)
         resource = {"service.name": service_name, "service.version": kafscale.__version__}
         self._provider = TracerProvider(
             sampler=ParentBased(TraceIdRatioBased(settings.sample_ratio)),
             resource=Resource.create(resource),
-            shutdown_on_exit=False,  # Whoever has started it stops it.
+            shutdown_on_exit=False,  # Stopped by `close`.
         )
         exporter = OTLPSpanExporter(endpoint=traces_url(settings.endpoint), timeout=SEND_S_MAX)
         self._provider.add_span_processor(
@@ -124,14 +124,14 @@ class OtlpBackend:
         )
 
     def close(self) -> None:
-        # A collector that is silent would be waited for once for each batch.
+        # An unresponsive collector would delay the shutdown once per batch.
         closing = threading.Thread(target=self._provider.shutdown, name="closing", daemon=True)
         closing.start()
         closing.join(CLOSE_S_MAX)
 
 
 def traces_url(endpoint: str) -> str:
-    """Where traces are taken at a collector.
+    """The URL for traces of a collector.
 
     >>> traces_url("http://collector:4318")
     'http://collector:4318/v1/traces'
@@ -143,12 +143,12 @@ def traces_url(endpoint: str) -> str:
 
 
 def _context(parent: tracing.Span | str | None) -> Context:
-    """What the library begins a span in: never what it takes for current itself."""
+    """The parent context of a span; never the SDK's implicit current context."""
     if isinstance(parent, OtlpSpan):
-        return trace.set_span_in_context(parent.inner, _NOWHERE)
+        return trace.set_span_in_context(parent.inner, _EMPTY_CONTEXT)
     if isinstance(parent, str):
-        return _PROPAGATOR.extract({TRACEPARENT: parent}, _NOWHERE)
-    return _NOWHERE
+        return _PROPAGATOR.extract({TRACEPARENT: parent}, _EMPTY_CONTEXT)
+    return _EMPTY_CONTEXT
 
 
-_NOWHERE: Final = Context()
+_EMPTY_CONTEXT: Final = Context()

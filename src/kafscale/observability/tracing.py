@@ -1,13 +1,13 @@
-"""Traces: what a request waited for, as spans, for a collector of OpenTelemetry.
+"""Tracing: spans of requests and of what they wait for, for an OpenTelemetry collector.
 
-    with tracing.span("etcd KV/Txn", Kind.CLIENT, {"server.address": endpoint}):
+    with tracing.span("etcd KV/Txn", SpanKind.CLIENT, {"server.address": endpoint}):
         ...
 
-The laws: switched off, which is the default, a span is a shared nothing, and OpenTelemetry is not
-even loaded. A span is a child of the one that it begins in, as long as that goes on: tasks and
-timers inherit the context of whoever made them, and may outlive the request by far. No span holds
-keys, values or secrets of anybody. Like logging, there is one of it in a process; whoever composes
-the process starts and stops it. How spans get to a collector is left to `otlp`.
+Invariants: if tracing is disabled, which is the default, a span is a shared null context, and
+OpenTelemetry is not imported. A span is a child of the current span unless that has ended: tasks
+and timers inherit the context of their creator and may outlive the request. Spans contain no keys,
+values or secrets. Like logging, tracing is global to the process; the application starts and stops
+it. `otlp` exports spans.
 """
 
 import asyncio
@@ -21,17 +21,17 @@ from kafscale.config.sections.observability import Tracing
 from kafscale.errors import ConfigError
 
 TRACEPARENT: Final = "traceparent"
-"""The header of W3C's trace context."""
+"""The W3C trace context header."""
 
 LINKS_MAX: Final = 64
-"""To how many others one span is linked."""
+"""The maximum number of links of one span."""
 
 Value = str | int | float | bool
 Attributes = Mapping[str, Value]
 
 
 class SpanKind(Enum):
-    """Which end of a call a span tells of."""
+    """The role of a span in a call."""
 
     INTERNAL = "internal"
     SERVER = "server"
@@ -39,29 +39,29 @@ class SpanKind(Enum):
 
 
 class Span(Protocol):
-    """Something that takes its time."""
+    """A timed operation."""
 
     has_ended: bool
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the collector will hear of it."""
+        """True if the span is exported."""
 
     def set(self, name: str, value: Value) -> None: ...
 
     def end(self, error: str = "") -> None:
-        """Say that it is over, and with which error, if with any; told twice, the first counts."""
+        """End the span, with an error type if it failed; further calls are ignored."""
 
     @property
     def trace_id(self) -> str:
-        """What finds the trace at the collector."""
+        """The id of the trace in the collector."""
 
     @property
     def traceparent(self) -> str: ...
 
 
 class Backend(Protocol):
-    """Who makes spans, and sends them."""
+    """Creates and exports spans."""
 
     def start_span(
         self,
@@ -71,10 +71,10 @@ class Backend(Protocol):
         parent: "Span | str | None",
         links: "Sequence[Span]",
     ) -> Span:
-        """A span that begins now, within another, or within that of a `traceparent`."""
+        """Start a span, as a child of another span or of a `traceparent`."""
 
     def close(self) -> None:
-        """Send what is there, for a moment at the most."""
+        """Export remaining spans, with a short timeout."""
 
 
 _backend: Backend | None = None
@@ -83,7 +83,7 @@ _current: ContextVar[Span | None] = ContextVar("kafscale_span", default=None)
 
 @asynccontextmanager
 async def running(settings: Tracing, service_name: str) -> AsyncIterator[None]:
-    """Trace in a block, if the settings say so, and send what is left after it."""
+    """Trace inside the block, if tracing is configured, and export remaining spans after it."""
     start(settings, service_name)
     try:
         yield
@@ -92,11 +92,11 @@ async def running(settings: Tracing, service_name: str) -> AsyncIterator[None]:
 
 
 def start(settings: Tracing, service_name: str) -> None:
-    """Trace from now on, if the settings say so."""
+    """Start tracing if it is configured."""
     if not settings.endpoint:
         return
     try:
-        from kafscale.observability.otlp import OtlpBackend  # noqa: PLC0415 - an extra, and slow.
+        from kafscale.observability.otlp import OtlpBackend  # noqa: PLC0415 - optional, and slow to import.
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"tracing.endpoint is set, but {error.name} is missing: install it with"
@@ -106,13 +106,13 @@ def start(settings: Tracing, service_name: str) -> None:
 
 
 def set_backend(backend: Backend | None) -> None:
-    """Make spans by `backend` from now on; None switches tracing off."""
-    global _backend  # noqa: PLW0603 - there is one in a process, as of logging.
+    """Use `backend` for new spans; None disables tracing."""
+    global _backend  # noqa: PLW0603 - global to the process, like logging.
     _backend = backend
 
 
 def stop() -> None:
-    """Trace no more, and send what is there. It may take a moment: not for an event loop."""
+    """Stop tracing and export remaining spans. Blocks: do not call it in an event loop."""
     if (backend := _backend) is not None:
         set_backend(None)
         backend.close()
@@ -123,7 +123,7 @@ def is_enabled() -> bool:
 
 
 def current() -> Span | None:
-    """The span that goes on here, if any."""
+    """The current span, if it has not ended."""
     span = _current.get()
     return None if span is None or span.has_ended else span
 
@@ -136,8 +136,8 @@ def start_span(
     parent: Span | str | None = None,
     links: Sequence[Span] = (),
 ) -> Span:
-    """A span that somebody has to end; a child of the current one, unless a parent is named."""
-    assert _backend is not None, "nobody asks for spans while tracing is off"
+    """Start a span that the caller must end; `parent` defaults to the current span."""
+    assert _backend is not None, "tracing is disabled"
     return _backend.start_span(name, kind, attributes or {}, parent or current(), links)
 
 
@@ -150,15 +150,15 @@ def span(
     links: Sequence[Span] = (),
     expected: tuple[type[BaseException], ...] = (),
 ) -> AbstractContextManager[Span | None]:
-    """A span for the length of a block; `expected` are raised there without being errors."""
+    """A span for a block; exceptions in `expected` are not recorded as errors."""
     if _backend is None:
-        return _NOTHING
+        return _NULL_CONTEXT
     return _block(start_span(name, kind, attributes, parent=parent, links=links), expected)
 
 
 @contextmanager
 def use_span(inner: Span) -> Iterator[None]:
-    """Make a span the current one in a block, without ending it there."""
+    """Make a span the current one inside the block, without ending it."""
     token = _current.set(inner)
     try:
         yield
@@ -167,53 +167,53 @@ def use_span(inner: Span) -> Iterator[None]:
 
 
 def inject_context() -> tuple[tuple[str, str], ...]:
-    """The trace context for a call to another process, as gRPC takes it."""
+    """The trace context for an outgoing gRPC call."""
     span = current() if _backend is not None else None
     return () if span is None else ((TRACEPARENT, span.traceparent),)
 
 
 def extract_context(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
-    """The trace context that has come with a call, if any."""
+    """The trace context of an incoming call, if any."""
     if _backend is None:
         return None
     return next((str(text) for name, text in metadata or () if name == TRACEPARENT), None)
 
 
 class SpanLinks:
-    """The spans on whose behalf something is done that is done for many at once."""
+    """Collects the spans that a batched operation is done for."""
 
     def __init__(self) -> None:
         self._spans: dict[int, Span] = {}
 
     def add_current(self) -> None:
-        """The current span is one more of them."""
+        """Add the current span."""
         span = current()
         if span is not None and span.is_sampled and len(self._spans) < LINKS_MAX:
             self._spans[id(span)] = span
 
     def take(self) -> list[Span]:
-        """All of them so far; from now on, others."""
+        """Return and clear the collected spans."""
         taken = list(self._spans.values())
         self._spans.clear()
         return taken
 
 
 def collect_links() -> SpanLinks | None:
-    """Notes for somebody who works for many; None while tracing is off, so that it costs none."""
+    """A collector for batched operations; None if tracing is disabled."""
     return None if _backend is None else SpanLinks()
 
 
 @contextmanager
-def _block(made: Span, expected: tuple[type[BaseException], ...]) -> Iterator[Span]:
-    token = _current.set(made)
+def _block(span: Span, expected: tuple[type[BaseException], ...]) -> Iterator[Span]:
+    token = _current.set(span)
     try:
-        yield made
+        yield span
     except BaseException as error:
-        made.end("" if isinstance(error, expected) else type(error).__name__)
+        span.end("" if isinstance(error, expected) else type(error).__name__)
         raise
     finally:
         _current.reset(token)
-        made.end()
+        span.end()
 
 
-_NOTHING: Final = nullcontext()
+_NULL_CONTEXT: Final = nullcontext()

@@ -1,7 +1,6 @@
-"""Every series that any process of Kafscale shows, with its labels.
+"""All series of all processes, with their labels.
 
-Dashboards and alerts are judged by it: what they ask for has to stand here. It is made from the
-declarations, so that it cannot say anything else than a scrape.
+Generated from the metric declarations; dashboards and alerts are checked against it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,14 +14,14 @@ from kafscale.observability.metrics.operator import OPERATOR_METRICS
 METRICS: Final[tuple[Metric[Any], ...]] = (*BROKER_METRICS, *OPERATOR_METRICS, *PIPELINE_METRICS)
 
 TARGET_LABELS: Final = frozenset({"cluster", "namespace", "pod", "service"})
-"""Labels that every series has from where it was read: ServiceMonitors see to that."""
+"""Labels that every series gets from its scrape target, by ServiceMonitors."""
 
-OF_PROMETHEUS: Final[Mapping[str, frozenset[str]]] = {"up": frozenset()}
-"""Series that Prometheus itself makes of every target."""
+PROMETHEUS_SERIES: Final[Mapping[str, frozenset[str]]] = {"up": frozenset()}
+"""Series that Prometheus adds for every target."""
 
 
 def _series() -> Iterator[tuple[str, frozenset[str]]]:
-    yield from OF_PROMETHEUS.items()
+    yield from PROMETHEUS_SERIES.items()
     for declared in METRICS:
         labels = frozenset(declared.labels)
         if declared.type == "histogram":
@@ -34,4 +33,4 @@ def _series() -> Iterator[tuple[str, frozenset[str]]]:
 
 
 SERIES: Final[Mapping[str, frozenset[str]]] = dict(_series())
-"""The labels that each series has by itself."""
+"""The labels of each series."""

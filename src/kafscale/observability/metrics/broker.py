@@ -1,9 +1,7 @@
-"""Every metric of Kafscale, declared once.
+"""All metrics of a broker.
 
-The law: a metric is declared here and moved somewhere; what is documented is what a scrape shows,
-because `docs/metrics.md` is made from these declarations. A metric comes into this file together
-with the code that moves it. What is moved are the plain numbers of `traffic`, which are read only
-when a scrape comes. Serving `/metrics` over HTTP is left to the applications.
+docs/metrics.md is generated from these declarations, so that it matches `/metrics`. The values are
+the plain numbers of `counters`, read at scrape time. The application serves `/metrics` over HTTP.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,17 +29,17 @@ ADMIN_APIS: Final = (
 
 
 class Metrics(Counters):
-    """The metrics of one process; two of these share nothing."""
+    """The metrics of one process; instances are independent."""
 
     def __init__(self, timer: Callable[[], float] = monotonic) -> None:
         super().__init__(timer)
 
     def exposition(self) -> bytes:
-        """All metrics in Prometheus' text format: what `/metrics` answers."""
+        """All metrics in Prometheus' text format, as served at `/metrics`."""
         return b"".join(self.families())
 
     def families(self) -> Iterator[bytes]:
-        """The same, metric by metric, for those who have other things to do in between."""
+        """The same, one metric at a time, so that the caller can yield in between."""
         for declared in BROKER_METRICS:
             yield render(
                 declared.name, declared.type, declared.meaning, declared.labels, declared.read(self)
@@ -117,52 +115,52 @@ BROKER_METRICS: Final = (
         "kafscale_build_info",
         "gauge",
         ("version",),
-        "Always 1; its label tells which version of Kafscale is running.",
+        "Always 1; the label is the version of Kafscale.",
         lambda _: (((kafscale.__version__,), 1),),
     ),
     gauge(
         "kafscale_broker_uptime_seconds",
-        "How long this process has been running.",
+        "Uptime of the process.",
         lambda traffic: traffic.timer() - traffic.started,
     ),
     BrokerMetric(
         "kafscale_event_loop_lag_seconds",
         "histogram",
         (),
-        "How late a timer runs that is due: what everything else has to wait as well.",
+        "Delay of timers in the event loop, which delays everything else as well.",
         lambda traffic: (((), traffic.event_loop_lag_seconds),),
     ),
     *SECURITY_METRICS,
     # --- clients ----------------------------------------------------------------------------------
     gauge(
         "kafscale_active_connections",
-        "Clients that are connected.",
+        "Open client connections.",
         lambda traffic: traffic.connections.active,
     ),
     gauge(
         "kafscale_idle_seconds",
-        "How long no client has been connected; one that connects and asks for nothing, such as a "
-        "probe, does not count once it is gone.",
+        "Time since the last client disconnected; connections without a request, such as probes, "
+        "do not count.",
         lambda traffic: traffic.idle_seconds(),
     ),
     counter(
         "kafscale_connections_refused_total",
-        "Connections closed as they arrived, because there were too many.",
+        "Connections closed immediately because of a connection limit.",
         lambda traffic: traffic.connections.refused,
     ),
     BrokerMetric(
         "kafscale_requests_total",
         "counter",
         ("api", "version", "error"),
-        "Requests, by the error that the whole request was refused with; errors of single topics "
-        "and partitions stand inside of an answer and are not told here.",
+        "Requests by the error of the whole request; errors of single topics and partitions inside "
+        "a response are not counted.",
         _requests,
     ),
     BrokerMetric(
         "kafscale_request_seconds",
         "histogram",
         ("api",),
-        "The time from reading a request until its answer is ready to be sent.",
+        "Time from receiving a request until its response is ready to be sent.",
         lambda traffic: (((api,), seconds) for api, seconds in traffic.by_api.items()),
     ),
     gauge(
@@ -172,7 +170,7 @@ BROKER_METRICS: Final = (
     ),
     gauge(
         "kafscale_produce_rps",
-        "The same, under the name that older dashboards know.",
+        "The same, under the name of older dashboards.",
         lambda traffic: traffic.per_second("Produce"),
     ),
     gauge(
@@ -184,19 +182,19 @@ BROKER_METRICS: Final = (
         "kafscale_admin_requests_total",
         "counter",
         ("api",),
-        "Requests that look after topics, configurations and groups.",
+        "Administrative requests for topics, configs and groups.",
         lambda traffic: (((api,), traffic.total(api)) for api in ADMIN_APIS),
     ),
     # --- topics and partitions --------------------------------------------------------------------
     _outcomes(
         "kafscale_produce_requests_total",
-        "Appends that were asked for, by how they ended.",
+        "Appends to a partition, by result.",
         lambda partition: partition.produces_succeeded,
         lambda partition: partition.produces_failed,
     ),
     _outcomes(
         "kafscale_fetch_requests_total",
-        "Reads that were asked for, by how they ended.",
+        "Reads of a partition, by result.",
         lambda partition: partition.fetches_succeeded,
         lambda partition: partition.fetches_failed,
     ),
@@ -209,28 +207,28 @@ BROKER_METRICS: Final = (
     _partition(
         "kafscale_fetch_bytes_total",
         "counter",
-        "Bytes of records sent to readers.",
+        "Bytes of records sent to consumers.",
         lambda partition: partition.fetch_bytes,
     ),
     BrokerMetric(
         "kafscale_produce_latency_seconds",
         "histogram",
         ("topic", "acks"),
-        "The time from reading a produce request until its answer, by the acks asked for.",
+        "Time from receiving a produce request until its response, by acks.",
         _produce_seconds,
     ),
     BrokerMetric(
         "kafscale_fetch_latency_seconds",
         "histogram",
         ("topic", "cache_hit"),
-        "The time that reading took for a fetch, by whether the object store was spared; waiting "
-        "for records to come is not part of it.",
+        "Read time of a fetch, by whether it was served from memory; the wait for new records is "
+        "not included.",
         _fetch_seconds,
     ),
     _partition(
         "kafscale_cache_hit_rate",
         "gauge",
-        "The share of reads that spared the object store.",
+        "Share of reads served without a request to the object store.",
         lambda partition: partition.cache_hit_rate,
     ),
     BrokerMetric(
@@ -244,7 +242,7 @@ BROKER_METRICS: Final = (
         "kafscale_stored_bytes",
         "gauge",
         ("topic", "partition"),
-        "Bytes of records that a partition keeps, in segments and in the WAL, told by its owner.",
+        "Bytes of a partition in segments and in the WAL, reported by its owner.",
         lambda traffic: _sizes(traffic.stored_bytes()),
     ),
     # --- consumer groups --------------------------------------------------------------------------
@@ -252,56 +250,55 @@ BROKER_METRICS: Final = (
         "kafscale_consumer_lag",
         "gauge",
         ("group", "topic", "partition"),
-        "Records that a group has yet to read, counted from what it has committed.",
+        "Consumer lag: records between the committed offset and the end of the log.",
         _lags,
     ),
     BrokerMetric(
         "kafscale_consumer_groups",
         "gauge",
         ("state",),
-        "Consumer groups, by the state that they are in.",
+        "Consumer groups by state.",
         lambda traffic: (((state,), count) for state, count in traffic.group_states().items()),
     ),
     _group(
         "kafscale_consumer_rebalances_total",
-        "Generations, or epochs, that a group has begun.",
+        "Rebalances of a group: new generations or epochs.",
         lambda group: group.rebalances,
     ),
     _group(
         "kafscale_consumer_commits_total",
-        "Commits of offsets that a group has asked for, of any number of partitions.",
+        "Offset commit requests of a group.",
         lambda group: group.commits,
     ),
     counter(
         "kafscale_consumer_transactions_total",
-        "Transactions that groups have written to the metadata store, each for all that came "
-        "together.",
+        "Batched transactions of group changes and offset commits in the metadata store.",
         lambda traffic: traffic.metadata_writes(),
     ),
     # --- the cluster ------------------------------------------------------------------------------
     gauge(
         "kafscale_brokers",
-        "Brokers that are alive, as far as this one knows.",
+        "Live brokers, as seen by this one.",
         lambda traffic: traffic.cluster().brokers,
     ),
     gauge(
         "kafscale_controller",
-        "1 on the broker that is controller, 0 on all others.",
+        "1 on the controller, 0 on other brokers.",
         lambda traffic: int(traffic.cluster().is_controller),
     ),
     gauge(
         "kafscale_lease_valid",
-        "1 while the metadata store has confirmed this broker's lease, so that it serves.",
+        "1 while the broker's lease is valid, so that it serves requests.",
         lambda traffic: int(traffic.cluster().lease_is_valid),
     ),
     gauge(
         "kafscale_owned_partitions",
-        "Partitions that this broker serves.",
+        "Partitions that this broker owns.",
         lambda traffic: traffic.cluster().partitions,
     ),
     gauge(
         "kafscale_owned_shards",
-        "Shards of consumer groups that this broker answers for.",
+        "Group shards that this broker coordinates.",
         lambda traffic: traffic.cluster().shards,
     ),
     *STORAGE_METRICS,

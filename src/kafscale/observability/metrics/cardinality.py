@@ -1,9 +1,8 @@
-"""How many series a process shows at most, whatever its clients make up.
+"""Limits the number of series, whatever names clients choose.
 
-The law: names that clients choose (topics, groups) are told one by one up to a bound, in the order
-in which they came; the rest is told together, under `OTHER`, so that sums stay right. Rates and
-quantiles of the rest are those of all of it. The bounds are what a Prometheus bears of a broker,
-and no settings: whoever comes here has too many topics to look at one by one.
+Series of topics and groups are reported by name up to a limit, in the order of first use; the rest
+is aggregated under `OTHER`, so that sums stay correct. The limits are what Prometheus can handle
+per broker, and are no settings.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,13 +18,13 @@ from kafscale.observability.metrics.counters import (
 from kafscale.observability.metrics.histogram import Histogram
 
 OTHER: Final = "other"
-"""The value of a label for all that is not told by name."""
+"""The label value of the aggregate."""
 
 PARTITION_SERIES_MAX: Final = 5000
 TOPIC_SERIES_MAX: Final = 1000
 GROUP_SERIES_MAX: Final = 1000
 LAG_SERIES_MAX: Final = 10_000
-"""Of groups in partitions."""
+"""Pairs of a group and a partition."""
 
 Key = TypeVar("Key")
 Numbers = TypeVar("Numbers")
@@ -35,9 +34,9 @@ def limit_series(
     by_key: Mapping[Key, Numbers],
     most: int,
     labels: Callable[[Key], tuple[str, ...]],
-    together: Callable[[Iterable[Numbers]], Numbers],
+    aggregate: Callable[[Iterable[Numbers]], Numbers],
 ) -> Iterator[tuple[tuple[str, ...], Numbers]]:
-    """The numbers with their labels: `most` of them by name, the rest as one.
+    """Yield numbers with labels: at most `most` by name, and the rest aggregated.
 
     >>> list(limit_series({"a": 1, "b": 2, "c": 3}, 1, lambda key: (key,), sum))
     [(('a',), 1), (('other',), 5)]
@@ -49,65 +48,65 @@ def limit_series(
         named = len(found)
         yield found, numbers
     if len(by_key) > most:
-        yield (OTHER,) * named, together(numbers for _, numbers in items)
+        yield (OTHER,) * named, aggregate(numbers for _, numbers in items)
 
 
 def partitions(
     by_partition: Mapping[tuple[str, int], PartitionCounters],
 ) -> Iterator[tuple[tuple[str, ...], PartitionCounters]]:
-    return limit_series(by_partition, PARTITION_SERIES_MAX, _place, _all_partitions)
+    return limit_series(by_partition, PARTITION_SERIES_MAX, _partition_labels, _sum_partitions)
 
 
 def topics(by_topic: Mapping[str, TopicLatencies]) -> Iterator[tuple[str, TopicLatencies]]:
-    for (topic,), found in limit_series(by_topic, TOPIC_SERIES_MAX, _name, _all_topics):
+    for (topic,), found in limit_series(by_topic, TOPIC_SERIES_MAX, _name_label, _sum_topics):
         yield topic, found
 
 
 def groups(
     by_group: Mapping[str, GroupCounters],
 ) -> Iterator[tuple[tuple[str, ...], GroupCounters]]:
-    return limit_series(by_group, GROUP_SERIES_MAX, _name, _all_groups)
+    return limit_series(by_group, GROUP_SERIES_MAX, _name_label, _sum_groups)
 
 
 def limit_totals(
     series: Iterable[tuple[tuple[str, ...], int]], most: int
 ) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The same for plain numbers, which are added up."""
+    """The same for plain numbers, which are summed."""
     return limit_series(dict(series), most, tuple, sum)
 
 
-def _place(key: tuple[str, int]) -> tuple[str, str]:
+def _partition_labels(key: tuple[str, int]) -> tuple[str, str]:
     return key[0], str(key[1])
 
 
-def _name(key: str) -> tuple[str]:
+def _name_label(key: str) -> tuple[str]:
     return (key,)
 
 
-def _all_partitions(found: Iterable[PartitionCounters]) -> PartitionCounters:
-    whole = PartitionCounters()
+def _sum_partitions(found: Iterable[PartitionCounters]) -> PartitionCounters:
+    total = PartitionCounters()
     for one in found:
         for name in PartitionCounters.__slots__:
-            setattr(whole, name, getattr(whole, name) + getattr(one, name))
-    return whole
+            setattr(total, name, getattr(total, name) + getattr(one, name))
+    return total
 
 
-def _all_groups(found: Iterable[GroupCounters]) -> GroupCounters:
-    whole = GroupCounters()
+def _sum_groups(found: Iterable[GroupCounters]) -> GroupCounters:
+    total = GroupCounters()
     for one in found:
-        whole.rebalances += one.rebalances
-        whole.commits += one.commits
-    return whole
+        total.rebalances += one.rebalances
+        total.commits += one.commits
+    return total
 
 
-def _all_topics(found: Iterable[TopicLatencies]) -> TopicLatencies:
-    whole = TopicLatencies()
+def _sum_topics(found: Iterable[TopicLatencies]) -> TopicLatencies:
+    total = TopicLatencies()
     for one in found:
         for acks, seconds in one.produce_seconds.items():
-            _add(whole.produce_seconds, acks, seconds)
+            _add(total.produce_seconds, acks, seconds)
         for cache_hit, seconds in one.fetch_seconds.items():
-            _add(whole.fetch_seconds, cache_hit, seconds)
-    return whole
+            _add(total.fetch_seconds, cache_hit, seconds)
+    return total
 
 
 def _add(into: dict[Key, Histogram], key: Key, more: Histogram) -> None:

@@ -1,8 +1,8 @@
-"""What is counted where work is done: plain numbers, which a scrape reads when it comes.
+"""The counters of a broker: plain numbers that a scrape reads.
 
-Why not the client library's counters: looking a child up by its labels and taking its lock costs
-more than some requests do. These need no lock, because one event loop moves them, and a reader that
-sees a number a moment old does no harm. How they are named to the world is left to `metrics`.
+The Prometheus client library is not used, because its label lookups and locks cost more than some
+requests. These numbers need no lock, because one event loop changes them, and a slightly outdated
+value does no harm. `broker` declares the metrics.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 from kafscale.observability.metrics.histogram import Histogram, Rate
 
 REQUEST_SECONDS_BOUNDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
-"""Seconds within which clients are answered."""
+"""Histogram buckets for client requests, in seconds."""
 
 STORE_SECONDS_BOUNDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-"""Seconds within which the object store answers."""
+"""Histogram buckets for requests to the object store, in seconds."""
 
 
 class RequestCounters:
-    """The requests of one API in one version."""
+    """The requests of one API version."""
 
     __slots__ = ("_seconds", "refusals", "succeeded")
 
@@ -49,23 +49,23 @@ class ConnectionCounters:
     def __init__(self, now: float = 0.0) -> None:
         self.active = 0
         self.left_at = now
-        """When somebody left who had asked for something; before that, when all began."""
+        """When the last client that had sent a request disconnected; initially the start time."""
         self.refused = 0
         self.handshakes_failed = 0
 
 
 class SecurityCounters:
-    """Who was let in, and who was not."""
+    """Authentications, denials and throttling."""
 
     __slots__ = ("denied", "logins", "throttled")
 
     def __init__(self) -> None:
         self.denied = 0
-        """Requests for something that the client may not do, counted by what they named."""
+        """Denied operations, counted per resource."""
         self.logins: dict[tuple[str, bool], int] = {}
-        """Attempts to log in, by mechanism, and by whether they succeeded."""
+        """Authentications by mechanism and success."""
         self.throttled: dict[str, int] = {}
-        """Answers that told a client to slow down, by the quota that was used up."""
+        """Throttled responses by quota."""
 
     def logged_in(self, mechanism: str, *, succeeded: bool) -> None:
         kind = (mechanism, succeeded)
@@ -73,7 +73,7 @@ class SecurityCounters:
 
 
 class PartitionCounters:
-    """What happens to one partition. Whoever serves it keeps this and moves the numbers."""
+    """The requests of one partition; the code that serves it keeps a reference."""
 
     __slots__ = (
         "cache_hits",
@@ -103,15 +103,15 @@ class PartitionCounters:
 
 
 class TopicLatencies:
-    """How long the clients of one topic wait."""
+    """The latencies of one topic."""
 
     __slots__ = ("fetch_seconds", "produce_seconds")
 
     def __init__(self) -> None:
         self.produce_seconds: dict[int, Histogram] = {}
-        """By the acks that were asked for."""
+        """By acks."""
         self.fetch_seconds: dict[bool, Histogram] = {}
-        """By whether the object store was spared."""
+        """By cache hit."""
 
     def produced(self, acks: int, seconds: float) -> None:
         found = self.produce_seconds.get(acks)
@@ -127,7 +127,7 @@ class TopicLatencies:
 
 
 class OperationCounters:
-    """One kind of request to the object store."""
+    """One operation of the object store."""
 
     __slots__ = ("failed", "seconds", "succeeded")
 
@@ -145,7 +145,7 @@ class OperationCounters:
 
 
 class GroupCounters:
-    """What happens to one consumer group."""
+    """The events of one consumer group."""
 
     __slots__ = ("commits", "rebalances")
 
@@ -155,7 +155,7 @@ class GroupCounters:
 
 
 class StoreHealth:
-    """What the broker thinks of the object store."""
+    """The health of the object store, as judged by the broker."""
 
     __slots__ = ("error_rate", "state")
 
@@ -167,7 +167,7 @@ class StoreHealth:
 
 
 class LogCounters:
-    """Records on their way from memory to the object store, over all partitions."""
+    """Records between memory and the object store, over all partitions."""
 
     __slots__ = (
         "cache_bytes",
@@ -183,14 +183,14 @@ class LogCounters:
 
     def __init__(self) -> None:
         self.unflushed_bytes = 0
-        """In memory only."""
+        """Not durable yet."""
         self.wal_puts = 0
         self.wal_bytes = 0
         self.wal_retries = 0
         self.wal_objects = 0
         """Written, and not yet replaced by segments."""
         self.tail_bytes = 0
-        """Kept in memory for readers, because no segment holds them yet."""
+        """Kept in memory, because no segment contains them yet."""
         self.segments_rolled = 0
         self.segment_bytes_rolled = 0
         self.cache_bytes = 0
@@ -198,24 +198,23 @@ class LogCounters:
 
 
 class ClusterStatus(NamedTuple):
-    """A broker's place in the cluster."""
+    """The role of a broker in the cluster."""
 
     brokers: int = 0
-    """That are alive, as far as this one knows."""
+    """Live brokers, as seen by this one."""
     is_controller: bool = False
     lease_is_valid: bool = False
-    """Whether its lease holds, so that it serves."""
+    """True while the broker may serve requests."""
     partitions: int = 0
-    """That it serves; as the shards of groups."""
+    """Owned by this broker; so are the shards."""
     shards: int = 0
 
 
 class Counters:
-    """Everything that one process counts.
+    """All counters of one process.
 
-    What is asked for by name is made when it is first asked for; whoever moves its numbers keeps
-    it, so that names are looked up once. Series come and go with what they are about: a partition
-    that is forgotten is counted no more.
+    Counters with labels are created on first use; callers keep references to avoid lookups.
+    Counters of removed partitions, topics and groups are dropped.
     """
 
     def __init__(self, timer: Callable[[], float]) -> None:
@@ -233,17 +232,17 @@ class Counters:
         self.by_operation: dict[str, OperationCounters] = {}
         self.by_group: dict[str, GroupCounters] = {}
         self.group_states: Callable[[], Mapping[str, int]] = dict
-        """How many groups are in which state; asked when a scrape comes."""
+        """The number of groups per state; called at scrape time."""
         self.group_lags: Callable[[], Iterable[tuple[str, str, int, int]]] = tuple
-        """Group, topic, partition, and how many records are still to be read; the same."""
+        """Group, topic, partition and lag; called at scrape time."""
         self.buffered_bytes: Callable[[], Iterable[tuple[str, int, int]]] = tuple
-        """Topic, partition, and how many bytes of it are not durable yet; the same."""
+        """Topic, partition and bytes that are not durable yet; called at scrape time."""
         self.stored_bytes: Callable[[], Iterable[tuple[str, int, int]]] = tuple
-        """Topic, partition, and how many bytes are kept of those served here; the same."""
+        """Topic, partition and stored bytes of owned partitions; called at scrape time."""
         self.metadata_writes: Callable[[], int] = int
-        """How many transactions the groups have written; the same."""
+        """The number of transactions of groups; called at scrape time."""
         self.cluster: Callable[[], ClusterStatus] = ClusterStatus
-        """Where this broker stands; the same."""
+        """The role of this broker; called at scrape time."""
         self._rates: dict[str, Rate] = {}
 
     def requests(self, api: str, version: int) -> RequestCounters:
@@ -266,7 +265,7 @@ class Counters:
         return found
 
     def operation(self, operation: str) -> OperationCounters:
-        """One kind of request to the object store: `put`, `get`, `list`, ..."""
+        """The counters of an operation of the object store: `put`, `get`, `list`, ..."""
         found = self.by_operation.get(operation)
         if found is None:
             found = self.by_operation[operation] = OperationCounters()
@@ -282,7 +281,7 @@ class Counters:
         self.by_group.pop(group_id, None)
 
     def forget_partition(self, topic: str, partition: int) -> None:
-        """Count a partition no more: it is gone, or somebody else's."""
+        """Drop the counters of a partition that was deleted or moved to another broker."""
         self.by_partition.pop((topic, partition), None)
 
     def forget_topic(self, topic: str) -> None:
@@ -291,14 +290,14 @@ class Counters:
             del self.by_partition[key]
 
     def idle_seconds(self) -> float:
-        """How long nobody has been there; who only looks whether the door opens does not count."""
+        """Time since the last client disconnected; connections without a request do not count."""
         return 0.0 if self.connections.active else self.timer() - self.connections.left_at
 
     def total(self, api: str) -> int:
-        """How many requests of an API there were, in all its versions."""
+        """The number of requests of an API, in all versions."""
         return sum(found.total for (name, _), found in self.by_request.items() if name == api)
 
     def per_second(self, api: str) -> float:
-        """How many of them come in a second."""
+        """The request rate of an API."""
         rate = self._rates.setdefault(api, Rate(self.started))
         return rate.per_second(self.timer(), self.total(api))

@@ -1,4 +1,4 @@
-"""How a metric is declared: what the documentation says of it, and where a scrape finds it."""
+"""The declaration of a metric: its documentation, and how a scrape reads it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from typing import Generic, TypeAlias, TypeVar
 from kafscale.observability.metrics.counters import Counters
 from kafscale.observability.metrics.text_format import Series
 
-Figures = TypeVar("Figures")
-"""Where a process keeps its numbers."""
+Source = TypeVar("Source")
+"""Holds the numbers of a process."""
 
 
 @dataclass(frozen=True)
-class Metric(Generic[Figures]):
-    """One metric: what the documentation says about it, and where a scrape finds it."""
+class Metric(Generic[Source]):
+    """One metric: its documentation, and how a scrape reads it."""
 
     name: str
     type: str
     labels: tuple[str, ...]
     meaning: str
-    read: Callable[[Figures], Series]
+    read: Callable[[Source], Series]
 
 
 BrokerMetric: TypeAlias = Metric[Counters]

@@ -1,4 +1,4 @@
-"""The page about metrics, made from their declarations; a test compares it with the one in docs."""
+"""Generates docs/metrics.md from the declarations; a test compares them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,15 +13,14 @@ _INTRODUCTION = """\
 
 # Metrics
 
-Every metric that Kafscale emits, in Prometheus' text format. [Monitoring](monitoring.md) has the
-dashboards and alerts that are made of them, and how many series there are at most.
+All metrics of Kafscale, in Prometheus' text format. [Monitoring](monitoring.md) describes the
+dashboards, the alerts and the limits on the number of series.
 
 """
 
 _PIPELINE = """\
-Jobs on Spark come to an end, and cannot be scraped; the console tells of the last run of each job
-and topic, from the records that runs leave in the bucket. Prometheus has to honour the label `job`
-(`honor_labels: true`).
+Spark jobs end and cannot be scraped. The console reports the last run of each job and topic, from
+the run records in the bucket. Prometheus must keep the label `job` (`honor_labels: true`).
 
 """
 

@@ -1,4 +1,4 @@
-"""How numbers are gathered: distributions of values, and rates of totals. Pure."""
+"""Histograms of values, and rates of totals. Pure."""
 
 from bisect import bisect_left
 from collections import deque
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class Histogram:
-    """A histogram: how many values fell between its bounds, and their sum.
+    """A histogram: the number of values per bucket, and their sum.
 
     >>> seconds = Histogram((1, 2))
     >>> for value in (0.5, 1, 1.5, 7):
@@ -27,7 +27,7 @@ class Histogram:
         self.sum += value
 
     def add(self, other: "Histogram") -> None:
-        """Take in what another one with the same bounds has seen."""
+        """Add the values of another histogram with the same bounds."""
         assert other.bounds == self.bounds
         self.counts = [
             ours + theirs for ours, theirs in zip(self.counts, other.counts, strict=True)
@@ -56,7 +56,7 @@ class Rate:
         while len(readings) > 1 and readings[1][0] <= now - self._window_seconds:
             readings.popleft()
         then, before = readings[0]
-        # However often somebody reads, few readings are kept.
+        # Keep few readings, however often this is called.
         if now - readings[-1][0] >= self._window_seconds / 60:
             readings.append((now, total))
         return (total - before) / (now - then) if now > then else 0.0

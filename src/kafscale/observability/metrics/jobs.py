@@ -1,12 +1,10 @@
-"""Every metric of the data pipeline, declared once.
+"""All metrics of Spark jobs.
 
-The law is that of `metrics`: what is documented is what a scrape shows. Jobs on Spark come and go,
-so that nobody can scrape them; they leave records of their runs in the bucket, and whoever reads
-those (the console) tells the last run of each job and topic here. However many runs there are, at
-most `RUNS_MAX` are told by name. Serving `/metrics` over HTTP is left to the application.
+Jobs end and cannot be scraped; they write run records to the bucket, from which the console reports
+the last run of each job and topic. At most `RUNS_MAX` runs are reported.
 
-The label `job` is also one that Prometheus gives to what it scrapes: it has to be told to honour
-ours (`honor_labels: true`), or it calls it `exported_job`.
+The label `job` is also set by Prometheus: it must be configured to keep this one (`honor_labels:
+true`), or renames it to `exported_job`.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,12 +16,12 @@ from kafscale.observability.metrics.declaration import Metric
 from kafscale.observability.metrics.text_format import Series, render
 
 RUNS_MAX: Final = 2000
-"""Pairs of a job and a topic that have series of their own: beyond that, the oldest have none."""
+"""Pairs of a job and a topic with series of their own; beyond it, the oldest are omitted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LastRun:
-    """How a job went for a topic when it last ran to an end, be it good or bad."""
+    """The last finished run of a job for a topic."""
 
     job: str
     topic: str
@@ -31,32 +29,32 @@ class LastRun:
     succeeded: bool
     duration_seconds: float
     records: int
-    """That it read, or wrote, whichever the job counts."""
+    """Records read or written, depending on the job."""
     newest_record_at_ms: int | None = None
-    """The timestamp of the newest record that any run has handled; None if that is not known."""
+    """The timestamp of the newest record that any run has processed; None if unknown."""
 
 
 @dataclass(frozen=True)
 class PipelineStatus:
-    """The last run of every job and topic, as they are known at a moment."""
+    """The last run of every job and topic."""
 
     now_ms: int
     runs: tuple[LastRun, ...]
 
     @classmethod
     def of(cls, now_ms: int, runs: Iterable[LastRun]) -> "PipelineStatus":
-        """Those that may be told: one for each job and topic, the newest, and not too many."""
+        """Select the newest run of each job and topic, up to the limit."""
         newest_first = sorted(runs, key=lambda run: run.ended_at_ms, reverse=True)
-        by_place: dict[tuple[str, str], LastRun] = {}
+        by_job_and_topic: dict[tuple[str, str], LastRun] = {}
         for run in newest_first:
-            by_place.setdefault((run.job, run.topic), run)
-        return cls(now_ms, tuple(islice(by_place.values(), RUNS_MAX)))
+            by_job_and_topic.setdefault((run.job, run.topic), run)
+        return cls(now_ms, tuple(islice(by_job_and_topic.values(), RUNS_MAX)))
 
 
-def exposition(figures: PipelineStatus) -> bytes:
-    """All metrics in Prometheus' text format: what `/metrics` answers."""
+def exposition(status: PipelineStatus) -> bytes:
+    """All metrics in Prometheus' text format, as served at `/metrics`."""
     return "".join(
-        render(each.name, each.type, each.meaning, each.labels, each.read(figures))
+        render(each.name, each.type, each.meaning, each.labels, each.read(status))
         for each in PIPELINE_METRICS
     ).encode()
 
@@ -67,11 +65,11 @@ PipelineMetric = Metric[PipelineStatus]
 def _last_run(
     name: str, meaning: str, read: Callable[[LastRun, int], float | None]
 ) -> PipelineMetric:
-    """A gauge of the last run; there is none where nothing is known."""
+    """A gauge of the last run; there is no series if the value is unknown."""
 
-    def series(figures: PipelineStatus) -> Series:
-        for run in figures.runs:
-            if (value := read(run, figures.now_ms)) is not None:
+    def series(status: PipelineStatus) -> Series:
+        for run in status.runs:
+            if (value := read(run, status.now_ms)) is not None:
                 yield (run.job, run.topic), value
 
     return Metric(f"kafscale_pipeline_{name}", "gauge", ("job", "topic"), meaning, series)
@@ -86,21 +84,19 @@ def _freshness(run: LastRun, now_ms: int) -> float | None:
 PIPELINE_METRICS: Final[tuple[PipelineMetric, ...]] = (
     _last_run(
         "last_run_timestamp_seconds",
-        "When a job last came to an end for a topic, in seconds since 1970.",
+        "End of the last run of a job for a topic, in seconds since 1970.",
         lambda run, _: run.ended_at_ms / 1000,
     ),
     _last_run(
         "last_run_success",
-        "1 if that run did what it was to do, 0 if it failed.",
+        "1 if that run succeeded, 0 if it failed.",
         lambda run, _: int(run.succeeded),
     ),
     _last_run(
-        "last_run_duration_seconds", "How long that run took.", lambda run, _: run.duration_seconds
+        "last_run_duration_seconds", "Duration of that run.", lambda run, _: run.duration_seconds
     ),
-    _last_run("last_run_records", "How many records that run handled.", lambda run, _: run.records),
+    _last_run("last_run_records", "Records that the run processed.", lambda run, _: run.records),
     _last_run(
-        "freshness_seconds",
-        "How old the newest record is that a job has handled: what readers of its outcome miss.",
-        _freshness,
+        "freshness_seconds", "Age of the newest record that a job has processed.", _freshness
     ),
 )

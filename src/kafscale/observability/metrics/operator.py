@@ -1,8 +1,7 @@
-"""Every metric of the operator, declared once.
+"""All metrics of the operator.
 
-The law is that of `metrics`: what is documented is what a scrape shows. What is moved are plain
-numbers, by those who know them; a cluster that is gone takes its own with it. Serving `/metrics`
-over HTTP is left to the application.
+Values are plain numbers, read at scrape time; the numbers of a deleted cluster are dropped. The
+application serves `/metrics` over HTTP.
 """
 
 from collections import Counter
@@ -17,7 +16,7 @@ RECONCILE_SECONDS: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300)
 
 
 class SnapshotMetrics:
-    """The backups of a cluster's etcd."""
+    """The etcd snapshots of a cluster."""
 
     __slots__ = (
         "duration_seconds",
@@ -32,14 +31,14 @@ class SnapshotMetrics:
         self.newest_at_ms: int | None = None
         self.size_bytes = 0
         self.succeeded: bool | None = None
-        """How the last attempt ended; None before the first."""
+        """The result of the last attempt; None before the first."""
         self.is_accessible: bool | None = None
-        """Whether the bucket could be written; None before that was tried."""
+        """Whether the bucket is writable; None before the first check."""
         self.failures = 0
         self.duration_seconds: float | None = None
 
     def fail(self) -> None:
-        """An attempt has failed."""
+        """Count a failed attempt."""
         self.succeeded = False
         self.failures += 1
 
@@ -60,21 +59,21 @@ class ClusterMetrics:
     def __init__(self) -> None:
         self.brokers_ready = 0
         self.brokers_desired: int | None = None
-        """None before that is known; 0 while the cluster sleeps."""
+        """None if unknown; 0 while the cluster is scaled to zero."""
         self.topics = 0
         self.etcd_members_ready: int | None = None
-        """None for an etcd that somebody else looks after."""
+        """None for an external etcd."""
         self.etcd_members_desired: int | None = None
         self.etcd_database_bytes: int | None = None
         self.snapshots: SnapshotMetrics | None = None
-        """None where none are taken."""
+        """None without snapshots."""
 
 
 class OperatorMetrics:
-    """The metrics of one operator; two of these share nothing."""
+    """The metrics of one operator; instances are independent."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        """`clock` tells the time in milliseconds, for ages."""
+        """`clock` returns milliseconds."""
         self.clock: Final = clock
         self.clusters: dict[tuple[str, str], ClusterMetrics] = {}
         self.is_leader = False
@@ -84,27 +83,27 @@ class OperatorMetrics:
         self._reconcile_seconds: dict[str, Histogram] = {}
 
     def cluster(self, namespace: str, name: str) -> ClusterMetrics:
-        """The numbers of a cluster, to be moved; they are new if it is."""
+        """The numbers of a cluster, created on first use."""
         return self.clusters.setdefault((namespace, name), ClusterMetrics())
 
     def forget(self, namespace: str, name: str) -> None:
-        """A cluster is gone."""
+        """Drop the numbers of a deleted cluster."""
         self.clusters.pop((namespace, name), None)
 
     def reconciled(self, kind: str, seconds: float, *, succeeded: bool) -> None:
-        """A resource has been brought to what is wanted, or could not be."""
+        """Count a reconciliation."""
         self._reconciles[kind, "success" if succeeded else "error"] += 1
-        taken = self._reconcile_seconds.setdefault(kind, Histogram(RECONCILE_SECONDS))
-        taken.observe(seconds)
+        histogram = self._reconcile_seconds.setdefault(kind, Histogram(RECONCILE_SECONDS))
+        histogram.observe(seconds)
 
     def reconciles(self) -> Series:
         return list(self._reconciles.items())
 
     def reconcile_seconds(self) -> Series:
-        return [((kind,), taken) for kind, taken in self._reconcile_seconds.items()]
+        return [((kind,), histogram) for kind, histogram in self._reconcile_seconds.items()]
 
     def exposition(self) -> bytes:
-        """All metrics in Prometheus' text format: what `/metrics` answers."""
+        """All metrics in Prometheus' text format, as served at `/metrics`."""
         return "".join(
             render(each.name, each.type, each.meaning, each.labels, each.read(self))
             for each in OPERATOR_METRICS
@@ -156,38 +155,38 @@ OPERATOR_METRICS: Final[tuple[OperatorMetric, ...]] = (
         "kafscale_operator_leader",
         "gauge",
         (),
-        "1 at the one operator that acts, 0 at those that stand by.",
+        "1 on the leader, 0 on standby replicas.",
         lambda metrics: [((), int(metrics.is_leader))],
     ),
     Metric(
         "kafscale_operator_reconcile_total",
         "counter",
         ("kind", "result"),
-        "How often resources were brought to what is wanted; `result` is `success` or `error`.",
+        "Reconciliations; `result` is `success` or `error`.",
         OperatorMetrics.reconciles,
     ),
     Metric(
         "kafscale_operator_reconcile_duration_seconds",
         "histogram",
         ("kind",),
-        "How long that took.",
+        "Duration of reconciliations.",
         OperatorMetrics.reconcile_seconds,
     ),
     Metric(
         "kafscale_operator_clusters",
         "gauge",
         (),
-        "Clusters that this operator looks after.",
+        "Clusters that this operator manages.",
         lambda metrics: [((), len(metrics.clusters))],
     ),
     _cluster(
         "kafscale_operator_brokers_ready",
-        "Brokers of a cluster that serve.",
+        "Ready brokers of a cluster.",
         lambda cluster: cluster.brokers_ready,
     ),
     _cluster(
         "kafscale_operator_brokers_wanted",
-        "Brokers that a cluster should have; 0 while it sleeps.",
+        "Desired brokers of a cluster; 0 while it is scaled to zero.",
         lambda cluster: cluster.brokers_desired,
     ),
     _cluster("kafscale_operator_topics", "Topics of a cluster.", lambda cluster: cluster.topics),
@@ -195,67 +194,67 @@ OPERATOR_METRICS: Final[tuple[OperatorMetric, ...]] = (
         "kafscale_operator_rollouts_total",
         "counter",
         (),
-        "Brokers that were restarted to be brought up to date, one after the other.",
+        "Brokers restarted by rolling updates.",
         lambda metrics: [((), metrics.rollouts)],
     ),
     Metric(
         "kafscale_operator_drains_total",
         "counter",
         ("result",),
-        "Brokers that were asked to hand over what they own, by how that ended.",
+        "Drains of brokers, by result.",
         lambda metrics: [((result,), count) for result, count in metrics.drains.items()],
     ),
     _cluster(
         "kafscale_operator_etcd_members_ready",
-        "Members of the managed etcd that answer and know a leader.",
+        "Members of the managed etcd that respond and have a leader.",
         lambda cluster: cluster.etcd_members_ready,
     ),
     _cluster(
         "kafscale_operator_etcd_members_wanted",
-        "Members that the managed etcd should have.",
+        "Desired members of the managed etcd.",
         lambda cluster: cluster.etcd_members_desired,
     ),
     _cluster(
         "kafscale_operator_etcd_database_bytes",
-        "The size of the largest database among the members of the managed etcd.",
+        "Size of the largest database of the managed etcd's members.",
         lambda cluster: cluster.etcd_database_bytes,
     ),
     Metric(
         "kafscale_operator_etcd_snapshot_age_seconds",
         "gauge",
         ("namespace", "cluster"),
-        "How old the newest snapshot of etcd is.",
+        "Age of the newest etcd snapshot.",
         _ages,
     ),
     _snapshot(
         "last_success_timestamp_seconds",
-        "When the newest snapshot of etcd was taken, in seconds since 1970.",
+        "Time of the newest etcd snapshot, in seconds since 1970.",
         lambda snapshots: _seconds(snapshots.newest_at_ms),
     ),
     _snapshot(
         "size_bytes",
-        "The size of the newest snapshot of etcd.",
+        "Size of the newest etcd snapshot.",
         lambda snapshots: None if snapshots.newest_at_ms is None else snapshots.size_bytes,
     ),
     _snapshot(
         "success",
-        "1 if a snapshot was taken when the last one was due, 0 if that failed.",
+        "1 if the last due snapshot succeeded, 0 if it failed.",
         lambda snapshots: _flag(snapshots.succeeded),
     ),
     _snapshot(
         "access",
-        "1 if the bucket of the snapshots could be written, read and deleted from, else 0.",
+        "1 if the snapshot bucket allows write, read and delete, else 0.",
         lambda snapshots: _flag(snapshots.is_accessible),
     ),
     _snapshot(
         "failures_total",
-        "Attempts to take a snapshot, or to look after those there are, that failed.",
+        "Failed attempts to take or to prune snapshots.",
         lambda snapshots: snapshots.failures,
         "counter",
     ),
     _snapshot(
         "duration_seconds",
-        "How long the newest snapshot took to be taken and stored.",
+        "Duration of the newest snapshot.",
         lambda snapshots: snapshots.duration_seconds,
     ),
 )

@@ -1,4 +1,4 @@
-"""The metrics of who is let in: logins, denials and quotas."""
+"""Metrics of authentication, authorization and quotas."""
 
 from typing import Final
 
@@ -15,26 +15,26 @@ def _logins(traffic: Counters) -> Series:
 SECURITY_METRICS: Final = (
     counter(
         "kafscale_handshakes_failed_total",
-        "Connections that ended before their first request, most of them because TLS failed.",
+        "Connections closed before their first request, mostly because of failed TLS handshakes.",
         lambda traffic: traffic.connections.handshakes_failed,
     ),
     counter(
         "kafscale_authz_denied_total",
-        "Things that clients asked for and may not do.",
+        "Operations denied by authorization.",
         lambda traffic: traffic.access.denied,
     ),
     BrokerMetric(
         "kafscale_logins_total",
         "counter",
         ("mechanism", "status"),
-        "Attempts to log in, and to log in again.",
+        "Authentications and re-authentications.",
         _logins,
     ),
     BrokerMetric(
         "kafscale_throttled_answers_total",
         "counter",
         ("quota",),
-        "Answers that told a client to slow down.",
+        "Responses that throttled a client.",
         lambda traffic: (((quota,), count) for quota, count in traffic.access.throttled.items()),
     ),
 )

@@ -1,4 +1,4 @@
-"""The metrics of the object store, and of records on their way into it."""
+"""Metrics of the object store, the WAL and segments."""
 
 from typing import Final
 
@@ -25,21 +25,21 @@ STORAGE_METRICS: Final = (
         "kafscale_s3_latency_seconds",
         "histogram",
         ("operation",),
-        "How long the object store took to answer.",
+        "Latency of requests to the object store.",
         lambda traffic: (((name,), found.seconds) for name, found in traffic.by_operation.items()),
     ),
     BrokerMetric(
         "kafscale_s3_health_state",
         "gauge",
         ("state",),
-        "1 for the state that the object store is in, 0 for the others.",
+        "1 for the current state of the object store, 0 for the others.",
         lambda traffic: (
             ((state,), int(state == traffic.store_health.state)) for state in StoreHealth.STATES
         ),
     ),
     gauge(
         "kafscale_s3_error_rate",
-        "The share of requests to the object store that failed lately.",
+        "Share of recent requests to the object store that failed.",
         lambda traffic: traffic.store_health.error_rate,
     ),
     gauge(
@@ -54,12 +54,12 @@ STORAGE_METRICS: Final = (
     ),
     gauge(
         "kafscale_tail_bytes",
-        "The newest records, kept in memory for readers and until segments hold them.",
+        "Newest records in memory, for consumers and until they are in segments.",
         lambda traffic: traffic.log.tail_bytes,
     ),
     gauge(
         "kafscale_wal_objects",
-        "WAL objects that segments have not replaced yet.",
+        "WAL objects whose records are not all in segments yet.",
         lambda traffic: traffic.log.wal_objects,
     ),
     counter(
@@ -72,7 +72,7 @@ STORAGE_METRICS: Final = (
     ),
     counter(
         "kafscale_wal_retries_total",
-        "Attempts to write a WAL object that failed and were repeated.",
+        "Retries of WAL uploads.",
         lambda traffic: traffic.log.wal_retries,
     ),
     counter(
