@@ -6,7 +6,7 @@ users = on_broker(lambda client: user_admin.list_all(client))
 from kafscale.config import Config
 from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 OPEN = Config(s3=S3(use_memory=True))
 RULED = Config(
@@ -33,4 +33,4 @@ def on_broker(story, config=RULED):
     async def body(broker):
         await story(ServedClient(broker))
 
-    serve(body, config=config)
+    run_with_broker(body, config=config)

@@ -23,7 +23,7 @@ from kafscale.storage.topic_catalog import CatalogWriter
 from kafscale.storage.wal.streams import read_ranges
 from kafscale.testing import virtual_time
 from unit.broker.cluster.unreachable_store import UnreachableStore
-from unit.broker.handlers.serving import CLUSTER_ID, CONFIG, Served, Stores, life
+from unit.broker.in_memory_broker import CLUSTER_ID, CONFIG, InMemoryBroker, Stores, running_broker
 from unit.storage.engines import values_batch
 
 LEASE_MS = CONFIG.broker.lease_ttl_ms
@@ -62,7 +62,7 @@ class RestorableCluster:
     def __init__(self) -> None:
         self.stores = Stores()
         self.metadata = BackedUpStore(virtual_time.clock_ms)
-        self.brokers: dict[int, Served] = {}
+        self.brokers: dict[int, InMemoryBroker] = {}
         self.acked: dict[tuple[str, int], dict[int, bytes]] = {}
         """Values by offset, by topic partition."""
         self.leader_epochs: dict[tuple[str, int], int] = {}
@@ -99,7 +99,7 @@ class RestorableCluster:
             )
 
     async def _start(self, broker_id: int) -> None:
-        serves: asyncio.Future[Served] = asyncio.get_running_loop().create_future()
+        serves: asyncio.Future[InMemoryBroker] = asyncio.get_running_loop().create_future()
         death = self._deaths[broker_id] = asyncio.Event()
 
         async def live() -> None:
@@ -107,7 +107,7 @@ class RestorableCluster:
             stores.objects = self.stores.objects
             stores.metadata = UnreachableStore(self.metadata)
             async with AsyncExitStack() as stack:
-                served = await stack.enter_async_context(life(stores, node_id=broker_id))
+                served = await stack.enter_async_context(running_broker(stores, node_id=broker_id))
                 writer = CatalogWriter(stores.objects, CONFIG.s3.namespace, CLUSTER_ID)
                 served.node.controller.on_publish(
                     partial(write_topic_catalog, writer, served.services.catalog)
@@ -123,7 +123,7 @@ class RestorableCluster:
     # --- clients --------------------------------------------------------------------------------
 
     @property
-    def any_broker(self) -> Served:
+    def any_broker(self) -> InMemoryBroker:
         return next(iter(self.brokers.values()))
 
     async def topic(self, name: str, partitions: int, **configs: str) -> None:
@@ -148,7 +148,7 @@ class RestorableCluster:
             if topic_partition[0] != name
         }
 
-    async def owner(self, topic: str, partition: int) -> Served:
+    async def owner(self, topic: str, partition: int) -> InMemoryBroker:
         async with asyncio.timeout(120):
             while True:
                 for broker in self.brokers.values():

@@ -16,7 +16,7 @@ from kafscale.protocol.messages.produce import (
 )
 from kafscale.testing import virtual_time
 from unit.broker.cluster.unreachable_store import UnreachableStore
-from unit.broker.handlers.serving import CONFIG, Stores, life
+from unit.broker.in_memory_broker import CONFIG, Stores, running_broker
 from unit.storage.engines import values_batch
 
 LEASE_SECONDS = CONFIG.broker.lease_ttl_ms / 1000
@@ -41,14 +41,14 @@ class Cluster:
         stores = Stores()
         stores.objects = self.stores.objects
         stores.metadata = UnreachableStore(self.stores.metadata)
-        return await self._stack.enter_async_context(life(stores, node_id=node_id))
+        return await self._stack.enter_async_context(running_broker(stores, node_id=node_id))
 
     async def dying_broker(self, node_id, body):
         """Run a broker that executes `body`, and is then killed."""
         stores = Stores()
         stores.objects = self.stores.objects
         stores.metadata = UnreachableStore(self.stores.metadata)
-        async with life(stores, node_id=node_id) as broker:
+        async with running_broker(stores, node_id=node_id) as broker:
             await body(broker)
 
 

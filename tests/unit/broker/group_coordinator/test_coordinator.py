@@ -23,8 +23,8 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.testing import virtual_time
-from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
-from unit.broker.handlers.serving import CONFIG, Stores, life, serve
+from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
+from unit.broker.in_memory_broker import CONFIG, Stores, run_with_broker, running_broker
 
 QUICK = Config(s3=S3(use_memory=True), offsets=Offsets(retention_minutes=60))
 
@@ -57,7 +57,7 @@ def sessions(*bodies, config=CONFIG):
     async def scenario(_random: Random) -> None:
         stores = Stores()
         for body in bodies:
-            async with life(stores, config) as broker:
+            async with running_broker(stores, config) as broker:
                 await body(broker)
 
     virtual_time.run(scenario, seed=0)
@@ -72,7 +72,7 @@ def test_restart_causes_no_rebalance_for_members_that_return_in_time():
     async def before(broker):
         await broker.topic("orders", 3)
         members.extend([Member(broker), Member(broker, instance_id="static")])
-        await settle(*members)
+        await form_generation(*members)
 
     async def after(broker):
         record = broker.services.groups.describe(GROUP)
@@ -89,7 +89,7 @@ def test_restart_causes_no_rebalance_for_members_that_return_in_time():
 
 def test_members_that_do_not_return_expire():
     async def before(broker):
-        await settle(Member(broker), Member(broker))
+        await form_generation(Member(broker), Member(broker))
 
     async def after(broker):
         await asyncio.sleep(11)
@@ -165,7 +165,7 @@ def test_offset_is_readable_once_it_is_in_the_store():
         await waiting
         assert committed(broker) == {("orders", 0): 5}
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_concurrent_commits_share_a_transaction():
@@ -178,27 +178,27 @@ def test_concurrent_commits_share_a_transaction():
         )
         assert writer.transactions - before == 1
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_heartbeat_writes_nothing():
     async def body(broker):
         members = [Member(broker), Member(broker)]
-        await settle(*members)
+        await form_generation(*members)
         before = broker.services.groups.writer.transactions
         for _ in range(20):
             await asyncio.sleep(3)
             assert [await member.heartbeat() for member in members] == [ErrorCode.NONE] * 2
         assert broker.services.groups.writer.transactions == before
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_members_do_not_expire_while_the_store_is_unavailable():
     async def body(broker):
         await broker.topic("orders")
         member = Member(broker)
-        await settle(member)
+        await form_generation(member)
         real = broker.stores.metadata.commit
 
         async def refuse(_compares, _operations):
@@ -213,7 +213,7 @@ def test_members_do_not_expire_while_the_store_is_unavailable():
         assert committed(broker, "another") == {("orders", 0): 5}
         assert await member.heartbeat() == ErrorCode.NONE
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_commit_for_an_unknown_group_fails():
@@ -228,7 +228,7 @@ def test_commit_for_an_unknown_group_fails():
         await groups.commit("none", "", None, -1, {}, version_knows_missing_groups=True)
         assert groups.list() == []
 
-    serve(body)
+    run_with_broker(body)
 
 
 # --- deletion and expiration --------------------------------------------------------------------
@@ -279,7 +279,7 @@ def test_expired_offsets_are_deleted_with_their_group():
         assert broker.services.groups.list() == []
         assert (await broker.stores.metadata.range(keys.CONSUMERS)).entries == ()
 
-    serve(body, config=QUICK)
+    run_with_broker(body, config=QUICK)
 
 
 def test_offsets_of_subscribed_topics_do_not_expire():
@@ -287,7 +287,7 @@ def test_offsets_of_subscribed_topics_do_not_expire():
         await broker.topic("orders")
         await commit(broker, 0)
         member = Member(broker)
-        await settle(member)
+        await form_generation(member)
         for _ in range(2400):
             await asyncio.sleep(3)
             assert await member.heartbeat() == ErrorCode.NONE
@@ -298,7 +298,7 @@ def test_offsets_of_subscribed_topics_do_not_expire():
         await asyncio.sleep(1500)
         assert broker.services.groups.list() == []
 
-    serve(body, config=QUICK)
+    run_with_broker(body, config=QUICK)
 
 
 def test_commit_with_its_own_retention_time():
@@ -311,7 +311,7 @@ def test_commit_with_its_own_retention_time():
         await asyncio.sleep(1200)
         assert broker.services.groups.list() == []
 
-    serve(body, config=QUICK)
+    run_with_broker(body, config=QUICK)
 
 
 # --- creation, deletion and group types ---------------------------------------------------------
@@ -321,7 +321,7 @@ def test_deleted_group_leaves_no_records_and_can_be_recreated():
     async def before(broker):
         await broker.topic("orders")
         member = Member(broker)
-        await settle(member)
+        await form_generation(member)
         groups = broker.services.groups
         with pytest.raises(NonEmptyGroupError):
             await groups.delete(GROUP)
@@ -343,11 +343,11 @@ def test_deleted_group_leaves_no_records_and_can_be_recreated():
 
 def test_rejected_join_creates_no_group():
     async def body(broker):
-        response = await Member(broker).ask_to_join(session_timeout_ms=1)
+        response = await Member(broker).send_join(session_timeout_ms=1)
         assert response.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
         assert broker.services.groups.list() == []
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_empty_group_takes_the_type_of_the_next_member():
@@ -359,16 +359,16 @@ def test_empty_group_takes_the_type_of_the_next_member():
         assert broker.services.groups.describe(GROUP).group_type is GroupType.CONSUMER
         await newer.ask(member_epoch=-1)
         classic = Member(broker)
-        await settle(classic)
+        await form_generation(classic)
         assert broker.services.groups.describe(GROUP).group_type is GroupType.CLASSIC
         assert committed(broker) == {("orders", 0): 5}
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_upgrade_is_rejected_if_disabled():
     async def body(broker):
-        await settle(Member(broker))
+        await form_generation(Member(broker))
         response = await ConsumerMember(broker, "newer").ask(
             rebalance_timeout_ms=1_000, subscribed_topic_names=["orders"], owned_partitions=[]
         )
@@ -376,7 +376,7 @@ def test_upgrade_is_rejected_if_disabled():
         assert broker.services.groups.describe(GROUP).group_type is GroupType.CLASSIC
 
     disabled = Config(s3=S3(use_memory=True), group=Group(consumer_migration_policy="disabled"))
-    serve(body, config=disabled)
+    run_with_broker(body, config=disabled)
 
 
 def test_upgrade_happens_only_for_an_accepted_member():
@@ -384,7 +384,7 @@ def test_upgrade_happens_only_for_an_accepted_member():
         await broker.topic("orders", 2)
         wishes = encode_subscription(Subscription(topics=("orders",)))
         classic = Member(broker, metadata=wishes)
-        await settle(classic, assignment=encode_assignment({"orders": (0, 1)}))
+        await form_generation(classic, assignment=encode_assignment({"orders": (0, 1)}))
         newer = ConsumerMember(broker, "newer")
         joining = {
             "rebalance_timeout_ms": 1_000,
@@ -395,18 +395,18 @@ def test_upgrade_happens_only_for_an_accepted_member():
         assert response.error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
         assert broker.services.groups.describe(GROUP).group_type is GroupType.CLASSIC
         assert await classic.heartbeat() == ErrorCode.NONE
-        await newer.beat(**joining)
+        await newer.heartbeat(**joining)
         assert broker.services.groups.describe(GROUP).group_type is GroupType.CONSUMER
         assert await classic.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
         await newer.ask(member_epoch=-1)
         assert broker.services.groups.describe(GROUP).group_type is GroupType.CLASSIC
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_waiting_clients_are_redirected_on_shutdown():
     async def body(broker):
-        joining = asyncio.create_task(Member(broker).ask_to_join(version=3))
+        joining = asyncio.create_task(Member(broker).send_join(version=3))
         await asyncio.sleep(0.1)
         groups = broker.services.groups
         groups.shut_down()
@@ -415,7 +415,7 @@ def test_waiting_clients_are_redirected_on_shutdown():
             groups.describe(GROUP)
         assert not groups.is_coordinator_of(GROUP)
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_unknown_group_has_no_members():
@@ -423,10 +423,10 @@ def test_unknown_group_has_no_members():
         member = Member(broker)
         member.member_id = "me"
         assert await member.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
-        assert (await member.ask_to_join()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert (await member.send_join()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
         assert broker.services.groups.list() == []
 
-    serve(body)
+    run_with_broker(body)
 
 
 # --- metrics ------------------------------------------------------------------------------------
@@ -437,7 +437,7 @@ def test_metrics_of_group_states_and_lag():
         await broker.topic("orders")
         await broker.write("orders", 1, 2, 3)
         await commit(broker, 0, offset=1)
-        await settle(Member(broker, group_id="busy"))
+        await form_generation(Member(broker, group_id="busy"))
         text = broker.services.metrics.exposition().decode()
         assert 'kafscale_consumer_lag{group="readers",topic="orders",partition="0"} 2\n' in text
         assert 'kafscale_consumer_groups{state="Empty"} 1\n' in text
@@ -445,4 +445,4 @@ def test_metrics_of_group_states_and_lag():
         assert 'kafscale_consumer_commits_total{group="readers"} 1\n' in text
         assert 'kafscale_consumer_rebalances_total{group="busy"} 1\n' in text
 
-    serve(body)
+    run_with_broker(body)

@@ -1,4 +1,4 @@
-"""AlterClientQuotas: what is set holds at once, and nonsense is refused."""
+"""AlterClientQuotas: set and removed quotas, and invalid requests."""
 
 import math
 
@@ -14,7 +14,7 @@ from kafscale.protocol.messages.alter_client_quotas import (
     QuotaChange,
     QuotaToAlter,
 )
-from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, serve
+from unit.broker.in_memory_broker import ADMIN_DISABLED, run_with_broker
 
 ALICE = [EntityPart("user", "alice")]
 
@@ -33,7 +33,7 @@ async def alter(broker, *quotas, version=None, validate_only=False):
 
 
 @pytest.mark.parametrize("version", ALTER_CLIENT_QUOTAS.versions)
-def test_what_is_set_is_there_and_what_is_removed_is_not(version):
+def test_quotas_are_set_and_removed(version):
     async def body(broker):
         alices = quota(ALICE, producer_byte_rate=1000.0, consumer_byte_rate=2000.0)
         default = quota([EntityPart("user", None), EntityPart("client-id", "a")], request_rate=0.5)
@@ -51,17 +51,17 @@ def test_what_is_set_is_there_and_what_is_removed_is_not(version):
             QuotaEntity(user="alice"): {"consumer_byte_rate": 3000}
         }
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_an_answer_names_whom_it_is_about():
+def test_response_names_the_entity():
     async def body(broker):
         entities = [ALICE, [EntityPart("client-id", None)], [EntityPart("ip", "::FFFF:10.0.0.1")]]
         request = AlterClientQuotasRequest([quota(entity) for entity in entities])
         response = await broker.ask(ALTER_CLIENT_QUOTAS, request)
         assert [each.entity for each in response.quotas] == entities
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_an_answer_names_whom_it_is_about():
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_what_is_wrong_is_refused_as_a_whole_and_alone(refused, message, validate_only):
+def test_invalid_entity_fails_on_its_own(refused, message, validate_only):
     async def body(broker):
         fine = quota([EntityPart("client-id", "loader")], request_rate=7.0)
         answers = await alter(broker, refused, fine, validate_only=validate_only)
@@ -100,10 +100,10 @@ def test_what_is_wrong_is_refused_as_a_whole_and_alone(refused, message, validat
         kept = {} if validate_only else {QuotaEntity(client_id="loader"): {"request_rate": 7}}
         assert broker.services.access_store.quotas == kept
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_an_entity_that_stands_there_twice_is_refused_and_answered_once():
+def test_duplicate_entity_is_refused_and_answered_once():
     async def body(broker):
         both = [EntityPart("user", "alice"), EntityPart("client-id", "loader")]
         answers = await alter(
@@ -112,10 +112,10 @@ def test_an_entity_that_stands_there_twice_is_refused_and_answered_once():
         assert answers == [(ErrorCode.INVALID_REQUEST, "Each entity must appear at most once.")]
         assert broker.services.access_store.quotas == {}
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_who_changed_what_can_be_read_afterwards():
+def test_quota_changes_are_audited():
     async def body(broker):
         with capture_logs() as lines:
             await alter(broker, quota(ALICE, request_rate=1.0))
@@ -124,14 +124,14 @@ def test_who_changed_what_can_be_read_afterwards():
         assert line["entity"] == {"user": "alice"}
         assert line["quota"] == {"request_rate": 1.0}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", ALTER_CLIENT_QUOTAS.versions)
-def test_a_broker_without_administration_refuses(version):
+def test_alter_client_quotas_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         ((code, _),) = await alter(broker, quota(ALICE, request_rate=1.0), version=version)
         assert code == ErrorCode.POLICY_VIOLATION
         assert broker.services.access_store.quotas == {}
 
-    serve(body, config=WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ADMIN_DISABLED)

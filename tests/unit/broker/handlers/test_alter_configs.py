@@ -1,4 +1,4 @@
-"""AlterConfigs: what a topic sets is replaced as a whole, or not at all."""
+"""AlterConfigs: the topic's own configs are replaced as a whole, or not at all."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from kafscale.protocol.messages.alter_configs import (
     ConfigToSet,
     ResourceToAlter,
 )
-from unit.broker.handlers.serving import NODE_ID, WITHOUT_ADMINISTRATION, serve
+from unit.broker.in_memory_broker import ADMIN_DISABLED, NODE_ID, run_with_broker
 
 
 def resource(*configs, name="orders", kind=ResourceType.TOPIC):
@@ -31,7 +31,7 @@ def configs(broker):
 
 
 @pytest.mark.parametrize("version", ALTER_CONFIGS.versions)
-def test_what_is_not_named_returns_to_its_default(version):
+def test_unnamed_configs_return_to_their_defaults(version):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000", segment_ms="5000")
         [found] = await alter(broker, resource(("retention.ms", "2000")), version=version)
@@ -41,7 +41,7 @@ def test_what_is_not_named_returns_to_its_default(version):
         settings = broker.log("orders").settings
         assert (settings.retention_ms, settings.segment_ms) == (2000, 7 * 24 * 3600 * 1000)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_is_not_named_returns_to_its_default(version):
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_what_is_wrong_is_refused_as_a_whole(asked, code, validate_only):
+def test_invalid_config_leaves_the_resource_unchanged(asked, code, validate_only):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000")
         [found] = await alter(broker, asked, validate_only=validate_only)
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_refused_as_a_whole(asked, code, validate_only):
         assert found.error_message
         assert configs(broker) == {"retention.ms": "1000"}
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_each_resource_succeeds_or_fails_on_its_own():
@@ -83,10 +83,10 @@ def test_each_resource_succeeds_or_fails_on_its_own():
         assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
         assert configs(broker) == {"retention.ms": "2000"}
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_resource_that_stands_there_twice_is_refused():
+def test_duplicate_resource_is_refused():
     async def body(broker):
         await broker.topic("orders")
         found = await alter(
@@ -96,10 +96,10 @@ def test_a_resource_that_stands_there_twice_is_refused():
         assert [answer.error_code for answer in found] == [ErrorCode.INVALID_REQUEST] * 2
         assert configs(broker) == {}
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_check_changes_nothing():
+def test_validate_only_changes_nothing():
     async def body(broker):
         await broker.topic("orders")
         [found] = await alter(broker, resource(("retention.ms", "2000")), validate_only=True)
@@ -107,11 +107,11 @@ def test_a_check_changes_nothing():
         assert found.error_code == ErrorCode.NONE
         assert configs(broker) == {}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", ALTER_CONFIGS.versions)
-def test_a_broker_without_administration_refuses(version):
+def test_alter_configs_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         await broker.topic("orders")
         [found] = await alter(broker, resource(("retention.ms", "2000")), version=version)
@@ -119,4 +119,4 @@ def test_a_broker_without_administration_refuses(version):
         assert found.error_code == ErrorCode.POLICY_VIOLATION
         assert configs(broker) == {}
 
-    serve(body, config=WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ADMIN_DISABLED)

@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials: users are given credentials, and lose them."""
+"""AlterUserScramCredentials: credentials are set and deleted."""
 
 import hashlib
 
@@ -14,8 +14,8 @@ from kafscale.protocol.messages.alter_user_scram_credentials import (
     CredentialToSet,
 )
 from kafscale.security.sasl import scram
-from unit.broker.handlers.guarded import ALICE, GUARDED, ROOT, on_cluster
-from unit.broker.handlers.serving import CLIENT, CONFIG, WITHOUT_ADMINISTRATION, serve
+from unit.broker.handlers.acl_config import ACLS_ENABLED, ALICE, ROOT, on_cluster
+from unit.broker.in_memory_broker import ADMIN_DISABLED, CLIENT, CONFIG, run_with_broker
 
 SHA_256, SHA_512 = ScramMechanism
 SALT = b"a-salt"
@@ -44,8 +44,8 @@ def codes(answers):
     return {name: ErrorCode(answer.error_code) for name, answer in answers.items()}
 
 
-@pytest.mark.parametrize("config", [CONFIG, GUARDED], ids=["open", "guarded"])
-def test_a_credential_is_set_replaced_and_deleted(config):
+@pytest.mark.parametrize("config", [CONFIG, ACLS_ENABLED], ids=["open", "guarded"])
+def test_credential_is_set_replaced_and_deleted(config):
     async def body(broker):
         rules = broker.services.access_store
         answer = (await alter(broker, ALICES, client=ROOT))["alice"]
@@ -60,7 +60,7 @@ def test_a_credential_is_set_replaced_and_deleted(config):
         assert codes(await alter(broker, NOTHING, client=ROOT)) == {"alice": 0}
         assert rules.credential("alice", SHA_256) is None
 
-    serve(body, config=config)
+    run_with_broker(body, config=config)
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_a_credential_is_set_replaced_and_deleted(config):
     ],
     ids=lambda value: value.name if isinstance(value, ErrorCode) else "",
 )
-def test_what_makes_no_sense_fails_alone(change, code, message):
+def test_invalid_credential_fails_on_its_own(change, code, message):
     async def body(broker):
         answers = await alter(broker, change, upsertion(user="bob"))
         assert codes(answers) == {change.user: code, "bob": ErrorCode.NONE}
         assert message in answers[change.user].error_message
         assert [each.user for each in broker.services.access_store.credentials] == ["bob"]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ def test_what_makes_no_sense_fails_alone(change, code, message):
         (ALICES, upsertion(mechanism=9)),
     ],
 )
-def test_a_user_is_altered_once_in_a_request(changes):
+def test_duplicate_user_is_refused(changes):
     async def body(broker):
         answers = await alter(broker, *changes, upsertion(user="bob"))
         assert codes(answers) == {"alice": ErrorCode.DUPLICATE_RESOURCE, "bob": ErrorCode.NONE}
         assert broker.services.access_store.credential("alice", SHA_256) is None
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_only_those_who_may_alter_the_cluster_may_alter_users():
+def test_altering_users_requires_alter_on_the_cluster():
     async def body(broker):
         changes = (NOTHING, ALICES, upsertion(user="bob"))
         await broker.services.access_store.add_acls([on_cluster(Operation.DESCRIBE)])
@@ -125,18 +125,18 @@ def test_only_those_who_may_alter_the_cluster_may_alter_users():
         await broker.services.access_store.add_acls([on_cluster(Operation.ALTER)])
         assert codes(await alter(broker, ALICES, client=ALICE)) == {"alice": ErrorCode.NONE}
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_where_administration_is_not_for_clients_nothing_is_altered():
+def test_alter_users_is_refused_if_admin_is_disabled():
     async def body(broker):
         assert codes(await alter(broker, ALICES)) == {"alice": ErrorCode.POLICY_VIOLATION}
         assert not broker.services.access_store.credentials
 
-    serve(body, config=WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ADMIN_DISABLED)
 
 
-def test_the_audit_log_says_who_altered_whom_and_nothing_secret():
+def test_credential_changes_are_audited_without_secrets():
     async def body(broker):
         with capture_logs() as events:
             await alter(broker, ALICES)
@@ -151,4 +151,4 @@ def test_the_audit_log_says_who_altered_whom_and_nothing_secret():
         assert SALT.decode() not in str(events)
         assert repr(SALTED)[2:-1] not in str(events)
 
-    serve(body)
+    run_with_broker(body)

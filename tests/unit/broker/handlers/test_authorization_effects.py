@@ -1,4 +1,4 @@
-"""What denials do and leave undone: to the rest of a request, to sessions, and to the audit log."""
+"""Effects of denied authorization: on the rest of a request, on sessions, and on the audit log."""
 
 from structlog.testing import capture_logs
 
@@ -24,18 +24,18 @@ from kafscale.protocol.messages.incremental_alter_configs import (
 )
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, TopicToDescribe
 from kafscale.protocol.messages.produce import PRODUCE
-from unit.broker.handlers.authorized import (
+from unit.broker.handlers.authorization_cases import (
+    ACLS_ENABLED,
     ALICE,
-    AUTHORIZED,
     MISSING,
     TOPIC,
+    acl,
     allow,
     client,
-    rule,
-    scene,
+    prepare_topic,
 )
-from unit.broker.handlers.needs_of_topics import fetch, produce
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.permission_cases_topics import fetch, produce
+from unit.broker.in_memory_broker import run_with_broker
 
 HIDDEN = "payroll"
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -45,11 +45,11 @@ def changes(lines):
     return [line for line in lines if line["event"] == "changed"]
 
 
-def test_what_is_allowed_is_done_beside_what_is_not():
+def test_authorized_topics_are_served_beside_denied_ones():
     async def body(broker):
-        here = await scene(broker)
+        here = await prepare_topic(broker)
         await broker.topic(HIDDEN)
-        await allow(broker, rule(ResourceType.TOPIC, Operation.WRITE, TOPIC))
+        await allow(broker, acl(ResourceType.TOPIC, Operation.WRITE, TOPIC))
         mixed = produce(here, 12)
         mixed.topics += produce(here, 12, HIDDEN).topics
         response = await broker.ask(PRODUCE, mixed, 12, client=client())
@@ -59,25 +59,25 @@ def test_what_is_allowed_is_done_beside_what_is_not():
         assert broker.log(TOPIC).high_watermark == 2
         assert broker.log(HIDDEN).high_watermark == 0
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_who_awaits_no_answer_is_hung_up_on():
+def test_denied_produce_without_acks_closes_the_connection():
     async def body(broker):
-        here = await scene(broker)
+        here = await prepare_topic(broker)
         with capture_logs() as lines:
             request = produce(here, 9, acks=0)
             await broker.ask(PRODUCE, request, 9, client=client(), is_closed=True)
         assert broker.log(TOPIC).high_watermark == 1
         assert not [line for line in lines if line["log_level"] == "error"]
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_a_session_does_not_outlive_a_permission():
+def test_fetch_session_checks_authorization_on_every_fetch():
     async def body(broker):
-        here = await scene(broker)
-        may_read = rule(ResourceType.TOPIC, Operation.READ, TOPIC)
+        here = await prepare_topic(broker)
+        may_read = acl(ResourceType.TOPIC, Operation.READ, TOPIC)
         await allow(broker, may_read)
         begun = await broker.ask(FETCH, fetch(here, 12, session_epoch=0), 12, client=client())
         assert begun.topics[0].partitions[0].error_code == ErrorCode.NONE
@@ -94,24 +94,24 @@ def test_a_session_does_not_outlive_a_permission():
         stolen = await broker.ask(FETCH, more, 12, client=client("User:mallory"))
         assert stolen.topics[0].partitions[0].error_code == DENIED
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_a_topic_that_one_may_not_create_is_not_there_afterwards():
+def test_unauthorized_topic_is_not_auto_created():
     async def body(broker):
-        here = await scene(broker)
-        await allow(broker, rule(ResourceType.TOPIC, Operation.WRITE))
+        here = await prepare_topic(broker)
+        await allow(broker, acl(ResourceType.TOPIC, Operation.WRITE))
         asked = MetadataRequest(topics=[TopicToDescribe(name=MISSING)])
         await broker.ask(METADATA, asked, client=client())
         await broker.ask(PRODUCE, produce(here, 12, MISSING), 12, client=client())
         assert MISSING not in broker.services.catalog.topics
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_a_denial_is_told_once_for_each_thing_that_was_named():
+def test_each_denied_resource_is_audited_once():
     async def body(broker):
-        here = await scene(broker)
+        here = await prepare_topic(broker)
         with capture_logs() as lines:
             await broker.ask(FETCH, fetch(here, 12), 12, client=client())
         [line] = [line for line in lines if line["event"] == "access denied"]
@@ -120,12 +120,12 @@ def test_a_denial_is_told_once_for_each_thing_that_was_named():
         assert (line["resource_type"], line["resource"]) == ("TOPIC", TOPIC)
         assert broker.services.metrics.access.denied == 1
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_changes_are_told_with_who_made_them():
+def test_changes_are_audited_with_their_principal():
     async def body(broker):
-        await allow(broker, rule(ResourceType.TOPIC, Operation.ALL))
+        await allow(broker, acl(ResourceType.TOPIC, Operation.ALL))
 
         async def ask(api, request):
             await broker.ask(api, request, client=client())
@@ -147,4 +147,4 @@ def test_changes_are_told_with_who_made_them():
         ]
         assert {line["principal"] for line in changes(lines)} == {ALICE}
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)

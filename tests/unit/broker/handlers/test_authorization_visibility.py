@@ -1,4 +1,4 @@
-"""What somebody may not see is not there for them, and nothing tells whether it is."""
+"""Resources that a client may not describe look as if they did not exist."""
 
 import msgspec
 import pytest
@@ -21,16 +21,24 @@ from kafscale.protocol.messages.list_groups import LIST_GROUPS, ListGroupsReques
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, TopicToDescribe
 from kafscale.protocol.messages.offset_commit import PartitionToCommit
 from kafscale.protocol.messages.offset_fetch import OFFSET_FETCH, GroupToFetch, OffsetFetchRequest
-from unit.broker.handlers import needs_of_groups, needs_of_topics
-from unit.broker.handlers.authorized import AUTHORIZED, TOPIC, Scene, allow, client, rule, scene
-from unit.broker.handlers.commits import commit
-from unit.broker.handlers.membership import GROUP, REBALANCE_TIMEOUT_MS, ConsumerMember
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers import permission_cases_groups, permission_cases_topics
+from unit.broker.handlers.authorization_cases import (
+    ACLS_ENABLED,
+    TOPIC,
+    PreparedTopic,
+    acl,
+    allow,
+    client,
+    prepare_topic,
+)
+from unit.broker.handlers.group_members import GROUP, REBALANCE_TIMEOUT_MS, ConsumerMember
+from unit.broker.handlers.offset_commits import commit
+from unit.broker.in_memory_broker import run_with_broker
 
 HIDDEN = "payroll"
 
 BY_ID_SINCE = {"Produce": 13, "Fetch": 13, "OffsetCommit": 10, "OffsetFetch": 10}
-NOWHERE = Topic(name=TOPIC, id=bytes(15) + b"\1", partitions=1, configs={}, created_ms=0)
+MISSING = Topic(name=TOPIC, id=bytes(15) + b"\1", partitions=1, configs={}, created_ms=0)
 
 
 def bits(*allowed):
@@ -38,7 +46,7 @@ def bits(*allowed):
 
 
 def by_name():
-    for case in [*needs_of_topics.CASES, *needs_of_groups.CASES]:
+    for case in [*permission_cases_topics.CASES, *permission_cases_groups.CASES]:
         versions = range(BY_ID_SINCE.get(case.api.name, 100))
         if case.resource_type is ResourceType.TOPIC and case.prepare is None and not case.label:
             for version in set(case.version_numbers) & set(versions):
@@ -46,104 +54,104 @@ def by_name():
 
 
 @pytest.mark.parametrize(("case", "version"), list(by_name()))
-def test_nothing_tells_whether_a_topic_exists(case, version):
-    """Somebody who may use the group, but no topic, asks for one that is there or is not."""
-    answers = []
+def test_denied_responses_do_not_reveal_whether_a_topic_exists(case, version):
+    """A client that may use the group, but no topic, names an existing or a missing one."""
+    responses = []
 
     async def ask(broker, here):
-        await allow(broker, rule(ResourceType.GROUP, Operation.ALL))
-        request = case.ask(here, version)
+        await allow(broker, acl(ResourceType.GROUP, Operation.ALL))
+        request = case.request(here, version)
         response = await broker.ask(case.api, request, version, client=client())
-        answers.append(msgspec.structs.asdict(response))
+        responses.append(msgspec.structs.asdict(response))
 
     async def with_topic(broker):
-        await ask(broker, await scene(broker))
+        await ask(broker, await prepare_topic(broker))
 
     async def without_topic(broker):
-        await ask(broker, Scene(NOWHERE))
+        await ask(broker, PreparedTopic(MISSING))
 
-    serve(with_topic, config=AUTHORIZED)
-    serve(without_topic, config=AUTHORIZED)
-    there, not_there = answers
+    run_with_broker(with_topic, config=ACLS_ENABLED)
+    run_with_broker(without_topic, config=ACLS_ENABLED)
+    there, not_there = responses
     assert there == not_there
 
 
 @pytest.mark.parametrize("version", METADATA.versions)
-def test_of_all_topics_those_are_told_that_one_may_see(version):
+def test_metadata_lists_authorized_topics_only(version):
     async def body(broker):
         await broker.topic(TOPIC)
         await broker.topic(HIDDEN)
-        await allow(broker, rule(ResourceType.TOPIC, Operation.READ, TOPIC))
+        await allow(broker, acl(ResourceType.TOPIC, Operation.READ, TOPIC))
         everything = MetadataRequest(topics=[] if version == 0 else None)
         seen = await broker.ask(METADATA, everything, version, client=client())
         assert [topic.name for topic in seen.topics] == [TOPIC]
         assert broker.services.metrics.access.denied == 0
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_a_page_of_partitions_has_those_that_one_may_see():
+def test_describe_topic_partitions_lists_authorized_topics_only():
     async def body(broker):
         for name in (TOPIC, HIDDEN):
             await broker.topic(name)
-        await allow(broker, rule(ResourceType.TOPIC, Operation.READ, TOPIC))
+        await allow(broker, acl(ResourceType.TOPIC, Operation.READ, TOPIC))
         request = DescribeTopicPartitionsRequest()
         seen = await broker.ask(DESCRIBE_TOPIC_PARTITIONS, request, client=client())
         assert [topic.name for topic in seen.topics] == [TOPIC]
         [topic] = seen.topics
         assert topic.authorized_operations == bits(Operation.READ, Operation.DESCRIBE)
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize("version", [*range(2, OFFSET_FETCH.version_max + 1)])
-def test_of_all_offsets_those_are_told_that_one_may_see(version):
+def test_offset_fetch_lists_authorized_topics_only(version):
     async def body(broker):
         for name in (TOPIC, HIDDEN):
             await commit(broker, await broker.topic(name), PartitionToCommit(index=0))
         await allow(
             broker,
-            rule(ResourceType.GROUP, Operation.READ),
-            rule(ResourceType.TOPIC, Operation.READ, TOPIC),
+            acl(ResourceType.GROUP, Operation.READ),
+            acl(ResourceType.TOPIC, Operation.READ, TOPIC),
         )
         groups = [GroupToFetch(group_id=GROUP, topics=None)]
         request = OffsetFetchRequest(group_id=GROUP, topics=None, groups=groups)
         response = await broker.ask(OFFSET_FETCH, request, version, client=client())
-        told = response.groups[0] if response.groups else response
+        response = response.groups[0] if response.groups else response
         ids = {broker.services.catalog.topics[name].id: name for name in (TOPIC, HIDDEN)}
-        assert [topic.name or ids[topic.topic_id] for topic in told.topics] == [TOPIC]
+        assert [topic.name or ids[topic.topic_id] for topic in response.topics] == [TOPIC]
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_of_all_groups_those_are_told_that_one_may_see():
+def test_list_groups_lists_authorized_groups_only():
     async def body(broker):
         topic = await broker.topic(TOPIC)
         for group_id in ("ours", "theirs"):
             await commit(broker, topic, PartitionToCommit(index=0), group_id=group_id)
-        await allow(broker, rule(ResourceType.GROUP, Operation.DESCRIBE, "ours"))
+        await allow(broker, acl(ResourceType.GROUP, Operation.DESCRIBE, "ours"))
         listed = await broker.ask(LIST_GROUPS, ListGroupsRequest(), client=client())
         assert [group.group_id for group in listed.groups] == ["ours"]
         assert broker.services.metrics.access.denied == 0
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_one_is_told_what_one_may_do():
+def test_authorized_operations_are_returned():
     async def body(broker):
         await broker.topic(TOPIC)
         await ConsumerMember(broker, "a-member").join()
         await allow(
             broker,
-            rule(ResourceType.TOPIC, Operation.WRITE),
-            rule(ResourceType.GROUP, Operation.READ),
-            rule(ResourceType.CLUSTER, Operation.DESCRIBE),
+            acl(ResourceType.TOPIC, Operation.WRITE),
+            acl(ResourceType.GROUP, Operation.READ),
+            acl(ResourceType.CLUSTER, Operation.DESCRIBE),
         )
 
         async def ask(api, request, version=None):
             return await broker.ask(api, request, version, client=client())
 
-        told = await ask(
+        response = await ask(
             METADATA,
             MetadataRequest(
                 topics=[TopicToDescribe(name=TOPIC)],
@@ -152,30 +160,30 @@ def test_one_is_told_what_one_may_do():
             ),
             10,
         )
-        assert told.topics[0].authorized_operations == bits(Operation.WRITE, Operation.DESCRIBE)
-        assert told.cluster_authorized_operations == bits(Operation.DESCRIBE)
-        told = await ask(DESCRIBE_CLUSTER, DescribeClusterRequest(True))
-        assert told.cluster_authorized_operations == bits(Operation.DESCRIBE)
+        assert response.topics[0].authorized_operations == bits(Operation.WRITE, Operation.DESCRIBE)
+        assert response.cluster_authorized_operations == bits(Operation.DESCRIBE)
+        response = await ask(DESCRIBE_CLUSTER, DescribeClusterRequest(True))
+        assert response.cluster_authorized_operations == bits(Operation.DESCRIBE)
         may = bits(Operation.READ, Operation.DESCRIBE)
-        told = await ask(DESCRIBE_GROUPS, DescribeGroupsRequest([GROUP], True), 5)
-        assert told.groups[0].authorized_operations == may
-        told = await ask(CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest([GROUP], True))
-        assert told.groups[0].authorized_operations == may
-        told = await ask(CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest([GROUP]))
-        assert told.groups[0].authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
+        response = await ask(DESCRIBE_GROUPS, DescribeGroupsRequest([GROUP], True), 5)
+        assert response.groups[0].authorized_operations == may
+        response = await ask(CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest([GROUP], True))
+        assert response.groups[0].authorized_operations == may
+        response = await ask(CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest([GROUP]))
+        assert response.groups[0].authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_a_regular_expression_matches_what_a_member_may_see():
+def test_subscription_regex_matches_authorized_topics_only():
     async def body(broker):
         seen = await broker.topic("orders-eu")
         await broker.topic("orders-secret")
         await allow(
             broker,
-            rule(ResourceType.GROUP, Operation.READ),
-            rule(ResourceType.TOPIC, Operation.READ, "orders-eu"),
-            rule(ResourceType.TOPIC, Operation.READ, "orders-us"),
+            acl(ResourceType.GROUP, Operation.READ),
+            acl(ResourceType.TOPIC, Operation.READ, "orders-eu"),
+            acl(ResourceType.TOPIC, Operation.READ, "orders-us"),
         )
         member = ConsumerMember(broker, "a-member", client=client())
         await member.join(
@@ -193,23 +201,23 @@ def test_a_regular_expression_matches_what_a_member_may_see():
         assert set(member.owned) == {seen.id, later.id}
 
         # A rule comes, and another topic with it.
-        await allow(broker, rule(ResourceType.TOPIC, Operation.READ, "orders-hidden"))
+        await allow(broker, acl(ResourceType.TOPIC, Operation.READ, "orders-hidden"))
         for _ in range(3):
             await member.confirm()
         assert len(member.owned) == 3
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_a_group_that_reads_secrets_is_not_described():
+def test_group_with_unauthorized_topics_is_not_described():
     async def body(broker):
         await broker.topic(TOPIC)
         await broker.topic(HIDDEN)
         await ConsumerMember(broker, "a-member").join(TOPIC, HIDDEN)
         await allow(
             broker,
-            rule(ResourceType.GROUP, Operation.DESCRIBE),
-            rule(ResourceType.TOPIC, Operation.DESCRIBE, TOPIC),
+            acl(ResourceType.GROUP, Operation.DESCRIBE),
+            acl(ResourceType.TOPIC, Operation.DESCRIBE, TOPIC),
         )
         request = ConsumerGroupDescribeRequest([GROUP])
         response = await broker.ask(CONSUMER_GROUP_DESCRIBE, request, client=client())
@@ -218,4 +226,4 @@ def test_a_group_that_reads_secrets_is_not_described():
         assert not group.members
         assert HIDDEN not in (group.error_message or "")
 
-    serve(body, config=AUTHORIZED)
+    run_with_broker(body, config=ACLS_ENABLED)

@@ -10,8 +10,8 @@ from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
 )
-from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
+from unit.broker.in_memory_broker import run_with_broker
 
 every_version = pytest.mark.parametrize("version", CONSUMER_GROUP_DESCRIBE.versions)
 
@@ -31,7 +31,7 @@ def places(assignment):
 
 
 @every_version
-def test_a_member_is_told_with_what_it_has(version):
+def test_member_has_its_assignment(version):
     async def body(broker):
         topic = await broker.topic("orders", 3)
         member = ConsumerMember(broker, "one", instance_id="desk-1")
@@ -52,11 +52,11 @@ def test_a_member_is_told_with_what_it_has(version):
         assert places(found.assignment) == places(found.target_assignment) == everything
         assert found.member_type == (1 if version >= 1 else -1)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_what_is_to_come_is_told_beside_what_is(version):
+def test_member_has_current_and_target_assignment(version):
     async def body(broker):
         topic = await broker.topic("orders", 2)
         first, second = ConsumerMember(broker, "a"), ConsumerMember(broker, "b")
@@ -72,21 +72,21 @@ def test_what_is_to_come_is_told_beside_what_is(version):
         targets = [places(told[name].target_assignment)[topic.id, "orders"] for name in "ab"]
         assert sorted(chain(*targets)) == [0, 1]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
 @pytest.mark.parametrize(
     ("group_id", "code"),
     [
-        ("nobody's", ErrorCode.GROUP_ID_NOT_FOUND),
+        ("missing", ErrorCode.GROUP_ID_NOT_FOUND),
         (GROUP, ErrorCode.GROUP_ID_NOT_FOUND),
         ("", ErrorCode.INVALID_GROUP_ID),
     ],
 )
-def test_what_is_no_consumer_group_is_not_found(version, group_id, code):
+def test_other_groups_are_not_found(version, group_id, code):
     async def body(broker):
-        await settle(Member(broker))
+        await form_generation(Member(broker))
         group = await describe(broker, version, group_id, asks=True)
 
         assert ErrorCode.of(group.error_code) == code
@@ -94,11 +94,11 @@ def test_what_is_no_consumer_group_is_not_found(version, group_id, code):
         assert (group.group_state, group.members) == ("", [])
         assert group.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_what_may_be_done_is_told_to_who_asks(version):
+def test_authorized_operations_are_returned_on_request(version):
     async def body(broker):
         await broker.topic("orders")
         await ConsumerMember(broker, "one").join("orders")
@@ -108,11 +108,11 @@ def test_what_may_be_done_is_told_to_who_asks(version):
         assert asked.authorized_operations == authorization.ALL_GROUP_OPERATIONS
         assert unasked.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_topics_that_are_gone_are_left_out(version):
+def test_deleted_topics_are_left_out(version):
     async def body(broker):
         await broker.topic("orders")
         kept = await broker.topic("payments")
@@ -123,4 +123,4 @@ def test_topics_that_are_gone_are_left_out(version):
 
         assert places(found.assignment) == {(kept.id, "payments"): [0]}
 
-    serve(body)
+    run_with_broker(body)

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: what a member says, what it is told, and what makes no sense."""
+"""ConsumerGroupHeartbeat: joining, reconciliation, leaving and invalid requests."""
 
 import asyncio
 import re
@@ -12,8 +12,8 @@ from kafscale.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     TopicPartitions,
 )
-from unit.broker.handlers.membership import GROUP, ConsumerMember
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.group_members import GROUP, ConsumerMember
+from unit.broker.in_memory_broker import run_with_broker
 
 every_version = pytest.mark.parametrize("version", CONSUMER_GROUP_HEARTBEAT.versions)
 
@@ -25,7 +25,7 @@ JOINING = {
 
 
 @every_version
-def test_the_only_member_gets_all_partitions(version):
+def test_only_member_gets_all_partitions(version):
     async def body(broker):
         topic = await broker.topic("orders", 3)
         member = ConsumerMember(broker, "one")
@@ -34,13 +34,13 @@ def test_the_only_member_gets_all_partitions(version):
         assert (joined.member_id, joined.member_epoch, joined.error_message) == ("one", 1, None)
         assert joined.heartbeat_interval_ms == 5_000
         assert member.owned == {topic.id: [0, 1, 2]}
-        quiet = await member.beat(version=version)
+        quiet = await member.heartbeat(version=version)
         assert (quiet.member_id, quiet.member_epoch, quiet.assignment) == ("one", 1, None)
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_partitions_move_once_they_are_given_up():
+def test_partitions_move_after_they_are_revoked():
     async def body(broker):
         topic = await broker.topic("orders", 4)
         first, second, third = (ConsumerMember(broker, name) for name in ("a", "b", "c"))
@@ -57,28 +57,28 @@ def test_partitions_move_once_they_are_given_up():
         assert sorted(map(len, owned)) == [1, 1, 2]
         assert first.epoch == second.epoch == third.epoch == 3
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_who_leaves_gives_everything_up(version):
+def test_leaving_member_releases_its_partitions(version):
     async def body(broker):
         topic = await broker.topic("orders", 2)
         first, second = ConsumerMember(broker, "a"), ConsumerMember(broker, "b")
         await first.join("orders")
         await second.join("orders")
         gone = await first.ask(version, member_epoch=-1)
-        await second.beat()
+        await second.heartbeat()
 
         assert (gone.error_code, gone.member_id, gone.member_epoch) == (0, "a", -1)
         assert gone.heartbeat_interval_ms == 0, "none is expected any more"
         assert second.owned == {topic.id: [0, 1]}
         assert (await first.ask(version)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_static_member_that_comes_back_keeps_its_partitions():
+def test_static_member_keeps_its_partitions_when_it_rejoins():
     async def body(broker):
         topic = await broker.topic("orders", 2)
         before = ConsumerMember(broker, "a", instance_id="desk-1")
@@ -92,29 +92,29 @@ def test_a_static_member_that_comes_back_keeps_its_partitions():
         assert after.owned == {topic.id: [0, 1]}
         assert after.epoch == 1
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_v0_gives_an_id_to_who_has_none():
+def test_v0_generates_a_member_id():
     async def body(broker):
         await broker.topic("orders")
         member = ConsumerMember(broker, "")
         await member.join("orders", version=0)
 
         assert re.fullmatch(r"[\w-]{22}", member.member_id)
-        assert (await member.beat(version=0)).member_epoch == 1
+        assert (await member.heartbeat(version=0)).member_epoch == 1
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_ids_do_not_begin_with_a_dash():
+def test_member_ids_do_not_begin_with_a_dash():
     made = {new_member_id() for _ in range(500)}
 
     assert len(made) == 500
     assert all(re.fullmatch(r"\w[\w-]{21}", each, re.ASCII) for each in made)
 
 
-def test_a_member_is_known_with_all_that_it_said():
+def test_member_has_all_fields_of_its_request():
     async def body(broker):
         await broker.topic("orders")
         member = ConsumerMember(broker, "one", instance_id="desk-1")
@@ -129,7 +129,7 @@ def test_a_member_is_known_with_all_that_it_said():
         assert (found.server_assignor, found.rebalance_timeout_ms) == ("range", 60_000)
         assert not found.is_classic
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
@@ -152,7 +152,7 @@ def test_a_member_is_known_with_all_that_it_said():
         (-3, {}, "MemberEpoch is invalid."),
     ],
 )
-def test_what_makes_no_sense_is_refused(version, epoch, fields, reason):
+def test_contradictory_request_is_refused(version, epoch, fields, reason):
     async def body(broker):
         member = ConsumerMember(broker, "one")
         answer = await member.ask(version, member_epoch=epoch, **{**JOINING, **fields})
@@ -162,17 +162,17 @@ def test_what_makes_no_sense_is_refused(version, epoch, fields, reason):
         assert (answer.member_id, answer.member_epoch, answer.assignment) == (None, 0, None)
         assert not broker.services.groups.list()
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_since_v1_members_make_their_own_ids():
+def test_v1_requires_a_member_id():
     async def body(broker):
         answer = await ConsumerMember(broker, "").ask(1, member_epoch=0, **JOINING)
 
         assert answer.error_code == ErrorCode.INVALID_REQUEST
         assert answer.error_message == "MemberId can't be empty."
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
@@ -180,13 +180,13 @@ def test_since_v1_members_make_their_own_ids():
     ("fields", "code"),
     [
         ({"member_epoch": 9}, ErrorCode.FENCED_MEMBER_EPOCH),
-        ({"member_id": "stranger"}, ErrorCode.UNKNOWN_MEMBER_ID),
-        ({"group_id": "nobody's"}, ErrorCode.GROUP_ID_NOT_FOUND),
+        ({"member_id": "unknown-member"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"group_id": "missing"}, ErrorCode.GROUP_ID_NOT_FOUND),
         ({"server_assignor": "unheard of"}, ErrorCode.UNSUPPORTED_ASSIGNOR),
         ({"server_assignor": ""}, ErrorCode.UNSUPPORTED_ASSIGNOR),
     ],
 )
-def test_a_refusal_says_why(version, fields, code):
+def test_error_response_has_a_message(version, fields, code):
     async def body(broker):
         await broker.topic("orders")
         member = ConsumerMember(broker, "one")
@@ -196,10 +196,10 @@ def test_a_refusal_says_why(version, fields, code):
         assert ErrorCode.of(answer.error_code) == code
         assert answer.error_message
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_who_is_silent_for_too_long_is_forgotten():
+def test_member_without_heartbeats_is_removed():
     async def body(broker):
         await broker.topic("orders")
         member = ConsumerMember(broker, "one")
@@ -208,4 +208,4 @@ def test_who_is_silent_for_too_long_is_forgotten():
 
         assert (await member.ask()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
-    serve(body)
+    run_with_broker(body)

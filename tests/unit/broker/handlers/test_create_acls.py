@@ -1,4 +1,4 @@
-"""CreateAcls: rules are added, and obeyed at once."""
+"""CreateAcls: ACLs are added, and enforced at once."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -6,14 +6,14 @@ from structlog.testing import capture_logs
 from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_acls import CREATE_ACLS, AclToCreate, CreateAclsRequest
-from unit.broker.handlers.guarded import (
+from unit.broker.handlers.acl_config import (
+    ACLS_ENABLED,
+    ACLS_WITHOUT_ADMIN,
     ALICE,
-    GUARDED,
-    GUARDED_WITHOUT_ADMINISTRATION,
     ROOT,
     on_cluster,
 )
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 TOPIC, CLUSTER = ResourceType.TOPIC, ResourceType.CLUSTER
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
@@ -35,7 +35,7 @@ async def create(broker, *acls, version=CREATE_ACLS.version_max, client=ROOT):
 
 
 @pytest.mark.parametrize("version", CREATE_ACLS.versions)
-def test_rules_are_added_and_obeyed(version):
+def test_acls_are_added_and_enforced(version):
     async def body(broker):
         assert await create(broker, ORDERS, version=version) == [ErrorCode.NONE]
         assert list(broker.services.access_store.acls) == [RULE]
@@ -51,28 +51,28 @@ def test_rules_are_added_and_obeyed(version):
         assert await create(broker, wanted, version=version) == [ErrorCode.NONE]
         assert await create(broker, ORDERS, version=version, client=ALICE) == [ErrorCode.NONE]
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize("version", [each for each in CREATE_ACLS.versions if each >= 1])
-def test_patterns_may_be_prefixes(version):
+def test_prefixed_patterns_are_accepted(version):
     async def body(broker):
         prefix = written(pattern_type=PREFIXED)
         assert await create(broker, prefix, version=version) == [ErrorCode.NONE]
         [found] = broker.services.access_store.acls
         assert found.pattern_type is PREFIXED
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize("role", [Operation.ADMIN, Operation.PRODUCER, Operation.CONSUMER])
-def test_a_role_is_bound_like_any_operation(role):
+def test_role_is_granted_like_an_operation(role):
     async def body(broker):
         assert await create(broker, written(operation=role)) == [ErrorCode.NONE]
         [found] = broker.services.access_store.acls
         assert found.operation is role
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_role_is_bound_like_any_operation(role):
     ],
     ids=str,
 )
-def test_a_rule_that_makes_no_sense_fails_alone(wrong):
+def test_invalid_acl_fails_on_its_own(wrong):
     async def body(broker):
         assert await create(broker, written(**wrong), ORDERS) == [
             ErrorCode.INVALID_REQUEST,
@@ -109,11 +109,11 @@ def test_a_rule_that_makes_no_sense_fails_alone(wrong):
         ]
         assert list(broker.services.access_store.acls) == [RULE]
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize("version", CREATE_ACLS.versions)
-def test_without_authorization_there_are_no_rules(version):
+def test_create_acls_is_refused_without_authorization(version):
     async def body(broker):
         assert (
             await create(broker, ORDERS, ORDERS, version=version)
@@ -121,28 +121,28 @@ def test_without_authorization_there_are_no_rules(version):
         )
         assert not broker.services.access_store.acls
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_where_administration_is_not_for_clients_nothing_is_added():
+def test_create_acls_is_refused_if_admin_is_disabled():
     async def body(broker):
         assert await create(broker, ORDERS) == [ErrorCode.POLICY_VIOLATION]
         assert not broker.services.access_store.acls
 
-    serve(body, config=GUARDED_WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ACLS_WITHOUT_ADMIN)
 
 
-def test_who_may_only_describe_the_cluster_may_not_add_rules():
+def test_create_acls_requires_alter_on_the_cluster():
     async def body(broker):
         await broker.services.access_store.add_acls([on_cluster(Operation.DESCRIBE)])
         assert await create(broker, ORDERS, client=ALICE) == [
             ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         ]
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_the_audit_log_says_who_added_what():
+def test_created_acls_are_audited():
     async def body(broker):
         with capture_logs() as events:
             await create(broker, ORDERS, written(host=""))
@@ -152,4 +152,4 @@ def test_the_audit_log_says_who_added_what():
         assert event["change"] == "acl created"
         assert event["acl"] == "ALLOW User:alice from * to READ TOPIC LITERAL:orders"
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)

@@ -1,4 +1,4 @@
-"""CreatePartitions: topics grow, and never shrink."""
+"""CreatePartitions: topics get more partitions, never fewer."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from kafscale.protocol.messages.create_partitions import (
     PartitionAssignment,
     TopicToGrow,
 )
-from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, serve
+from unit.broker.in_memory_broker import ADMIN_DISABLED, run_with_broker
 
 
 async def grow(broker, *topics, version=CREATE_PARTITIONS.version_max, validate_only=False):
@@ -21,7 +21,7 @@ async def grow(broker, *topics, version=CREATE_PARTITIONS.version_max, validate_
 
 
 @pytest.mark.parametrize("version", CREATE_PARTITIONS.versions)
-def test_new_partitions_are_empty_and_the_old_ones_stay(version):
+def test_new_partitions_are_empty_and_old_ones_unchanged(version):
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000)
@@ -31,7 +31,7 @@ def test_new_partitions_are_empty_and_the_old_ones_stay(version):
         assert broker.services.catalog.topics["orders"].partitions == 3
         assert [broker.log("orders", index).end_offset for index in range(3)] == [1, 0, 0]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_new_partitions_are_empty_and_the_old_ones_stay(version):
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_what_is_wrong_is_refused(asked, code, message, validate_only):
+def test_invalid_request_is_refused(asked, code, message, validate_only):
     async def body(broker):
         await broker.topic("orders", 2)
         refused = (await grow(broker, asked, validate_only=validate_only))[asked.name]
@@ -75,13 +75,13 @@ def test_what_is_wrong_is_refused(asked, code, message, validate_only):
         assert message in refused.error_message
         assert broker.services.catalog.topics["orders"].partitions == 2
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
     ("added", "code"), [(1, ErrorCode.NONE), (5_001, ErrorCode.POLICY_VIOLATION)]
 )
-def test_a_request_for_too_many_new_partitions_is_refused_as_a_whole(added, code):
+def test_too_many_new_partitions_are_refused_as_a_whole(added, code):
     async def body(broker):
         before = 5_001
         asked = []
@@ -94,10 +94,10 @@ def test_a_request_for_too_many_new_partitions_is_refused_as_a_whole(added, code
         after = before if code else before + added
         assert broker.services.catalog.topics["orders"].partitions == after
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_check_changes_nothing():
+def test_validate_only_changes_nothing():
     async def body(broker):
         await broker.topic("orders")
         answers = await grow(broker, TopicToGrow("orders", 3, None), validate_only=True)
@@ -105,10 +105,10 @@ def test_a_check_changes_nothing():
         assert answers["orders"].error_code == ErrorCode.NONE
         assert broker.services.catalog.topics["orders"].partitions == 1
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_name_that_stands_there_twice_is_answered_once():
+def test_duplicate_topic_is_answered_once():
     async def body(broker):
         await broker.topic("orders")
         await broker.topic("other")
@@ -123,11 +123,11 @@ def test_a_name_that_stands_there_twice_is_answered_once():
         assert answers["other"].error_code == ErrorCode.NONE
         assert broker.services.catalog.topics["orders"].partitions == 1
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", CREATE_PARTITIONS.versions)
-def test_a_broker_without_administration_refuses(version):
+def test_create_partitions_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         await broker.topic("orders")
         answers = await grow(broker, TopicToGrow("orders", 2, None), version=version)
@@ -135,4 +135,4 @@ def test_a_broker_without_administration_refuses(version):
         assert answers["orders"].error_code == ErrorCode.POLICY_VIOLATION
         assert broker.services.catalog.topics["orders"].partitions == 1
 
-    serve(body, config=WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ADMIN_DISABLED)

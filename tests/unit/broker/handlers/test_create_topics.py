@@ -1,4 +1,4 @@
-"""CreateTopics: topics that can be written to, or the reason why not."""
+"""CreateTopics: new topics, and invalid requests."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from kafscale.protocol.messages.create_topics import (
     TopicConfig,
     TopicToCreate,
 )
-from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, serve
+from unit.broker.in_memory_broker import ADMIN_DISABLED, run_with_broker
 
 
 def wanted(name="orders", partition_count=2, replication_factor=1, **fields):
@@ -34,7 +34,7 @@ async def create(broker, *topics, version=CREATE_TOPICS.version_max, **fields):
 
 
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
-def test_a_topic_is_there_when_it_is_answered(version):
+def test_topic_exists_when_the_response_is_sent(version):
     async def body(broker):
         retention = TopicConfig("retention.ms", "1000")
         asked = wanted(replication_factor=3, configs=[retention])
@@ -52,7 +52,7 @@ def test_a_topic_is_there_when_it_is_answered(version):
         if version >= 7:
             assert created.topic_id == topic.id
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_topic_is_there_when_it_is_answered(version):
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_what_is_wrong_is_refused_and_the_rest_is_created(asked, code, validate_only):
+def test_invalid_topics_fail_and_the_rest_is_created(asked, code, validate_only):
     async def body(broker):
         await broker.topic("taken")
         answers = await create(broker, asked, wanted("fine"), validate_only=validate_only)
@@ -90,10 +90,10 @@ def test_what_is_wrong_is_refused_and_the_rest_is_created(asked, code, validate_
             set() if validate_only else {"fine"}
         )
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_check_creates_nothing():
+def test_validate_only_creates_nothing():
     async def body(broker):
         created = (await create(broker, wanted(), validate_only=True))["orders"]
 
@@ -102,11 +102,11 @@ def test_a_check_creates_nothing():
         assert created.partition_count == 2
         assert not broker.services.catalog.topics
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
-def test_the_brokers_number_of_partitions_is_granted_in_all_versions(version):
+def test_default_partition_count_is_granted_in_all_versions(version):
     """KafkaJS asks for it in v3, unless it is told a number."""
 
     async def body(broker):
@@ -116,10 +116,10 @@ def test_the_brokers_number_of_partitions_is_granted_in_all_versions(version):
         assert broker.services.catalog.topics["orders"].partitions == 3
 
     config = Config(s3=S3(use_memory=True), topics=Topics(auto_create_partitions=3))
-    serve(body, config=config)
+    run_with_broker(body, config=config)
 
 
-def test_a_name_that_stands_there_twice_is_answered_once():
+def test_duplicate_topic_is_answered_once():
     async def body(broker):
         answers = await create(broker, wanted(), wanted(), wanted("other"))
 
@@ -127,11 +127,11 @@ def test_a_name_that_stands_there_twice_is_answered_once():
         assert answers["other"].error_code == ErrorCode.NONE
         assert set(broker.services.catalog.topics) == {"other"}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("counts", [(2**31 - 1, 1), (6_000, 4_001), (10_001, -5)])
-def test_a_request_for_too_many_partitions_is_refused_as_a_whole(counts):
+def test_too_many_partitions_are_refused_as_a_whole(counts):
     async def body(broker):
         asked = [wanted(f"orders-{count}", count) for count in counts]
         answers = await create(broker, *asked)
@@ -141,33 +141,33 @@ def test_a_request_for_too_many_partitions_is_refused_as_a_whole(counts):
         ] * 2
         assert not broker.services.catalog.topics
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_of_two_clients_that_create_one_topic_one_succeeds():
+def test_one_of_two_concurrent_creations_succeeds():
     async def body(broker):
         both = await asyncio.gather(create(broker, wanted()), create(broker, wanted()))
 
         codes = sorted(answers["orders"].error_code for answers in both)
         assert codes == [ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_no_time_is_enough_time():
+def test_timeout_of_zero_is_raised_to_the_minimum():
     async def body(broker):
         answers = await create(broker, wanted(), timeout_ms=0)
         assert answers["orders"].error_code == ErrorCode.NONE
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
-def test_a_broker_without_administration_refuses(version):
+def test_create_topics_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         answers = await create(broker, wanted(), wanted("other"), version=version)
 
         assert {answer.error_code for answer in answers.values()} == {ErrorCode.POLICY_VIOLATION}
         assert len(answers) == 2
 
-    serve(body, config=WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ADMIN_DISABLED)

@@ -1,4 +1,4 @@
-"""DeleteAcls: the rules that match filters are removed, and not obeyed any more."""
+"""DeleteAcls: the ACLs that match filters are deleted."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,14 +11,14 @@ from kafscale.protocol.messages.delete_acls import (
     DeleteAclsRequest,
     DeletedAcl,
 )
-from unit.broker.handlers.guarded import (
+from unit.broker.handlers.acl_config import (
+    ACLS_ENABLED,
+    ACLS_WITHOUT_ADMIN,
     ALICE,
-    GUARDED,
-    GUARDED_WITHOUT_ADMINISTRATION,
     ROOT,
     on_cluster,
 )
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 TOPIC, LITERAL, PREFIXED = ResourceType.TOPIC, PatternType.LITERAL, PatternType.PREFIXED
 READ, WRITE, ALLOW = Operation.READ, Operation.WRITE, Permission.ALLOW
@@ -44,7 +44,7 @@ def codes(filters):
 
 
 @pytest.mark.parametrize("version", DELETE_ACLS.versions)
-def test_what_a_filter_matches_is_removed_and_told(version):
+def test_matching_acls_are_deleted_and_returned(version):
     async def body(broker):
         rules = broker.services.access_store
         await rules.add_acls(RULES)
@@ -62,10 +62,10 @@ def test_what_a_filter_matches_is_removed_and_told(version):
         assert len(rest.acls) == (1 if version == 0 else 2)
         assert set(rules.acls) == ({PREFIX} if version == 0 else set())
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_a_rule_that_is_gone_is_not_obeyed():
+def test_deleted_acl_is_not_enforced():
     async def body(broker):
         await broker.services.access_store.add_acls([on_cluster(Operation.ALTER)])
         assert codes(await delete(broker, EXACT, client=ALICE)) == [ErrorCode.NONE]
@@ -75,10 +75,10 @@ def test_a_rule_that_is_gone_is_not_obeyed():
             == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
         )
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_each_filter_is_for_itself():
+def test_each_filter_succeeds_or_fails_on_its_own():
     async def body(broker):
         await broker.services.access_store.add_acls(RULES)
         answers = await delete(
@@ -88,30 +88,30 @@ def test_each_filter_is_for_itself():
         assert [len(each.acls) for each in answers] == [0, 1, 2]
         assert list(broker.services.access_store.acls) == [WRITES]
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize("version", DELETE_ACLS.versions)
-def test_without_authorization_there_are_no_rules(version):
+def test_delete_acls_is_refused_without_authorization(version):
     async def body(broker):
         assert (
             codes(await delete(broker, EXACT, EXACT, version=version))
             == [ErrorCode.SECURITY_DISABLED] * 2
         )
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_where_administration_is_not_for_clients_nothing_is_removed():
+def test_delete_acls_is_refused_if_admin_is_disabled():
     async def body(broker):
         await broker.services.access_store.add_acls(RULES)
         assert codes(await delete(broker, EXACT)) == [ErrorCode.POLICY_VIOLATION]
         assert set(broker.services.access_store.acls) == RULES
 
-    serve(body, config=GUARDED_WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ACLS_WITHOUT_ADMIN)
 
 
-def test_the_audit_log_says_who_removed_what():
+def test_deleted_acls_are_audited():
     async def body(broker):
         await broker.services.access_store.add_acls(RULES)
         with capture_logs() as events:
@@ -120,4 +120,4 @@ def test_the_audit_log_says_who_removed_what():
         assert (event["principal"], event["change"]) == ("User:root", "acl deleted")
         assert event["acl"] == "ALLOW User:alice from * to READ TOPIC LITERAL:orders"
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)

@@ -1,4 +1,4 @@
-"""DeleteGroups: only what nobody uses any more."""
+"""DeleteGroups: groups without members only."""
 
 import pytest
 
@@ -6,9 +6,9 @@ from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from kafscale.protocol.messages.offset_commit import PartitionToCommit
 from kafscale.testing import virtual_time
-from unit.broker.handlers.commits import commit
-from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
-from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, Stores, life, serve
+from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
+from unit.broker.handlers.offset_commits import commit
+from unit.broker.in_memory_broker import ADMIN_DISABLED, Stores, run_with_broker, running_broker
 
 every_version = pytest.mark.parametrize("version", DELETE_GROUPS.versions)
 
@@ -19,16 +19,16 @@ async def delete(broker, version, *group_ids):
 
 
 @every_version
-def test_each_group_is_deleted_or_not_on_its_own(version):
+def test_each_group_succeeds_or_fails_on_its_own(version):
     async def body(broker):
         topic = await broker.topic("orders")
         for group_id in ("simple", ""):
             await commit(broker, topic, PartitionToCommit(0, 5), group_id=group_id)
-        await settle(Member(broker, group_id="classic"))
-        member = await settle(Member(broker, group_id="left"))
+        await form_generation(Member(broker, group_id="classic"))
+        member = await form_generation(Member(broker, group_id="left"))
         await member.leave()
         await ConsumerMember(broker, "one").join("orders")
-        asked = ("simple", "", "classic", GROUP, "left", "nobody's")
+        asked = ("simple", "", "classic", GROUP, "left", "missing")
 
         assert await delete(broker, version, *asked) == [
             ("simple", ErrorCode.NONE),
@@ -36,16 +36,16 @@ def test_each_group_is_deleted_or_not_on_its_own(version):
             ("classic", ErrorCode.NON_EMPTY_GROUP),
             (GROUP, ErrorCode.NON_EMPTY_GROUP),
             ("left", ErrorCode.NONE),
-            ("nobody's", ErrorCode.GROUP_ID_NOT_FOUND),
+            ("missing", ErrorCode.GROUP_ID_NOT_FOUND),
         ]
         left = {record.group_id for record in broker.services.groups.list()}
         assert left == {"classic", GROUP}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_group_named_twice_is_deleted_once(version):
+def test_duplicate_group_is_deleted_once(version):
     async def body(broker):
         topic = await broker.topic("orders")
         await commit(broker, topic, PartitionToCommit(0, 5))
@@ -53,18 +53,18 @@ def test_a_group_named_twice_is_deleted_once(version):
         assert await delete(broker, version, GROUP, GROUP) == [(GROUP, ErrorCode.NONE)]
         assert await delete(broker, version, GROUP) == [(GROUP, ErrorCode.GROUP_ID_NOT_FOUND)]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_deletion_survives_the_broker(version):
+def test_deletion_survives_a_broker_restart(version):
     async def scenario(_random):
         stores = Stores()
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             topic = await broker.topic("orders")
             await commit(broker, topic, PartitionToCommit(0, 5))
             await delete(broker, version, GROUP)
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             assert not broker.services.groups.list()
             assert not broker.services.groups.fetch(GROUP, None, -1)
 
@@ -72,7 +72,7 @@ def test_a_deletion_survives_the_broker(version):
 
 
 @every_version
-def test_administration_may_be_kept_from_clients(version):
+def test_delete_groups_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         topic = await broker.topic("orders")
         await commit(broker, topic, PartitionToCommit(0, 5))
@@ -80,4 +80,4 @@ def test_administration_may_be_kept_from_clients(version):
         assert await delete(broker, version, GROUP) == [(GROUP, ErrorCode.POLICY_VIOLATION)]
         assert [record.group_id for record in broker.services.groups.list()] == [GROUP]
 
-    serve(body, config=WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ADMIN_DISABLED)

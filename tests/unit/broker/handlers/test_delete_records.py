@@ -1,4 +1,4 @@
-"""DeleteRecords: the log's start moves, and stays where it is after a restart."""
+"""DeleteRecords: the log start offset moves, and survives a restart."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from kafscale.protocol.messages.delete_records import (
     TopicToTrim,
 )
 from kafscale.testing import virtual_time
-from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, Stores, life, serve
+from unit.broker.in_memory_broker import ADMIN_DISABLED, Stores, run_with_broker, running_broker
 
 
 async def trim(broker, offset, *, topic="orders", index=0, version=DELETE_RECORDS.version_max):
@@ -23,7 +23,7 @@ async def trim(broker, offset, *, topic="orders", index=0, version=DELETE_RECORD
 
 
 @pytest.mark.parametrize("version", DELETE_RECORDS.versions)
-def test_an_offset_becomes_the_first(version):
+def test_offset_becomes_the_log_start_offset(version):
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000, 2000, 3000)
@@ -33,7 +33,7 @@ def test_an_offset_becomes_the_first(version):
         assert broker.log("orders").start_offset == 2
         assert await trim(broker, -1, version=version) == (ErrorCode.NONE, 3)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_an_offset_becomes_the_first(version):
         ({"offset": 0, "topic": "missing"}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_what_is_not_there_cannot_be_deleted(place, code):
+def test_offset_out_of_range_is_refused(place, code):
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000)
@@ -53,10 +53,10 @@ def test_what_is_not_there_cannot_be_deleted(place, code):
         assert await trim(broker, **place) == (code, -1)
         assert broker.log("orders").start_offset == 0
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_topic_that_is_compacted_only_keeps_its_records():
+def test_compacted_topic_refuses_delete_records():
     async def body(broker):
         await broker.topic("orders", cleanup_policy="compact")
         await broker.topic("both", cleanup_policy="compact,delete")
@@ -67,24 +67,24 @@ def test_a_topic_that_is_compacted_only_keeps_its_records():
         assert broker.log("orders").start_offset == 0
         assert await trim(broker, 1, topic="both") == (ErrorCode.NONE, 1)
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_what_was_deleted_stays_deleted():
+def test_deleted_records_stay_deleted_after_restart():
     async def scenario(_random):
         stores = Stores()
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             await broker.topic("orders")
             await broker.write("orders", 1000, 2000, 3000)
             await trim(broker, 2)
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             assert broker.log("orders").start_offset == 2
 
     virtual_time.run(scenario, seed=0)
 
 
 @pytest.mark.parametrize("version", DELETE_RECORDS.versions)
-def test_a_broker_without_administration_refuses(version):
+def test_delete_records_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000)
@@ -92,4 +92,4 @@ def test_a_broker_without_administration_refuses(version):
         assert await trim(broker, 1, version=version) == (ErrorCode.POLICY_VIOLATION, -1)
         assert broker.log("orders").start_offset == 0
 
-    serve(body, config=WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ADMIN_DISABLED)

@@ -1,4 +1,4 @@
-"""DeleteTopics: by name and by id, with all that is in them."""
+"""DeleteTopics: by name and by id, with their objects."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from kafscale.protocol.messages.delete_topics import (
     TopicToDelete,
 )
 from kafscale.testing.faulty_object_store import Fault, Rule
-from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, serve
+from unit.broker.in_memory_broker import ADMIN_DISABLED, run_with_broker
 
 
 async def delete(broker, *topics, version=DELETE_TOPICS.version_max, timeout_ms=10_000):
@@ -27,7 +27,7 @@ async def delete(broker, *topics, version=DELETE_TOPICS.version_max, timeout_ms=
 
 
 @pytest.mark.parametrize("version", DELETE_TOPICS.versions)
-def test_a_topic_goes_and_its_name_is_free(version):
+def test_deleted_name_can_be_reused(version):
     async def body(broker):
         before = await broker.topic("orders")
         await broker.write("orders", 1000)
@@ -47,10 +47,10 @@ def test_a_topic_goes_and_its_name_is_free(version):
         assert after.id != before.id
         assert broker.log("orders").end_offset == 0
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_the_objects_go_too():
+def test_objects_are_deleted():
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000)
@@ -61,10 +61,10 @@ def test_the_objects_go_too():
         with pytest.raises(ObjectNotFoundError):
             await broker.stores.objects.get(key)
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_topic_goes_by_its_id():
+def test_topic_is_deleted_by_id():
     async def body(broker):
         topic = await broker.topic("orders")
         await broker.topic("other")
@@ -77,10 +77,10 @@ def test_a_topic_goes_by_its_id():
         assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_ID
         assert set(broker.services.catalog.topics) == {"other"}
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_what_names_a_topic_in_no_way_or_in_two_is_refused():
+def test_topic_without_or_with_two_identifiers_is_refused():
     async def body(broker):
         topic = await broker.topic("orders")
         [neither, both] = await delete(
@@ -90,10 +90,10 @@ def test_what_names_a_topic_in_no_way_or_in_two_is_refused():
         assert neither.error_code == both.error_code == ErrorCode.INVALID_REQUEST
         assert set(broker.services.catalog.topics) == {"orders"}
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_topic_that_is_named_twice_stays():
+def test_duplicate_topic_is_refused():
     async def body(broker):
         topic = await broker.topic("orders")
         answers = await delete(broker, "orders", TopicToDelete(None, topic.id))
@@ -101,11 +101,11 @@ def test_a_topic_that_is_named_twice_stays():
         assert [answer.error_code for answer in answers] == [ErrorCode.INVALID_REQUEST] * 2
         assert set(broker.services.catalog.topics) == {"orders"}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(("timeout_ms", "waited_seconds"), [(0, 0), (1000, 1), (60_000, 5)])
-def test_the_answer_waits_for_the_objects_but_not_for_ever(timeout_ms, waited_seconds):
+def test_response_waits_for_objects_up_to_the_limit(timeout_ms, waited_seconds):
     async def body(broker):
         await broker.topic("orders")
         stuck = Rule(fault=Fault.REFUSED, operations=frozenset({"list"}), keys="default/orders/*")
@@ -118,11 +118,11 @@ def test_the_answer_waits_for_the_objects_but_not_for_ever(timeout_ms, waited_se
         assert waited == pytest.approx(waited_seconds, abs=0.1)
         assert set(broker.services.catalog.deletions) == {"orders"}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", DELETE_TOPICS.versions)
-def test_a_broker_without_administration_refuses(version):
+def test_delete_topics_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         await broker.topic("orders")
         [refused] = await delete(broker, "orders", version=version)
@@ -130,4 +130,4 @@ def test_a_broker_without_administration_refuses(version):
         assert (refused.name, refused.error_code) == ("orders", ErrorCode.POLICY_VIOLATION)
         assert set(broker.services.catalog.topics) == {"orders"}
 
-    serve(body, config=WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ADMIN_DISABLED)

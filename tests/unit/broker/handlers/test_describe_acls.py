@@ -1,4 +1,4 @@
-"""DescribeAcls: the rules that match a filter, by resource."""
+"""DescribeAcls: the ACLs that match a filter, by resource."""
 
 import pytest
 
@@ -10,8 +10,8 @@ from kafscale.protocol.messages.describe_acls import (
     DescribedAcl,
     DescribedResource,
 )
-from unit.broker.handlers.guarded import ALICE, GUARDED, ROOT, on_cluster
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.acl_config import ACLS_ENABLED, ALICE, ROOT, on_cluster
+from unit.broker.in_memory_broker import run_with_broker
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 LITERAL, PREFIXED, ANY = PatternType.LITERAL, PatternType.PREFIXED, PatternType.ANY
@@ -57,7 +57,7 @@ def rules(response):
 
 
 @pytest.mark.parametrize("version", [each for each in DESCRIBE_ACLS.versions if each >= 1])
-def test_all_rules_by_resource(version):
+def test_all_acls_are_listed_by_resource(version):
     async def body(broker):
         await broker.services.access_store.add_acls(RULES)
         response = await describe(broker, version)
@@ -80,16 +80,16 @@ def test_all_rules_by_resource(version):
             ),
         ]
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
-def test_clients_that_know_no_prefixes_are_not_told_of_any():
+def test_v0_lists_literal_patterns_only():
     async def body(broker):
         await broker.services.access_store.add_acls(RULES)
         expected = [rule for rule in RULES if rule.pattern_type is LITERAL]
         assert rules(await describe(broker, version=0)) == expected
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,16 @@ def test_clients_that_know_no_prefixes_are_not_told_of_any():
         ({"resource_name": "orders"}, [0, 1]),
         ({"pattern_type": PREFIXED}, [2]),
         ({"pattern_type": PatternType.MATCH, "resource_name": "orders"}, [0, 1, 2, 3]),
-        ({"principal": "User:nobody"}, []),
+        ({"principal": "User:unknown"}, []),
     ],
     ids=str,
 )
-def test_a_filter_says_which(wanted, found):
+def test_filter_selects_acls(wanted, found):
     async def body(broker):
         await broker.services.access_store.add_acls(RULES)
         assert rules(await describe(broker, **wanted)) == [RULES[index] for index in found]
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize(
@@ -121,17 +121,17 @@ def test_a_filter_says_which(wanted, found):
     [{"resource_type": 0}, {"pattern_type": 9}, {"operation": 99}, {"permission_type": 0}],
     ids=str,
 )
-def test_a_filter_that_makes_no_sense_is_refused(wrong):
+def test_invalid_filter_is_refused(wrong):
     async def body(broker):
         response = await describe(broker, **wrong)
         assert response.error_code == ErrorCode.INVALID_REQUEST
         assert response.error_message
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize("version", DESCRIBE_ACLS.versions)
-def test_only_those_who_may_describe_the_cluster_are_told(version):
+def test_describe_acls_requires_describe_on_the_cluster(version):
     async def body(broker):
         await broker.services.access_store.add_acls(RULES)
         response = await describe(broker, version, client=ALICE)
@@ -140,13 +140,13 @@ def test_only_those_who_may_describe_the_cluster_are_told(version):
         await broker.services.access_store.add_acls([on_cluster(Operation.DESCRIBE)])
         assert rules(await describe(broker, version, client=ALICE))
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)
 
 
 @pytest.mark.parametrize("version", DESCRIBE_ACLS.versions)
-def test_without_authorization_there_are_no_rules(version):
+def test_describe_acls_is_refused_without_authorization(version):
     async def body(broker):
         response = await describe(broker, version)
         assert response.error_code == ErrorCode.SECURITY_DISABLED
 
-    serve(body)
+    run_with_broker(body)

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: the quotas that filters mean."""
+"""DescribeClientQuotas: the quotas that match filters."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from kafscale.protocol.messages.describe_client_quotas import (
     EntityPart,
     QuotaValue,
 )
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 QUOTAS = {
     QuotaEntity(user="alice"): {"producer_byte_rate": 1000.0, "consumer_byte_rate": 2000.0},
@@ -56,13 +56,13 @@ async def describe(broker, *filters, strict=False, version=None):
         ),
     ],
 )
-def test_the_quotas_that_are_meant_are_told(version, filters, strict, told):
+def test_matching_quotas_are_returned(version, filters, strict, told):
     async def body(broker):
         response = await describe(broker, *filters, strict=strict, version=version)
         assert (response.error_code, response.error_message) == (ErrorCode.NONE, None)
         assert response.quotas == told
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_the_quotas_that_are_meant_are_told(version, filters, strict, told):
     ],
 )
 @pytest.mark.parametrize("version", DESCRIBE_CLIENT_QUOTAS.versions)
-def test_filters_that_make_no_sense_are_refused(filters, code, version):
+def test_invalid_filters_are_refused(filters, code, version):
     async def body(broker):
         response = await describe(broker, *filters, version=version)
         assert response.error_code == code
         assert response.error_message
         assert response.quotas is None
 
-    serve(body)
+    run_with_broker(body)

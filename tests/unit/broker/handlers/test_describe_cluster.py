@@ -1,4 +1,4 @@
-"""DescribeCluster: one broker, where the client can reach it."""
+"""DescribeCluster: one broker, at the address that the client can reach."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from kafscale.protocol.messages.describe_cluster import (
     Broker,
     DescribeClusterRequest,
 )
-from unit.broker.handlers.serving import CLUSTER_ID, NODE_ID, serve
+from unit.broker.in_memory_broker import CLUSTER_ID, NODE_ID, run_with_broker
 
 OPERATIONS_NOT_REQUESTED = -0x8000_0000
 
@@ -18,7 +18,7 @@ OPERATIONS_NOT_REQUESTED = -0x8000_0000
 @pytest.mark.parametrize(
     ("asked", "told"), [(False, OPERATIONS_NOT_REQUESTED), (True, ALL_CLUSTER_OPERATIONS)]
 )
-def test_the_cluster_is_this_broker(version, asked, told):
+def test_cluster_has_this_broker(version, asked, told):
     async def body(broker):
         request = DescribeClusterRequest(include_cluster_authorized_operations=asked)
         response = await broker.ask(DESCRIBE_CLUSTER, request, version)
@@ -28,7 +28,7 @@ def test_the_cluster_is_this_broker(version, asked, told):
         assert response.brokers == [Broker(NODE_ID, "10.0.0.9", 9092)]
         assert response.cluster_authorized_operations == told
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", range(1, DESCRIBE_CLUSTER.version_max + 1))
@@ -36,7 +36,7 @@ def test_the_cluster_is_this_broker(version, asked, told):
     ("endpoint_type", "code"),
     [(2, ErrorCode.MISMATCHED_ENDPOINT_TYPE), (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)],
 )
-def test_controllers_are_not_found_here(version, endpoint_type, code):
+def test_controller_endpoints_are_refused(version, endpoint_type, code):
     async def body(broker):
         request = DescribeClusterRequest(endpoint_type=endpoint_type)
         response = await broker.ask(DESCRIBE_CLUSTER, request, version)
@@ -44,4 +44,4 @@ def test_controllers_are_not_found_here(version, endpoint_type, code):
         assert (response.error_code, response.brokers) == (code, [])
         assert response.error_message
 
-    serve(body)
+    run_with_broker(body)

@@ -1,4 +1,4 @@
-"""DescribeConfigs: of topics, of this broker, and of nothing else."""
+"""DescribeConfigs: topics, this broker and its logger."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from kafscale.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     ResourceToDescribe,
 )
-from unit.broker.handlers.serving import CONFIG, NODE_ID, serve
+from unit.broker.in_memory_broker import CONFIG, NODE_ID, run_with_broker
 
 
 async def describe(
@@ -29,7 +29,7 @@ async def describe(
 
 
 @pytest.mark.parametrize("version", DESCRIBE_CONFIGS.versions)
-def test_a_topic_has_all_its_configs(version):
+def test_topic_has_all_its_configs(version):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000")
         found, configs = await describe(broker, ResourceType.TOPIC, "orders", version=version)
@@ -44,12 +44,12 @@ def test_a_topic_has_all_its_configs(version):
         if version >= 3:
             assert own.type == 5
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", range(3, DESCRIBE_CONFIGS.version_max + 1))
 @pytest.mark.parametrize("asked", [False, True])
-def test_synonyms_and_documentation_are_told_on_request(version, asked):
+def test_synonyms_and_documentation_are_returned_on_request(version, asked):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000")
         for kind, name in (
@@ -64,7 +64,7 @@ def test_synonyms_and_documentation_are_told_on_request(version, asked):
                 asked and kind != ResourceType.BROKER_LOGGER
             )
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_synonyms_and_documentation_are_told_on_request(version, asked):
         (["no.such"], set()),
     ],
 )
-def test_only_what_is_asked_for_is_told(names, told):
+def test_requested_configs_only(names, told):
     async def body(broker):
         await broker.topic("orders")
         _, configs = await describe(broker, ResourceType.TOPIC, "orders", names)
@@ -83,7 +83,7 @@ def test_only_what_is_asked_for_is_told(names, told):
         _, everything = await describe(broker, ResourceType.TOPIC, "orders", [])
         assert len(everything) > 10
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_only_what_is_asked_for_is_told(names, told):
         ("2001:db8::1", "PLAINTEXT://[2001:db8::1]:9092"),
     ],
 )
-def test_a_broker_is_read_only(host, listener):
+def test_broker_configs_are_read_only(host, listener):
     async def body(broker):
         found, configs = await describe(broker, ResourceType.BROKER, str(NODE_ID))
 
@@ -103,24 +103,24 @@ def test_a_broker_is_read_only(host, listener):
         assert configs["advertised.listeners"].value == listener
         assert all(config.read_only for config in configs.values())
 
-    serve(body, config=Config(s3=CONFIG.s3, broker=Broker(advertised_host=host)))
+    run_with_broker(body, config=Config(s3=CONFIG.s3, broker=Broker(advertised_host=host)))
 
 
-def test_nothing_is_set_for_all_brokers_while_they_run():
+def test_there_are_no_cluster_wide_dynamic_configs():
     async def body(broker):
         found, configs = await describe(broker, ResourceType.BROKER, "")
         assert (found.error_code, configs) == (ErrorCode.NONE, {})
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_the_one_logger_has_the_level_of_the_settings():
+def test_root_logger_has_the_configured_level():
     async def body(broker):
         _, configs = await describe(broker, ResourceType.BROKER_LOGGER, str(NODE_ID))
         assert {name: config.value for name, config in configs.items()} == {"root": "WARN"}
         assert configs["root"].read_only
 
-    serve(body, config=Config(s3=S3(use_memory=True), logging=Logging(level="warn")))
+    run_with_broker(body, config=Config(s3=S3(use_memory=True), logging=Logging(level="warn")))
 
 
 @pytest.mark.parametrize("version", DESCRIBE_CONFIGS.versions)
@@ -135,11 +135,11 @@ def test_the_one_logger_has_the_level_of_the_settings():
         (0, "", ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_has_no_configs_is_refused_with_a_reason(version, kind, name, code):
+def test_other_resources_are_refused(version, kind, name, code):
     async def body(broker):
         found, configs = await describe(broker, kind, name, version=version)
 
         assert (found.error_code, configs) == (code, {})
         assert found.error_message
 
-    serve(body)
+    run_with_broker(body)

@@ -7,8 +7,8 @@ import pytest
 from kafscale.broker.security import authorization
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
+from unit.broker.in_memory_broker import run_with_broker
 
 every_version = pytest.mark.parametrize("version", DESCRIBE_GROUPS.versions)
 
@@ -22,11 +22,11 @@ async def describe(broker, version, group_id=GROUP, *, asks=False):
 
 
 @every_version
-def test_a_stable_group_is_told_with_everything(version):
+def test_stable_group_is_described_completely(version):
     async def body(broker):
         static = Member(broker, instance_id="desk-1", metadata=b"\xffmine")
         plain = Member(broker, metadata=b"\x00ours")
-        await settle(static, plain)
+        await form_generation(static, plain)
         group = await describe(broker, version)
 
         assert (group.error_code, group.error_message) == (ErrorCode.NONE, None)
@@ -43,13 +43,13 @@ def test_a_stable_group_is_told_with_everything(version):
                 member.member_id.encode(),
             )
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_while_members_gather_no_protocol_is_told(version):
+def test_rebalancing_group_has_no_protocol(version):
     async def body(broker):
-        member = await settle(Member(broker))
+        member = await form_generation(Member(broker))
         other = asyncio.create_task(Member(broker).join())
         await asyncio.sleep(1)
         group = await describe(broker, version)
@@ -60,25 +60,25 @@ def test_while_members_gather_no_protocol_is_told(version):
         assert {each.metadata for each in group.members} == {b""}
         await asyncio.gather(other, member.join())
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_group_that_is_empty_is_told(version):
+def test_empty_group_is_described(version):
     async def body(broker):
-        member = await settle(Member(broker))
+        member = await form_generation(Member(broker))
         await member.leave()
         group = await describe(broker, version)
 
         assert (group.error_code, group.group_state) == (ErrorCode.NONE, "Empty")
         assert (group.protocol_name, group.members) == ("", [])
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-@pytest.mark.parametrize("group_id", ["nobody's", GROUP, ""])
-def test_what_is_no_classic_group_is_dead(version, group_id):
+@pytest.mark.parametrize("group_id", ["missing", GROUP, ""])
+def test_other_groups_are_dead(version, group_id):
     async def body(broker):
         await broker.topic("orders")
         await ConsumerMember(broker, "one").join("orders")
@@ -88,13 +88,13 @@ def test_what_is_no_classic_group_is_dead(version, group_id):
         assert group.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else 0)
         assert bool(group.error_message) == (version >= 6)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", range(3, DESCRIBE_GROUPS.version_max + 1))
-def test_what_may_be_done_is_told_to_who_asks(version):
+def test_authorized_operations_are_returned_on_request(version):
     async def body(broker):
-        await settle(Member(broker))
+        await form_generation(Member(broker))
         asked = await describe(broker, version, asks=True)
         unasked = await describe(broker, version)
 
@@ -105,28 +105,28 @@ def test_what_may_be_done_is_told_to_who_asks(version):
         )
         assert unasked.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_each_group_is_answered_in_its_place(version):
+def test_groups_are_answered_in_request_order(version):
     async def body(broker):
-        await settle(Member(broker))
-        request = DescribeGroupsRequest(["nobody's", GROUP, GROUP])
+        await form_generation(Member(broker))
+        request = DescribeGroupsRequest(["missing", GROUP, GROUP])
         response = await broker.ask(DESCRIBE_GROUPS, request, version)
 
         told = [(group.group_id, group.group_state) for group in response.groups]
-        assert told == [("nobody's", "Dead"), (GROUP, "Stable"), (GROUP, "Stable")]
+        assert told == [("missing", "Dead"), (GROUP, "Stable"), (GROUP, "Stable")]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_broker_that_stops_says_so_for_each_group(version):
+def test_stopping_broker_returns_an_error_for_each_group(version):
     async def body(broker):
         broker.services.groups.shut_down()
         group = await describe(broker, version)
 
         assert (group.error_code, group.group_state) == (ErrorCode.NOT_COORDINATOR, "")
 
-    serve(body)
+    run_with_broker(body)

@@ -8,7 +8,7 @@ from kafscale.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     TopicToDescribe,
 )
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 
 async def describe(broker, topics, version=DESCRIBE_LOG_DIRS.version_max):
@@ -24,7 +24,7 @@ async def describe(broker, topics, version=DESCRIBE_LOG_DIRS.version_max):
 
 
 @pytest.mark.parametrize("version", DESCRIBE_LOG_DIRS.versions)
-def test_a_partition_is_as_large_as_its_records(version):
+def test_partition_size_is_the_size_of_its_records(version):
     async def body(broker):
         await broker.topic("orders", 2)
         await broker.write("orders", 1000)
@@ -39,10 +39,10 @@ def test_a_partition_is_as_large_as_its_records(version):
         _, after = await describe(broker, None, version)
         assert after["orders", 0] > before["orders", 0]
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_only_what_exists_and_is_asked_for_is_told():
+def test_requested_existing_partitions_only():
     async def body(broker):
         await broker.topic("orders", 2)
         await broker.topic("other")
@@ -56,4 +56,4 @@ def test_only_what_exists_and_is_asked_for_is_told():
             ("other", 0),
         }
 
-    serve(body)
+    run_with_broker(body)

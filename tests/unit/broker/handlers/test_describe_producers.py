@@ -1,4 +1,4 @@
-"""DescribeProducers: who has written to a partition."""
+"""DescribeProducers: the idempotent producers of a partition."""
 
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_producers import (
@@ -8,10 +8,10 @@ from kafscale.protocol.messages.describe_producers import (
     TopicToDescribe,
 )
 from kafscale.testing import virtual_time
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 
-def test_a_partition_remembers_its_idempotent_producers():
+def test_partition_lists_its_idempotent_producers():
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000)
@@ -33,10 +33,10 @@ def test_a_partition_remembers_its_idempotent_producers():
             )
         ]
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_what_is_not_there_is_unknown():
+def test_missing_partition_is_unknown():
     async def body(broker):
         await broker.topic("orders")
         asked = [TopicToDescribe("orders", [0, 1]), TopicToDescribe("missing", [0])]
@@ -53,4 +53,4 @@ def test_what_is_not_there_is_unknown():
             ("missing", 0, unknown, True),
         ]
 
-    serve(body)
+    run_with_broker(body)

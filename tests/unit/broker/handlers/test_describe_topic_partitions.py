@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: every partition once, on however many pages."""
+"""DescribeTopicPartitions: every partition once, on any number of pages."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from kafscale.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicToDescribe,
 )
-from unit.broker.handlers.serving import NODE_ID, serve
+from unit.broker.in_memory_broker import NODE_ID, run_with_broker
 
 
 async def describe(broker, *names, limit=2000, cursor=None):
@@ -25,7 +25,7 @@ def places(response):
     return [(topic.name, each.index) for topic in response.topics for each in topic.partitions]
 
 
-def test_a_topic_and_its_partitions():
+def test_topic_has_all_its_partitions():
     async def body(broker):
         made = await broker.topic("orders", 2)
         response = await describe(broker, "orders")
@@ -41,10 +41,10 @@ def test_a_topic_and_its_partitions():
         assert first.replicas == first.in_sync_replicas == [NODE_ID]
         assert first.eligible_leader_replicas == first.offline_replicas == []
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_all_topics_are_told_in_the_order_of_their_names():
+def test_all_topics_are_sorted_by_name():
     async def body(broker):
         assert places(await describe(broker)) == []
         for name in ("b", "c", "a"):
@@ -52,12 +52,12 @@ def test_all_topics_are_told_in_the_order_of_their_names():
         assert places(await describe(broker)) == [("a", 0), ("b", 0), ("c", 0)]
         assert places(await describe(broker, "c", "a", "c")) == [("a", 0), ("c", 0)]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("limit", [-1, 0, 1, 2, 3, 4, 5, 6, 7])
 @pytest.mark.parametrize("names", [(), ("a", "b", "c")])
-def test_pages_follow_each_other_without_a_gap(limit, names):
+def test_pages_are_contiguous(limit, names):
     async def body(broker):
         for name, count in (("a", 2), ("b", 1), ("c", 3)):
             await broker.topic(name, count)
@@ -72,10 +72,10 @@ def test_pages_follow_each_other_without_a_gap(limit, names):
 
         assert found == [("a", 0), ("a", 1), ("b", 0), ("c", 0), ("c", 1), ("c", 2)]
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_no_page_is_larger_than_the_broker_likes():
+def test_page_size_is_limited():
     async def body(broker):
         await broker.topic("orders", PARTITIONS_COUNT_MAX + 1)
         page = await describe(broker, limit=2**31 - 1)
@@ -83,10 +83,10 @@ def test_no_page_is_larger_than_the_broker_likes():
         assert len(places(page)) == PARTITIONS_COUNT_MAX
         assert page.next_cursor == Cursor("orders", PARTITIONS_COUNT_MAX)
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_cursor_may_point_to_what_is_gone():
+def test_cursor_may_name_a_deleted_topic():
     async def body(broker):
         await broker.topic("a")
         await broker.topic("c")
@@ -98,10 +98,10 @@ def test_a_cursor_may_point_to_what_is_gone():
             ("c", ErrorCode.NONE),
         ]
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_topics_that_do_not_exist_are_not_created():
+def test_missing_topics_are_not_auto_created():
     async def body(broker):
         response = await describe(broker, "missing", "or/ders")
 
@@ -111,10 +111,10 @@ def test_topics_that_do_not_exist_are_not_created():
         ]
         assert not broker.services.catalog.topics
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_cursor_below_the_first_partition_is_refused():
+def test_negative_cursor_is_refused():
     async def body(broker):
         await broker.topic("orders")
         response = await describe(broker, "orders", cursor=Cursor("orders", -1))
@@ -124,4 +124,4 @@ def test_a_cursor_below_the_first_partition_is_refused():
         request = DescribeTopicPartitionsRequest(cursor=Cursor("orders", -1))
         await broker.ask(DESCRIBE_TOPIC_PARTITIONS, request, is_closed=True)
 
-    serve(body)
+    run_with_broker(body)

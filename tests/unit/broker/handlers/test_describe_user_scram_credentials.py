@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: who has a credential, and nothing that helps to guess it."""
+"""DescribeUserScramCredentials: mechanisms and iterations, no secrets."""
 
 import pytest
 
@@ -10,8 +10,8 @@ from kafscale.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserToDescribe,
 )
-from unit.broker.handlers.guarded import ALICE, GUARDED, ROOT, on_cluster
-from unit.broker.handlers.serving import CLIENT, serve
+from unit.broker.handlers.acl_config import ACLS_ENABLED, ALICE, ROOT, on_cluster
+from unit.broker.in_memory_broker import CLIENT, run_with_broker
 
 SHA_256, SHA_512 = ScramMechanism
 
@@ -33,7 +33,7 @@ async def fill(broker):
 
 
 @pytest.mark.parametrize("users", [None, []])
-def test_no_names_stand_for_everybody(users):
+def test_no_names_mean_all_users(users):
     async def body(broker):
         request = DescribeUserScramCredentialsRequest(users=users)
         empty = await broker.ask(DESCRIBE_USER_SCRAM_CREDENTIALS, request)
@@ -45,7 +45,7 @@ def test_no_names_stand_for_everybody(users):
             ("bob", 0, [DescribedCredential(2, 8192)]),
         ]
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_users_by_name():
@@ -65,10 +65,10 @@ def test_users_by_name():
         )
         assert (alice.error_code, alice.credentials) == (ErrorCode.DUPLICATE_RESOURCE, [])
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_only_those_who_may_describe_the_cluster_are_told():
+def test_describe_users_requires_describe_on_the_cluster():
     async def body(broker):
         await fill(broker)
         response = await describe(broker, "bob", client=ALICE)
@@ -78,4 +78,4 @@ def test_only_those_who_may_describe_the_cluster_are_told():
         await broker.services.access_store.add_acls([on_cluster(Operation.DESCRIBE)])
         assert len((await describe(broker, client=ALICE)).users) == 2
 
-    serve(body, config=GUARDED)
+    run_with_broker(body, config=ACLS_ENABLED)

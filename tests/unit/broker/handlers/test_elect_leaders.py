@@ -1,4 +1,4 @@
-"""ElectLeaders: every partition is led by whom it should be."""
+"""ElectLeaders: every partition already has its preferred leader."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from kafscale.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
     TopicToElect,
 )
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 
 def results(response):
@@ -20,7 +20,7 @@ def results(response):
 
 
 @pytest.mark.parametrize("version", ELECT_LEADERS.versions)
-def test_no_election_is_needed(version):
+def test_election_is_not_needed(version):
     async def body(broker):
         await broker.topic("orders")
         asked = [TopicToElect("orders", [0, 1]), TopicToElect("missing", [0])]
@@ -33,22 +33,22 @@ def test_no_election_is_needed(version):
             ("missing", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", ELECT_LEADERS.versions)
-def test_of_all_partitions_none_is_worth_telling(version):
+def test_request_for_all_partitions_returns_none(version):
     async def body(broker):
         await broker.topic("orders")
         response = await broker.ask(ELECT_LEADERS, ElectLeadersRequest(topics=None), version)
 
         assert (response.error_code, results(response)) == (ErrorCode.NONE, [])
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", range(1, ELECT_LEADERS.version_max + 1))
-def test_an_election_of_another_kind_is_refused(version):
+def test_unknown_election_type_is_refused(version):
     async def body(broker):
         await broker.topic("orders")
         request = ElectLeadersRequest(2, [TopicToElect("orders", [0])])
@@ -57,4 +57,4 @@ def test_an_election_of_another_kind_is_refused(version):
         assert response.error_code == ErrorCode.INVALID_REQUEST
         assert results(response) == [("orders", 0, ErrorCode.INVALID_REQUEST)]
 
-    serve(body)
+    run_with_broker(body)

@@ -1,10 +1,10 @@
-"""FindCoordinator: this broker for groups, nobody for transactions."""
+"""FindCoordinator: this broker for groups, an error for transactions."""
 
 import pytest
 
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from unit.broker.handlers.serving import CLIENT, NODE_ID, serve
+from unit.broker.in_memory_broker import CLIENT, NODE_ID, run_with_broker
 
 
 async def find(broker, version, key_type=0, key="us"):
@@ -20,7 +20,7 @@ async def find(broker, version, key_type=0, key="us"):
 
 @pytest.mark.parametrize("version", FIND_COORDINATOR.versions)
 @pytest.mark.parametrize("key", ["us", ""])
-def test_a_group_is_coordinated_here(version, key):
+def test_group_coordinator_is_this_broker(version, key):
     async def body(broker):
         found = await find(broker, version, key=key)
 
@@ -31,11 +31,11 @@ def test_a_group_is_coordinated_here(version, key):
             CLIENT.local_port,
         )
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", range(4, FIND_COORDINATOR.version_max + 1))
-def test_several_groups_are_found_at_once(version):
+def test_several_groups_in_one_request(version):
     async def body(broker):
         request = FindCoordinatorRequest(keys=["us", "them", "us"])
         response = await broker.ask(FIND_COORDINATOR, request, version)
@@ -43,7 +43,7 @@ def test_several_groups_are_found_at_once(version):
         told = [(found.key, found.error_code, found.node_id) for found in response.coordinators]
         assert told == [("us", 0, NODE_ID), ("them", 0, NODE_ID), ("us", 0, NODE_ID)]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", range(1, FIND_COORDINATOR.version_max + 1))
@@ -55,7 +55,7 @@ def test_several_groups_are_found_at_once(version):
         (3, "Unknown coordinator type: 3"),
     ],
 )
-def test_what_there_is_none_of_is_refused_with_a_reason(version, key_type, reason):
+def test_unsupported_coordinator_types_are_refused(version, key_type, reason):
     async def body(broker):
         found = await find(broker, version, key_type)
 
@@ -63,4 +63,4 @@ def test_what_there_is_none_of_is_refused_with_a_reason(version, key_type, reaso
         assert found.error_message.startswith(reason)
         assert (found.node_id, found.port) == (-1, -1)
 
-    serve(body)
+    run_with_broker(body)

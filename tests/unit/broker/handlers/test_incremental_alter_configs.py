@@ -13,7 +13,7 @@ from kafscale.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     ResourceToAlter,
 )
-from unit.broker.handlers.serving import NODE_ID, WITHOUT_ADMINISTRATION, serve
+from unit.broker.in_memory_broker import ADMIN_DISABLED, NODE_ID, run_with_broker
 
 SET, DELETE, APPEND = Operation.SET, Operation.DELETE, Operation.APPEND
 
@@ -38,7 +38,7 @@ def configs(broker):
 
 
 @pytest.mark.parametrize("version", INCREMENTAL_ALTER_CONFIGS.versions)
-def test_what_is_not_named_stays(version):
+def test_unnamed_configs_stay(version):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000", segment_ms="5000")
         change = resource(("retention.bytes", SET, "100"), ("segment.ms", DELETE, None))
@@ -49,7 +49,7 @@ def test_what_is_not_named_stays(version):
         settings = broker.log("orders").settings
         assert (settings.retention_bytes, settings.segment_ms) == (100, 7 * 24 * 3600 * 1000)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_is_not_named_stays(version):
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_what_is_wrong_is_refused_as_a_whole(asked, code, validate_only):
+def test_invalid_config_leaves_the_resource_unchanged(asked, code, validate_only):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000")
         [found] = await alter(broker, asked, validate_only=validate_only)
@@ -81,10 +81,10 @@ def test_what_is_wrong_is_refused_as_a_whole(asked, code, validate_only):
         assert found.error_message
         assert configs(broker) == {"retention.ms": "1000"}
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_of_two_clients_that_change_different_configs_both_succeed():
+def test_concurrent_changes_of_different_configs_both_succeed():
     async def body(broker):
         await broker.topic("orders")
         await asyncio.gather(
@@ -93,10 +93,10 @@ def test_of_two_clients_that_change_different_configs_both_succeed():
         )
         assert configs(broker) == {"retention.ms": "1000", "segment.ms": "5000"}
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_resource_that_stands_there_twice_is_refused():
+def test_duplicate_resource_is_refused():
     async def body(broker):
         await broker.topic("orders")
         change = resource(("retention.ms", SET, "1"))
@@ -105,10 +105,10 @@ def test_a_resource_that_stands_there_twice_is_refused():
         assert [answer.error_code for answer in found] == [ErrorCode.INVALID_REQUEST] * 2
         assert configs(broker) == {}
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_check_changes_nothing():
+def test_validate_only_changes_nothing():
     async def body(broker):
         await broker.topic("orders")
         [found] = await alter(broker, resource(("retention.ms", SET, "1")), validate_only=True)
@@ -116,11 +116,11 @@ def test_a_check_changes_nothing():
         assert found.error_code == ErrorCode.NONE
         assert configs(broker) == {}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", INCREMENTAL_ALTER_CONFIGS.versions)
-def test_a_broker_without_administration_refuses(version):
+def test_incremental_alter_configs_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         await broker.topic("orders")
         [found] = await alter(broker, resource(("retention.ms", SET, "1")), version=version)
@@ -128,4 +128,4 @@ def test_a_broker_without_administration_refuses(version):
         assert found.error_code == ErrorCode.POLICY_VIOLATION
         assert configs(broker) == {}
 
-    serve(body, config=WITHOUT_ADMINISTRATION)
+    run_with_broker(body, config=ADMIN_DISABLED)

@@ -1,11 +1,11 @@
-"""InitProducerId: a new id for everybody who does not want transactions."""
+"""InitProducerId: new ids for idempotent producers."""
 
 import pytest
 
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from kafscale.testing import virtual_time
-from unit.broker.handlers.serving import Stores, life, serve
+from unit.broker.in_memory_broker import Stores, run_with_broker, running_broker
 
 
 async def take(broker, version=INIT_PRODUCER_ID.version_max, transactional_id=None, **fields):
@@ -15,7 +15,7 @@ async def take(broker, version=INIT_PRODUCER_ID.version_max, transactional_id=No
 
 
 @pytest.mark.parametrize("version", INIT_PRODUCER_ID.versions)
-def test_every_producer_gets_an_id_of_its_own(version):
+def test_producer_ids_are_unique(version):
     async def body(broker):
         answers = [await take(broker, version) for _ in range(3)]
 
@@ -23,15 +23,15 @@ def test_every_producer_gets_an_id_of_its_own(version):
         assert len({producer_id for _, producer_id, _ in answers}) == 3
         assert all(producer_id >= 0 for _, producer_id, _ in answers)
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_no_id_is_given_out_again_by_a_later_life():
+def test_producer_ids_are_not_reused_after_restart():
     async def scenario(_random):
         stores = Stores()
         taken = []
         for _ in range(2):
-            async with life(stores) as broker:
+            async with running_broker(stores) as broker:
                 taken += [(await take(broker))[1] for _ in range(2)]
         assert len(set(taken)) == 4
 
@@ -39,7 +39,7 @@ def test_no_id_is_given_out_again_by_a_later_life():
 
 
 @pytest.mark.parametrize("version", range(3, INIT_PRODUCER_ID.version_max + 1))
-def test_a_producer_that_brings_an_id_gets_another(version):
+def test_producer_with_an_id_gets_a_new_one(version):
     async def body(broker):
         _, before, _ = await take(broker, version)
         code, after, epoch = await take(broker, version, producer_id=before, producer_epoch=0)
@@ -47,24 +47,24 @@ def test_a_producer_that_brings_an_id_gets_another(version):
         assert (code, epoch) == (ErrorCode.NONE, 0)
         assert after != before
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("half", [{"producer_id": 5}, {"producer_epoch": 0}])
-def test_an_id_and_an_epoch_come_together(half):
+def test_id_without_epoch_is_refused(half):
     async def body(broker):
         assert await take(broker, **half) == (ErrorCode.INVALID_REQUEST, -1, -1)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", INIT_PRODUCER_ID.versions)
 @pytest.mark.parametrize("transactional_id", ["", "payments"])
-def test_transactions_are_refused_for_good(version, transactional_id):
+def test_transactional_id_is_refused(version, transactional_id):
     async def body(broker):
         code, producer_id, epoch = await take(broker, version, transactional_id)
 
         assert (code, producer_id, epoch) == (ErrorCode.INVALID_REQUEST, -1, -1)
         assert not ErrorCode.of(code).retriable
 
-    serve(body)
+    run_with_broker(body)

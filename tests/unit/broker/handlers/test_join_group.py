@@ -1,4 +1,4 @@
-"""JoinGroup: one generation for all who join, in every version."""
+"""JoinGroup: members of one generation, in every version."""
 
 import asyncio
 import re
@@ -8,8 +8,8 @@ import pytest
 from kafscale.broker.handlers import join_group
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, OfferedProtocol
-from unit.broker.handlers.membership import GROUP, SESSION_TIMEOUT_MS, Member, settle
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.group_members import GROUP, SESSION_TIMEOUT_MS, Member, form_generation
+from unit.broker.in_memory_broker import run_with_broker
 
 UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
@@ -18,7 +18,7 @@ since_static_members = pytest.mark.parametrize("version", range(5, JOIN_GROUP.ve
 
 
 @every_version
-def test_members_begin_a_generation_together(version):
+def test_members_join_one_generation(version):
     async def body(broker):
         members = [Member(broker, metadata=b"\x00first"), Member(broker, metadata=b"\xffsecond")]
         joined = await asyncio.gather(*(member.join(version) for member in members))
@@ -34,14 +34,14 @@ def test_members_begin_a_generation_together(version):
             assert shown == (wishes if member.leads else {})
         assert sum(member.leads for member in members) == 1
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_new_member_is_given_an_id_with_the_name_of_its_client(version):
+def test_member_id_begins_with_the_client_id(version):
     async def body(broker):
         member = Member(broker)
-        first = await member.ask_to_join(version)
+        first = await member.send_join(version)
 
         assert re.fullmatch(f"tester-{UUID}", first.member_id)
         if version < 4:
@@ -49,29 +49,29 @@ def test_a_new_member_is_given_an_id_with_the_name_of_its_client(version):
             return
         assert first.error_code == ErrorCode.MEMBER_ID_REQUIRED
         assert (first.generation_id, first.leader, first.members) == (-1, "", [])
-        second = await member.ask_to_join(version)
+        second = await member.send_join(version)
         assert (second.error_code, second.member_id) == (ErrorCode.NONE, first.member_id)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @since_static_members
-def test_a_static_member_joins_at_once_and_goes_by_its_instance(version):
+def test_static_member_joins_at_once_with_its_instance_id(version):
     async def body(broker):
         member = Member(broker, instance_id="desk-1")
-        answer = await member.ask_to_join(version)
+        answer = await member.send_join(version)
 
         assert answer.error_code == ErrorCode.NONE
         assert re.fullmatch(f"desk-1-{UUID}", answer.member_id)
         assert [each.group_instance_id for each in answer.members] == ["desk-1"]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @since_static_members
-def test_a_static_leader_that_comes_back_keeps_the_assignment(version):
+def test_static_leader_that_rejoins_skips_the_assignment(version):
     async def body(broker):
-        await settle(Member(broker, instance_id="desk-1"))
+        await form_generation(Member(broker, instance_id="desk-1"))
         again = Member(broker, instance_id="desk-1")
         answer = await again.join(version)
 
@@ -80,10 +80,10 @@ def test_a_static_leader_that_comes_back_keeps_the_assignment(version):
         assert again.leads == (version >= 9)
         assert (await again.sync()).assignment.startswith(b"desk-1-")
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_member_is_known_with_its_client_and_its_timeouts():
+def test_member_has_its_client_and_timeouts():
     async def body(broker):
         member = Member(broker)
         await member.join()
@@ -92,22 +92,22 @@ def test_a_member_is_known_with_its_client_and_its_timeouts():
         assert (found.client_id, found.client_host) == ("tester", "/10.0.0.1")
         assert (found.session_timeout_ms, found.rebalance_timeout_ms) == (10_000, 60_000)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_without_a_rebalance_timeout_it_is_that_of_the_session(version):
+def test_rebalance_timeout_defaults_to_the_session_timeout(version):
     async def body(broker):
         await Member(broker).join(version, rebalance_timeout_ms=-1)
 
         [found] = broker.services.groups.describe(GROUP).members.values()
         assert found.rebalance_timeout_ms == SESSION_TIMEOUT_MS
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("name", [None, ""])
-def test_a_client_without_a_name_gets_an_id_all_the_same(name):
+def test_member_id_without_a_client_id(name):
     async def body(broker):
         context = broker.context(JOIN_GROUP, 4)
         context.client_id = name
@@ -123,7 +123,7 @@ def test_a_client_without_a_name_gets_an_id_all_the_same(name):
 
         assert re.fullmatch(f"-{UUID}", refused.member_id)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
@@ -131,15 +131,15 @@ def test_a_client_without_a_name_gets_an_id_all_the_same(name):
     ("fields", "code"),
     [
         ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
-        ({"member_id": "stranger"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"member_id": "unknown-member"}, ErrorCode.UNKNOWN_MEMBER_ID),
         ({"session_timeout_ms": 5}, ErrorCode.INVALID_SESSION_TIMEOUT),
         ({"protocol_type": ""}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         ({"protocols": []}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
     ],
 )
-def test_who_may_not_join_is_told_why(version, fields, code):
+def test_invalid_join_is_refused(version, fields, code):
     async def body(broker):
-        answer = await Member(broker).ask_to_join(version, **fields)
+        answer = await Member(broker).send_join(version, **fields)
 
         assert ErrorCode.of(answer.error_code) == code
         assert answer.member_id == fields.get("member_id", "")
@@ -147,15 +147,15 @@ def test_who_may_not_join_is_told_why(version, fields, code):
         assert answer.protocol_type is None
         assert answer.protocol_name == (None if version >= 7 else "")
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_what_nobody_else_offers_is_refused():
+def test_inconsistent_protocol_is_refused():
     async def body(broker):
-        await settle(Member(broker))
+        await form_generation(Member(broker))
         other = [OfferedProtocol("sticky")]
-        answer = await Member(broker).ask_to_join(3, protocols=other)
+        answer = await Member(broker).send_join(3, protocols=other)
 
         assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
-    serve(body)
+    run_with_broker(body)

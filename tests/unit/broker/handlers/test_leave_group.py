@@ -4,8 +4,8 @@ import pytest
 
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeavingMember
-from unit.broker.handlers.membership import GROUP, Member, settle
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.group_members import GROUP, Member, form_generation
+from unit.broker.in_memory_broker import run_with_broker
 
 every_version = pytest.mark.parametrize("version", LEAVE_GROUP.versions)
 of_one_member = pytest.mark.parametrize("version", range(3))
@@ -28,10 +28,10 @@ async def leave(broker, version, *members, group_id=GROUP):
 
 
 @every_version
-def test_the_others_are_called_to_join_again(version):
+def test_other_members_have_to_rejoin(version):
     async def body(broker):
         staying, going = Member(broker), Member(broker)
-        await settle(staying, going)
+        await form_generation(staying, going)
         error, told = await leave(broker, version, LeavingMember(going.member_id))
 
         assert error == ErrorCode.NONE
@@ -39,31 +39,31 @@ def test_the_others_are_called_to_join_again(version):
         assert await going.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
         assert await staying.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
 
-    serve(body)
+    run_with_broker(body)
 
 
 @of_one_member
-def test_the_only_member_s_error_is_that_of_the_answer(version):
+def test_single_member_error_is_the_top_level_error(version):
     async def body(broker):
-        await settle(Member(broker))
-        stranger = LeavingMember("stranger")
+        await form_generation(Member(broker))
+        stranger = LeavingMember("unknown-member")
 
         assert await leave(broker, version, stranger) == (ErrorCode.UNKNOWN_MEMBER_ID, [])
-        nowhere = await leave(broker, version, stranger, group_id="nobody's")
+        nowhere = await leave(broker, version, stranger, group_id="missing")
         assert nowhere == (ErrorCode.UNKNOWN_MEMBER_ID, [])
 
-    serve(body)
+    run_with_broker(body)
 
 
 @of_several_members
-def test_each_member_goes_or_stays_on_its_own(version):
+def test_each_member_succeeds_or_fails_on_its_own(version):
     async def body(broker):
         plain, static = Member(broker), Member(broker, instance_id="desk-1")
-        await settle(plain, static)
+        await form_generation(plain, static)
         error, told = await leave(
             broker,
             version,
-            LeavingMember("stranger"),
+            LeavingMember("unknown-member"),
             LeavingMember("", "desk-9"),
             LeavingMember("other", "desk-1"),
             LeavingMember("", "desk-1"),
@@ -72,7 +72,7 @@ def test_each_member_goes_or_stays_on_its_own(version):
 
         assert error == ErrorCode.NONE
         assert told == [
-            ("stranger", None, ErrorCode.UNKNOWN_MEMBER_ID),
+            ("unknown-member", None, ErrorCode.UNKNOWN_MEMBER_ID),
             ("", "desk-9", ErrorCode.UNKNOWN_MEMBER_ID),
             ("other", "desk-1", ErrorCode.FENCED_INSTANCE_ID),
             ("", "desk-1", ErrorCode.NONE),
@@ -80,30 +80,30 @@ def test_each_member_goes_or_stays_on_its_own(version):
         ]
         assert broker.services.groups.describe(GROUP).state == "Empty"
 
-    serve(body)
+    run_with_broker(body)
 
 
 @of_several_members
-def test_in_a_group_that_nobody_knows_no_member_is_known(version):
+def test_members_of_a_missing_group_are_unknown(version):
     async def body(broker):
-        asked = [LeavingMember("stranger"), LeavingMember("", "desk-1")]
+        asked = [LeavingMember("unknown-member"), LeavingMember("", "desk-1")]
 
-        assert await leave(broker, version, *asked, group_id="nobody's") == (
+        assert await leave(broker, version, *asked, group_id="missing") == (
             ErrorCode.NONE,
             [
-                ("stranger", None, ErrorCode.UNKNOWN_MEMBER_ID),
+                ("unknown-member", None, ErrorCode.UNKNOWN_MEMBER_ID),
                 ("", "desk-1", ErrorCode.UNKNOWN_MEMBER_ID),
             ],
         )
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_group_has_a_name(version):
+def test_empty_group_id_is_refused(version):
     async def body(broker):
-        told = await leave(broker, version, LeavingMember("stranger"), group_id="")
+        told = await leave(broker, version, LeavingMember("unknown-member"), group_id="")
 
         assert told == (ErrorCode.INVALID_GROUP_ID, [])
 
-    serve(body)
+    run_with_broker(body)

@@ -1,4 +1,4 @@
-"""ListConfigResources: what DescribeConfigs could be asked about."""
+"""ListConfigResources: the resources of DescribeConfigs."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from kafscale.protocol.messages.list_config_resources import (
     LIST_CONFIG_RESOURCES,
     ListConfigResourcesRequest,
 )
-from unit.broker.handlers.serving import NODE_ID, serve
+from unit.broker.in_memory_broker import NODE_ID, run_with_broker
 
 TOPICS = [("orders", ResourceType.TOPIC), ("other", ResourceType.TOPIC)]
 BROKER = (str(NODE_ID), ResourceType.BROKER)
@@ -33,22 +33,22 @@ async def listed(broker, *kinds, version=LIST_CONFIG_RESOURCES.version_max):
         ([ResourceType.CLIENT_METRICS, ResourceType.GROUP], []),
     ],
 )
-def test_what_has_configs_is_listed(kinds, expected):
+def test_resources_with_configs_are_listed(kinds, expected):
     async def body(broker):
         assert await listed(broker, *kinds) == (ErrorCode.NONE, expected)
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_the_first_version_knows_client_metrics_only():
+def test_v0_lists_client_metrics_only():
     async def body(broker):
         assert await listed(broker, version=0) == (ErrorCode.NONE, [])
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_type_that_nobody_knows_is_refused():
+def test_unknown_resource_type_is_refused():
     async def body(broker):
         assert await listed(broker, ResourceType.TOPIC, 3) == (ErrorCode.UNSUPPORTED_VERSION, [])
 
-    serve(body)
+    run_with_broker(body)

@@ -1,20 +1,20 @@
-"""ListGroups: all groups, or those in some states and of some types."""
+"""ListGroups: all groups, or those of some states and types."""
 
 import pytest
 
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from kafscale.protocol.messages.offset_commit import PartitionToCommit
-from unit.broker.handlers.commits import commit
-from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
+from unit.broker.handlers.offset_commits import commit
+from unit.broker.in_memory_broker import run_with_broker
 
 
 async def prepare(broker):
     """A classic group that is stable, one of the consumer protocol, and one with offsets only."""
     topic = await broker.topic("orders")
     await commit(broker, topic, PartitionToCommit(0, 5), group_id="simple")
-    await settle(Member(broker, group_id="classic"))
+    await form_generation(Member(broker, group_id="classic"))
     member = ConsumerMember(broker, "one")
     await member.join("orders")
     await member.confirm()
@@ -27,7 +27,7 @@ async def names(broker, states=(), types=()):
 
 
 @pytest.mark.parametrize("version", LIST_GROUPS.versions)
-def test_groups_are_listed_with_what_the_version_tells(version):
+def test_groups_are_listed_with_the_fields_of_the_version(version):
     async def body(broker):
         await prepare(broker)
         response = await broker.ask(LIST_GROUPS, ListGroupsRequest(), version)
@@ -44,10 +44,10 @@ def test_groups_are_listed_with_what_the_version_tells(version):
             (GROUP, "consumer", "Stable" * has_state, "consumer" * has_type),
         }
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_states_and_types_are_asked_for_in_any_case():
+def test_state_and_type_filters_ignore_case():
     async def body(broker):
         await prepare(broker)
 
@@ -59,11 +59,11 @@ def test_states_and_types_are_asked_for_in_any_case():
         assert await names(broker, states=["unheard of"]) == set()
         assert await names(broker, types=["unheard of"]) == set()
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", LIST_GROUPS.versions)
-def test_a_broker_that_stops_lists_nothing(version):
+def test_stopping_broker_lists_nothing(version):
     async def body(broker):
         await prepare(broker)
         broker.services.groups.shut_down()
@@ -71,4 +71,4 @@ def test_a_broker_that_stops_lists_nothing(version):
 
         assert (response.error_code, response.groups) == (ErrorCode.NOT_COORDINATOR, [])
 
-    serve(body)
+    run_with_broker(body)

@@ -1,4 +1,4 @@
-"""ListOffsets: ends, times, and what each version can ask for."""
+"""ListOffsets: special timestamps, timestamps, and versions."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from kafscale.protocol.messages.list_offsets import (
     PartitionToList,
     TopicToList,
 )
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 
 async def listed(broker, time, *, topic="orders", version=LIST_OFFSETS.version_max, **fields):
@@ -39,7 +39,7 @@ async def found(broker, time, **fields):
 
 
 @pytest.mark.parametrize("version", LIST_OFFSETS.versions)
-def test_the_ends_of_a_log(version):
+def test_earliest_and_latest_offsets(version):
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000, 2000, 3000)
@@ -56,10 +56,10 @@ def test_the_ends_of_a_log(version):
         if version >= 4:
             assert earliest.leader_epoch == latest.leader_epoch == broker.log("orders").leader_epoch
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_records_that_are_not_durable_are_not_counted():
+def test_latest_offset_excludes_records_that_are_not_durable():
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000)
@@ -68,12 +68,12 @@ def test_records_that_are_not_durable_are_not_counted():
         assert broker.log("orders").end_offset == 2
         assert await found(broker, LATEST) == (1, -1)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", range(1, LIST_OFFSETS.version_max + 1))
 @pytest.mark.parametrize("rolled", [False, True])
-def test_a_time_finds_the_first_record_at_or_after_it(version, rolled):
+def test_timestamp_finds_the_first_record_at_or_after_it(version, rolled):
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000, 3000, 2000)
@@ -90,20 +90,20 @@ def test_a_time_finds_the_first_record_at_or_after_it(version, rolled):
             assert answer.leader_epoch == broker.log("orders").leader_epoch
             assert (await listed(broker, 4001, version=version)).leader_epoch == -1
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_the_newest_record_need_not_be_the_last():
+def test_max_timestamp_need_not_be_the_last_record():
     async def body(broker):
         await broker.topic("orders")
         assert await found(broker, MAX_TIMESTAMP) == (-1, -1)
         await broker.write("orders", 1000, 3000, 2000)
         assert await found(broker, MAX_TIMESTAMP) == (1, 3000)
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_nothing_is_tiered():
+def test_tiered_offsets_are_unknown():
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000, 2000)
@@ -113,11 +113,11 @@ def test_nothing_is_tiered():
         assert await found(broker, LATEST_TIERED) == (-1, -1)
         assert await found(broker, EARLIEST_PENDING) == (-1, -1)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", LIST_OFFSETS.versions)
-def test_a_version_that_does_not_know_a_question_gets_no_answer(version):
+def test_unsupported_special_timestamp_is_refused(version):
     async def body(broker):
         await broker.topic("orders")
         for time, version_min in {**VERSION_MIN, -7: 99}.items():
@@ -125,10 +125,10 @@ def test_a_version_that_does_not_know_a_question_gets_no_answer(version):
             refused = answer.error_code == ErrorCode.UNSUPPORTED_VERSION
             assert refused == (version < version_min)
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_before_there_were_times_segments_were_listed():
+def test_v0_lists_base_offsets_of_segments():
     async def body(broker):
         await broker.topic("orders")
         for time in (1000, 2000, 3000):
@@ -151,10 +151,10 @@ def test_before_there_were_times_segments_were_listed():
         broker.log("orders").advance_start(2)
         assert await starts(LATEST, 99) == [4, 3, 2]
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_client_that_believes_in_another_leader_is_refused():
+def test_other_leader_epoch_is_refused():
     async def body(broker):
         await broker.topic("orders")
         partition = broker.log("orders")
@@ -171,7 +171,7 @@ def test_a_client_that_believes_in_another_leader_is_refused():
             ErrorCode.UNKNOWN_LEADER_EPOCH,
         ]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", LIST_OFFSETS.versions)
@@ -192,10 +192,10 @@ def test_each_partition_succeeds_or_fails_on_its_own(version):
             for topic in response.topics
         ] == [[(0, ErrorCode.NONE), (1, unknown), (-1, unknown)], [(0, unknown)]]
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_partition_that_is_named_twice_is_refused():
+def test_duplicate_partition_is_refused():
     async def body(broker):
         await broker.topic("orders", 2)
         asked = [PartitionToList(index, -1, LATEST) for index in (0, 0, 1)]
@@ -206,10 +206,10 @@ def test_a_partition_that_is_named_twice_is_refused():
         codes = [found.error_code for found in response.topics[0].partitions]
         assert codes == [invalid, invalid, ErrorCode.NONE]
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_trouble_with_the_store_is_told_and_can_be_tried_again():
+def test_object_store_error_is_retriable():
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1000)
@@ -221,4 +221,4 @@ def test_trouble_with_the_store_is_told_and_can_be_tried_again():
         broker.stores.objects.is_down = False
         assert await found(broker, 0) == (0, 1000)
 
-    serve(body)
+    run_with_broker(body)

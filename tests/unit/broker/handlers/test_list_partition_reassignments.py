@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: nothing moves."""
+"""ListPartitionReassignments: there are none."""
 
 import pytest
 
@@ -8,11 +8,11 @@ from kafscale.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     TopicToList,
 )
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 
 @pytest.mark.parametrize("topics", [None, [TopicToList("orders", [0])]])
-def test_no_partition_is_on_its_way(topics):
+def test_no_partition_is_being_reassigned(topics):
     async def body(broker):
         await broker.topic("orders")
         request = ListPartitionReassignmentsRequest(topics=topics)
@@ -21,4 +21,4 @@ def test_no_partition_is_on_its_way(topics):
         assert (response.error_code, response.error_message) == (ErrorCode.NONE, None)
         assert response.topics == []
 
-    serve(body)
+    run_with_broker(body)

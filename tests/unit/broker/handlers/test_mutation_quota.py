@@ -1,4 +1,4 @@
-"""A quota on changes of topics (KIP-599), in all handlers that create or delete partitions."""
+"""The mutation quota (KIP-599) of all handlers that create or delete partitions."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ from kafscale.protocol.messages.produce import (
     TopicToProduce,
 )
 from kafscale.records import Record, build
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 NOBODYS = QuotaEntity(user="ANONYMOUS")
 DEBT_MS = 9_000
@@ -74,9 +74,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("api", "refused_since", "request_", "is_done"), CHANGES)
-def test_who_has_used_up_the_quota_is_refused_until_it_is_repaid(
-    api, refused_since, request_, is_done
-):
+def test_exceeded_quota_refuses_until_it_recovers(api, refused_since, request_, is_done):
     async def body(broker):
         await go_into_debt(broker)
         for version in range(refused_since, api.version_max + 1):
@@ -90,11 +88,11 @@ def test_who_has_used_up_the_quota_is_refused_until_it_is_repaid(
         assert (response.topics[0].error_code, response.throttle_time_ms) == (ErrorCode.NONE, 0)
         assert is_done(broker)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(("api", "refused_since", "request_", "is_done"), CHANGES)
-def test_who_does_not_know_the_error_is_served_and_waits(api, refused_since, request_, is_done):
+def test_old_versions_are_throttled_instead_of_refused(api, refused_since, request_, is_done):
     async def body(broker):
         await go_into_debt(broker)
         response = await broker.ask(api, request_, refused_since - 1)
@@ -102,20 +100,20 @@ def test_who_does_not_know_the_error_is_served_and_waits(api, refused_since, req
         assert response.throttle_time_ms > DEBT_MS - 1000
         assert is_done(broker)
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_check_costs_nothing():
+def test_validate_only_is_not_charged():
     async def body(broker):
         await broker.services.access_store.alter_quota(NOBODYS, {"controller_mutation_rate": 1.0})
         for _ in range(5):
             checked = await broker.ask(CREATE_TOPICS, create("orders", 20, validate_only=True))
             assert checked.topics[0].error_code == ErrorCode.NONE
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_naming_topics_is_no_way_around_the_quota():
+def test_auto_creation_is_charged():
     async def body(broker):
         await go_into_debt(broker)
         asked = MetadataRequest([TopicToDescribe(name="payments")])
@@ -140,4 +138,4 @@ def test_naming_topics_is_no_way_around_the_quota():
         described = await broker.ask(METADATA, asked)
         assert described.topics[0].error_code == ErrorCode.NONE
 
-    serve(body)
+    run_with_broker(body)

@@ -1,4 +1,4 @@
-"""OffsetCommit: what is kept of a commit, who may make one, and what each version can say."""
+"""OffsetCommit: stored offsets, members and versions."""
 
 import asyncio
 import dataclasses
@@ -12,9 +12,9 @@ from kafscale.protocol.messages.offset_commit import (
     PartitionToCommit,
 )
 from kafscale.testing import virtual_time
-from unit.broker.handlers.commits import MISSING, commit
-from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
-from unit.broker.handlers.serving import CONFIG, Stores, life, serve
+from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
+from unit.broker.handlers.offset_commits import MISSING, commit
+from unit.broker.in_memory_broker import CONFIG, Stores, run_with_broker, running_broker
 
 OK = ErrorCode.NONE
 SMALL_METADATA = dataclasses.replace(
@@ -31,7 +31,7 @@ def kept(broker, index=0, topic="orders", group_id=GROUP):
 
 @every_version
 @pytest.mark.parametrize("group_id", [GROUP, ""])
-def test_who_is_no_member_may_commit_to_a_group_without_members(version, group_id):
+def test_non_member_may_commit_to_an_empty_group(version, group_id):
     async def body(broker):
         topic = await broker.topic("orders", 2)
         partitions = [
@@ -47,14 +47,14 @@ def test_who_is_no_member_may_commit_to_a_group_without_members(version, group_i
         assert (second.offset, second.metadata, second.leader_epoch) == (0, "", -1)
         assert first.expires_ms is second.expires_ms is None
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_member_commits_with_its_generation(version):
+def test_member_commits_with_its_generation(version):
     async def body(broker):
         topic = await broker.topic("orders")
-        member = await settle(Member(broker))
+        member = await form_generation(Member(broker))
 
         async def codes(**fields):
             told = {
@@ -69,36 +69,36 @@ def test_a_member_commits_with_its_generation(version):
             return
         assert await codes() == [OK]
         assert await codes(generation_id_or_member_epoch=7) == [ErrorCode.ILLEGAL_GENERATION]
-        assert await codes(member_id="stranger") == [ErrorCode.UNKNOWN_MEMBER_ID]
+        assert await codes(member_id="unknown-member") == [ErrorCode.UNKNOWN_MEMBER_ID]
         assert kept(broker).offset == 5
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_commit_survives_the_broker(version):
+def test_commit_survives_a_broker_restart(version):
     async def scenario(_random):
         stores = Stores()
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             topic = await broker.topic("orders")
             partition = PartitionToCommit(0, 17, metadata="note")
             assert await commit(broker, topic, partition, version=version) == [OK]
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             assert (kept(broker).offset, kept(broker).metadata) == (17, "note")
 
     virtual_time.run(scenario, seed=0)
 
 
 @since_v9
-def test_what_is_not_there_is_told_even_if_the_group_refuses(version):
+def test_missing_partitions_take_precedence_over_group_errors(version):
     async def body(broker):
         topic = await broker.topic("orders")
-        await settle(Member(broker))
+        await form_generation(Member(broker))
         asked = [PartitionToCommit(0, 3), PartitionToCommit(1, 3)]
         codes = await commit(broker, topic, *asked, version=version)
         assert codes == [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
@@ -115,11 +115,11 @@ def test_partitions_fail_on_their_own(version):
         assert kept(broker, 1).offset == 3
         assert await commit(broker, topic, short, version=version) == [OK]
 
-    serve(body, config=SMALL_METADATA)
+    run_with_broker(body, config=SMALL_METADATA)
 
 
 @every_version
-def test_a_topic_that_nobody_knows(version):
+def test_unknown_topic_is_refused(version):
     async def body(broker):
         partitions = [PartitionToCommit(0, 3), PartitionToCommit(1, 3)]
         codes = await commit(broker, MISSING, *partitions, version=version)
@@ -128,10 +128,10 @@ def test_a_topic_that_nobody_knows(version):
         assert codes == [ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else unknown] * 2
         assert not broker.services.groups.list()
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_v1_says_when_an_offset_was_committed():
+def test_v1_sets_the_commit_time():
     async def body(broker):
         topic = await broker.topic("orders", 2)
         dated, undated = PartitionToCommit(0, 5, commit_time_ms=1234), PartitionToCommit(1, 5)
@@ -141,11 +141,11 @@ def test_v1_says_when_an_offset_was_committed():
         assert kept(broker, 0).committed_ms == 1234
         assert 0 <= virtual_time.clock_ms() - kept(broker, 1).committed_ms < 1000
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_some_versions_say_for_how_long_to_keep_an_offset(version):
+def test_v2_to_v4_set_the_retention_time(version):
     async def body(broker):
         topic = await broker.topic("orders")
         await commit(
@@ -156,14 +156,14 @@ def test_some_versions_say_for_how_long_to_keep_an_offset(version):
         expected = found.committed_ms + 60_000 if 2 <= version <= 4 else None
         assert found.expires_ms == expected
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_generation_of_a_group_that_nobody_knows(version):
+def test_generation_of_a_missing_group_is_refused(version):
     async def body(broker):
         topic = await broker.topic("orders")
-        fields = {"member_id": "stranger", "generation_id_or_member_epoch": 3}
+        fields = {"member_id": "unknown-member", "generation_id_or_member_epoch": 3}
         codes = await commit(broker, topic, PartitionToCommit(0, 5), version=version, **fields)
 
         if version == 0:
@@ -173,11 +173,11 @@ def test_a_generation_of_a_group_that_nobody_knows(version):
         else:
             assert codes == [ErrorCode.GROUP_ID_NOT_FOUND]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @since_v9
-def test_a_member_of_the_consumer_protocol_commits_with_its_epoch(version):
+def test_consumer_member_commits_with_its_epoch(version):
     async def body(broker):
         topic = await broker.topic("orders")
         member = ConsumerMember(broker, "one")
@@ -196,11 +196,11 @@ def test_a_member_of_the_consumer_protocol_commits_with_its_epoch(version):
         assert await codes(member.epoch) == [OK]
         assert await codes(member.epoch + 1) == [ErrorCode.STALE_MEMBER_EPOCH]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("late", [0, 1])
-def test_before_v9_members_of_the_consumer_protocol_cannot_commit(late):
+def test_consumer_member_cannot_commit_before_v9(late):
     async def body(broker):
         topic = await broker.topic("orders")
         member = ConsumerMember(broker, "one")
@@ -216,13 +216,13 @@ def test_before_v9_members_of_the_consumer_protocol_cannot_commit(late):
 
         assert codes == [ErrorCode.UNSUPPORTED_VERSION]
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_who_commits_and_leaves_in_one_breath_has_committed():
+def test_commit_before_a_pipelined_leave_succeeds():
     async def body(broker):
         topic = await broker.topic("orders")
-        member = await settle(Member(broker))
+        member = await form_generation(Member(broker))
         codes, _ = await asyncio.gather(
             commit(
                 broker,
@@ -237,14 +237,14 @@ def test_who_commits_and_leaves_in_one_breath_has_committed():
         assert codes == [OK]
         assert kept(broker).offset == 5
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_a_commit_of_nothing_is_nothing():
+def test_empty_commit_is_accepted():
     async def body(broker):
         response = await broker.ask(OFFSET_COMMIT, OffsetCommitRequest(group_id=GROUP))
 
         assert response.topics == []
         assert not broker.services.groups.list()
 
-    serve(body)
+    run_with_broker(body)

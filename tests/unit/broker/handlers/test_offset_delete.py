@@ -1,4 +1,4 @@
-"""OffsetDelete: what a group may be made to forget."""
+"""OffsetDelete: deleted offsets, and groups in use."""
 
 import pytest
 
@@ -11,9 +11,9 @@ from kafscale.protocol.messages.offset_delete import (
     PartitionToDelete,
     TopicToDelete,
 )
-from unit.broker.handlers.commits import commit
-from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
+from unit.broker.handlers.offset_commits import commit
+from unit.broker.in_memory_broker import run_with_broker
 
 
 async def delete(broker, *places, group_id=GROUP):
@@ -32,7 +32,7 @@ def committed(broker):
     return set(broker.services.groups.fetch(GROUP, None, -1))
 
 
-def test_offsets_are_forgotten_one_by_one():
+def test_offsets_are_deleted_one_by_one():
     async def body(broker):
         orders = await broker.topic("orders", 3)
         await commit(broker, orders, PartitionToCommit(0, 5), PartitionToCommit(1, 6))
@@ -50,31 +50,31 @@ def test_offsets_are_forgotten_one_by_one():
         )
         assert committed(broker) == {("orders", 1)}
 
-    serve(body)
+    run_with_broker(body)
 
 
-def test_members_that_are_no_consumers_keep_all_offsets():
+def test_group_with_other_members_keeps_its_offsets():
     """Nobody but they knows what they read."""
 
     async def body(broker):
         await broker.topic("orders")
         worker = Member(broker)
-        told = await worker.ask_to_join(version=3, protocol_type="connect")
+        told = await worker.send_join(version=3, protocol_type="connect")
         assert told.error_code == ErrorCode.NONE
         assert await delete(broker, ("orders", 0)) == (ErrorCode.NON_EMPTY_GROUP, {})
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_topics_that_are_read_keep_their_offsets(protocol):
+def test_subscribed_topics_keep_their_offsets(protocol):
     async def body(broker):
         orders, old = await broker.topic("orders"), await broker.topic("old")
         for topic in (orders, old):
             await commit(broker, topic, PartitionToCommit(0, 5))
         if protocol == "classic":
             wishes = encode_subscription(Subscription(topics=("orders",)))
-            await settle(Member(broker, metadata=wishes))
+            await form_generation(Member(broker, metadata=wishes))
         else:
             await ConsumerMember(broker, "one").join("orders")
 
@@ -84,18 +84,18 @@ def test_topics_that_are_read_keep_their_offsets(protocol):
         )
         assert committed(broker) == {("orders", 0)}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
     ("group_id", "code"),
-    [("", ErrorCode.INVALID_GROUP_ID), ("nobody's", ErrorCode.GROUP_ID_NOT_FOUND)],
+    [("", ErrorCode.INVALID_GROUP_ID), ("missing", ErrorCode.GROUP_ID_NOT_FOUND)],
 )
 @pytest.mark.parametrize("topic", ["orders", "missing"])
-def test_without_a_group_nothing_is_said_of_partitions(group_id, code, topic):
+def test_group_error_has_no_partitions(group_id, code, topic):
     async def body(broker):
         await broker.topic("orders")
 
         assert await delete(broker, (topic, 0), group_id=group_id) == (code, {})
 
-    serve(body)
+    run_with_broker(body)

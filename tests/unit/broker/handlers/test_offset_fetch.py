@@ -1,4 +1,4 @@
-"""OffsetFetch: what was committed, for one group or for several, by name or by id."""
+"""OffsetFetch: committed offsets of one or several groups, by name or by id."""
 
 import pytest
 
@@ -10,9 +10,9 @@ from kafscale.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     TopicToFetch,
 )
-from unit.broker.handlers.commits import MISSING, commit
-from unit.broker.handlers.membership import GROUP, ConsumerMember
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.group_members import GROUP, ConsumerMember
+from unit.broker.handlers.offset_commits import MISSING, commit
+from unit.broker.in_memory_broker import run_with_broker
 
 EVERYTHING = None
 NOTHING = (-1, -1, "", ErrorCode.NONE)
@@ -65,7 +65,7 @@ def wanted(topic, *partitions):
 
 @every_version
 @pytest.mark.parametrize("group_id", [GROUP, ""])
-def test_what_was_committed_and_what_was_not(version, group_id):
+def test_committed_and_missing_offsets(version, group_id):
     async def body(broker):
         orders = await broker.topic("orders", 2)
         empty = await broker.topic("empty")
@@ -83,23 +83,23 @@ def test_what_was_committed_and_what_was_not(version, group_id):
             (called(empty, version), 0): NOTHING,
         }
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_group_that_nobody_knows_has_committed_nothing(version):
+def test_missing_group_has_no_offsets(version):
     async def body(broker):
         orders = await broker.topic("orders")
-        found = await fetch(broker, version, [wanted(orders, 0)], group_id="nobody's")
+        found = await fetch(broker, version, [wanted(orders, 0)], group_id="missing")
 
         assert found == {(called(orders, version), 0): NOTHING}
         assert not broker.services.groups.list()
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_topic_that_nobody_knows(version):
+def test_unknown_topic_has_no_offsets(version):
     async def body(broker):
         found = await fetch(broker, version, [wanted(MISSING, 0, 1)])
 
@@ -107,11 +107,11 @@ def test_a_topic_that_nobody_knows(version):
         name = called(MISSING, version)
         assert found == {(name, 0): (-1, -1, "", code), (name, 1): (-1, -1, "", code)}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", range(2, OFFSET_FETCH.version_max + 1))
-def test_null_topics_are_all_that_the_group_has(version):
+def test_null_topics_mean_all_offsets(version):
     async def body(broker):
         orders, payments = await broker.topic("orders", 3), await broker.topic("payments")
         await commit(broker, payments, PartitionToCommit(0, 4))
@@ -123,14 +123,14 @@ def test_null_topics_are_all_that_the_group_has(version):
         name = called(orders, version)
         assert offsets == {(name, 0): 5, (name, 2): 6, (called(payments, version), 0): 4}
         assert len(answer.topics) == 2
-        assert await fetch(broker, version, EVERYTHING, group_id="nobody's") == {}
+        assert await fetch(broker, version, EVERYTHING, group_id="missing") == {}
         assert await fetch(broker, version, []) == {}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", [8, 9, 10])
-def test_several_groups_are_asked_for_at_once(version):
+def test_several_groups_in_one_request(version):
     async def body(broker):
         orders = await broker.topic("orders")
         await commit(broker, orders, PartitionToCommit(0, 1), group_id="a")
@@ -149,11 +149,11 @@ def test_several_groups_are_asked_for_at_once(version):
         ]
         assert offsets == [2, 1, -1]
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_topic_that_was_created_again_begins_anew(version):
+def test_recreated_topic_has_no_offsets(version):
     async def body(broker):
         before = await broker.topic("orders")
         await commit(broker, before, PartitionToCommit(0, 17))
@@ -167,7 +167,7 @@ def test_a_topic_that_was_created_again_begins_anew(version):
         if version >= 2:
             assert await fetch(broker, version, EVERYTHING) == {}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", [9, 10])
@@ -177,10 +177,10 @@ def test_a_topic_that_was_created_again_begins_anew(version):
         ({"member_id": "one", "member_epoch": 1}, ErrorCode.NONE),
         ({"member_id": None, "member_epoch": -1}, ErrorCode.NONE),
         ({"member_id": "one", "member_epoch": 9}, ErrorCode.STALE_MEMBER_EPOCH),
-        ({"member_id": "stranger", "member_epoch": 1}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"member_id": "unknown-member", "member_epoch": 1}, ErrorCode.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_a_member_of_the_consumer_protocol_says_who_it_is(version, member, code):
+def test_consumer_member_epoch_is_checked(version, member, code):
     async def body(broker):
         orders = await broker.topic("orders")
         one = ConsumerMember(broker, "one")
@@ -191,11 +191,11 @@ def test_a_member_of_the_consumer_protocol_says_who_it_is(version, member, code)
         assert ErrorCode.of(answer.error_code) == code
         assert bool(answer.topics) == (code == ErrorCode.NONE)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_an_error_of_the_group_is_told_where_the_version_has_a_place_for_it(version):
+def test_group_error_is_in_the_field_of_the_version(version):
     async def body(broker):
         orders = await broker.topic("orders")
         broker.services.groups.shut_down()
@@ -207,4 +207,4 @@ def test_an_error_of_the_group_is_told_where_the_version_has_a_place_for_it(vers
         else:
             assert (answer.error_code, answer.topics) == (code, [])
 
-    serve(body)
+    run_with_broker(body)

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: what a reader of an earlier epoch has to know."""
+"""OffsetForLeaderEpoch: end offsets of leader epochs."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from kafscale.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
 )
 from kafscale.testing import virtual_time
-from unit.broker.handlers.serving import Stores, life, serve
+from unit.broker.in_memory_broker import Stores, run_with_broker, running_broker
 
 
 async def end(
@@ -33,14 +33,14 @@ async def end(
 
 
 @pytest.mark.parametrize("version", OFFSET_FOR_LEADER_EPOCH.versions)
-def test_an_epoch_ends_where_the_next_begins(version):
+def test_epoch_ends_where_the_next_begins(version):
     async def scenario(_random):
         stores = Stores()
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             await broker.topic("orders")
             await broker.write("orders", 1000, 2000)
             first = broker.log("orders").leader_epoch
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             await broker.write("orders", 3000)
             second = broker.log("orders").leader_epoch
             assert second > first
@@ -54,16 +54,16 @@ def test_an_epoch_ends_where_the_next_begins(version):
     virtual_time.run(scenario, seed=0)
 
 
-def test_an_epoch_that_wrote_nothing_ends_where_the_log_does():
+def test_epoch_without_records_ends_at_the_log_end():
     async def scenario(_random):
         stores = Stores()
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             await broker.topic("orders")
             await broker.topic("empty")
             await broker.write("orders", 1000, 2000)
-        async with life(stores):
+        async with running_broker(stores):
             pass
-        async with life(stores) as broker:
+        async with running_broker(stores) as broker:
             assert broker.log("orders").leader_epoch == 2
             # A reader that waits at the end has learnt of these epochs from ListOffsets.
             assert await end(broker, 2) == (ErrorCode.NONE, 2, 2)
@@ -74,7 +74,7 @@ def test_an_epoch_that_wrote_nothing_ends_where_the_log_does():
     virtual_time.run(scenario, seed=0)
 
 
-def test_a_client_that_believes_in_another_leader_is_refused():
+def test_other_leader_epoch_is_refused():
     async def body(broker):
         await broker.topic("orders")
         partition = broker.log("orders")
@@ -85,13 +85,13 @@ def test_a_client_that_believes_in_another_leader_is_refused():
         assert await end(broker, 5, current=6) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)
         assert await end(broker, 5, current=5) == (ErrorCode.NONE, 5, 0)
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("place", [{"topic": "missing"}, {"index": 1}])
-def test_what_is_not_there_is_unknown(place):
+def test_missing_partition_is_unknown(place):
     async def body(broker):
         await broker.topic("orders")
         assert await end(broker, 0, **place) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
 
-    serve(body)
+    run_with_broker(body)

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader's bytes reach every member, and nothing else does."""
+"""SyncGroup: the leader's assignments reach every member."""
 
 import asyncio
 
@@ -7,14 +7,14 @@ import pytest
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
 from unit.broker.group_coordinator.shard_guards import being_loaded
-from unit.broker.handlers.membership import GROUP, Member, settle
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.group_members import GROUP, Member, form_generation
+from unit.broker.in_memory_broker import run_with_broker
 
 every_version = pytest.mark.parametrize("version", SYNC_GROUP.versions)
 
 
 @every_version
-def test_each_member_gets_its_share_untouched(version):
+def test_each_member_gets_its_assignment_unchanged(version):
     async def body(broker):
         members = [Member(broker) for _ in range(3)]
         await asyncio.gather(*(member.join() for member in members))
@@ -34,30 +34,30 @@ def test_each_member_gets_its_share_untouched(version):
         told = ("consumer", "range") if version >= 5 else (None, None)
         assert {(each.protocol_type, each.protocol_name) for each in synced} == {told}
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_a_member_that_asks_again_gets_the_same_again(version):
+def test_repeated_sync_returns_the_same_assignment(version):
     async def body(broker):
-        member = await settle(Member(broker))
+        member = await form_generation(Member(broker))
         again = await member.sync(version=version)
 
         assert again.assignment == member.member_id.encode()
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
-def test_members_are_to_join_again_while_the_group_is_being_loaded(version):
+def test_members_have_to_rejoin_while_the_group_is_loading(version):
     async def body(broker):
-        member = await settle(Member(broker))
+        member = await form_generation(Member(broker))
         async with being_loaded(broker.services.groups, broker.stores.metadata, GROUP):
             answer = await member.sync(version=version)
 
         assert ErrorCode.of(answer.error_code) == ErrorCode.REBALANCE_IN_PROGRESS
 
-    serve(body)
+    run_with_broker(body)
 
 
 @every_version
@@ -65,21 +65,21 @@ def test_members_are_to_join_again_while_the_group_is_being_loaded(version):
     ("fields", "code"),
     [
         ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
-        ({"group_id": "nobody's"}, ErrorCode.UNKNOWN_MEMBER_ID),
-        ({"member_id": "stranger"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"group_id": "missing"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"member_id": "unknown-member"}, ErrorCode.UNKNOWN_MEMBER_ID),
         ({"generation_id": 7}, ErrorCode.ILLEGAL_GENERATION),
     ],
 )
-def test_who_is_not_in_the_generation_gets_nothing(version, fields, code):
+def test_unknown_member_or_generation_is_refused(version, fields, code):
     async def body(broker):
-        member = await settle(Member(broker))
+        member = await form_generation(Member(broker))
         answer = await member.sync(version=version, **fields)
 
         assert ErrorCode.of(answer.error_code) == code
         assert (answer.protocol_type, answer.protocol_name) == (None, None)
         assert answer.assignment == b""
 
-    serve(body)
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_who_is_not_in_the_generation_gets_nothing(version, fields, code):
         {"protocol_name": "sticky"},
     ],
 )
-def test_since_v5_both_sides_have_to_mean_the_same_protocol(fields):
+def test_v5_checks_the_protocol(fields):
     async def body(broker):
-        member = await settle(Member(broker))
+        member = await form_generation(Member(broker))
 
         answer = await member.sync(version=5, **fields)
         assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         assert (await member.sync(version=4, **fields)).error_code == ErrorCode.NONE
 
-    serve(body)
+    run_with_broker(body)

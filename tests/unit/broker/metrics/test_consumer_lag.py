@@ -11,8 +11,8 @@ from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.testing import virtual_time
 from services.certificates import make_certificates
-from unit.broker.handlers.serving import serve
 from unit.broker.harness import run
+from unit.broker.in_memory_broker import run_with_broker
 from unit.control_plane.scripted_broker import ScriptedBroker
 
 
@@ -48,7 +48,7 @@ def test_lag_uses_local_high_watermarks():
         assert list(consumer_lag.lags()) == [("readers", "orders", 0, 2)]
         assert consumer_lag._leaders() == [], "local partitions need no poll"
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_lag_leaves_out_unknown_partitions():
@@ -60,7 +60,7 @@ def test_lag_leaves_out_unknown_partitions():
         assert consumer_lag.high_watermark("orders", 0) is None
         assert list(consumer_lag.lags()) == []
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_polled_high_watermarks_expire():
@@ -71,7 +71,7 @@ def test_polled_high_watermarks_expire():
         await asyncio.sleep(STALE_MS / 1000)
         assert consumer_lag.high_watermark("orders", 1) is None
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_brokers_are_polled_over_tls(tmp_path):

@@ -9,7 +9,7 @@ from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
 from kafscale.config.sections.s3 import S3
 from kafscale.protocol.messages.metadata import METADATA
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 
 def told(client, **settings):
@@ -22,7 +22,7 @@ def told(client, **settings):
         context.client = client
         found.append(advertised(context))
 
-    serve(body, config=config)
+    run_with_broker(body, config=config)
     return found[0]
 
 

@@ -13,7 +13,7 @@ from kafscale.errors import StoreUnavailableError
 from kafscale.protocol import messages
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.messages.produce import ProduceRequest
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 HANDLERS = {path.stem for path in Path(handlers.__path__[0]).glob("[!_]*.py")}
 MESSAGES = {path.stem for path in Path(messages.__path__[0]).glob("[!_]*.py")}
@@ -24,7 +24,7 @@ def module_of(function):
 
 
 def sample(hint: Any) -> Any:
-    """A value with one of everything in it, so that an error has something to be told of."""
+    """A value with one element in every list, so that error codes have a place."""
     if get_origin(hint) in {Union, UnionType}:
         return sample(next(each for each in get_args(hint) if each is not type(None)))
     if get_origin(hint) is list:
@@ -40,13 +40,13 @@ def sample(hint: Any) -> Any:
     return {str: "orders", int: 0, bytes: bytes(16), bool: False}[hint]
 
 
-def codes(told: Any) -> set[int]:
-    """Every error code that stands in an answer."""
-    if isinstance(told, list):
-        return set().union(*map(codes, told))
-    if not isinstance(told, Message):
+def codes(value: Any) -> set[int]:
+    """Every error code in a response."""
+    if isinstance(value, list):
+        return set().union(*map(codes, value))
+    if not isinstance(value, Message):
         return set()
-    fields = msgspec.structs.asdict(told)
+    fields = msgspec.structs.asdict(value)
     own = {fields["error_code"]} if "error_code" in fields else set()
     return own.union(*map(codes, fields.values()))
 
@@ -76,13 +76,13 @@ def test_routes_are_sorted_by_api_key():
 )
 def test_error_response_carries_the_error_code_in_every_version(each, version):
     async def body(broker):
-        error = StoreUnavailableError("the store is away")
+        error = StoreUnavailableError("the store is unavailable")
         request = sample(each.api.request)
         if isinstance(request, ProduceRequest):
-            request.acks = -1  # With 0, no answer is awaited, and there is none.
+            request.acks = -1  # With 0, there is no response.
         response = each.error_response(broker.context(each.api, version), request, error)
 
         codec = each.api.response_codec(version)
         assert error.code in codes(codec.decode(codec.encode_bytes(response)))
 
-    serve(body)
+    run_with_broker(body)

@@ -9,7 +9,7 @@ from kafscale.broker.shared.groups import client_host, group_error_code, respond
 from kafscale.errors import IllegalGenerationError, OverloadedError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 
 def respond(number):
@@ -31,7 +31,7 @@ def test_client_host_is_formatted_like_kafka(host, shown):
 
         assert client_host(context) == shown
 
-    serve(body)
+    run_with_broker(body)
 
 
 def test_respond_when_done_returns_a_finished_reply_at_once():

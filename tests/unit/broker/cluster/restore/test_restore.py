@@ -18,7 +18,7 @@ from unit.broker.cluster.restorable_cluster import (
     Backup,
     RestorableCluster,
 )
-from unit.broker.handlers.serving import CONFIG
+from unit.broker.in_memory_broker import CONFIG
 
 both_ways = pytest.mark.parametrize("leap", [True, False], ids=["leap", "mark"])
 

@@ -1,6 +1,6 @@
-"""A broker that authorizes, and somebody who may do anything but what a test takes away.
+"""A broker with authorization, and a client `alice` that is denied single operations.
 
-Whoever a test does not name is a super user, so that things can be prepared as anywhere else.
+Clients without a principal are super users, so that tests can prepare topics and groups.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -27,9 +27,9 @@ from kafscale.protocol.api import Api
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.security.principal import ANONYMOUS_NAME, Principal
-from unit.broker.handlers.serving import Served
+from unit.broker.in_memory_broker import InMemoryBroker
 
-AUTHORIZED = Config(
+ACLS_ENABLED = Config(
     s3=S3(use_memory=True), authorization=Authorization(enabled=True, super_users=(ANONYMOUS_NAME,))
 )
 ALICE = "User:alice"
@@ -55,7 +55,7 @@ def client(principal: str = ALICE) -> ClientInfo:
     )
 
 
-def rule(
+def acl(
     resource_type: ResourceType,
     operation: Operation,
     name: str = ANY_NAME,
@@ -66,51 +66,51 @@ def rule(
     return Acl(resource_type, PatternType.LITERAL, name, principal, ANY_HOST, operation, permission)
 
 
-def denial(grant: Grant) -> Acl:
-    """Takes one operation away, whatever it would follow from."""
-    return rule(grant.resource_type, grant.operation, permission=Permission.DENY)
+def deny_acl(grant: Grant) -> Acl:
+    """An ACL that denies one operation."""
+    return acl(grant.resource_type, grant.operation, permission=Permission.DENY)
 
 
-async def allow_everything(broker: Served) -> None:
-    await allow(broker, *(rule(each, Operation.ALL) for each in RESOURCE_TYPES))
+async def allow_everything(broker: InMemoryBroker) -> None:
+    await allow(broker, *(acl(each, Operation.ALL) for each in RESOURCE_TYPES))
 
 
-async def allow(broker: Served, *acls: Acl) -> None:
+async def allow(broker: InMemoryBroker, *acls: Acl) -> None:
     await broker.services.access_store.add_acls(acls)
 
 
-async def deny(broker: Served, grants: Iterable[Grant]) -> None:
-    """Take operations away, and give all others back."""
-    rules = broker.services.access_store
-    taken = {denial(grant) for grant in grants}
-    await rules.remove_acls([acl for acl in rules.acls if acl.permission is Permission.DENY])
-    await rules.add_acls(taken)
+async def deny(broker: InMemoryBroker, grants: Iterable[Grant]) -> None:
+    """Deny these operations, and no others any more."""
+    store = broker.services.access_store
+    denials = {deny_acl(grant) for grant in grants}
+    await store.remove_acls([each for each in store.acls if each.permission is Permission.DENY])
+    await store.add_acls(denials)
 
 
-class Scene(NamedTuple):
-    """What requests can name: there are the topic `orders` and the group `readers`."""
+class PreparedTopic(NamedTuple):
+    """The topic `orders`, which requests name."""
 
     topic: Topic
 
 
-Ask = Callable[[Scene, int], Message]
-"""Makes a request of a version."""
+BuildRequest = Callable[[PreparedTopic, int], Message]
+"""Builds a request for a version."""
 
 
 class Case(NamedTuple):
-    """A request that shows that something is needed."""
+    """A request that requires an operation."""
 
     api: Api[Any, Any]
     resource_type: ResourceType
     operation: Operation
-    ask: Ask
-    told: Callable[[Any], Any]
-    """The error code, where it belongs; where nothing is told, what is shown to others."""
+    request: BuildRequest
+    outcome: Callable[[Any], Any]
+    """Returns the error code of the response; for filtered resources, what it lists."""
     versions: range | None = None
-    """In which versions it can be asked; None for all of them."""
-    prepare: Callable[[Served], Awaitable[Any]] | None = None
+    """The versions that can be tested; None for all of them."""
+    prepare: Callable[[InMemoryBroker], Awaitable[Any]] | None = None
     label: str = ""
-    """Tells apart cases of the same need."""
+    """Distinguishes cases of the same requirement."""
 
     @property
     def key(self) -> tuple[str, Grant]:
@@ -124,21 +124,21 @@ class Case(NamedTuple):
         api, grant = self.key
         return f"{api}: {grant} {self.label}".strip().replace(" ", "-")
 
-    def is_denied(self, need: Requirement, response: Any) -> bool:
-        told = self.told(response)
-        if need.is_filtered:
-            return not told
-        assert told == need.code or told not in DENIALS, told
-        return told == need.code
+    def is_denied(self, requirement: Requirement, response: Any) -> bool:
+        outcome = self.outcome(response)
+        if requirement.is_filtered:
+            return not outcome
+        assert outcome == requirement.code or outcome not in DENIALS, outcome
+        return outcome == requirement.code
 
 
-def codes(told: Any) -> set[int]:
-    """Every error code that stands in an answer."""
-    if isinstance(told, list):
-        return set().union(*map(codes, told))
-    if not isinstance(told, Message):
+def codes(value: Any) -> set[int]:
+    """Every error code in a response."""
+    if isinstance(value, list):
+        return set().union(*map(codes, value))
+    if not isinstance(value, Message):
         return set()
-    fields = msgspec.structs.asdict(told)
+    fields = msgspec.structs.asdict(value)
     own_code = {fields["error_code"]} if "error_code" in fields else set()
     return own_code.union(*map(codes, fields.values()))
 
@@ -149,7 +149,7 @@ def first_partition(response: Any) -> int:
     return partition.error_code
 
 
-def own(response: Any) -> int:
+def top_level_error(response: Any) -> int:
     return response.error_code
 
 
@@ -168,7 +168,7 @@ def first_resource(response: Any) -> int:
     return resource.error_code
 
 
-async def scene(broker: Served) -> Scene:
+async def prepare_topic(broker: InMemoryBroker) -> PreparedTopic:
     topic = await broker.topic(TOPIC)
     await broker.write(TOPIC, 1)
-    return Scene(topic)
+    return PreparedTopic(topic)

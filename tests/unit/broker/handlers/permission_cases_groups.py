@@ -1,4 +1,4 @@
-"""Requests about groups that show what they need to be allowed."""
+"""Cases for the permissions table: groups."""
 
 from typing import Any
 
@@ -37,17 +37,24 @@ from kafscale.protocol.messages.offset_fetch import (
     TopicToFetch,
 )
 from kafscale.protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest
-from unit.broker.handlers.authorized import TOPIC, Case, Scene, first_group, first_partition, own
-from unit.broker.handlers.membership import GROUP, REBALANCE_TIMEOUT_MS, ConsumerMember
-from unit.broker.handlers.serving import Served
+from unit.broker.handlers.authorization_cases import (
+    TOPIC,
+    Case,
+    PreparedTopic,
+    first_group,
+    first_partition,
+    top_level_error,
+)
+from unit.broker.handlers.group_members import GROUP, REBALANCE_TIMEOUT_MS, ConsumerMember
+from unit.broker.in_memory_broker import InMemoryBroker
 
 
-def commit(scene: Scene, _version: int) -> OffsetCommitRequest:
+def commit(scene: PreparedTopic, _version: int) -> OffsetCommitRequest:
     topic = TopicToCommit(TOPIC, scene.topic.id, [PartitionToCommit(index=0, committed_offset=1)])
     return OffsetCommitRequest(group_id=GROUP, topics=[topic])
 
 
-def fetch(scene: Scene, _version: int) -> OffsetFetchRequest:
+def fetch(scene: PreparedTopic, _version: int) -> OffsetFetchRequest:
     topics = [TopicToFetch(TOPIC, scene.topic.id, [0])]
     groups = [GroupToFetch(group_id=GROUP, topics=topics)]
     return OffsetFetchRequest(group_id=GROUP, topics=topics, groups=groups)
@@ -69,15 +76,17 @@ def find(key_type: int, key: str) -> FindCoordinatorRequest:
 
 
 def found(response: Any) -> int:
-    return response.coordinators[0].error_code if response.coordinators else own(response)
+    return (
+        response.coordinators[0].error_code if response.coordinators else top_level_error(response)
+    )
 
 
-def forget(*_: object) -> OffsetDeleteRequest:
+def delete_offset(*_: object) -> OffsetDeleteRequest:
     topics = [TopicToDelete(TOPIC, [PartitionToDelete(0)])]
     return OffsetDeleteRequest(group_id=GROUP, topics=topics)
 
 
-def beat(*_: object) -> ConsumerGroupHeartbeatRequest:
+def consumer_heartbeat(*_: object) -> ConsumerGroupHeartbeatRequest:
     return ConsumerGroupHeartbeatRequest(
         group_id=GROUP,
         member_id="a-member",
@@ -87,11 +96,11 @@ def beat(*_: object) -> ConsumerGroupHeartbeatRequest:
     )
 
 
-async def with_member(broker: Served) -> None:
+async def with_member(broker: InMemoryBroker) -> None:
     await ConsumerMember(broker, "another-member").join(TOPIC)
 
 
-async def with_offsets(broker: Served) -> None:
+async def with_offsets(broker: InMemoryBroker) -> None:
     topic = TopicToCommit(TOPIC, partitions=[PartitionToCommit(index=0, committed_offset=1)])
     await broker.ask(OFFSET_COMMIT, OffsetCommitRequest(group_id=GROUP, topics=[topic]), 9)
 
@@ -131,28 +140,28 @@ CASES = [
         ResourceType.GROUP,
         Operation.READ,
         lambda *_: JoinGroupRequest(group_id=GROUP, session_timeout_ms=1),
-        own,
+        top_level_error,
     ),
     Case(
         HEARTBEAT,
         ResourceType.GROUP,
         Operation.READ,
         lambda *_: HeartbeatRequest(group_id=GROUP),
-        own,
+        top_level_error,
     ),
     Case(
         LEAVE_GROUP,
         ResourceType.GROUP,
         Operation.READ,
-        lambda *_: LeaveGroupRequest(group_id=GROUP, members=[LeavingMember("nobody")]),
-        own,
+        lambda *_: LeaveGroupRequest(group_id=GROUP, members=[LeavingMember("unknown")]),
+        top_level_error,
     ),
     Case(
         SYNC_GROUP,
         ResourceType.GROUP,
         Operation.READ,
         lambda *_: SyncGroupRequest(group_id=GROUP),
-        own,
+        top_level_error,
     ),
     Case(
         DESCRIBE_GROUPS,
@@ -176,17 +185,36 @@ CASES = [
         lambda *_: DeleteGroupsRequest(group_ids=[GROUP]),
         first_group,
     ),
-    Case(OFFSET_DELETE, ResourceType.GROUP, Operation.DELETE, forget, own, prepare=with_offsets),
+    Case(
+        OFFSET_DELETE,
+        ResourceType.GROUP,
+        Operation.DELETE,
+        delete_offset,
+        top_level_error,
+        prepare=with_offsets,
+    ),
     Case(
         OFFSET_DELETE,
         ResourceType.TOPIC,
         Operation.READ,
-        forget,
+        delete_offset,
         first_partition,
         prepare=with_offsets,
     ),
-    Case(CONSUMER_GROUP_HEARTBEAT, ResourceType.GROUP, Operation.READ, beat, own),
-    Case(CONSUMER_GROUP_HEARTBEAT, ResourceType.TOPIC, Operation.DESCRIBE, beat, own),
+    Case(
+        CONSUMER_GROUP_HEARTBEAT,
+        ResourceType.GROUP,
+        Operation.READ,
+        consumer_heartbeat,
+        top_level_error,
+    ),
+    Case(
+        CONSUMER_GROUP_HEARTBEAT,
+        ResourceType.TOPIC,
+        Operation.DESCRIBE,
+        consumer_heartbeat,
+        top_level_error,
+    ),
     Case(
         CONSUMER_GROUP_DESCRIBE,
         ResourceType.GROUP,

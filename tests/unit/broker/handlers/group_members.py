@@ -1,4 +1,4 @@
-"""Members of groups, as tests play them: each remembers what it was told, and goes by it."""
+"""Group members for tests: each keeps the state of its last response."""
 
 import asyncio
 from typing import Any
@@ -14,7 +14,7 @@ from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from kafscale.protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, OfferedProtocol
 from kafscale.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeavingMember
 from kafscale.protocol.messages.sync_group import SYNC_GROUP, MemberAssignment, SyncGroupRequest
-from unit.broker.handlers.serving import CLIENT, Served
+from unit.broker.in_memory_broker import CLIENT, InMemoryBroker
 
 GROUP = "readers"
 SESSION_TIMEOUT_MS = 10_000
@@ -26,11 +26,11 @@ class Member:
 
     def __init__(
         self,
-        broker: Served,
+        broker: InMemoryBroker,
         *,
         group_id: str = GROUP,
         instance_id: str | None = None,
-        metadata: bytes = b"wishes",
+        metadata: bytes = b"subscription",
     ) -> None:
         self.broker = broker
         self.group_id = group_id
@@ -44,8 +44,8 @@ class Member:
     def leads(self) -> bool:
         return self.leader == self.member_id
 
-    async def ask_to_join(self, version: int = JOIN_GROUP.version_max, **fields: Any) -> Any:
-        """What JoinGroup answers; it need not be well."""
+    async def send_join(self, version: int = JOIN_GROUP.version_max, **fields: Any) -> Any:
+        """Send JoinGroup; returns the response, which may be an error."""
         request = JoinGroupRequest(
             **{
                 "group_id": self.group_id,
@@ -64,10 +64,10 @@ class Member:
         return response
 
     async def join(self, version: int = JOIN_GROUP.version_max, **fields: Any) -> Any:
-        """Join, and once more with the id, where one is given first."""
-        response = await self.ask_to_join(version, **fields)
+        """Join; a second time with the member id, if it is required."""
+        response = await self.send_join(version, **fields)
         if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-            response = await self.ask_to_join(version, **fields)
+            response = await self.send_join(version, **fields)
         assert response.error_code == ErrorCode.NONE
         self.generation = response.generation_id
         self.leader = response.leader
@@ -115,8 +115,8 @@ class Member:
         assert [each.error_code for each in response.members] == [ErrorCode.NONE]
 
 
-async def settle(*members: Member, assignment: bytes | None = None) -> Member:
-    """Bring members into one stable generation; the leader. Each is assigned its id, or this."""
+async def form_generation(*members: Member, assignment: bytes | None = None) -> Member:
+    """Form a stable generation; returns its leader. Members are assigned their id by default."""
     await asyncio.gather(*(member.join() for member in members))
     [leader] = [member for member in members if member.leads]
     assignments = {
@@ -135,7 +135,7 @@ class ConsumerMember:
 
     def __init__(
         self,
-        broker: Served,
+        broker: InMemoryBroker,
         member_id: str,
         *,
         instance_id: str | None = None,
@@ -149,7 +149,7 @@ class ConsumerMember:
         self.owned: dict[bytes, list[int]] = {}
 
     async def ask(self, version: int = CONSUMER_GROUP_HEARTBEAT.version_max, **fields: Any) -> Any:
-        """What ConsumerGroupHeartbeat answers; it need not be well."""
+        """Send ConsumerGroupHeartbeat; returns the response, which may be an error."""
         request = ConsumerGroupHeartbeatRequest(
             **{
                 "group_id": GROUP,
@@ -162,7 +162,7 @@ class ConsumerMember:
         return await self.broker.ask(CONSUMER_GROUP_HEARTBEAT, request, version, client=self.client)
 
     async def join(self, *topics: str, **fields: Any) -> Any:
-        return await self.beat(
+        return await self.heartbeat(
             **{
                 "member_epoch": 0,
                 "rebalance_timeout_ms": REBALANCE_TIMEOUT_MS,
@@ -172,8 +172,8 @@ class ConsumerMember:
             }
         )
 
-    async def beat(self, **fields: Any) -> Any:
-        """A heartbeat that goes well; what it tells is done at once."""
+    async def heartbeat(self, **fields: Any) -> Any:
+        """Send a heartbeat that must succeed, and apply its assignment."""
         response = await self.ask(**fields)
         assert response.error_code == ErrorCode.NONE, response.error_message
         self.member_id, self.epoch = response.member_id, response.member_epoch
@@ -185,6 +185,6 @@ class ConsumerMember:
         return response
 
     async def confirm(self) -> Any:
-        """Say what is owned."""
+        """Report the owned partitions."""
         owned = [TopicPartitions(topic_id, numbers) for topic_id, numbers in self.owned.items()]
-        return await self.beat(owned_partitions=owned)
+        return await self.heartbeat(owned_partitions=owned)

@@ -1,4 +1,4 @@
-"""A whole broker without sockets: all parts are real, the stores are in memory, time is simulated.
+"""A complete broker without sockets: real components, stores in memory, virtual time.
 
     def test_something():
         async def body(broker):
@@ -6,10 +6,10 @@
             response = await broker.ask(LIST_OFFSETS, ListOffsetsRequest(...), version=7)
             ...
 
-        serve(body)
+        run_with_broker(body)
 
-Requests and answers travel as bytes, through the dispatcher and all routes: what a test sees is
-what a client would see, in the version that it asked in.
+Requests and responses are encoded and pass the dispatcher and all routes: a test sees what a
+client of that version would see.
 """
 
 import asyncio
@@ -69,11 +69,11 @@ NODE_ID = 7
 CLUSTER_ID = "a-cluster"
 CLIENT = ClientInfo("10.0.0.1", 50_000, local_host="10.0.0.9", local_port=9092)
 CONFIG = Config(s3=S3(use_memory=True))
-WITHOUT_ADMINISTRATION = Config(s3=S3(use_memory=True), broker=Broker(allow_admin_apis=False))
+ADMIN_DISABLED = Config(s3=S3(use_memory=True), broker=Broker(allow_admin_apis=False))
 
 
 class Stores:
-    """What outlives a broker; objects fail by the rules that a test adds."""
+    """The stores, which outlive a broker; tests may inject faults into the object store."""
 
     def __init__(self) -> None:
         objects = MemoryObjectStore(virtual_time.clock_ms)
@@ -81,8 +81,8 @@ class Stores:
         self.metadata = MemoryStore(virtual_time.clock_ms)
 
 
-class Served:
-    """A broker that serves."""
+class InMemoryBroker:
+    """A running broker."""
 
     def __init__(self, stores: Stores, services: Services, node: ClusterNode) -> None:
         self.stores = stores
@@ -111,10 +111,10 @@ class Served:
         is_closed: bool = False,
         client: ClientInfo | None = None,
     ) -> Any:
-        """The answer in this version, the newest by default; or that there is none."""
-        asked = api.version_max if version is None else version
+        """Send a request, by default in the newest version; returns the response."""
+        version = api.version_max if version is None else version
         parts = self._dispatcher.dispatch(
-            client or self.client, framed(request(api, asked, message))
+            client or self.client, framed(request(api, version, message))
         )
         if isinstance(parts, InFlightRequest):
             parts = await response_parts(parts)
@@ -122,17 +122,17 @@ class Served:
             assert parts is None
             return None
         assert parts is not None, "the connection was closed"
-        return decode_response(framed(b"".join(parts)), api, asked)[1]
+        return decode_response(framed(b"".join(parts)), api, version)[1]
 
     def context(self, api: Api[Any, Any], version: int) -> RequestContext:
-        """What a handler is given with a request."""
+        """A context for calling a handler directly."""
         now_ms = virtual_time.clock_ms()
         return RequestContext(
             self.client, "tester", api, version, 1, now_ms, 0.0, self.services, self._shutdown
         )
 
     async def topic(self, name: str, partition_count: int = 1, **configs: str) -> Topic:
-        """A new topic; the configs' dots are written as underscores."""
+        """Create a topic; config names have underscores instead of dots."""
         named = {name.replace("_", "."): value for name, value in configs.items()}
         return await self.services.topics.create(name, partition_count, named, 1000)
 
@@ -140,26 +140,26 @@ class Served:
         return self.services.storage.logs.find(topic, partition)
 
     def append(self, topic: str, *timestamps_ms: int, **producer: int) -> None:
-        """Records in partition 0, one batch each, that are not durable yet."""
+        """Append records to partition 0, one batch each, without making them durable."""
         for timestamp_ms in timestamps_ms:
             batch = BatchView(build([Record(0, timestamp_ms, None, b"value")], **producer))
             self.log(topic).append(batch, virtual_time.clock_ms())
 
     async def write(self, topic: str, *timestamps_ms: int, **producer: int) -> None:
-        """The same, and durable."""
+        """Append records, and make them durable."""
         self.append(topic, *timestamps_ms, **producer)
         await self.services.storage.wal.flush()
 
     async def roll(self, topic: str) -> None:
-        """Make a segment of what is not in one yet."""
+        """Roll the tail to a segment."""
         await self.services.storage.roll_scheduler.roll(self.log(topic), "explicit")
 
 
 @asynccontextmanager
-async def life(
+async def running_broker(
     stores: Stores, config: Config = CONFIG, node_id: int = NODE_ID
-) -> AsyncIterator[Served]:
-    """One life of a broker, from its start to a sudden end: the next one finds what is durable."""
+) -> AsyncIterator[InMemoryBroker]:
+    """Run a broker until a sudden end; the next one with the same stores finds what is durable."""
     metrics = Metrics()
     catalog = Catalog(stores.metadata, namespace=config.s3.namespace)
     await catalog.start()
@@ -189,7 +189,7 @@ async def life(
     work = [asyncio.create_task(node.run()), asyncio.create_task(services.groups.run())]
     try:
         assert await node.wait_until_ready(60)
-        yield Served(stores, services, node)
+        yield InMemoryBroker(stores, services, node)
     finally:
         for task in work:
             task.cancel()
@@ -293,11 +293,13 @@ def _authorizer(config, access_store, audit):
     return RequestAuthorizer(Authorizer(config.authorization, access_store), audit)
 
 
-def serve(body: Callable[[Served], Awaitable[None]], *, config: Config = CONFIG) -> None:
+def run_with_broker(
+    body: Callable[[InMemoryBroker], Awaitable[None]], *, config: Config = CONFIG
+) -> None:
     """Run the body of a test against a new broker."""
 
     async def scenario(_random: Random) -> None:
-        async with life(Stores(), config) as broker:
+        async with running_broker(Stores(), config) as broker:
             await body(broker)
 
     virtual_time.run(scenario, seed=0)

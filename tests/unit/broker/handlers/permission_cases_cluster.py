@@ -1,4 +1,4 @@
-"""Requests about the cluster, configs, rules, users and quotas that show what they need."""
+"""Cases for the permissions table: cluster, configs, ACLs, users and quotas."""
 
 from typing import Any
 
@@ -63,9 +63,15 @@ from kafscale.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     ListPartitionReassignmentsRequest,
 )
-from unit.broker.handlers.authorized import TOPIC, Case, first_partition, first_resource, own
-from unit.broker.handlers.membership import GROUP
-from unit.broker.handlers.serving import NODE_ID
+from unit.broker.handlers.authorization_cases import (
+    TOPIC,
+    Case,
+    first_partition,
+    first_resource,
+    top_level_error,
+)
+from unit.broker.handlers.group_members import GROUP
+from unit.broker.in_memory_broker import NODE_ID
 
 OWNERS = [
     (ResourceType.TOPIC, ConfigOwner.TOPIC, TOPIC),
@@ -207,7 +213,7 @@ CASES = [
         ResourceType.CLUSTER,
         Operation.DESCRIBE,
         lambda *_: ListPartitionReassignmentsRequest(),
-        own,
+        top_level_error,
     ),
     Case(
         DESCRIBE_CLUSTER,
@@ -221,9 +227,9 @@ CASES = [
         ResourceType.CLUSTER,
         Operation.DESCRIBE_CONFIGS,
         lambda *_: ListConfigResourcesRequest(),
-        own,
+        top_level_error,
     ),
-    Case(DESCRIBE_ACLS, ResourceType.CLUSTER, Operation.DESCRIBE, all_rules, own),
+    Case(DESCRIBE_ACLS, ResourceType.CLUSTER, Operation.DESCRIBE, all_rules, top_level_error),
     Case(CREATE_ACLS, ResourceType.CLUSTER, Operation.ALTER, new_rule, first_acl),
     Case(DELETE_ACLS, ResourceType.CLUSTER, Operation.ALTER, lapsed_rule, first_filter),
     Case(
@@ -231,7 +237,7 @@ CASES = [
         ResourceType.CLUSTER,
         Operation.DESCRIBE_CONFIGS,
         lambda *_: DescribeClientQuotasRequest(),
-        own,
+        top_level_error,
     ),
     Case(
         ALTER_CLIENT_QUOTAS, ResourceType.CLUSTER, Operation.ALTER_CONFIGS, new_quota, first_quota
@@ -241,7 +247,7 @@ CASES = [
         ResourceType.CLUSTER,
         Operation.DESCRIBE,
         lambda *_: DescribeUserScramCredentialsRequest(users=None),
-        own,
+        top_level_error,
     ),
     Case(
         ALTER_USER_SCRAM_CREDENTIALS, ResourceType.CLUSTER, Operation.ALTER, lapsed_user, first_user

@@ -1,4 +1,4 @@
-"""Requests about topics and their records that show what they need to be allowed."""
+"""Cases for the permissions table: topics and records."""
 
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.codec.wire import UUID_ZERO
@@ -63,20 +63,20 @@ from kafscale.protocol.messages.produce import (
     TopicToProduce,
 )
 from kafscale.records import Record, build
-from unit.broker.handlers.authorized import (
+from unit.broker.handlers.authorization_cases import (
     MISSING,
     TOPIC,
     Case,
-    Scene,
+    PreparedTopic,
     first_partition,
     first_topic,
-    own,
+    top_level_error,
 )
 
 TRANSACTIONAL_ID = "transfers"
 
 
-def produce(scene: Scene, version: int, name: str = TOPIC, **fields) -> ProduceRequest:
+def produce(scene: PreparedTopic, version: int, name: str = TOPIC, **fields) -> ProduceRequest:
     topic_id = scene.topic.id if version >= 13 else UUID_ZERO
     batch = bytes(build([Record(0, 1, None, b"value")]))
     partitions = [PartitionToProduce(index=0, records=memoryview(batch))]
@@ -84,35 +84,35 @@ def produce(scene: Scene, version: int, name: str = TOPIC, **fields) -> ProduceR
     return ProduceRequest(**{"acks": 1, "timeout_ms": 1000, "topics": [topic], **fields})
 
 
-def fetch(scene: Scene, version: int, **fields) -> FetchRequest:
+def fetch(scene: PreparedTopic, version: int, **fields) -> FetchRequest:
     topic_id = scene.topic.id if version >= 13 else UUID_ZERO
     partitions = [PartitionToFetch(index=0, offset=0, max_bytes=1000)]
     topic = TopicToFetch(name=TOPIC, topic_id=topic_id, partitions=partitions)
     return FetchRequest(topics=[topic], max_wait_ms=0, **fields)
 
 
-def follow(scene: Scene, version: int) -> FetchRequest:
+def fetch_as_replica(scene: PreparedTopic, version: int) -> FetchRequest:
     if version >= 15:
         return fetch(scene, version, replica_state=ReplicaState(replica_id=8))
     return fetch(scene, version, replica_id=8)
 
 
-def metadata(_scene: Scene, _version: int, name: str = TOPIC) -> MetadataRequest:
+def metadata(_scene: PreparedTopic, _version: int, name: str = TOPIC) -> MetadataRequest:
     return MetadataRequest(topics=[TopicToDescribe(name=name)])
 
 
-def metadata_by_id(scene: Scene, _version: int) -> MetadataRequest:
+def metadata_by_id(scene: PreparedTopic, _version: int) -> MetadataRequest:
     return MetadataRequest(topics=[TopicToDescribe(name=None, topic_id=scene.topic.id)])
 
 
-def delete(scene: Scene, version: int) -> DeleteTopicsRequest:
+def delete(scene: PreparedTopic, version: int) -> DeleteTopicsRequest:
     del scene
     if version >= 6:
         return DeleteTopicsRequest(topics=[TopicToDelete(name=TOPIC)])
     return DeleteTopicsRequest(topic_names=[TOPIC])
 
 
-def create(_scene: Scene, _version: int) -> CreateTopicsRequest:
+def create(_scene: PreparedTopic, _version: int) -> CreateTopicsRequest:
     return CreateTopicsRequest(topics=[TopicToCreate(MISSING, 1, 1)], validate_only=True)
 
 
@@ -135,7 +135,7 @@ CASES = [
         versions=range(3, 14),
     ),
     Case(FETCH, ResourceType.TOPIC, Operation.READ, fetch, first_partition),
-    Case(FETCH, ResourceType.CLUSTER, Operation.CLUSTER_ACTION, follow, first_partition),
+    Case(FETCH, ResourceType.CLUSTER, Operation.CLUSTER_ACTION, fetch_as_replica, first_partition),
     Case(
         LIST_OFFSETS,
         ResourceType.TOPIC,
@@ -202,14 +202,14 @@ CASES = [
         ResourceType.TRANSACTIONAL_ID,
         Operation.WRITE,
         lambda *_: InitProducerIdRequest(transactional_id=TRANSACTIONAL_ID),
-        own,
+        top_level_error,
     ),
     Case(
         INIT_PRODUCER_ID,
         ResourceType.CLUSTER,
         Operation.IDEMPOTENT_WRITE,
         lambda *_: InitProducerIdRequest(transactional_id=None),
-        own,
+        top_level_error,
     ),
     Case(
         OFFSET_FOR_LEADER_EPOCH,

@@ -1,4 +1,4 @@
-"""A broker that goes by rules, and who talks to it: root, who may do everything, and others."""
+"""Configs with authorization, and clients: root is a super user, alice is not."""
 
 from msgspec.structs import replace
 
@@ -16,11 +16,11 @@ from kafscale.metadata.access.model import (
     ResourceType,
 )
 from kafscale.security.principal import Principal
-from unit.broker.handlers.serving import CLIENT
+from unit.broker.in_memory_broker import CLIENT
 
 AUTHORIZATION = Authorization(enabled=True, super_users=("User:root",))
-GUARDED = Config(s3=S3(use_memory=True), authorization=AUTHORIZATION)
-GUARDED_WITHOUT_ADMINISTRATION = Config(
+ACLS_ENABLED = Config(s3=S3(use_memory=True), authorization=AUTHORIZATION)
+ACLS_WITHOUT_ADMIN = Config(
     s3=S3(use_memory=True), authorization=AUTHORIZATION, broker=Broker(allow_admin_apis=False)
 )
 
@@ -29,7 +29,7 @@ ALICE = replace(CLIENT, identity=Principal("User:alice"))
 
 
 def on_cluster(operation, principal="User:alice"):
-    """The rule that allows somebody an operation on the cluster."""
+    """An ACL that allows an operation on the cluster."""
     return Acl(
         ResourceType.CLUSTER,
         PatternType.LITERAL,

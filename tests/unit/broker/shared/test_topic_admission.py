@@ -1,4 +1,4 @@
-"""Topics that are created by naming them: who did it is told."""
+"""Auto-created topics are audited."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -10,14 +10,14 @@ from kafscale.protocol.messages.produce import (
     ProduceRequest,
     TopicToProduce,
 )
-from unit.broker.handlers.serving import serve
+from unit.broker.in_memory_broker import run_with_broker
 
 
-def named_by_metadata():
+def metadata_request():
     return METADATA, MetadataRequest(topics=[TopicToDescribe(name="orders")]), 9
 
 
-def named_by_produce():
+def produce_request():
     partition = PartitionToProduce(index=0, records=memoryview(b""))
     return (
         PRODUCE,
@@ -28,17 +28,17 @@ def named_by_produce():
     )
 
 
-@pytest.mark.parametrize("named", [named_by_metadata, named_by_produce])
-def test_who_creates_a_topic_by_naming_it_is_told_once(named):
+@pytest.mark.parametrize("build", [metadata_request, produce_request])
+def test_auto_created_topic_is_audited_once(build):
     async def body(broker):
-        api, message, version = named()
-        with capture_logs() as told:
+        api, message, version = build()
+        with capture_logs() as logs:
             await broker.ask(api, message, version)
             await broker.ask(api, message, version)
-        changes = [line for line in told if line["event"] == "changed"]
+        changes = [line for line in logs if line["event"] == "changed"]
         assert [
             (line["principal"], line["api"], line["change"], line["topic"]) for line in changes
         ] == [("User:ANONYMOUS", api.name, "topic auto-created", "orders")]
         assert "orders" in broker.services.catalog.topics
 
-    serve(body)
+    run_with_broker(body)
