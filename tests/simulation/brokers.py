@@ -1,4 +1,4 @@
-"""A simulated broker: an engine that lives, dies, sleeps, and may live again."""
+"""A simulated broker: an engine that can crash, stop, and start further sessions."""
 
 import asyncio
 from contextlib import suppress
@@ -10,24 +10,28 @@ from kafscale.storage.engine import EngineSettings, StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.testing.faulty_object_store import FaultyObjectStore
 from kafscale.testing.virtual_time import clock_ms
-from simulation.model import NAMESPACE, BrokenPromiseError
+from simulation.model import NAMESPACE, InvariantViolationError
 
 if TYPE_CHECKING:
-    from simulation.world import World
+    from simulation.cluster import SimulatedCluster
 
 
 class Broker:
-    """One process, which may have several lives, one after the other."""
+    """One process, which may have several broker sessions."""
 
     def __init__(
-        self, world: "World", broker_id: int, store: FaultyObjectStore, settings: EngineSettings
+        self,
+        cluster: "SimulatedCluster",
+        broker_id: int,
+        store: FaultyObjectStore,
+        settings: EngineSettings,
     ) -> None:
         self.id = broker_id
         self.store = store
         self.epoch = -1
         self.ended = asyncio.Event()
-        """Set when the process is gone."""
-        self._world = world
+        """Set when the process has ended."""
+        self._cluster = cluster
         self._background: asyncio.Task[None] | None = None
         self.engine = StorageEngine(
             store,
@@ -36,27 +40,27 @@ class Broker:
             settings,
             save=self._save,
             clock=clock_ms,
-            random=Random(world.random.getrandbits(32)),
+            random=Random(cluster.random.getrandbits(32)),
         )
 
     def __repr__(self) -> str:
         return f"<Broker {self.id} epoch {self.epoch}>"
 
-    async def begin(self) -> None:
-        """Begin a life under a new epoch."""
-        self.epoch = self._world.take_epoch(await self.engine.newest_epoch() + 1)
+    async def start_session(self) -> None:
+        """Start a session with a new epoch."""
+        self.epoch = self._cluster.allocate_epoch(await self.engine.newest_epoch() + 1)
         await self.engine.begin_session(self.epoch)
         if self._background is None:
             self._background = asyncio.create_task(self.engine.run())
 
     async def crash(self) -> None:
-        """End at once: what is on its way may have arrived, or may not."""
+        """End at once: writes in flight may or may not arrive."""
         self.ended.set()
         self.engine.close()
         await self._end_background()
 
     async def stop(self) -> None:
-        """End in good order."""
+        """Shut down in an orderly way."""
         await self._end_background()
         await self.engine.stop(flush_seconds=30, roll_seconds=30)
         self.ended.set()
@@ -65,19 +69,19 @@ class Broker:
         if self._background is not None:
             if self._background.done():
                 self._background.result()
-                raise BrokenPromiseError("the engine's work has ended by itself")
+                raise InvariantViolationError("the engine's background task has ended")
             self._background.cancel()
             with suppress(asyncio.CancelledError):
                 await self._background
 
     async def _save(self, partition: PartitionLog) -> None:
-        """Have the metadata store remember a log; it may fail before or after it has."""
-        world = self._world
-        await asyncio.sleep(world.random.choice((0, 0.01)))
+        """Save a partition state; the metadata store may fail before or after the write."""
+        cluster = self._cluster
+        await asyncio.sleep(cluster.random.choice((0, 0.01)))
         self._fail_sometimes()
-        world.remember(self, partition)
+        cluster.save_state(self, partition)
         self._fail_sometimes()
 
     def _fail_sometimes(self) -> None:
-        if self._world.random.random() < self._world.metadata_failing_share / 2:
-            raise StoreUnavailableError("the metadata store does not answer, on purpose")
+        if self._cluster.random.random() < self._cluster.metadata_failing_share / 2:
+            raise StoreUnavailableError("the metadata store is unavailable, on purpose")

@@ -1,4 +1,4 @@
-"""The clients of simulated brokers: producers that try again, and readers that look twice."""
+"""The clients of simulated brokers: producers with retries, and readers."""
 
 import asyncio
 from collections import deque
@@ -17,14 +17,14 @@ from kafscale.storage.log import timestamp_lookup
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
-from simulation.model import BrokenPromiseError, Identity, PartitionModel
-from simulation.world import World
+from simulation.cluster import SimulatedCluster
+from simulation.model import InvariantViolationError, PartitionModel, SimulatedTopic
 
 IN_FLIGHT_MAX = 5
 READ_BYTES_MAX = (1, 100, 400, 2000, 1_000_000)
 
 
-class Sent:
+class SentBatch:
     """A batch of a producer, which may be sent more than once."""
 
     def __init__(self, data: bytes, values: list[bytes], timestamp_ms: int) -> None:
@@ -35,28 +35,28 @@ class Sent:
 
 
 class Producer:
-    """Sends batches to a partition, in order; what failed is sent again by idempotent ones."""
+    """Sends batches to a partition, in order; idempotent producers retry failed ones."""
 
     def __init__(
         self,
-        world: World,
+        cluster: SimulatedCluster,
         number: int,
-        topic: Identity,
+        topic: SimulatedTopic,
         partition: int,
         *,
         idempotent: bool,
-        broker_in_sight: Callable[[Identity, int], Broker],
+        assumed_leader: Callable[[SimulatedTopic, int], Broker],
     ) -> None:
-        self._world = world
+        self._cluster = cluster
         self._number = number
         self._topic = topic
         self._partition = partition
         self._idempotent = idempotent
-        self._random = world.random
-        self._broker_in_sight = broker_in_sight
+        self._random = cluster.random
+        self._assumed_leader = assumed_leader
         self._sequence = 0
         self._counter = 0
-        self._acknowledged: deque[Sent] = deque(maxlen=IN_FLIGHT_MAX)
+        self._acknowledged: deque[SentBatch] = deque(maxlen=IN_FLIGHT_MAX)
         self.is_stopped = False
 
     @property
@@ -72,16 +72,16 @@ class Producer:
                 await self._repeat(self._random.choice(self._acknowledged))
             await asyncio.sleep(self._random.choice((0, 0, 0.01, 0.3, 2)))
 
-    async def _deliver(self, window: list[Sent]) -> None:
-        """Send until all is acknowledged; a producer without a memory sends once."""
+    async def _deliver(self, window: list[SentBatch]) -> None:
+        """Send until everything is acknowledged; a producer without idempotence sends once."""
         while not self._topic.is_deleted:
             if await self._try(window) or not self._idempotent:
                 return
             await asyncio.sleep(self._random.uniform(0.05, 0.5))
 
-    async def _try(self, window: list[Sent]) -> bool:
-        """Send the batches one behind the other; True if all of them are acknowledged."""
-        broker = self._broker_in_sight(self._topic, self._partition)
+    async def _try(self, window: list[SentBatch]) -> bool:
+        """Send the batches in a pipeline; return whether all of them are acknowledged."""
+        broker = self._assumed_leader(self._topic, self._partition)
         waiting = []
         for sent in window:
             try:
@@ -89,23 +89,23 @@ class Producer:
             except (OverloadedError, NotOwnerError):
                 break
             except OutOfOrderSequenceError as error:
-                is_owner = self._world.is_owner(broker, self._topic, self._partition)
+                is_owner = self._cluster.is_owner(broker, self._topic, self._partition)
                 if is_owner and not self._is_deleted(sent):
                     start = self._model.start_seen
-                    raise BrokenPromiseError(
+                    raise InvariantViolationError(
                         f"{self._topic.name}/{self._partition} from {start}: {error}"
                     ) from error
-                break  # A broker of the past has not seen what came since.
+                break  # A former leader has not seen later batches.
             waiting.append((sent, appended))
         succeeded = len(waiting) == len(window)
         for sent, (base_offset, durable) in waiting:
-            if durable is not None and not await self._wait(broker, durable):
+            if durable is not None and not await self._wait_durable(broker, durable):
                 succeeded = False
             else:
                 self._acknowledge(sent, base_offset)
         return succeeded
 
-    def _append(self, broker: Broker, sent: Sent) -> tuple[int, "asyncio.Future[None] | None"]:
+    def _append(self, broker: Broker, sent: SentBatch) -> tuple[int, "asyncio.Future[None] | None"]:
         log = self._find(broker)
         appended = log.append(BatchView(bytearray(sent.data)), clock_ms())
         return appended.base_offset, appended.durable
@@ -113,43 +113,43 @@ class Producer:
     def _find(self, broker: Broker) -> PartitionLog:
         log = broker.engine.logs.find_by_id(self._topic.id, self._partition)
         if log is None or broker.ended.is_set() or self._topic.is_deleted:
-            raise NotOwnerError("the broker does not answer")
+            raise NotOwnerError("the broker does not respond")
         return log
 
-    async def _wait(self, broker: Broker, durable: "asyncio.Future[None]") -> bool:
+    async def _wait_durable(self, broker: Broker, durable: "asyncio.Future[None]") -> bool:
         ended = asyncio.ensure_future(broker.ended.wait())
         await asyncio.wait({durable, ended}, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
         if not durable.done():
             await asyncio.sleep(0)
             if not durable.done():
-                raise BrokenPromiseError(
+                raise InvariantViolationError(
                     "a producer would wait for ever on a broker that has ended"
                 )
         return not durable.cancelled() and durable.exception() is None
 
-    def _is_deleted(self, sent: Sent) -> bool:
+    def _is_deleted(self, sent: SentBatch) -> bool:
         return sent.base_offset is not None and sent.base_offset < self._model.start_seen
 
-    def _acknowledge(self, sent: Sent, base_offset: int) -> None:
+    def _acknowledge(self, sent: SentBatch, base_offset: int) -> None:
         if self._topic.is_deleted:
             return
         is_moved = sent.base_offset not in {None, base_offset}
         if is_moved and not self._is_deleted(sent):
-            raise BrokenPromiseError(
+            raise InvariantViolationError(
                 f"{sent.values} was at {sent.base_offset}, and now at {base_offset}"
             )
         sent.base_offset = base_offset
         for index, value in enumerate(sent.values):
-            self._model.learn(base_offset + index, value, sent.timestamp_ms)
+            self._model.record(base_offset + index, value, sent.timestamp_ms)
         if self._idempotent and sent not in self._acknowledged:
             self._acknowledged.append(sent)
 
-    async def _repeat(self, sent: Sent) -> None:
-        """Send a batch again although it was acknowledged, as after an answer that was lost."""
+    async def _repeat(self, sent: SentBatch) -> None:
+        """Send an acknowledged batch again, as after a lost response."""
         await self._try([sent])
 
-    def _next(self) -> Sent:
+    def _next(self) -> SentBatch:
         count = self._random.choice((1, 1, 2, 3))
         padding = b"." * self._random.choice((0, 0, 20, 300))
         values = []
@@ -165,17 +165,17 @@ class Producer:
             base_sequence=self._sequence if self._idempotent else -1,
         )
         self._sequence += count
-        return Sent(bytes(data), values, now_ms)
+        return SentBatch(bytes(data), values, now_ms)
 
 
 class Reader:
-    """Reads partitions, and tells their models what it gets."""
+    """Reads partitions, and records in their models what it gets."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
 
-    async def read_somewhere(self, broker: Broker, topic: Identity, partition: int) -> None:
-        """Read once, from any offset, as much as it happens to want."""
+    async def read_somewhere(self, broker: Broker, topic: SimulatedTopic, partition: int) -> None:
+        """Read once, from a random offset, with a random limit."""
         log = broker.engine.logs.find_by_id(topic.id, partition)
         if log is None or log.closed:
             return
@@ -183,7 +183,7 @@ class Reader:
         bytes_max = self._random.choice(READ_BYTES_MAX)
         await self._read(broker, log, topic.partitions[partition], offset, bytes_max)
 
-    async def read_all(self, broker: Broker, topic: Identity, partition: int) -> None:
+    async def read_all(self, broker: Broker, topic: SimulatedTopic, partition: int) -> None:
         """Read a log from its start to its end; nothing may be missing."""
         log = broker.engine.logs.find(topic.name, partition)
         model = topic.partitions[partition]
@@ -197,14 +197,16 @@ class Reader:
                     continue
                 following = start_offset = log.start_offset
             if following <= offset:
-                raise BrokenPromiseError(f"{log!r}: nothing could be read from {offset}")
+                raise InvariantViolationError(f"{log!r}: nothing could be read from {offset}")
             offset = following
-        model.check_whole(max(start_offset, log.start_offset), end_offset)
+        model.check_complete(max(start_offset, log.start_offset), end_offset)
 
-    async def look_for_time(self, broker: Broker, topic: Identity, partition: int) -> None:
-        """Ask for the first record since the time of one that is known."""
+    async def look_up_timestamp(
+        self, broker: Broker, topic: SimulatedTopic, partition: int
+    ) -> None:
+        """Find the offset for the timestamp of a known record."""
         log = broker.engine.logs.find_by_id(topic.id, partition)
-        known = topic.partitions[partition].any_known(self._random)
+        known = topic.partitions[partition].random_record(self._random)
         if log is None or known is None:
             return
         offset, timestamp_ms = known
@@ -221,19 +223,19 @@ class Reader:
         ):
             return
         if found is None or found.offset > offset or found.timestamp_ms < timestamp_ms:
-            raise BrokenPromiseError(
+            raise InvariantViolationError(
                 f"{log!r}: {offset} has time {timestamp_ms}, but {found} was found"
             )
 
     async def _read(
         self, broker: Broker, log: PartitionLog, model: PartitionModel, offset: int, bytes_max: int
     ) -> int | None:
-        """The offset to go on from; None if the read was refused for a good reason."""
+        """The offset to continue from; None if the read was rejected for a valid reason."""
         try:
             found, end = await broker.engine.reader.read(log, offset, bytes_max, first=True)
         except OffsetOutOfRangeError:
             if log.start_offset <= offset:
-                raise BrokenPromiseError(f"{log!r}: {offset} was refused") from None
+                raise InvariantViolationError(f"{log!r}: {offset} was refused") from None
             return None
         except (OperatingError, NotOwnerError):
             return None

@@ -1,4 +1,4 @@
-"""How many runs the simulation has, spread over tests so that workers can share them."""
+"""The number of simulation runs, split over tests so that workers can share them."""
 
 import logging
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import structlog
 
-from simulation.model import BrokenPromiseError
+from simulation.model import InvariantViolationError
 
 SEEDS_PER_TEST = 25
 GROUP_RUNS_SHARE = 25
-"""A run of groups is two minutes of heartbeats: of so many runs of the engine, one is for them."""
+"""A group run simulates two minutes of heartbeats: there is one for this number of engine runs."""
 
 EXPECTED_ERRORS = frozenset({"wal fenced", "undurable records lost", "groups not saved"})
-"""What is said aloud and a scenario brings about on purpose."""
+"""Logged errors that scenarios cause on purpose."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,17 +32,17 @@ def _spread(metafunc: pytest.Metafunc, name: str, seeds: range, count: int) -> N
 
 @pytest.fixture
 def _strict_log() -> None:
-    """An engine that reports an error has broken a promise, unless the scenario asked for it."""
+    """An engine that logs an error has violated an invariant, unless the scenario caused it."""
     structlog.configure(
-        processors=[_refuse],
+        processors=[_fail_on_error],
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         cache_logger_on_first_use=False,
     )
 
 
-def _refuse(logger: object, method: str, event: dict[str, Any]) -> str:  # noqa: ARG001
+def _fail_on_error(logger: object, method: str, event: dict[str, Any]) -> str:  # noqa: ARG001
     if event["event"] in EXPECTED_ERRORS:
         raise structlog.DropEvent
     error = event.get("exc_info")
     cause = error if isinstance(error, BaseException) else None
-    raise BrokenPromiseError(f"the engine reported an error: {event}") from cause
+    raise InvariantViolationError(f"the engine reported an error: {event}") from cause

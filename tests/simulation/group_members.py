@@ -1,7 +1,7 @@
-"""Members as Kafka's clients are: patient, forgetful when told so, and never in doubt of an answer.
+"""Simulated members that behave like Kafka's clients.
 
-Each may be paused or killed at any moment. A member that was paused for longer than its session
-still believes in what it was told, until it is heard again; so nobody counts on it meanwhile.
+Each may be paused or killed at any time. A member that was paused for longer than its session still
+relies on its assignment until its next heartbeat; so its ownership does not count meanwhile.
 """
 
 import asyncio
@@ -29,72 +29,73 @@ from kafscale.groups.effects import NO_REPLY_TOKEN
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, MemberIdentity, Sync
 from kafscale.groups.responses import Joined
 from kafscale.testing import virtual_time
-from simulation.group_world import (
-    BYSTANDERS,
+from simulation.group_cluster import (
     GROUP,
+    STANDALONE_GROUP,
     TOPIC,
     TOPIC_ID,
     ConnectionLostError,
-    GroupWorld,
+    GroupCluster,
 )
 
-Answer = TypeVar("Answer")
+Response = TypeVar("Response")
 
 SESSION_MS = 6_000
 REBALANCE_MS = 8_000
 REVOCATION_MS = 45_000
-"""A member that is heard, but was not told to give up its partitions because the coordinator kept
-crashing, is fenced after that; so it is longer than that can last."""
+"""A member that sends heartbeats, but was not asked to revoke because the coordinator kept
+crashing, is fenced after this time; so it is longer than that can last.
+"""
 SUBSCRIPTION = encode_subscription(
     Subscription(topics=(TOPIC,), user_data=None, owned=(), generation=-1, rack=None)
 )
 
 
 class Member:
-    """What all kinds of member have in common: they can be let run, paused and ended."""
+    """What all members share: they can be started, paused and killed."""
 
     group_id = GROUP
 
-    def __init__(self, world: GroupWorld, name: str, instance_id: str | None = None) -> None:
-        self.world = world
+    def __init__(self, cluster: GroupCluster, name: str, instance_id: str | None = None) -> None:
+        self.cluster = cluster
         self.name = name
         self.instance_id = instance_id
         self.member_id = ""
         self.generation = -1
         self.partitions: tuple[int, ...] = ()
-        self.node = world.look_up(self.group_id)
-        self.go_on = asyncio.Event()
-        self.go_on.set()
+        self.node = cluster.find_coordinator(self.group_id)
+        self.resumed = asyncio.Event()
+        self.resumed.set()
         self.task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self.task = asyncio.create_task(self._live(), name=self.name)
+        self.task = asyncio.create_task(self._run(), name=self.name)
 
     def pause(self) -> None:
-        """Be silent; it is counted on again once the coordinator has taken a heartbeat of it."""
-        self.go_on.clear()
-        self.world.promises.owns(self.name, frozenset())
+        """Stop sending; its ownership counts again after its next heartbeat was accepted."""
+        self.resumed.clear()
+        self.cluster.invariants.record_owned(self.name, frozenset())
 
-    def holds(self, partitions: tuple[int, ...]) -> None:
-        """Be counted on for these, unless it was paused while it was told of them."""
-        if self.go_on.is_set():
-            self.world.promises.owns(self.name, frozenset(partitions))
+    def record_partitions(self, partitions: tuple[int, ...]) -> None:
+        """Record the ownership of these, unless it was paused meanwhile."""
+        if self.resumed.is_set():
+            self.cluster.invariants.record_owned(self.name, frozenset(partitions))
 
     async def kill(self) -> None:
         assert self.task is not None
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
-        self.world.promises.owns(self.name, frozenset())
+        self.cluster.invariants.record_owned(self.name, frozenset())
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         while True:
-            await self.go_on.wait()
+            await self.resumed.wait()
             try:
                 await self.step()
             except ConnectionLostError:
                 await asyncio.sleep(0.1)
             except (UnknownMemberError, FencedMemberEpochError):
-                self.forget()
+                self.reset()
             except IllegalGenerationError:
                 self.generation = -1
             except GroupError:
@@ -103,26 +104,26 @@ class Member:
     async def step(self) -> None:
         raise NotImplementedError
 
-    async def call(self, ask: Callable[[Coordinator], Awaitable[Answer]]) -> Answer:
-        """Ask the broker that should know; look for another one if it does not."""
+    async def call(self, request: Callable[[Coordinator], Awaitable[Response]]) -> Response:
+        """Call the assumed coordinator; find another one if that fails."""
         try:
-            return await self.world.call(self.node, ask)
+            return await self.cluster.call(self.node, request)
         except (NotCoordinatorError, ConnectionLostError):
-            self.node = self.world.look_up(self.group_id)
+            self.node = self.cluster.find_coordinator(self.group_id)
             raise
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self.member_id = ""
         self.generation = -1
         self.partitions = ()
 
     async def commit(self) -> None:
-        """Commit something new for all that it owns, then see what is there."""
-        world = self.world
+        """Commit a new offset for all owned partitions."""
+        cluster = self.cluster
         now_ms = virtual_time.clock_ms()
         offsets = {
             (TOPIC, partition): CommittedOffset(
-                offset=world.next_offset(), committed_ms=now_ms, topic_id=TOPIC_ID
+                offset=cluster.next_offset(), committed_ms=now_ms, topic_id=TOPIC_ID
             )
             for partition in self.partitions
         }
@@ -138,25 +139,25 @@ class Member:
             )
         )
         for (_, partition), committed in offsets.items():
-            world.promises.has_committed(self.group_id, partition, committed.offset)
+            cluster.invariants.record_commit(self.group_id, partition, committed.offset)
 
 
-class Bystander(Member):
-    """Commits without being a member of anything, to a group in another shard."""
+class StandaloneCommitter(Member):
+    """Commits without membership, to a group in another shard."""
 
-    group_id = BYSTANDERS
+    group_id = STANDALONE_GROUP
 
-    def __init__(self, world: GroupWorld) -> None:
-        super().__init__(world, "bystander")
+    def __init__(self, cluster: GroupCluster) -> None:
+        super().__init__(cluster, "bystander")
         self.partitions = (0, 1)
 
     async def step(self) -> None:
-        await asyncio.sleep(self.world.random.expovariate(2.0))
+        await asyncio.sleep(self.cluster.random.expovariate(2.0))
         await self.commit()
 
 
 class ClassicMember(Member):
-    """Speaks the classic protocol; as a leader it hands out partitions in turn."""
+    """Uses the classic protocol; as a leader it assigns partitions in turn."""
 
     is_joined = False
 
@@ -177,7 +178,7 @@ class ClassicMember(Member):
                     ),
                 )
             )
-            if self.world.random.random() < 0.3:
+            if self.cluster.random.random() < 0.3:
                 await self.commit()
         except (NotCoordinatorError, CoordinatorLoadingError):
             raise
@@ -186,13 +187,13 @@ class ClassicMember(Member):
             raise
 
     async def _join(self) -> None:
-        # An eager member gives everything up before it joins again.
+        # An eager member revokes everything before it rejoins.
         self.partitions = ()
-        self.world.promises.owns(self.name, frozenset())
+        self.cluster.invariants.record_owned(self.name, frozenset())
         event = Join(
             reply_token=NO_REPLY_TOKEN,
             member_id=self.member_id,
-            new_member_id=f"{self.name}-{self.world.next_offset()}",
+            new_member_id=f"{self.name}-{self.cluster.next_offset()}",
             instance_id=self.instance_id,
             session_timeout_ms=SESSION_MS,
             rebalance_timeout_ms=REBALANCE_MS,
@@ -202,8 +203,8 @@ class ClassicMember(Member):
         )
         try:
             joined = await self.call(lambda groups: groups.join(GROUP, event))
-        except MemberIdRequiredError as told:
-            self.member_id = told.member_id
+        except MemberIdRequiredError as response:
+            self.member_id = response.member_id
             return
         self.member_id, self.generation = joined.member_id, joined.generation
         synced = await self.call(
@@ -219,10 +220,10 @@ class ClassicMember(Member):
             )
         )
         self.partitions = decode_assignment(synced.assignment).get(TOPIC, ())
-        if self.world.is_mixed:
-            self.holds(self.partitions)
+        if self.cluster.is_mixed:
+            self.record_partitions(self.partitions)
         else:
-            self.world.promises.told(joined.generation, self.member_id, self.partitions)
+            self.cluster.invariants.response(joined.generation, self.member_id, self.partitions)
         self.is_joined = True
 
     def _assign(self, joined: Joined) -> Mapping[str, bytes]:
@@ -231,15 +232,15 @@ class ClassicMember(Member):
         count = len(joined.members)
         return {
             member.member_id: encode_assignment(
-                {TOPIC: tuple(range(number, self.world.partition_count, count))}
+                {TOPIC: tuple(range(number, self.cluster.partition_count, count))}
             )
             for number, member in enumerate(joined.members)
         }
 
     async def leave(self) -> None:
         await self.kill()
-        leaver = MemberIdentity(member_id=self.member_id, instance_id=self.instance_id)
-        event = Leave(reply_token=NO_REPLY_TOKEN, members=(leaver,))
+        identity = MemberIdentity(member_id=self.member_id, instance_id=self.instance_id)
+        event = Leave(reply_token=NO_REPLY_TOKEN, members=(identity,))
         try:
             await self.call(lambda groups: groups.leave(GROUP, event))
         except (GroupError, ConnectionLostError):
@@ -247,21 +248,21 @@ class ClassicMember(Member):
 
 
 class ConsumerMember(Member):
-    """Speaks the consumer protocol (KIP-848); it gives up at once what it is asked to."""
+    """Uses the consumer protocol (KIP-848); it revokes at once what it is asked to."""
 
-    def __init__(self, world: GroupWorld, name: str, instance_id: str | None = None) -> None:
-        super().__init__(world, name, instance_id)
+    def __init__(self, cluster: GroupCluster, name: str, instance_id: str | None = None) -> None:
+        super().__init__(cluster, name, instance_id)
         self._is_full = True
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
-        super().forget()
+    def reset(self) -> None:
+        super().reset()
         self.generation = 0
-        self.member_id = f"{self.name}-{self.world.next_offset()}"
-        self.world.promises.owns(self.name, frozenset())
+        self.member_id = f"{self.name}-{self.cluster.next_offset()}"
+        self.cluster.invariants.record_owned(self.name, frozenset())
 
     async def step(self) -> None:
-        # Who did not get an answer says everything again, and so hears everything again.
+        # A member without a response sends a full request, and gets a full response.
         is_full, self._is_full = self._is_full or self.generation == 0, True
         event = ConsumerHeartbeat(
             reply_token=NO_REPLY_TOKEN,
@@ -272,14 +273,14 @@ class ConsumerMember(Member):
             subscribed_names=(TOPIC,) if is_full else None,
             owned={TOPIC_ID: frozenset(self.partitions)} if self.partitions else {},
         )
-        told = await self.call(lambda groups: groups.consumer_heartbeat(GROUP, event))
+        response = await self.call(lambda groups: groups.consumer_heartbeat(GROUP, event))
         self._is_full = False
-        self.generation = told.member_epoch
-        if told.assignment is not None:
-            self.partitions = tuple(sorted(told.assignment.get(TOPIC_ID, ())))
-        self.holds(self.partitions)
+        self.generation = response.member_epoch
+        if response.assignment is not None:
+            self.partitions = tuple(sorted(response.assignment.get(TOPIC_ID, ())))
+        self.record_partitions(self.partitions)
         await asyncio.sleep(1)
-        if self.world.random.random() < 0.3:
+        if self.cluster.random.random() < 0.3:
             await self.commit()
 
     async def leave(self) -> None:

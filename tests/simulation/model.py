@@ -1,8 +1,8 @@
-"""What a partition must look like, whatever happens to the broker that serves it.
+"""A model of partitions, which checks the storage engine's invariants.
 
-A record that was acknowledged, or that anybody has read, is known from then on: it stays at its
-offset until it is deleted, and no other record ever takes its place. The model is told what clients
-see and raises `BrokenPromiseError` as soon as two of them cannot both be true.
+A record that was acknowledged, or read, is known from then on: it stays at its offset until it is
+deleted, and no other record ever replaces it. The model records what clients observe, and raises
+`InvariantViolationError` as soon as two observations contradict each other.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ from kafscale.storage.log.partition_log import PartitionLog
 NAMESPACE = "simulated"
 
 
-class BrokenPromiseError(AssertionError):
-    """The engine has broken a promise."""
+class InvariantViolationError(AssertionError):
+    """The engine has violated an invariant."""
 
 
-class Identity:
-    """One life of a topic's name: a topic that is deleted and created again is another."""
+class SimulatedTopic:
+    """A topic; one that is deleted and created again is another."""
 
     def __init__(self, name: str, number: int, partition_count: int) -> None:
         self.name = name
@@ -34,37 +34,37 @@ class PartitionModel:
     def __init__(self, name: str) -> None:
         self._name = name
         self._values: dict[int, bytes] = {}
-        self._places: dict[bytes, int] = {}
+        self._offsets_by_value: dict[bytes, int] = {}
         self._times_ms: dict[int, int] = {}
         self.known_end = 0
-        """The offset after the last one that anybody knows."""
+        """The offset after the last known record."""
         self.start_seen = 0
-        """The highest offset at which the log was seen to begin."""
+        """The highest observed log start offset."""
         self.deleted_to = 0
-        """Where the log must begin at least: somebody was told that everything below is gone."""
-        self.delete_asked_to = 0
-        """Up to where somebody has asked to delete, with or without an answer."""
+        """The acknowledged deletion offset: the log must not start below it."""
+        self.delete_requested_to = 0
+        """The highest requested deletion offset, acknowledged or not."""
 
-    def learn(self, offset: int, value: bytes, timestamp_ms: int) -> None:
-        """Take note of a record that a client was told about, or has read."""
+    def record(self, offset: int, value: bytes, timestamp_ms: int) -> None:
+        """Record what a client has got acknowledged, or has read."""
         known = self._values.get(offset)
         if known is None:
             self._values[offset] = value
             self._times_ms[offset] = timestamp_ms
             self.known_end = max(self.known_end, offset + 1)
         elif known != value:
-            raise BrokenPromiseError(
+            raise InvariantViolationError(
                 f"{self._name}: offset {offset} held {known!r}, and now {value!r}"
             )
-        place = self._places.setdefault(value, offset)
+        partition_key = self._offsets_by_value.setdefault(value, offset)
         # With its last segments, retention deletes what the log knew of their producers.
-        if place != offset and place >= self.start_seen:
-            raise BrokenPromiseError(
-                f"{self._name}: {value!r} is at offset {place} and at {offset}"
+        if partition_key != offset and partition_key >= self.start_seen:
+            raise InvariantViolationError(
+                f"{self._name}: {value!r} is at offset {partition_key} and at {offset}"
             )
 
-    def any_known(self, random: Random) -> tuple[int, int] | None:
-        """The offset of some record, and a time that it is not older than."""
+    def random_record(self, random: Random) -> tuple[int, int] | None:
+        """The offset of a random known record, and its timestamp."""
         if not self._times_ms:
             return None
         offset = random.choice(tuple(self._times_ms))
@@ -73,68 +73,76 @@ class PartitionModel:
     def check_read(
         self, log: PartitionLog, offset: int, bytes_max: int, found: Sequence[memoryview], end: int
     ) -> None:
-        """Learn from what a reader got, which must be whole, contiguous and durable."""
+        """Record what a reader got, which must be complete, contiguous and durable."""
         batches = split(b"".join(found))
         if not batches:
             if end != offset:
-                raise BrokenPromiseError(f"{self._name}: nothing was read from {offset} to {end}")
+                raise InvariantViolationError(
+                    f"{self._name}: nothing was read from {offset} to {end}"
+                )
             return
         size_bytes = sum(map(len, batches))
         if size_bytes > bytes_max and len(batches) > 1:
-            raise BrokenPromiseError(
+            raise InvariantViolationError(
                 f"{self._name}: {size_bytes} bytes were read instead of {bytes_max}"
             )
         if not batches[0].base_offset <= offset <= batches[0].last_offset:
-            raise BrokenPromiseError(f"{self._name}: a read from {offset} began with {batches[0]}")
+            raise InvariantViolationError(
+                f"{self._name}: a read from {offset} began with {batches[0]}"
+            )
         if end > log.high_watermark:
-            raise BrokenPromiseError(f"{self._name}: read to {end}, above {log.high_watermark}")
+            raise InvariantViolationError(
+                f"{self._name}: read to {end}, above {log.high_watermark}"
+            )
         self._check_contiguous(batches, end)
         for batch in batches:
             for record in iterate(batch):
                 assert record.value is not None
-                self.learn(record.offset, record.value, batch.max_timestamp_ms)
+                self.record(record.offset, record.value, batch.max_timestamp_ms)
 
     def _check_contiguous(self, batches: Iterable[BatchView], end: int) -> None:
         next_offset = None
         for batch in batches:
             batch.verify_checksum()
             if next_offset not in (None, batch.base_offset):
-                raise BrokenPromiseError(f"{self._name}: {batch} follows offset {next_offset}")
+                raise InvariantViolationError(f"{self._name}: {batch} follows offset {next_offset}")
             next_offset = batch.next_offset
         if next_offset != end:
-            raise BrokenPromiseError(f"{self._name}: read to {next_offset}, but {end} was said")
+            raise InvariantViolationError(
+                f"{self._name}: read to {next_offset}, but {end} was returned"
+            )
 
     def check_opened(self, log: PartitionLog) -> None:
-        """A log that has just been opened holds all that is known, and what is gone stays gone."""
+        """A log that was just opened has all known records, and no deleted ones."""
         self.start_seen = max(self.start_seen, log.start_offset)
         if log.high_watermark < self.known_end:
-            raise BrokenPromiseError(
+            raise InvariantViolationError(
                 f"{self._name}: ends at {log.high_watermark}, not {self.known_end}"
             )
         if log.start_offset < self.deleted_to:
-            raise BrokenPromiseError(
+            raise InvariantViolationError(
                 f"{self._name}: begins at {log.start_offset}, not {self.deleted_to}"
             )
         if log.end_offset != log.high_watermark:
-            raise BrokenPromiseError(f"{self._name}: {log} ends above its high watermark")
+            raise InvariantViolationError(f"{self._name}: {log} ends above its high watermark")
 
     def check_start(self, log: PartitionLog, now_ms: int) -> None:
-        """The log begins where somebody asked, or where retention allows."""
+        """The log starts where a deletion was requested, or where retention allows."""
         self.start_seen = max(self.start_seen, log.start_offset)
         settings = log.settings
         if log.start_offset > log.high_watermark:
-            raise BrokenPromiseError(f"{self._name}: {log} begins after its end")
-        if settings.retention_bytes >= 0 or log.start_offset <= self.delete_asked_to:
+            raise InvariantViolationError(f"{self._name}: {log} begins after its end")
+        if settings.retention_bytes >= 0 or log.start_offset <= self.delete_requested_to:
             return
         limit_ms = now_ms - settings.retention_ms if settings.retention_ms >= 0 else -1
-        for offset in range(self.delete_asked_to, log.start_offset):
+        for offset in range(self.delete_requested_to, log.start_offset):
             if self._times_ms.get(offset, -1) >= limit_ms:
-                raise BrokenPromiseError(
-                    f"{self._name}: offset {offset} was deleted before its time"
+                raise InvariantViolationError(
+                    f"{self._name}: offset {offset} was deleted before its retention time"
                 )
 
-    def check_whole(self, start_offset: int, end_offset: int) -> None:
+    def check_complete(self, start_offset: int, end_offset: int) -> None:
         """After everything was read, everything is known."""
         for offset in range(start_offset, end_offset):
             if offset not in self._values:
-                raise BrokenPromiseError(f"{self._name}: offset {offset} cannot be read")
+                raise InvariantViolationError(f"{self._name}: offset {offset} cannot be read")

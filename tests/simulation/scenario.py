@@ -1,9 +1,8 @@
-"""One run of the simulation: what happens to some brokers, in an order that a seed decides.
+"""One run of the simulation: random events of some brokers, in an order that a seed decides.
 
-Producers go on by themselves while the scenario reads, rolls, deletes, moves partitions, and lets
-brokers crash, sleep and start again. In the end the weather is fine, everybody finishes, and one
-broker takes over from all others: then all that is known must be there, and nothing else may be
-left behind.
+Producers run in the background while the scenario reads, rolls, deletes, transfers partitions, and
+lets brokers crash, stall and restart. At the end faults stop, all clients finish, and one broker
+takes over from all others: then all known records must be there, and no other objects may remain.
 """
 
 import asyncio
@@ -18,22 +17,22 @@ from kafscale.storage.wal.writer import LATE_PUT_MS
 from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
 from simulation.clients import Producer, Reader
-from simulation.model import NAMESPACE, BrokenPromiseError, Identity
-from simulation.world import CALM, ROUGH, STORM, World
+from simulation.cluster import MANY_FAULTS, NO_FAULTS, SOME_FAULTS, SimulatedCluster
+from simulation.model import NAMESPACE, InvariantViolationError, SimulatedTopic
 
 BROKERS_MAX = 3
 STEPS_MAX = 20
 BATCHES_MAX = 25
-PATIENCE_SECONDS = 3600
+FINISH_SECONDS_MAX = 3600
 
 
 class Scenario:
-    """What happens in one run."""
+    """The events of one run."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._random = world.random
-        self._reader = Reader(world.random)
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self._random = cluster.random
+        self._reader = Reader(cluster.random)
         self._producers: set[asyncio.Task[None]] = set()
         self._readers: set[asyncio.Task[None]] = set()
         self._zombies: list[Broker] = []
@@ -41,56 +40,56 @@ class Scenario:
 
     async def run(self) -> None:
         for broker_id in range(1, self._random.randint(1, BROKERS_MAX) + 1):
-            await self._world.register(self._world.new_broker(broker_id))
+            await self._cluster.register(self._cluster.new_broker(broker_id))
         for number in range(self._random.randint(1, 2)):
             await self._create_topic(f"topic-{number}")
         for _ in range(self._random.randint(1, STEPS_MAX)):
             await self._step()
             self._check_starts()
             self._raise_failures()
-        await self._finish()
+        await self._check_at_end()
 
-    # --- what may happen ----------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------
 
     async def _step(self) -> None:
         actions: list[tuple[int, Callable[[], Awaitable[None]]]] = [
-            (30, self._wait),
+            (30, self._sleep),
             (18, self._read),
-            (3, self._look_for_time),
+            (3, self._look_up_timestamp),
             (6, self._flush),
             (6, self._roll),
-            (4, self._retain),
+            (4, self._enforce_retention),
             (3, self._delete_records),
-            (4, self._go_down),
-            (6, self._change_weather),
+            (4, self._disconnect_store),
+            (6, self._change_faults),
             (4, self._crash),
-            (4, self._fall_asleep),
+            (4, self._suspend_broker),
             (4, self._lose_lease),
-            (3, self._wake_up),
+            (3, self._resume_broker),
             (3, self._restart),
             (6, self._move),
-            (4, self._reap),
+            (4, self._clean_streams),
             (2, self._replace_topic),
         ]
         weights, choices = zip(*actions, strict=True)
         (action,) = self._random.choices(choices, weights)
         await action()
 
-    async def _wait(self) -> None:
+    async def _sleep(self) -> None:
         await asyncio.sleep(self._random.choice((0, 0.005, 0.1, 1, 5)))
 
     async def _read(self) -> None:
-        topic, number, _ = self._random.choice(self._world.partitions())
-        broker = self._random.choice([self._world.owner(topic, number), *self._zombies])
+        topic, number, _ = self._random.choice(self._cluster.partitions())
+        broker = self._random.choice([self._cluster.owner(topic, number), *self._zombies])
         reading = asyncio.create_task(self._reader.read_somewhere(broker, topic, number))
         self._readers.add(reading)
         if self._random.random() < 0.5:
             await asyncio.wait({reading})
 
-    async def _look_for_time(self) -> None:
-        topic, number, _ = self._random.choice(self._world.partitions())
-        looking = self._reader.look_for_time(self._world.owner(topic, number), topic, number)
-        self._readers.add(asyncio.create_task(looking))
+    async def _look_up_timestamp(self) -> None:
+        topic, number, _ = self._random.choice(self._cluster.partitions())
+        lookup = self._reader.look_up_timestamp(self._cluster.owner(topic, number), topic, number)
+        self._readers.add(asyncio.create_task(lookup))
 
     async def _flush(self) -> None:
         flushing = asyncio.ensure_future(self._any_broker().engine.wal.flush())
@@ -99,12 +98,12 @@ class Scenario:
         await asyncio.gather(flushing, return_exceptions=True)
 
     async def _roll(self) -> None:
-        topic, number, _ = self._random.choice(self._world.partitions())
-        owner = self._world.owner(topic, number)
-        owner.engine.roll_scheduler.schedule_roll(self._world.log(topic, number), "explicit")
+        topic, number, _ = self._random.choice(self._cluster.partitions())
+        owner = self._cluster.owner(topic, number)
+        owner.engine.roll_scheduler.schedule_roll(self._cluster.log(topic, number), "explicit")
 
-    async def _retain(self) -> None:
-        broker = self._random.choice([*self._world.lives(), *self._zombies])
+    async def _enforce_retention(self) -> None:
+        broker = self._random.choice([*self._cluster.live_brokers(), *self._zombies])
         for log in list(broker.engine.logs):
             try:
                 await broker.engine.retention.enforce(log)
@@ -112,104 +111,104 @@ class Scenario:
                 return
 
     async def _delete_records(self) -> None:
-        topic, number, model = self._random.choice(self._world.partitions())
-        log = self._world.log(topic, number)
+        topic, number, model = self._random.choice(self._cluster.partitions())
+        log = self._cluster.log(topic, number)
         offset = self._random.randint(log.start_offset, log.high_watermark)
-        model.delete_asked_to = max(model.delete_asked_to, offset)
+        model.delete_requested_to = max(model.delete_requested_to, offset)
         try:
-            await self._world.owner(topic, number).engine.retention.delete_records(log, offset)
+            await self._cluster.owner(topic, number).engine.retention.delete_records(log, offset)
         except OperatingError:
             return
         model.deleted_to = max(model.deleted_to, offset)
 
-    async def _change_weather(self) -> None:
-        weather = self._random.choice((CALM, CALM, ROUGH, ROUGH, STORM))
-        self._world.change_weather(weather, self._random.choice((0, 0, 0.3)))
+    async def _change_faults(self) -> None:
+        faults = self._random.choice((NO_FAULTS, NO_FAULTS, SOME_FAULTS, SOME_FAULTS, MANY_FAULTS))
+        self._cluster.change_faults(faults, self._random.choice((0, 0, 0.3)))
 
-    async def _go_down(self) -> None:
-        """Cut a broker off from its store for a while."""
+    async def _disconnect_store(self) -> None:
+        """Disconnect a broker from its store for a while."""
         store = self._any_broker().store
         store.is_down = True
         await asyncio.sleep(self._random.uniform(0.1, 5))
         store.is_down = False
 
-    async def _reap(self) -> None:
+    async def _clean_streams(self) -> None:
         with suppress(OperatingError):
-            await self._world.reap()
+            await self._cluster.clean_streams()
 
-    # --- brokers that come and go -------------------------------------------------------------
+    # --- brokers ------------------------------------------------------------------------------
 
     def _any_broker(self) -> Broker:
-        return self._random.choice(self._world.lives())
+        return self._random.choice(self._cluster.live_brokers())
 
     async def _crash(self) -> None:
         broker = self._any_broker()
         await broker.crash()
         if self._random.random() < 0.5:
             await asyncio.sleep(self._random.uniform(0, 3))
-        await self._succeed(broker)
+        await self._replace_broker(broker)
 
-    async def _fall_asleep(self) -> None:
-        """Let a broker be taken for dead, although it goes on and believes in itself."""
+    async def _suspend_broker(self) -> None:
+        """Another broker takes over, although this one continues and believes it is the owner."""
         broker = self._any_broker()
         broker.store.is_down = self._random.random() < 0.5
         self._zombies.append(broker)
         if self._random.random() < 0.5:
-            # It makes segments and trims its stream just while others read both.
+            # It rolls segments and trims its stream just while others read both.
             loop, delay_seconds = asyncio.get_running_loop(), self._random.uniform(0, 0.5)
             for log in broker.engine.logs:
                 loop.call_later(
                     delay_seconds, broker.engine.roll_scheduler.schedule_roll, log, "explicit"
                 )
-        await self._succeed(broker)
+        await self._replace_broker(broker)
         broker.store.is_down = False
 
     async def _lose_lease(self) -> None:
-        """Let a broker find out by itself that it is taken for dead, and begin again."""
+        """A broker notices that its lease is lost, and starts the next session."""
         broker = self._any_broker()
         broker.engine.end_session()
-        if len(self._world.registered) > 1 and self._random.random() < 0.5:
-            others = [other for other in self._world.lives() if other is not broker]
-            await self._world.bury(broker, others)
-            await self._world.register(broker)
+        if len(self._cluster.registered) > 1 and self._random.random() < 0.5:
+            others = [other for other in self._cluster.live_brokers() if other is not broker]
+            await self._cluster.take_over(broker, others)
+            await self._cluster.register(broker)
         else:
-            await self._begin_again(broker)
+            await self._start_next_session(broker)
 
-    async def _begin_again(self, broker: Broker) -> None:
-        """A new life in the same process, which takes over from the old one."""
+    async def _start_next_session(self, broker: Broker) -> None:
+        """A new session in the same process, which takes over from the old one."""
         before = broker.epoch
-        await self._world.register(broker)
-        await self._world.bury_life(broker, before, self._world.lives())
+        await self._cluster.register(broker)
+        await self._cluster.take_over_session(broker, before, self._cluster.live_brokers())
 
-    async def _wake_up(self) -> None:
-        """Let a broker that was taken for dead find out, and begin again if its place is free."""
+    async def _resume_broker(self) -> None:
+        """A broker that was taken over notices it, and rejoins if its id is free."""
         if not self._zombies:
             return
         zombie = self._zombies.pop(self._random.randrange(len(self._zombies)))
-        if zombie.id in self._world.registered:
+        if zombie.id in self._cluster.registered:
             await zombie.crash()
         else:
             zombie.engine.end_session()
-            await self._world.register(zombie)
+            await self._cluster.register(zombie)
 
     async def _restart(self) -> None:
         broker = self._any_broker()
         await broker.stop()
-        await self._succeed(broker)
+        await self._replace_broker(broker)
 
-    async def _succeed(self, broker: Broker) -> None:
-        """Have others take over from a broker, or a new process of the same id."""
-        others = [other for other in self._world.lives() if other is not broker]
+    async def _replace_broker(self, broker: Broker) -> None:
+        """Others take over from a broker, or a new process of the same id does."""
+        others = [other for other in self._cluster.live_brokers() if other is not broker]
         if not others or self._random.random() < 0.5:
-            successor = self._world.new_broker(broker.id)
-            await self._world.register(successor)
+            successor = self._cluster.new_broker(broker.id)
+            await self._cluster.register(successor)
             others.append(successor)
-        await self._world.bury(broker, others)
+        await self._cluster.take_over(broker, others)
 
     async def _move(self) -> None:
-        """Hand a partition over in good order, if its owner can."""
-        topic, number, _ = self._random.choice(self._world.partitions())
-        owner, log = self._world.owner(topic, number), self._world.log(topic, number)
+        """Transfer a partition in an orderly way, if its owner can."""
+        topic, number, _ = self._random.choice(self._cluster.partitions())
+        owner, log = self._cluster.owner(topic, number), self._cluster.log(topic, number)
         try:
             async with asyncio.timeout(self._random.choice((0.01, 1, 30))):
                 await owner.engine.release(log)
@@ -220,11 +219,13 @@ class Scenario:
             return
         if self._random.random() < 0.5:
             owner.engine.remove(log)
-            await self._world.give([(topic, number)], self._world.lives(), fully_rolled=True)
+            await self._cluster.assign(
+                [(topic, number)], self._cluster.live_brokers(), fully_rolled=True
+            )
         else:
-            others = [other for other in self._world.lives() if other is not owner]
+            others = [other for other in self._cluster.live_brokers() if other is not owner]
             if others:
-                await self._world.give([(topic, number)], others, fully_rolled=True)
+                await self._cluster.assign([(topic, number)], others, fully_rolled=True)
                 owner.engine.remove(log)
             else:
                 log.resume_appends()
@@ -237,61 +238,63 @@ class Scenario:
     # --- topics -------------------------------------------------------------------------------
 
     async def _create_topic(self, name: str) -> None:
-        topic = self._world.new_topic(name, self._random.randint(1, 3))
-        places = [(topic, number) for number in range(len(topic.partitions))]
-        await self._world.give(places, self._world.lives(), fully_rolled=True, is_new=True)
-        self._begin_producers(topic)
+        topic = self._cluster.new_topic(name, self._random.randint(1, 3))
+        partitions = [(topic, number) for number in range(len(topic.partitions))]
+        await self._cluster.assign(
+            partitions, self._cluster.live_brokers(), fully_rolled=True, is_new=True
+        )
+        self._start_producers(topic)
 
     async def _replace_topic(self) -> None:
-        """Delete a topic and create another of the same name, after its last object is gone."""
+        """Delete a topic and create another of the same name, after its objects are deleted."""
         await self._end_zombies()
-        topic = self._random.choice(list(self._world.topics.values()))
+        topic = self._random.choice(list(self._cluster.topics.values()))
         topic.is_deleted = True
-        brokers = self._world.lives()
+        brokers = self._cluster.live_brokers()
         closed = [log for broker in brokers for log in broker.engine.logs.close(topic.name)]
-        await self._world.settle()
+        await self._cluster.wait_for_late_writes()
         while True:
             try:
                 await self._any_broker().engine.logs.delete_objects(topic.name, closed)
                 break
             except OperatingError:
                 await asyncio.sleep(0.5)
-        await self._world.settle()
-        await self._delete_quietly(topic)
+        await self._cluster.wait_for_late_writes()
+        await self._delete_late_objects(topic)
         await self._create_topic(topic.name)
 
-    async def _delete_quietly(self, topic: Identity) -> None:
-        """What landed after the deletion is beyond what a listing can know."""
+    async def _delete_late_objects(self, topic: SimulatedTopic) -> None:
+        """Delete objects that landed after the deletion, which a listing cannot know."""
         prefix = object_keys.topic_prefix(NAMESPACE, topic.name)
-        async for chunk in self._world.objects.list(prefix):
-            await self._world.objects.delete([item.key for item in chunk])
+        async for chunk in self._cluster.objects.list(prefix):
+            await self._cluster.objects.delete([item.key for item in chunk])
 
-    def _begin_producers(self, topic: Identity) -> None:
+    def _start_producers(self, topic: SimulatedTopic) -> None:
         for partition in range(len(topic.partitions)):
             for _ in range(self._random.randint(0, 2)):
                 self._producer_count += 1
                 producer = Producer(
-                    self._world,
+                    self._cluster,
                     self._producer_count,
                     topic,
                     partition,
                     idempotent=self._random.random() < 0.7,
-                    broker_in_sight=self._broker_in_sight,
+                    assumed_leader=self._assumed_leader,
                 )
                 batches_max = self._random.randint(1, BATCHES_MAX)
                 self._producers.add(asyncio.create_task(producer.run(batches_max)))
 
-    def _broker_in_sight(self, topic: Identity, partition: int) -> Broker:
-        """Whom a producer takes for the leader: now and then, one that no longer is."""
+    def _assumed_leader(self, topic: SimulatedTopic, partition: int) -> Broker:
+        """The broker that a producer sends to: sometimes a former leader."""
         if self._zombies and self._random.random() < 0.3:
             return self._random.choice(self._zombies)
-        return self._world.owner(topic, partition)
+        return self._cluster.owner(topic, partition)
 
     # --- checks -------------------------------------------------------------------------------
 
     def _check_starts(self) -> None:
-        for topic, number, model in self._world.partitions():
-            model.check_start(self._world.log(topic, number), clock_ms())
+        for topic, number, model in self._cluster.partitions():
+            model.check_start(self._cluster.log(topic, number), clock_ms())
 
     def _raise_failures(self) -> None:
         for tasks in (self._producers, self._readers):
@@ -299,79 +302,81 @@ class Scenario:
                 tasks.discard(task)
                 task.result()
 
-    async def _finish(self) -> None:
-        """Let everybody come to an end, and look at everything."""
-        self._world.change_weather(CALM, 0)
+    async def _check_at_end(self) -> None:
+        """Let all clients finish, and check everything."""
+        self._cluster.change_faults(NO_FAULTS, 0)
         await self._end_zombies()
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(FINISH_SECONDS_MAX):
             await asyncio.gather(*self._readers)
             await asyncio.gather(*self._producers)
         await self._read_everything()
-        last = self._world.lives()
+        last = self._cluster.live_brokers()
         for broker in last:
             await (broker.crash() if self._random.random() < 0.5 else broker.stop())
-        await self._world.settle()
-        heir = self._world.new_broker(self._random.randint(1, BROKERS_MAX))
-        await self._world.register(heir)
+        await self._cluster.wait_for_late_writes()
+        successor = self._cluster.new_broker(self._random.randint(1, BROKERS_MAX))
+        await self._cluster.register(successor)
         for broker in last:
-            await self._world.bury(broker, [heir])
+            await self._cluster.take_over(broker, [successor])
         await self._read_everything()
-        await self._check_left_over(heir)
+        await self._check_remaining_objects(successor)
 
     async def _read_everything(self) -> None:
-        for topic, number, model in self._world.partitions():
-            await self._reader.read_all(self._world.owner(topic, number), topic, number)
-            model.check_start(self._world.log(topic, number), clock_ms())
+        for topic, number, model in self._cluster.partitions():
+            await self._reader.read_all(self._cluster.owner(topic, number), topic, number)
+            model.check_start(self._cluster.log(topic, number), clock_ms())
 
-    async def _check_left_over(self, heir: Broker) -> None:
-        """After a stop, segments hold everything, and nothing else is left."""
-        for log in list(heir.engine.logs):
-            await heir.engine.roll_scheduler.roll(log, "explicit")
+    async def _check_remaining_objects(self, successor: Broker) -> None:
+        """After a stop, segments have everything, and no other objects remain."""
+        for log in list(successor.engine.logs):
+            await successor.engine.roll_scheduler.roll(log, "explicit")
             with suppress(OperatingError):  # The engine may be about to do the same.
-                await heir.engine.retention.enforce(log)
+                await successor.engine.retention.enforce(log)
         await asyncio.sleep(LATE_PUT_MS / 1000 + 5)
-        await heir.stop()
-        await self._world.reap()
-        await self._check_objects(heir)
-        if heir.engine.wal.unflushed_bytes:
-            raise BrokenPromiseError("bytes wait to be written after a stop")
-        heir.engine.end_session()
-        if heir.engine.memory.used_bytes:
-            raise BrokenPromiseError(
-                f"{heir.engine.memory.used_bytes} bytes of memory are not given back"
+        await successor.stop()
+        await self._cluster.clean_streams()
+        await self._check_objects(successor)
+        if successor.engine.wal.unflushed_bytes:
+            raise InvariantViolationError("unflushed bytes remain after a stop")
+        successor.engine.end_session()
+        if successor.engine.memory.used_bytes:
+            raise InvariantViolationError(
+                f"{successor.engine.memory.used_bytes} bytes of memory are not released"
             )
-        self._world.registered.clear()
-        for _ in range(2):  # At first the last stream gets its fence.
-            await self._world.reap_in_the_end(ABANDONED_MS + FENCE_RETENTION_MS + 1)
+        self._cluster.registered.clear()
+        for _ in range(2):  # The first run fences the last stream.
+            await self._cluster.clean_streams_later(ABANDONED_MS + FENCE_RETENTION_MS + 1)
         if left := [key for key in await self._keys() if object_keys.parse_wal(NAMESPACE, key)]:
-            raise BrokenPromiseError(f"{left} are left of the WAL when everybody is gone")
+            raise InvariantViolationError(
+                f"{left} remain in the WAL after all brokers have stopped"
+            )
 
-    async def _check_objects(self, heir: Broker) -> None:
+    async def _check_objects(self, successor: Broker) -> None:
         """Every segment is there with its index, and of each stream only its newest object."""
         keys = await self._keys()
         expected = {
             make(NAMESPACE, log.topic, log.partition, segment.base_offset)
-            for log in heir.engine.logs
+            for log in successor.engine.logs
             for segment in log.segments
             for make in (object_keys.segment_key, object_keys.index_key)
         }
         segments = {key for key in keys if object_keys.parse_segment(NAMESPACE, key)}
         if missing := expected - segments:
-            raise BrokenPromiseError(f"{sorted(missing)} should be there")
-        # An index that was written late stays behind: nobody ever sees it.
+            raise InvariantViolationError(f"{sorted(missing)} should be there")
+        # An index that was written late remains: no reader ever uses it.
         if left := {key for key in segments - expected if key.endswith(object_keys.SEGMENT_SUFFIX)}:
-            raise BrokenPromiseError(f"{sorted(left)} should be gone")
+            raise InvariantViolationError(f"{sorted(left)} should be gone")
         counting: Counter[tuple[int, int]] = Counter()
         for key in keys:
-            place = object_keys.parse_wal(NAMESPACE, key)
-            if place is not None and not await self._is_fence(key):
-                counting[place.broker_id, place.epoch] += 1
+            partition_key = object_keys.parse_wal(NAMESPACE, key)
+            if partition_key is not None and not await self._is_fence(key):
+                counting[partition_key.broker_id, partition_key.epoch] += 1
         if any(count > 1 for count in counting.values()):
-            raise BrokenPromiseError(f"more than the newest are left of the WAL: {counting}")
+            raise InvariantViolationError(f"more than the newest are left of the WAL: {counting}")
 
     async def _keys(self) -> list[str]:
-        listing = self._world.objects.list(f"{NAMESPACE}/")
+        listing = self._cluster.objects.list(f"{NAMESPACE}/")
         return [item.key async for chunk in listing for item in chunk]
 
     async def _is_fence(self, key: str) -> bool:
-        return wal_object.decode(key, await self._world.objects.get(key)).header.is_fence
+        return wal_object.decode(key, await self._cluster.objects.get(key)).header.is_fence

@@ -1,4 +1,4 @@
-"""Many runs of one story, each with a seed of its own; one that fails says which it was."""
+"""Runs a scenario with many seeds; a failure names its seed."""
 
 from collections.abc import Callable, Coroutine, Iterable
 from random import Random
@@ -7,10 +7,10 @@ from typing import Any
 from kafscale.testing import virtual_time
 
 
-def run_each(story: Callable[[Random], Coroutine[Any, Any, None]], seeds: Iterable[int]) -> None:
+def run_each(scenario: Callable[[Random], Coroutine[Any, Any, None]], seeds: Iterable[int]) -> None:
     for seed in seeds:
         try:
-            virtual_time.run(story, seed=seed)
+            virtual_time.run(scenario, seed=seed)
         except BaseException as error:
             error.add_note(f"Run it alone with --simulation-runs 1 --simulation-seed {seed}")
             raise

@@ -1,10 +1,10 @@
-"""The storage engine in simulated time: thousands of lives, each of them in a few milliseconds.
+"""The storage engine in simulated time: thousands of runs, each in a few milliseconds.
 
-A run that fails names its seed; it fails in the same way when it is run alone:
+A failing run names its seed; it fails in the same way when it is run alone:
 
     pytest tests/simulation --simulation-runs 1 --simulation-seed 4711
 
-`--simulation-runs 100000` looks longer.
+`--simulation-runs 100000` takes longer.
 """
 
 import asyncio
@@ -19,42 +19,42 @@ from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectInfo
 from kafscale.testing import virtual_time
-from simulation.model import BrokenPromiseError
+from simulation.cluster import SimulatedCluster
+from simulation.model import InvariantViolationError
 from simulation.scenario import Scenario
 from simulation.seeds import run_each
-from simulation.world import World
 
-BROKEN_RUNS_MAX = 60
-"""In so many runs every kind of lie must have been found out."""
+FAULTY_RUNS_MAX = 60
+"""Within this number of runs every kind of fault must be detected."""
 
 
 async def scenario(random: Random) -> None:
-    await Scenario(World(random)).run()
+    await Scenario(SimulatedCluster(random)).run()
 
 
 @pytest.mark.usefixtures("_strict_log")
 @pytest.mark.timeout(120)
-def test_every_promise_is_kept_whatever_happens(seeds):
+def test_engine_keeps_its_invariants(seeds):
     run_each(scenario, seeds)
 
 
-def test_a_run_can_be_repeated():
+def test_run_is_deterministic():
     def objects_after(seed: int) -> list[ObjectInfo]:
-        async def remembering(random: Random) -> list[ObjectInfo]:
-            world = World(random)
-            await Scenario(world).run()
-            return [item async for chunk in world.objects.list("simulated/") for item in chunk]
+        async def listing(random: Random) -> list[ObjectInfo]:
+            cluster = SimulatedCluster(random)
+            await Scenario(cluster).run()
+            return [item async for chunk in cluster.objects.list("simulated/") for item in chunk]
 
-        return virtual_time.run(remembering, seed=seed)
+        return virtual_time.run(listing, seed=seed)
 
     assert objects_after(3) == objects_after(3)
     assert objects_after(3) != objects_after(4)
 
 
-# --- the checker is checked -----------------------------------------------------------------------
+# --- tests of the checker -------------------------------------------------------------------------
 
 
-class Forgetful(MemoryObjectStore):
+class LossyStore(MemoryObjectStore):
     """Loses one PUT in fifty, although it has acknowledged it."""
 
     __slots__ = ("_count", "_suffix")
@@ -71,8 +71,8 @@ class Forgetful(MemoryObjectStore):
         await super().put(key, parts, create=create)
 
 
-class Overwriting(MemoryObjectStore):
-    """Takes no notice of create-only, so that a fence stops nobody."""
+class OverwritingStore(MemoryObjectStore):
+    """Ignores create-only, so that a fence has no effect."""
 
     def __init__(self) -> None:
         super().__init__(virtual_time.clock_ms, yields=True)
@@ -81,8 +81,8 @@ class Overwriting(MemoryObjectStore):
         await super().put(key, parts, create=False)
 
 
-class Forgiving(MemoryObjectStore):
-    """Lets a writer believe that an object is its own which was there before."""
+class NonExclusiveStore(MemoryObjectStore):
+    """Reports success for a create-only PUT of an existing object."""
 
     def __init__(self) -> None:
         super().__init__(virtual_time.clock_ms, yields=True)
@@ -94,8 +94,8 @@ class Forgiving(MemoryObjectStore):
             return
 
 
-class Hasty(MemoryObjectStore):
-    """Acknowledges WAL objects seconds before they can be seen."""
+class EarlyAckStore(MemoryObjectStore):
+    """Acknowledges WAL objects seconds before they are visible."""
 
     __slots__ = ("_under_way",)
 
@@ -117,17 +117,29 @@ class Hasty(MemoryObjectStore):
 
 @pytest.mark.parametrize(
     "broken",
-    [lambda: Forgetful(".kfw"), lambda: Forgetful(".kfs"), Overwriting, Forgiving, Hasty],
-    ids=["loses WAL objects", "loses segments", "overwrites", "forgives", "acknowledges early"],
+    [
+        lambda: LossyStore(".kfw"),
+        lambda: LossyStore(".kfs"),
+        OverwritingStore,
+        NonExclusiveStore,
+        EarlyAckStore,
+    ],
+    ids=[
+        "loses WAL objects",
+        "loses segments",
+        "overwrites",
+        "not exclusive",
+        "acknowledges early",
+    ],
 )
 @pytest.mark.timeout(120)
-def test_a_store_that_breaks_a_law_is_found_out(broken):
-    async def doomed(random: Random) -> None:
-        await Scenario(World(random, broken())).run()
+def test_violation_by_a_broken_store_is_detected(broken):
+    async def faulty_scenario(random: Random) -> None:
+        await Scenario(SimulatedCluster(random, broken())).run()
 
-    for seed in range(BROKEN_RUNS_MAX):
+    for seed in range(FAULTY_RUNS_MAX):
         try:
-            virtual_time.run(doomed, seed=seed)
-        except BrokenPromiseError:
+            virtual_time.run(faulty_scenario, seed=seed)
+        except InvariantViolationError:
             return
-    pytest.fail(f"nothing was noticed in {BROKEN_RUNS_MAX} runs")
+    pytest.fail(f"nothing was noticed in {FAULTY_RUNS_MAX} runs")

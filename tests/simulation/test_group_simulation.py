@@ -1,6 +1,6 @@
-"""Consumer groups in simulated time: members, coordinators and the store fail in every order.
+"""Consumer groups in simulated time: members, coordinators and the store fail in any order.
 
-A run that fails names its seed; it fails in the same way when it is run alone:
+A failing run names its seed; it fails in the same way when it is run alone:
 
     pytest tests/simulation/test_group_simulation.py --simulation-runs 1 --simulation-seed 4711
 """
@@ -11,69 +11,70 @@ from random import Random
 import pytest
 
 from kafscale.groups.model import GroupType
-from simulation.group_members import Bystander, ClassicMember, ConsumerMember, Member
-from simulation.group_world import BYSTANDERS, GROUP, NODES, SHARDS, TOPIC, GroupWorld
-from simulation.model import BrokenPromiseError
+from simulation.group_cluster import GROUP, NODES, SHARDS, STANDALONE_GROUP, TOPIC, GroupCluster
+from simulation.group_members import ClassicMember, ConsumerMember, Member, StandaloneCommitter
+from simulation.model import InvariantViolationError
 from simulation.seeds import run_each
 
 CHAOS_SECONDS = 60
-CALM_SECONDS = 120
+RECOVERY_SECONDS = 120
 MEMBERS_MAX = 5
 
 
 class GroupScenario:
-    """A minute in which anything happens, and a minute in which everybody gets over it."""
+    """A minute of random events, and a time to recover."""
 
-    kinds: tuple[type[Member], ...] = (ClassicMember,)
-    answers_too_long = True
-    """Whether one that was taken over from may answer for longer than its lease: what is written
-    proves itself. Only the plain heartbeats of consumer groups rely on the lease alone."""
+    member_types: tuple[type[Member], ...] = (ClassicMember,)
+    responds_after_lease = True
+    """Whether a broker may respond after its lease has ended: what is written is guarded. Only
+    the plain heartbeats of consumer groups rely on the lease alone.
+    """
 
-    def __init__(self, world: GroupWorld) -> None:
-        self.world = world
-        self.random = world.random
+    def __init__(self, cluster: GroupCluster) -> None:
+        self.cluster = cluster
+        self.random = cluster.random
         self.members: list[Member] = []
         self._names = 0
 
     async def run(self) -> None:
-        await self.world.open()
-        bystander = Bystander(self.world)
-        bystander.start()
+        await self.cluster.open()
+        committer = StandaloneCommitter(self.cluster)
+        committer.start()
         loop = asyncio.get_running_loop()
         end = loop.time() + CHAOS_SECONDS
         while loop.time() < end:
-            await self._something()
+            await self._random_event()
             self._check_alive()
             await asyncio.sleep(self.random.expovariate(1.0))
-        await self._calm_down()
-        await asyncio.sleep(CALM_SECONDS)
-        await self._check_settled()
-        for member in (*self.members, bystander):
+        await self._stop_faults()
+        await asyncio.sleep(RECOVERY_SECONDS)
+        await self._check_stable()
+        for member in (*self.members, committer):
             await member.kill()
-        await self.world.close()
+        await self.cluster.close()
 
-    async def _something(self) -> None:
-        happening = self.random.choices(
+    async def _random_event(self) -> None:
+        action = self.random.choices(
             (
-                self._come,
+                self._add_member,
                 self._leave,
-                self._die,
+                self._kill_member,
                 self._pause,
                 self._crash,
                 self._fail,
-                self._hand_over,
+                self._transfer,
                 self._take_over,
             ),
             weights=(6, 2, 2, 3, 3, 2, 3, 3),
         )[0]
-        await happening()
+        await action()
 
-    async def _come(self) -> None:
+    async def _add_member(self) -> None:
         if len(self.members) < MEMBERS_MAX:
             self._names += 1
             name = f"m{self._names}"
             instance_id = name if self.random.random() < 0.3 else None
-            member = self.random.choice(self.kinds)(self.world, name, instance_id)
+            member = self.random.choice(self.member_types)(self.cluster, name, instance_id)
             member.start()
             self.members.append(member)
 
@@ -81,7 +82,7 @@ class GroupScenario:
         if self.members:
             await self._picked().leave()
 
-    async def _die(self) -> None:
+    async def _kill_member(self) -> None:
         if self.members:
             await self._picked().kill()
 
@@ -90,52 +91,52 @@ class GroupScenario:
 
     async def _pause(self) -> None:
         for member in self.members:
-            if not member.go_on.is_set():
-                member.go_on.set()
+            if not member.resumed.is_set():
+                member.resumed.set()
             elif self.random.random() < 0.3:
                 member.pause()
 
     async def _crash(self) -> None:
-        """A broker dies; it comes back after a while, and somebody has its shards by then."""
-        world = self.world
-        node, shards = self._picked_owner()
-        await world.crash(node, orderly=self.random.random() < 0.5)
+        """A broker crashes and restarts later; one of the two takes over its shards."""
+        cluster = self.cluster
+        node, shards = self._random_owner()
+        await cluster.crash(node, orderly=self.random.random() < 0.5)
         await asyncio.sleep(self.random.uniform(0, 8))
         if self.random.random() < 0.5:
-            await world.take(other(node), shards)
-            await world.revive(node)
+            await cluster.take_over(other(node), shards)
+            await cluster.start_broker(node)
         else:
-            await world.revive(node)
-            await world.take(node, shards)
+            await cluster.start_broker(node)
+            await cluster.take_over(node, shards)
 
-    async def _hand_over(self) -> None:
-        """Some of the shards of a broker are moved to the other one."""
-        node, shards = self._picked_owner()
+    async def _transfer(self) -> None:
+        """Some of a broker's shards are transferred to the other one."""
+        node, shards = self._random_owner()
         count = self.random.randint(1, len(shards))
-        await self.world.hand_over(other(node), self.random.sample(shards, count))
+        await self.cluster.transfer(other(node), self.random.sample(shards, count))
 
     async def _take_over(self) -> None:
-        """A broker has lost its lease, but goes on with what it was about, until it notices."""
-        node, shards = self._picked_owner()
-        stale = self.world.lives[node]
-        stale.is_proven = self.answers_too_long and self.random.random() < 0.5
+        """A broker has lost its lease, but continues until it notices."""
+        node, shards = self._random_owner()
+        stale = self.cluster.live_brokers[node]
+        stale.lease_is_valid = self.responds_after_lease and self.random.random() < 0.5
         await asyncio.sleep(self.random.uniform(0, 2))
-        await self.world.take(other(node), shards)
+        await self.cluster.take_over(other(node), shards)
         await asyncio.sleep(self.random.uniform(0, 5))
-        self.world.renew(node)
+        self.cluster.reregister(node)
 
-    def _picked_owner(self) -> tuple[int, list[int]]:
-        """A broker that owns shards, and which."""
-        owner = self.world.owner(self.random.choice((GROUP, BYSTANDERS)))
-        return owner.node, [shard for shard in SHARDS if self.world.owners[shard] is owner]
+    def _random_owner(self) -> tuple[int, list[int]]:
+        """A broker that owns shards, and its shards."""
+        owner = self.cluster.owner(self.random.choice((GROUP, STANDALONE_GROUP)))
+        return owner.node, [shard for shard in SHARDS if self.cluster.owners[shard] is owner]
 
     async def _fail(self) -> None:
-        self.world.store.failing = self.random.choice((0.0, 0.2, 0.9))
+        self.cluster.store.failing = self.random.choice((0.0, 0.2, 0.9))
 
-    async def _calm_down(self) -> None:
-        self.world.store.failing = 0.0
+    async def _stop_faults(self) -> None:
+        self.cluster.store.failing = 0.0
         for member in self.members:
-            member.go_on.set()
+            member.resumed.set()
 
     def _check_alive(self) -> None:
         for member in self.members:
@@ -143,26 +144,26 @@ class GroupScenario:
             if member.task.done():
                 member.task.result()
 
-    async def _check_settled(self) -> None:
+    async def _check_stable(self) -> None:
         self._check_alive()
         owned = sorted(p for member in self.members for p in member.partitions)
-        wanted = list(range(self.world.partition_count)) if self.members else []
-        if owned != wanted:
-            raise BrokenPromiseError(f"the group has not settled: {owned}")
-        coordinator = self.world.owner(GROUP).coordinator
+        expected = list(range(self.cluster.partition_count)) if self.members else []
+        if owned != expected:
+            raise InvariantViolationError(f"the group is not stable: {owned}")
+        coordinator = self.cluster.owner(GROUP).coordinator
         record = next((it for it in coordinator.list() if it.group_id == GROUP), None)
         if record is not None and record.state != ("Stable" if self.members else "Empty"):
-            raise BrokenPromiseError(f"the group is {record.state}")
-        # What everybody was promised is there for whoever reads it, in the next life, too.
-        await self.world.crash(0)
-        await self.world.crash(1)
-        await self.world.revive(0)
-        await self.world.take(0, SHARDS)
-        reader = self.world.lives[0].coordinator
-        for group_id, partition in self.world.promises.committed:
+            raise InvariantViolationError(f"the group is {record.state}")
+        # Everything acknowledged can be read, in the next session, too.
+        await self.cluster.crash(0)
+        await self.cluster.crash(1)
+        await self.cluster.start_broker(0)
+        await self.cluster.take_over(0, SHARDS)
+        reader = self.cluster.live_brokers[0].coordinator
+        for group_id, partition in self.cluster.invariants.committed:
             found = reader.fetch(group_id, None, -1).get((TOPIC, partition))
             offset = found.offset if found else -1
-            self.world.promises.check_committed(group_id, partition, offset)
+            self.cluster.invariants.check_committed(group_id, partition, offset)
 
 
 def other(node: int) -> int:
@@ -171,31 +172,31 @@ def other(node: int) -> int:
 
 
 class ConsumerScenario(GroupScenario):
-    kinds = (ConsumerMember,)
-    answers_too_long = False
+    member_types = (ConsumerMember,)
+    responds_after_lease = False
 
 
 class MixedScenario(GroupScenario):
-    """A group on its way from one protocol to the other, and back."""
+    """A group that is upgraded and downgraded."""
 
-    kinds = (ClassicMember, ConsumerMember)
-    answers_too_long = False
+    member_types = (ClassicMember, ConsumerMember)
+    responds_after_lease = False
 
-    async def _check_settled(self) -> None:
-        await super()._check_settled()
-        kinds = {type(member) for member in self.members}
-        coordinator = self.world.owner(GROUP).coordinator
+    async def _check_stable(self) -> None:
+        await super()._check_stable()
+        member_types = {type(member) for member in self.members}
+        coordinator = self.cluster.owner(GROUP).coordinator
         record = next((it for it in coordinator.list() if it.group_id == GROUP), None)
-        if record is not None and kinds:
-            wanted = GroupType.CONSUMER if ConsumerMember in kinds else GroupType.CLASSIC
-            assert record.group_type is wanted
+        if record is not None and member_types:
+            expected = GroupType.CONSUMER if ConsumerMember in member_types else GroupType.CLASSIC
+            assert record.group_type is expected
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.usefixtures("_strict_log")
 @pytest.mark.parametrize("scenario", [GroupScenario, ConsumerScenario, MixedScenario])
-def test_groups_keep_their_promises_whatever_happens(scenario, group_seeds):
-    async def story(random: Random) -> None:
-        await scenario(GroupWorld(random, is_mixed=scenario is MixedScenario)).run()
+def test_groups_keep_their_invariants(scenario, group_seeds):
+    async def run(random: Random) -> None:
+        await scenario(GroupCluster(random, is_mixed=scenario is MixedScenario)).run()
 
-    run_each(story, group_seeds)
+    run_each(run, group_seeds)

@@ -1,15 +1,15 @@
-"""Coordinators that crash and take over, a store that fails, and what members may expect of them.
+"""Coordinators that crash and take over, a faulty store, and the invariants of groups.
 
-The promises, which `Promises` holds the coordinator to:
+`GroupInvariants` checks:
 
-1. In one generation of a classic group no partition has two owners, and a member is told one
-   assignment only, the bytes of its leader; a generation that somebody was told of never begins
-   again, whoever crashed or has taken over.
-2. In a consumer group no partition has two owners at any moment, among those who are still heard.
-3. What was committed and answered is what a reader finds, unless somebody has committed since.
+1. In one generation of a classic group no partition has two owners, and a member gets one
+   assignment only, the bytes of its leader; a generation that a member has seen never starts again,
+   whichever broker crashed or took over.
+2. In a consumer group no partition has two owners at any time, among members that are heard.
+3. A committed and acknowledged offset is what a reader finds, unless there was a later commit.
 
-Two groups live in shards of their own, which move between two brokers: handed over, taken over from
-one that is dead, or from one that is not, cannot prove its lease any more, and yet goes on.
+Two groups are in different shards, which move between two brokers: by transfer, by takeover from a
+dead broker, or by takeover from one that has lost its lease and yet continues.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.testing import virtual_time
-from simulation.model import BrokenPromiseError
+from simulation.model import InvariantViolationError
 
 TOPIC = "orders"
 TOPIC_ID = b"orders".ljust(16, b"-")
 GROUP = "readers"
-BYSTANDERS = "bystanders"
-SHARDS = (shard_of(GROUP), shard_of(BYSTANDERS))
+STANDALONE_GROUP = "bystanders"
+SHARDS = (shard_of(GROUP), shard_of(STANDALONE_GROUP))
 NODES = (0, 1)
 UNASSIGNED = Assignment(
     topic=SHARDS_TOPIC,
@@ -56,15 +56,15 @@ SETTINGS = GroupSettings(
 )
 RETENTION = OffsetRetention(retention_ms=604_800_000, check_interval_ms=600_000)
 
-Answer = TypeVar("Answer")
+Response = TypeVar("Response")
 
 
 class ConnectionLostError(Exception):
-    """The broker is gone, with the answer."""
+    """The broker is gone, with its response."""
 
 
 class FlakyStore(MemoryStore):
-    """Takes its time, and fails now and then, before a commit or after it."""
+    """Has latency, and fails now and then, before a commit or after it."""
 
     def __init__(self, random: Random) -> None:
         super().__init__(virtual_time.clock_ms)
@@ -77,7 +77,7 @@ class FlakyStore(MemoryStore):
         if fails and self._random.random() < 0.5:
             raise StoreUnavailableError("before")
         done = await super().commit(compares, operations)
-        # The answer takes its time, too, and the world goes on meanwhile.
+        # The response is delayed, too.
         await asyncio.sleep(self._random.uniform(0, 0.02))
         if fails:
             raise StoreUnavailableError("after")
@@ -97,87 +97,88 @@ class FlakyStore(MemoryStore):
             raise StoreUnavailableError("not read")
 
 
-class Life:
-    """One life of a broker, as far as groups are concerned."""
+class BrokerSession:
+    """One session of a broker, as far as groups are concerned."""
 
-    def __init__(self, world: "GroupWorld", node: int, epoch: int) -> None:
+    def __init__(self, cluster: "GroupCluster", node: int, epoch: int) -> None:
         self.node = node
         self.epoch = epoch
-        self.is_proven = True
+        self.lease_is_valid = True
         self.coordinator = Coordinator(
-            world.store,
-            world.catalog,
+            cluster.store,
+            cluster.catalog,
             SETTINGS,
             RETENTION,
             Metrics(),
             linger_ms=5,
             clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
-            random=world.random,
-            lease_is_valid=lambda: self.is_proven,
+            random=cluster.random,
+            lease_is_valid=lambda: self.lease_is_valid,
         )
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.running = asyncio.create_task(self.coordinator.run())
 
     async def end(self) -> None:
-        """End at once; answers that are under way are lost."""
+        """End at once; responses in flight are lost."""
         self.running.cancel()
         await asyncio.wait([self.running])
         self.coordinator.shut_down()
         self.ended.set_result(None)
 
 
-class Promises:
-    """What was promised to whom."""
+class GroupInvariants:
+    """What was acknowledged to members."""
 
     def __init__(self) -> None:
         self.generations: dict[int, dict[str, tuple[int, ...]]] = {}
-        self.handed_in: dict[int, dict[str, bytes]] = {}
         self.committed: dict[tuple[str, int], int] = {}
         """By group and partition."""
         self.owners: dict[int, str] = {}
 
-    def told(self, generation: int, member_id: str, partitions: tuple[int, ...]) -> None:
+    def response(self, generation: int, member_id: str, partitions: tuple[int, ...]) -> None:
         members = self.generations.setdefault(generation, {})
         if members.setdefault(member_id, partitions) != partitions:
-            raise BrokenPromiseError(f"{member_id} has two assignments in {generation}")
+            raise InvariantViolationError(f"{member_id} has two assignments in {generation}")
         owned = [partition for its in members.values() for partition in its]
         if len(set(owned)) != len(owned):
-            raise BrokenPromiseError(f"a partition has two owners in {generation}: {members}")
+            raise InvariantViolationError(f"a partition has two owners in {generation}: {members}")
 
-    def owns(self, member_id: str, partitions: frozenset[int]) -> None:
-        """A member of a consumer group holds exactly these from now on."""
+    def record_owned(self, member_id: str, partitions: frozenset[int]) -> None:
+        """A member of a consumer group owns exactly these from now on."""
         for partition in partitions:
             owner = self.owners.setdefault(partition, member_id)
             if owner != member_id:
-                raise BrokenPromiseError(f"{partition} is owned by {owner} and {member_id}")
+                raise InvariantViolationError(f"{partition} is owned by {owner} and {member_id}")
         for partition in [p for p, its in self.owners.items() if its == member_id]:
             if partition not in partitions:
                 del self.owners[partition]
 
-    def has_committed(self, group_id: str, partition: int, offset: int) -> None:
+    def record_commit(self, group_id: str, partition: int, offset: int) -> None:
         known = self.committed.get((group_id, partition), -1)
         self.committed[group_id, partition] = max(known, offset)
 
     def check_committed(self, group_id: str, partition: int, offset: int) -> None:
-        wanted = self.committed[group_id, partition]
-        if offset < wanted:
-            raise BrokenPromiseError(f"{group_id}/{partition} is at {offset}, not {wanted}")
+        expected = self.committed[group_id, partition]
+        if offset < expected:
+            raise InvariantViolationError(f"{group_id}/{partition} is at {offset}, not {expected}")
 
 
-class GroupWorld:
-    """Everything that members live in."""
+class GroupCluster:
+    """The environment of the members."""
 
     def __init__(self, random: Random, partition_count: int = 6, *, is_mixed: bool = False) -> None:
         self.random = random
         self.is_mixed = is_mixed
-        """Whether members of both protocols meet, so that the rules of consumer groups hold."""
+        """Whether members of both protocols are in one group, so that consumer group rules
+        apply.
+        """
         self.store = FlakyStore(random)
         self.catalog = Catalog(self.store)
         self.partition_count = partition_count
-        self.promises = Promises()
-        self.lives: dict[int, Life] = {}
-        self.owners: dict[int, Life] = {}
-        """Who owns each shard, by the word of the store."""
+        self.invariants = GroupInvariants()
+        self.live_brokers: dict[int, BrokerSession] = {}
+        self.owners: dict[int, BrokerSession] = {}
+        """The owner of each shard, as in the store."""
         self._epochs = 0
         self._offsets = 0
 
@@ -186,88 +187,88 @@ class GroupWorld:
         now_ms = virtual_time.clock_ms()
         await self.catalog.create(TOPIC, self.partition_count, {}, now_ms, TOPIC_ID)
         for node in NODES:
-            await self.revive(node)
-        await self.take(self.random.choice(NODES), SHARDS)
+            await self.start_broker(node)
+        await self.take_over(self.random.choice(NODES), SHARDS)
 
     async def close(self) -> None:
-        for node in list(self.lives):
+        for node in list(self.live_brokers):
             await self.crash(node)
         await self.catalog.close()
 
-    # --- lives ----------------------------------------------------------------------------------
+    # --- sessions -------------------------------------------------------------------------------
 
-    async def revive(self, node: int) -> None:
-        """Begin a new life, which owns nothing yet."""
-        assert node not in self.lives
+    async def start_broker(self, node: int) -> None:
+        """Start a new session, which owns nothing yet."""
+        assert node not in self.live_brokers
         self._epochs += 1
-        life = self.lives[node] = Life(self, node, self._epochs)
-        await life.coordinator.start()
+        session = self.live_brokers[node] = BrokerSession(self, node, self._epochs)
+        await session.coordinator.start()
 
-    def renew(self, node: int) -> None:
-        """Have a broker notice that its lease is lost, and register anew."""
-        life = self.lives[node]
-        life.coordinator.drop_shards()
+    def reregister(self, node: int) -> None:
+        """A broker notices that its lease is lost, and registers again."""
+        session = self.live_brokers[node]
+        session.coordinator.drop_shards()
         self._epochs += 1
-        life.epoch, life.is_proven = self._epochs, True
+        session.epoch, session.lease_is_valid = self._epochs, True
 
     async def crash(self, node: int, *, orderly: bool = False) -> None:
-        """End a life, at once or after a farewell."""
-        life = self.lives.pop(node)
+        """End a session, at once or in an orderly way."""
+        session = self.live_brokers.pop(node)
         if orderly:
-            life.coordinator.shut_down()
-            await life.coordinator.writer.finish(60)
-        await life.end()
+            session.coordinator.shut_down()
+            await session.coordinator.writer.finish(60)
+        await session.end()
 
     # --- shards ---------------------------------------------------------------------------------
 
-    def owner(self, group_id: str) -> Life:
+    def owner(self, group_id: str) -> BrokerSession:
         return self.owners[shard_of(group_id)]
 
-    def look_up(self, group_id: str) -> int:
-        """Which broker a client is told to ask; now and then the news is old."""
+    def find_coordinator(self, group_id: str) -> int:
+        """The broker that a client is referred to; sometimes an outdated one."""
         if self.random.random() < 0.1:
             return self.random.choice(NODES)
         return self.owner(group_id).node
 
-    async def take(self, node: int, shards: Collection[int]) -> None:
-        """Make a broker the owner of shards, whatever their owner says, and have it serve."""
-        life = self.lives[node]
-        guards = {shard: await self._claim(shard, life) for shard in shards}
+    async def take_over(self, node: int, shards: Collection[int]) -> None:
+        """Make a broker the owner of shards, in place of their owner, and let it serve."""
+        session = self.live_brokers[node]
+        guards = {shard: await self._assign_to(shard, session) for shard in shards}
         while True:
             try:
-                return await life.coordinator.open_shards(guards)
+                return await session.coordinator.open_shards(guards)
             except OperatingError:
                 await asyncio.sleep(0.1)
 
-    async def hand_over(self, node: int, shards: Collection[int]) -> None:
-        """Move shards in an orderly manner, as a controller asks their one owner to."""
+    async def transfer(self, node: int, shards: Collection[int]) -> None:
+        """Move shards in an orderly way, as the controller requests from their owner."""
         [owner] = {self.owners[shard] for shard in shards}
         for shard in shards:
-            asked = await self._assign(shard, lambda it: replace(it, reassigning_to=node))
+            requested = await self._assign(shard, lambda it: replace(it, reassigning_to=node))
             if self.random.random() < 0.5:
-                owner.coordinator.update_guard(shard, asked)
+                owner.coordinator.update_guard(shard, requested)
         await asyncio.sleep(self.random.uniform(0, 1))
         await owner.coordinator.release_shards(shards)
-        await self.take(node, shards)
+        await self.take_over(node, shards)
 
-    async def _claim(self, shard: int, life: Life) -> OwnershipGuard:
-        def to_life(before: Assignment) -> Assignment:
-            if (before.broker_id, before.broker_epoch) == (life.node, life.epoch):
+    async def _assign_to(self, shard: int, session: BrokerSession) -> OwnershipGuard:
+        def to_session(before: Assignment) -> Assignment:
+            if (before.broker_id, before.broker_epoch) == (session.node, session.epoch):
                 return before
             return replace(
                 before,
-                broker_id=life.node,
-                broker_epoch=life.epoch,
+                broker_id=session.node,
+                broker_epoch=session.epoch,
                 reassigning_to=None,
                 leader_epoch=before.leader_epoch + 1,
             )
 
-        guard = OwnershipGuard(self.store, await self._assign(shard, to_life))
-        self.owners[shard] = life
+        guard = OwnershipGuard(self.store, await self._assign(shard, to_session))
+        self.owners[shard] = session
         return guard
 
     async def _assign(self, shard: int, change: Callable[[Assignment], Assignment]) -> Assignment:
-        """Change an assignment; it is done once there is nothing to be changed any more."""
+        """Change an assignment, with retries until it is as desired."""
         key = keys.assignment(SHARDS_TOPIC, shard)
         while True:
             try:
@@ -283,26 +284,28 @@ class GroupWorld:
 
     # --- requests -------------------------------------------------------------------------------
 
-    async def call(self, node: int, ask: Callable[[Coordinator], Awaitable[Answer]]) -> Answer:
-        """What a coordinator answers, as far as that gets through."""
-        await self._travel()
-        life = self.lives.get(node)
-        if life is None:
+    async def call(
+        self, node: int, request: Callable[[Coordinator], Awaitable[Response]]
+    ) -> Response:
+        """The response of a coordinator, unless the connection is lost."""
+        await self._network_delay()
+        session = self.live_brokers.get(node)
+        if session is None:
             raise ConnectionLostError
-        answer = asyncio.ensure_future(ask(life.coordinator))
-        # Whoever is killed meanwhile does not look at the answer, and that is no fault.
-        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.wait({answer, life.ended}, return_when=asyncio.FIRST_COMPLETED)
-        if life.ended.done():
-            answer.cancel()
+        response = asyncio.ensure_future(request(session.coordinator))
+        # A member that is killed meanwhile never retrieves the response.
+        response.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait({response, session.ended}, return_when=asyncio.FIRST_COMPLETED)
+        if session.ended.done():
+            response.cancel()
             raise ConnectionLostError
-        await self._travel()
-        return answer.result()
+        await self._network_delay()
+        return response.result()
 
     def next_offset(self) -> int:
-        """A number above all before, so that readers can tell old from new."""
+        """A number above all before, so that readers can distinguish old from new."""
         self._offsets += 1
         return self._offsets
 
-    async def _travel(self) -> None:
+    async def _network_delay(self) -> None:
         await asyncio.sleep(self.random.uniform(0, 0.01))

@@ -1,8 +1,8 @@
-"""The world around some engines: a store that fails, and what a metadata store knows of brokers.
+"""The environment of simulated engines: a faulty object store, and the metadata of brokers.
 
-Everything that outlives a broker is here: the objects, the epoch counter, who is registered, which
-broker owns which partition, and where logs begin and end. A broker is an engine with its own
-connection to the store, so that one can be cut off while others go on.
+It has everything that outlives a broker: the objects, the epoch counter, the registered brokers,
+the assignments, and the offsets of logs. A broker is an engine with its own connection to the
+store, so that one can be disconnected while others continue.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from kafscale.storage.wal.streams import Streams
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
-from simulation.model import NAMESPACE, BrokenPromiseError, Identity, PartitionModel
+from simulation.model import NAMESPACE, InvariantViolationError, PartitionModel, SimulatedTopic
 
 PUT = frozenset({"put"})
-TRIES_ROUGH_MAX = 3
+TRIES_WITH_FAULTS_MAX = 3
 TRIES_MAX = 7
 
-CALM: tuple[Rule, ...] = (Rule(fault=Fault.SLOW, seconds=(0.001, 0.05)),)
-ROUGH = (
+NO_FAULTS: tuple[Rule, ...] = (Rule(fault=Fault.SLOW, seconds=(0.001, 0.05)),)
+SOME_FAULTS = (
     Rule(fault=Fault.SLOW, seconds=(0.001, 0.3)),
     Rule(fault=Fault.SLOW_DOWN, share=0.04),
     Rule(fault=Fault.TIMED_OUT, share=0.03, seconds=(0.1, 2)),
@@ -40,7 +40,7 @@ ROUGH = (
     Rule(fault=Fault.APPLIED_LATER, share=0.05, operations=PUT, seconds=(0.1, 5)),
     Rule(fault=Fault.SLOW, share=0.05, seconds=(0.5, 5)),
 )
-STORM = (
+MANY_FAULTS = (
     Rule(fault=Fault.SLOW, seconds=(0.001, 1)),
     Rule(fault=Fault.REFUSED, share=0.15),
     Rule(fault=Fault.RESPONSE_LOST, share=0.15, seconds=(0.1, 2)),
@@ -49,7 +49,7 @@ STORM = (
 
 
 def random_settings(random: Random) -> EngineSettings:
-    """Tiny bounds, so that all of them are met."""
+    """Tiny limits, so that all of them are reached."""
     uploads_max = random.randint(1, 6)
     return EngineSettings(
         seal_policy=SealPolicy(
@@ -91,7 +91,7 @@ def random_log_settings(random: Random) -> LogSettings:
 
 @dataclass(frozen=True)
 class Assignment:
-    """Whose a partition is."""
+    """The owner of a partition."""
 
     broker: Broker
     broker_epoch: int
@@ -102,17 +102,17 @@ class Assignment:
 
 @dataclass(frozen=True)
 class State:
-    """What is remembered of a log."""
+    """The saved state of a log."""
 
     start_offset: int = 0
     end_offset: int = 0
 
 
-Place = tuple[Identity, int]
+Partition = tuple[SimulatedTopic, int]
 
 
-class World:
-    """All that outlives a broker."""
+class SimulatedCluster:
+    """Everything that outlives a broker."""
 
     def __init__(self, random: Random, objects: MemoryObjectStore | None = None) -> None:
         self.random = random
@@ -120,30 +120,30 @@ class World:
         self.epoch = random.choice((-1, -1, 5))
         self.metadata_failing_share = 0.0
         self.settings = random_settings(random)
-        self.topics: dict[str, Identity] = {}
+        self.topics: dict[str, SimulatedTopic] = {}
         self.log_settings: dict[bytes, LogSettings] = {}
         self.registered: dict[int, Broker] = {}
         self.assignments: dict[tuple[bytes, int], Assignment] = {}
         self.states: dict[tuple[bytes, int], State] = {}
-        self.weather: tuple[Rule, ...] = CALM
+        self.faults: tuple[Rule, ...] = NO_FAULTS
         self.stores: list[FaultyObjectStore] = []
-        self._identities = 0
-        self._is_generous = random.random() < 0.5
-        """Whether what is deleted counts as if segments held it, where ends are remembered."""
+        self._topic_count = 0
+        self._counts_deleted = random.random() < 0.5
+        """Whether deleted records count as rolled in the saved end offset."""
         self._controller = self.connect()
         self._streams = Streams(self._controller, NAMESPACE, clock_ms)
-        self._reaper = DeadStreamCleaner(self._controller, NAMESPACE, clock_ms)
+        self._cleaner = DeadStreamCleaner(self._controller, NAMESPACE, clock_ms)
 
     # --- topics -------------------------------------------------------------------------------
 
-    def new_topic(self, name: str, partition_count: int) -> Identity:
-        self._identities += 1
-        identity = Identity(name, self._identities, partition_count)
-        self.topics[name] = identity
-        self.log_settings[identity.id] = random_log_settings(self.random)
-        return identity
+    def new_topic(self, name: str, partition_count: int) -> SimulatedTopic:
+        self._topic_count += 1
+        topic = SimulatedTopic(name, self._topic_count, partition_count)
+        self.topics[name] = topic
+        self.log_settings[topic.id] = random_log_settings(self.random)
+        return topic
 
-    def partitions(self) -> list[tuple[Identity, int, PartitionModel]]:
+    def partitions(self) -> list[tuple[SimulatedTopic, int, PartitionModel]]:
         return [
             (topic, number, model)
             for topic in self.topics.values()
@@ -153,34 +153,34 @@ class World:
     # --- stores -------------------------------------------------------------------------------
 
     def connect(self) -> FaultyObjectStore:
-        store = FaultyObjectStore(self.objects, self.weather, random=self.random)
+        store = FaultyObjectStore(self.objects, self.faults, random=self.random)
         self.stores.append(store)
         return store
 
-    def change_weather(self, weather: tuple[Rule, ...], metadata_failing_share: float) -> None:
-        self.weather = weather
+    def change_faults(self, faults: tuple[Rule, ...], metadata_failing_share: float) -> None:
+        self.faults = faults
         self.metadata_failing_share = metadata_failing_share
         for store in self.stores:
-            store.rules = [*weather]
+            store.rules = [*faults]
 
-    async def settle(self) -> None:
-        """Wait until everything has landed that is on its way."""
+    async def wait_for_late_writes(self) -> None:
+        """Wait until all writes in flight have landed."""
         for store in self.stores:
             await store.wait_for_late_writes()
 
-    async def insist(self, store: FaultyObjectStore, operation: Callable[[], Awaitable[object]]):
-        """Do something that the store may make fail several times, but not for ever."""
+    async def retry(self, store: FaultyObjectStore, operation: Callable[[], Awaitable[object]]):
+        """Retry an operation that the store may fail several times, but not forever."""
         for tries in range(TRIES_MAX):
-            if tries > TRIES_ROUGH_MAX:
-                store.rules = [*CALM]
+            if tries > TRIES_WITH_FAULTS_MAX:
+                store.rules = [*NO_FAULTS]
             try:
                 await operation()
             except OperatingError:
                 await asyncio.sleep(0.1)
                 continue
-            store.rules = [*self.weather]
+            store.rules = [*self.faults]
             return
-        raise BrokenPromiseError(f"it did not succeed in {TRIES_MAX} tries")
+        raise InvariantViolationError(f"no success in {TRIES_MAX} tries")
 
     # --- brokers ------------------------------------------------------------------------------
 
@@ -188,71 +188,79 @@ class World:
         return Broker(self, broker_id, self.connect(), self.settings)
 
     async def register(self, broker: Broker) -> None:
-        """Begin a life of a broker; another with its id is none of us any more."""
-        await self.insist(broker.store, broker.begin)
+        """Start a broker session; replaces a registered broker of the same id."""
+        await self.retry(broker.store, broker.start_session)
         self.registered[broker.id] = broker
 
-    def take_epoch(self, at_least: int) -> int:
+    def allocate_epoch(self, at_least: int) -> int:
         self.epoch = max(self.epoch + 1, at_least)
         return self.epoch
 
-    def lives(self) -> list[Broker]:
+    def live_brokers(self) -> list[Broker]:
         return list(self.registered.values())
 
-    async def bury(self, broker: Broker, heirs: Sequence[Broker]) -> None:
-        """Take a broker for dead, and give away what it had."""
+    async def take_over(self, broker: Broker, successors: Sequence[Broker]) -> None:
+        """Treat a broker as dead, and assign its partitions to others."""
         if self.registered.get(broker.id) is broker:
             del self.registered[broker.id]
-        await self.bury_life(broker, broker.epoch, heirs)
+        await self.take_over_session(broker, broker.epoch, successors)
 
-    async def bury_life(self, broker: Broker, epoch: int, heirs: Sequence[Broker]) -> None:
-        """End the stream of one life of a broker, and give away what it had."""
-        await self.insist(self._controller, lambda: self._streams.fence(broker.id, epoch))
-        orphans = [
+    async def take_over_session(
+        self, broker: Broker, epoch: int, successors: Sequence[Broker]
+    ) -> None:
+        """Fence one session of a broker, and assign its partitions to others."""
+        await self.retry(self._controller, lambda: self._streams.fence(broker.id, epoch))
+        unowned = [
             (topic, number)
             for topic, number, _ in self.partitions()
             if (found := self.assignments[topic.id, number]).broker is broker
             and found.broker_epoch == epoch
         ]
-        await self.give(orphans, heirs, fully_rolled=False)
+        await self.assign(unowned, successors, fully_rolled=False)
 
     # --- partitions ---------------------------------------------------------------------------
 
-    def owner(self, topic: Identity, number: int) -> Broker:
+    def owner(self, topic: SimulatedTopic, number: int) -> Broker:
         return self.assignments[topic.id, number].broker
 
-    def is_owner(self, broker: Broker, topic: Identity, number: int) -> bool:
+    def is_owner(self, broker: Broker, topic: SimulatedTopic, number: int) -> bool:
         found = self.assignments.get((topic.id, number))
         return found is not None and found.broker is broker and found.broker_epoch == broker.epoch
 
-    def log(self, topic: Identity, number: int) -> PartitionLog:
+    def log(self, topic: SimulatedTopic, number: int) -> PartitionLog:
         """The log as its owner serves it."""
         return self.owner(topic, number).engine.logs.find(topic.name, number)
 
-    async def give(
+    async def assign(
         self,
-        places: Sequence[Place],
-        heirs: Sequence[Broker],
+        partitions: Sequence[Partition],
+        successors: Sequence[Broker],
         *,
         fully_rolled: bool,
         is_new: bool = False,
     ) -> None:
         """Assign partitions to brokers, which open them."""
-        by_heir: dict[Broker, list[Place]] = defaultdict(list)
-        for topic, number in places:
-            heir = self.random.choice(heirs)
-            by_heir[heir].append((topic, number))
+        by_successor: dict[Broker, list[Partition]] = defaultdict(list)
+        for topic, number in partitions:
+            successor = self.random.choice(successors)
+            by_successor[successor].append((topic, number))
             before = self.assignments.get((topic.id, number))
             self.assignments[topic.id, number] = Assignment(
-                heir, heir.epoch, before.leader_epoch + 1 if before else 0, fully_rolled, is_new
+                successor,
+                successor.epoch,
+                before.leader_epoch + 1 if before else 0,
+                fully_rolled,
+                is_new,
             )
-        for heir, given in by_heir.items():
-            to_open = [self._to_open(topic, number) for topic, number in given]
-            await self.insist(heir.store, lambda: heir.engine.open(to_open))  # noqa: B023
-            for topic, number in given:
-                topic.partitions[number].check_opened(heir.engine.logs.find(topic.name, number))
+        for successor, assigned in by_successor.items():
+            to_open = [self._to_open(topic, number) for topic, number in assigned]
+            await self.retry(successor.store, lambda: successor.engine.open(to_open))  # noqa: B023
+            for topic, number in assigned:
+                topic.partitions[number].check_opened(
+                    successor.engine.logs.find(topic.name, number)
+                )
 
-    def _to_open(self, topic: Identity, number: int) -> PartitionToOpen:
+    def _to_open(self, topic: SimulatedTopic, number: int) -> PartitionToOpen:
         assignment = self.assignments[topic.id, number]
         state = self.states.get((topic.id, number), State())
         return PartitionToOpen(
@@ -267,27 +275,27 @@ class World:
             is_new=assignment.is_new,
         )
 
-    def remember(self, broker: Broker, partition: PartitionLog) -> None:
-        """What the metadata store takes from an owner, and from nobody else."""
-        place = (partition.topic_id, partition.partition)
-        found = self.assignments.get(place)
-        life = (broker, broker.epoch, partition.leader_epoch)
-        if found is None or (found.broker, found.broker_epoch, found.leader_epoch) != life:
-            raise FencedError("the partition is somebody else's")
+    def save_state(self, broker: Broker, partition: PartitionLog) -> None:
+        """Save a partition state, if the broker is its owner."""
+        partition_key = (partition.topic_id, partition.partition)
+        found = self.assignments.get(partition_key)
+        session = (broker, broker.epoch, partition.leader_epoch)
+        if found is None or (found.broker, found.broker_epoch, found.leader_epoch) != session:
+            raise FencedError("another broker owns the partition")
         end_offset = partition.tail.rolled_offset
-        if self._is_generous:
+        if self._counts_deleted:
             end_offset = max(end_offset, partition.start_offset)
-        self.states[place] = State(partition.start_offset, end_offset)
+        self.states[partition_key] = State(partition.start_offset, end_offset)
 
-    # --- streams of the dead ------------------------------------------------------------------
+    # --- dead streams -------------------------------------------------------------------------
 
-    async def reap(self) -> None:
-        await self._reaper.clean(self._rolled_end, self._is_live)
+    async def clean_streams(self) -> None:
+        await self._cleaner.clean(self._rolled_end, self._is_live)
 
-    async def reap_in_the_end(self, later_ms: int) -> None:
-        """Reap as if that much time had passed."""
-        reaper = DeadStreamCleaner(self.objects, NAMESPACE, lambda: clock_ms() + later_ms)
-        await reaper.clean(self._rolled_end, self._is_live)
+    async def clean_streams_later(self, later_ms: int) -> None:
+        """Clean up streams as if that much time had passed."""
+        cleaner = DeadStreamCleaner(self.objects, NAMESPACE, lambda: clock_ms() + later_ms)
+        await cleaner.clean(self._rolled_end, self._is_live)
 
     def _rolled_end(self, topic_id: bytes, number: int) -> int | None:
         if all(topic.id != topic_id for topic in self.topics.values()):
