@@ -154,5 +154,5 @@ def test_series_of_a_deleted_topic_are_removed(live):
 def _is_positive(live, name, label):
     """Whether the broker exports a positive value of a series."""
     lines = live.broker.http("/metrics")[1].splitlines()
-    found = [line for line in lines if line.startswith(f"{name}{{") and label in line]
-    return any(float(line.rpartition(" ")[2]) > 0 for line in found)
+    matching = [line for line in lines if line.startswith(f"{name}{{") and label in line]
+    return any(float(line.rpartition(" ")[2]) > 0 for line in matching)

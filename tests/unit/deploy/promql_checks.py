@@ -32,24 +32,26 @@ def selectors(expression: str) -> Iterator[Selector]:
 
 def groupings(expression: str) -> list[frozenset[str]]:
     """Return the labels of each `by`."""
-    found = _GROUPING.findall(expression)
-    return [frozenset(label.strip() for label in labels.split(",")) for labels in found]
+    matches = _GROUPING.findall(expression)
+    return [frozenset(label.strip() for label in labels.split(",")) for labels in matches]
 
 
 def problems(expression: str) -> list[str]:
     """Return the series and labels of an expression that do not exist."""
-    found: list[str] = []
+    problems_found: list[str] = []
     known: set[str] = set()
     for each in selectors(expression):
         if each.name not in SERIES:
-            found.append(f"there is no series {each.name}")
+            problems_found.append(f"there is no series {each.name}")
             continue
         known |= SERIES[each.name] | TARGET_LABELS
         unknown = each.labels - SERIES[each.name] - TARGET_LABELS
-        found += [f"{each.name} has no label {label}" for label in sorted(unknown)]
+        problems_found += [f"{each.name} has no label {label}" for label in sorted(unknown)]
     for labels in groupings(expression):
-        found += [f"no series here has a label {label}" for label in sorted(labels - known)]
-    return found
+        problems_found += [
+            f"no series here has a label {label}" for label in sorted(labels - known)
+        ]
+    return problems_found
 
 
 def remaining_labels(expression: str) -> frozenset[str]:

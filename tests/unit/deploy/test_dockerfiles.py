@@ -36,13 +36,13 @@ def instructions(name):
 
 def final(name):
     """Return the instructions of the final stage."""
-    found = instructions(name)
-    last = max(index for index, (word, _) in enumerate(found) if word == "FROM")
-    return found[last + 1 :]
+    steps = instructions(name)
+    last = max(index for index, (word, _) in enumerate(steps) if word == "FROM")
+    return steps[last + 1 :]
 
 
 def argument_of(name, word):
-    [argument] = [rest for each, rest in final(name) if each == word]
+    [argument] = [arguments for each, arguments in final(name) if each == word]
     return argument
 
 
@@ -52,8 +52,8 @@ def test_every_component_has_a_dockerfile():
 
 @every_image
 def test_base_images_are_pinned_arguments(name):
-    defaults = dict(rest.split("=") for word, rest in instructions(name) if word == "ARG")
-    bases = [rest.split()[0] for word, rest in instructions(name) if word == "FROM"]
+    defaults = dict(arguments.split("=") for word, arguments in instructions(name) if word == "ARG")
+    bases = [arguments.split()[0] for word, arguments in instructions(name) if word == "FROM"]
     assert len(bases) >= 2
     for base in bases:
         assert re.fullmatch(r"\$\{(\w+_IMAGE)\}", base)
@@ -91,9 +91,9 @@ def test_image_has_labels(name):
 
 @every_image
 def test_copied_files_exist_and_are_in_the_build_context(name):
-    for word, rest in instructions(name):
-        if word == "COPY" and "--from" not in rest:
-            for source in shlex.split(rest)[:-1]:
+    for word, arguments in instructions(name):
+        if word == "COPY" and "--from" not in arguments:
+            for source in shlex.split(arguments)[:-1]:
                 assert (ROOT / source).exists()
                 assert f"!{source}" in IGNORED or source.startswith("deploy/docker/")
 
@@ -105,7 +105,7 @@ def test_other_files_are_not_in_the_build_context():
 
 @every_image
 def test_image_installs_exactly_the_required_extras(name):
-    steps = [rest for word, rest in instructions(name) if word == "RUN"]
+    steps = [arguments for word, arguments in instructions(name) if word == "RUN"]
     [extras] = [re.findall(r"dependencies ?(.*)", step)[0] for step in steps if "depend" in step]
     assert extras.split() == EXTRAS[name]
     assert set(EXTRAS[name]) <= set(PROJECT["optional-dependencies"])

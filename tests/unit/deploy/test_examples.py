@@ -30,8 +30,8 @@ def template(name):
 
 
 def container(name):
-    [found] = template(name)["spec"]["containers"]
-    return found
+    [only] = template(name)["spec"]["containers"]
+    return only
 
 
 def parse(arguments):

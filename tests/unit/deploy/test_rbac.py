@@ -14,8 +14,10 @@ CLUSTER_WIDE = {"customresourcedefinitions", "namespaces", "nodes"}
 
 def role(file, name):
     documents = yaml.safe_load_all((CONFIG / "rbac" / file).read_text())
-    [found] = [each for each in documents if each["metadata"]["name"] == name and "rules" in each]
-    return found["rules"]
+    [matching] = [
+        each for each in documents if each["metadata"]["name"] == name and "rules" in each
+    ]
+    return matching["rules"]
 
 
 def flatten(rules):

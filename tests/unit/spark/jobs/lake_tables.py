@@ -51,8 +51,8 @@ class Tables:
         return Change(version.progress)
 
     def data_files(self) -> list[Path]:
-        found = self.directory.rglob("*.parquet")
-        return sorted(path for path in found if path.parent.name != "_delta_log")
+        paths = self.directory.rglob("*.parquet")
+        return sorted(path for path in paths if path.parent.name != "_delta_log")
 
     def catalog(self) -> SqlCatalog:
         if not self._catalogs:

@@ -33,7 +33,7 @@ class CleanupPolicy(msgspec.Struct, frozen=True):
 
     is_compacted: bool = False
     delete_retention_ms: int = DELETE_RETENTION_MS
-    """How long tombstones stay after compaction has first met them."""
+    """How long tombstones stay after the first compaction that sees them."""
     dirty_ratio_min: float = DIRTY_RATIO_MIN
     """Compact if a larger share of the cleanable bytes is dirty."""
     lag_ms_min: int = 0

@@ -74,16 +74,16 @@ def invalid_names(names: Sequence[str], table: Sequence[str] = ()) -> dict[str, 
     {'ID': 'differs from id by case only', '_kafscale_key': 'is reserved'}
     """
     used = {name.lower(): name for name in table}
-    found: dict[str, str] = {}
+    invalid: dict[str, str] = {}
     for name in names:
         known = used.setdefault(name.lower(), name)
         if not name:
-            found[name] = "is empty"
+            invalid[name] = "is empty"
         elif name.lower().startswith(PREFIX) or name.lower() in _PARTITION_COLUMNS:
-            found[name] = "is reserved"
+            invalid[name] = "is reserved"
         elif known != name:
-            found[name] = f"differs from {known} by case only"
-    return found
+            invalid[name] = f"differs from {known} by case only"
+    return invalid
 
 
 def without_invalid_names(schema: pa.Schema) -> pa.Schema:

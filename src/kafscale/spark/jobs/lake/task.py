@@ -108,7 +108,7 @@ class _TopicWriter:
             good, rows = self._decode(records)
             self._schema = extend(self._schema, rows.schema)
             if self._lacks_columns:
-                continue  # The task runs again; meanwhile, find all other missing columns.
+                continue  # The task runs again; collect all missing columns first.
             if self._work.identity is not None:
                 rows = self._mark_tombstones(good, rows, self._work.identity)
             assert self._rows is not None

@@ -275,15 +275,19 @@ async def _read_progress(
         for source in range(source_count)
     }
     ends: dict[int, int] = {}
-    found: dict[int, dict[int, LastWritten]] = {}
+    last_written: dict[int, dict[int, LastWritten]] = {}
     for index in range(target.partition_count):
         expected = [ids[index]] if settings.partitioner == KEEP else list(ids.values())
-        ends[index], found[index] = await find_last_written(
+        ends[index], last_written[index] = await find_last_written(
             Partition(client, topic, index), expected
         )
     progress = {}
     for source, producer_id in ids.items():
         own = [source] if settings.partitioner == KEEP else list(ends)
-        written = {index: found[index][producer_id] for index in own if producer_id in found[index]}
+        written = {
+            index: last_written[index][producer_id]
+            for index in own
+            if producer_id in last_written[index]
+        }
         progress[source] = Progress({index: ends[index] for index in own}, written)
     return ids, progress

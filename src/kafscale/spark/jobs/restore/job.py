@@ -154,7 +154,9 @@ def summarize(
 
 
 def _slices(settings: RestoreSettings, offset_map: OffsetMap) -> list[Slice]:
-    partitions = {key: found for key, found in offset_map.partitions.items() if found.topic}
+    partitions = {
+        key: partition for key, partition in offset_map.partitions.items() if partition.topic
+    }
     if not partitions:
         raise UnknownTopicError(f"{settings.location} has no objects of topic {settings.topic}")
     bound: Bound = GlobalOffset(LATEST)

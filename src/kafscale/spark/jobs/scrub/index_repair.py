@@ -83,9 +83,9 @@ def _checksum(store: BlockingObjectStore, segment_key: str) -> int | None:
 
 def _readable_sections(key: str, damaged: bytes) -> Mapping[bytes, bytes]:
     """Return the sections whose own checksums are correct."""
-    found: dict[bytes, bytes] = {}
+    sections: dict[bytes, bytes] = {}
     if len(damaged) < index.HEADER_BYTES:
-        return found
+        return sections
     position = index.HEADER_BYTES + max(_COUNT.unpack_from(damaged)[0], 0) * index.ENTRY_BYTES
     while position + _SECTION.size <= len(damaged):
         magic, length = _SECTION.unpack_from(damaged, position)
@@ -93,8 +93,8 @@ def _readable_sections(key: str, damaged: bytes) -> Mapping[bytes, bytes]:
         position = start + length
         content = damaged[start:position]
         if len(content) == length and _is_readable(key, magic, content):
-            found[magic] = content
-    return found
+            sections[magic] = content
+    return sections
 
 
 def _is_readable(key: str, magic: bytes, content: bytes) -> bool:

@@ -47,24 +47,27 @@ class VerifiedSegment(msgspec.Struct, frozen=True):
 
 def verify_segment(key: str, base_offset: int, data: Buffer) -> VerifiedSegment:
     """Verify a segment with the base offset of its key; raise `DamagedObjectError`."""
-    found = segment.read(key, data)
-    if found.header.base_offset != base_offset:
-        raise DamagedObjectError(key, f"its first offset is {found.header.base_offset}")
-    verify_batches(key, found.batches)
+    content = segment.read(key, data)
+    if content.header.base_offset != base_offset:
+        raise DamagedObjectError(key, f"its first offset is {content.header.base_offset}")
+    verify_batches(key, content.batches)
     return VerifiedSegment(
-        found.batches, found.footer.last_offset + 1, found.footer.checksum, found.header.count
+        content.batches,
+        content.footer.last_offset + 1,
+        content.footer.checksum,
+        content.header.count,
     )
 
 
 def verify_wal_object(key: str, ref: object_keys.WalRef, data: Buffer) -> None:
     """Verify a WAL object with the stream and sequence of its key; raise `DamagedObjectError`."""
-    found = wal_object.decode(key, data)
-    header = found.header
+    content = wal_object.decode(key, data)
+    header = content.header
     if ref != object_keys.WalRef(header.broker_id, header.epoch, header.sequence):
         raise DamagedObjectError(key, "its header has another stream or sequence than its key")
-    for each in found.ranges:
+    for each in content.ranges:
         try:
-            batches = split(found.body(each))
+            batches = split(content.body(each))
         except RecordsError as error:
             raise DamagedObjectError(key, f"{each.topic}/{each.partition}: {error}") from error
         next_offset = each.base_offset

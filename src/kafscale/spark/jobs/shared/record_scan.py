@@ -94,17 +94,17 @@ def scan(key: str, batches: Sequence[BatchView]) -> RecordScan:
     except RecordsError as error:
         raise DamagedObjectError(key, str(error)) from error
     source, positions = join_payloads(payloads)
-    found = kernel_batches(chosen.headers, payloads, positions)
-    counts = found["record_count"]
+    entries = kernel_batches(chosen.headers, payloads, positions)
+    counts = entries["record_count"]
     sizes = np.array([len(payload) for payload in payloads], np.int64)
     for index in np.flatnonzero((counts < 0) | (counts > sizes // RECORD_BYTES_MIN)).tolist():
         raise DamagedObjectError(key, _reason(chosen.batches[index]))
     table = decoder_arrays.allocate(_COLUMNS, int(counts.sum()))
-    count = decoder_kernel.scan(source, found, 0, INT64_MAX, table)
+    count = decoder_kernel.scan(source, entries, 0, INT64_MAX, table)
     if count < 0:
         raise DamagedObjectError(key, _reason(chosen.batches[-1 - count]))
     bounds = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return RecordScan(chosen.batches, source, found, table, bounds)
+    return RecordScan(chosen.batches, source, entries, table, bounds)
 
 
 def decompressed_payload(batch: BatchView) -> memoryview:

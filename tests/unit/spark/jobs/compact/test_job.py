@@ -26,8 +26,8 @@ SEGMENTS = st.lists(st.lists(BATCHES, min_size=1, max_size=3), min_size=1, max_s
 
 @pytest.fixture
 def log():
-    with KeyedLog() as made:
-        yield made
+    with KeyedLog() as built:
+        yield built
 
 
 def pairs(log):
@@ -35,9 +35,11 @@ def pairs(log):
 
 
 def segments(log):
-    found = log.offset_map().partitions[TOPIC, 0]
+    partition = log.offset_map().partitions[TOPIC, 0]
     return [
-        segment.read(each.key, log.store.get(each.key)) for each in found.extents if not each.is_wal
+        segment.read(each.key, log.store.get(each.key))
+        for each in partition.extents
+        if not each.is_wal
     ]
 
 
@@ -64,12 +66,12 @@ def latest(records):
 def test_latest_record_of_each_key_is_kept_unchanged(plan, head, target_bytes):
     with KeyedLog() as log:
         for batches in plan:
-            made = []
+            built = []
             for some, codec, is_stamped in batches:
-                made.append(log.batch(some, codec=codec))
+                built.append(log.batch(some, codec=codec))
                 if is_stamped:
-                    made[-1].stamp_append_time(log.time_ms)
-            log.put_segment(made)
+                    built[-1].stamp_append_time(log.time_ms)
+            log.put_segment(built)
         clean_end = log.next_offset
         if head:
             log.put_wal([log.batch(some) for some in head])

@@ -31,15 +31,15 @@ def hashes(keys, secret=SECRET):
 
 
 def test_hashes_match_the_published_vectors():
-    found = hashes([bytes(range(length)) for length in VECTORS])
-    assert [each.hex() for each in found] == list(VECTORS.values())
+    hashed = hashes([bytes(range(length)) for length in VECTORS])
+    assert [each.hex() for each in hashed] == list(VECTORS.values())
 
 
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=40))
 def test_only_equal_keys_have_equal_hashes(keys):
-    found = hashes(keys)
-    assert len(set(found)) == len(set(keys))
-    assert dict(zip(keys, found, strict=True)) == dict(zip(keys, hashes(keys), strict=True))
+    hashed = hashes(keys)
+    assert len(set(hashed)) == len(set(keys))
+    assert dict(zip(keys, hashed, strict=True)) == dict(zip(keys, hashes(keys), strict=True))
 
 
 def test_hashes_depend_on_the_secret():

@@ -38,11 +38,11 @@ def rows_of(entries):
 
 def expected(entries):
     """By partition and hashes: oldest and latest offset, and whether the latest has expired."""
-    found = {}
+    results = {}
     for partition, first, second, offset, is_expired in sorted(entries, key=lambda entry: entry[3]):
-        oldest = found.get((partition, first, second), (offset,))[0]
-        found[partition, first, second] = (oldest, offset, is_expired)
-    return found
+        oldest = results.get((partition, first, second), (offset,))[0]
+        results[partition, first, second] = (oldest, offset, is_expired)
+    return results
 
 
 def as_dict(rows):
@@ -61,16 +61,16 @@ def test_rows_are_deduplicated_by_key(entries, rows_max, step):
 
 
 @given(st.lists(ENTRIES, max_size=4), st.integers(1, 5))
-def test_rows_of_a_key_meet_in_one_bucket(several, buckets):
-    entries = {entry[3]: entry for each in several for entry in each}
-    shared = {}
+def test_rows_of_a_key_meet_in_one_bucket(lists, buckets):
+    entries = {entry[3]: entry for each in lists for entry in each}
+    buckets_received = {}
     for part in np.array_split(rows_of(entries.values()), 3):
         for bucket, data in split_by_bucket(part, buckets):
             assert 0 <= bucket < buckets
-            shared.setdefault(bucket, []).append(data)
-    found = [as_dict(combine(data)) for data in shared.values()]
-    assert sum(map(len, found)) == len(expected(entries.values()))
-    assert {key: row for each in found for key, row in each.items()} == expected(entries.values())
+            buckets_received.setdefault(bucket, []).append(data)
+    results = [as_dict(combine(data)) for data in buckets_received.values()]
+    assert sum(map(len, results)) == len(expected(entries.values()))
+    assert {key: row for each in results for key, row in each.items()} == expected(entries.values())
 
 
 def test_incomplete_partition_has_a_row():

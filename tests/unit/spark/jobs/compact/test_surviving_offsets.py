@@ -34,10 +34,10 @@ def row(partition, offset, *, oldest=None, is_expired=False, key=None):
 
 
 def by_segment(survivors, *rows):
-    found = surviving_offsets.survivors_by_segment(
+    shuffled = surviving_offsets.survivors_by_segment(
         survivors, [(0, each.tobytes()) for each in rows]
     )
-    return {segment: np.frombuffer(data, np.int64).tolist() for segment, data in found}
+    return {segment: np.frombuffer(data, np.int64).tolist() for segment, data in shuffled}
 
 
 def test_offsets_are_assigned_to_their_segments(survivors):

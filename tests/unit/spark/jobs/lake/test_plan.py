@@ -30,18 +30,18 @@ def test_all_offsets_are_covered_if_they_fit():
 
 
 def test_unused_share_of_a_partition_is_left_to_the_others():
-    found = planned(
+    ranges = planned(
         partition(0, (0, 100, 1000)),
         partition(1, (0, 10, 100)),
         partition(2, (0, 100, 1000)),
         bytes_max=900,
     )
-    assert found == {0: (0, 40), 1: (0, 10), 2: (0, 40)}
+    assert ranges == {0: (0, 40), 1: (0, 10), 2: (0, 40)}
 
 
 def test_number_of_records_is_limited():
-    found = planned(partition(0, (0, 100, 10)), partition(1, (0, 4, 1)), records_max=20)
-    assert found == {0: (0, 16), 1: (0, 4)}
+    ranges = planned(partition(0, (0, 100, 10)), partition(1, (0, 4, 1)), records_max=20)
+    assert ranges == {0: (0, 16), 1: (0, 4)}
 
 
 def test_round_always_advances():
@@ -57,16 +57,16 @@ def test_round_always_advances():
     st.integers(0, 100),
 )
 def test_rounds_cover_every_offset_once(shapes, bytes_max, records_max):
-    found = []
+    partitions = []
     for number, extents in enumerate(shapes):
         start, built = 0, []
         for count, size in extents:
             built.append((start, start + count, size))
             start += count
-        found.append(partition(number, *built))
-    starts = {one.partition: one.start_offset for one in found}
+        partitions.append(partition(number, *built))
+    starts = {one.partition: one.start_offset for one in partitions}
     for _ in range(2000):
-        ranges = plan_ranges(found, starts, bytes_max=bytes_max, records_max=records_max)
+        ranges = plan_ranges(partitions, starts, bytes_max=bytes_max, records_max=records_max)
         if not ranges:
             break
         for one in ranges:
@@ -74,15 +74,15 @@ def test_rounds_cover_every_offset_once(shapes, bytes_max, records_max):
             starts[one.partition] = one.end_offset
         if records_max:
             assert sum(one.count for one in ranges) <= max(records_max, len(ranges))
-    assert starts == {one.partition: one.end_offset for one in found}
+    assert starts == {one.partition: one.end_offset for one in partitions}
 
 
 def test_resume_offset_of_a_partition():
-    found = partition(0, (10, 20, 100))
-    assert resume_offset(found, None, fail_on_data_loss=True) == 10
-    assert resume_offset(found, 15, fail_on_data_loss=True) == 15
-    assert resume_offset(found, 20, fail_on_data_loss=True) == 20
-    assert resume_offset(found, 5, fail_on_data_loss=False) == 10
+    log = partition(0, (10, 20, 100))
+    assert resume_offset(log, None, fail_on_data_loss=True) == 10
+    assert resume_offset(log, 15, fail_on_data_loss=True) == 15
+    assert resume_offset(log, 20, fail_on_data_loss=True) == 20
+    assert resume_offset(log, 5, fail_on_data_loss=False) == 10
     for offset in (5, 21):
         with pytest.raises(OffsetOutOfRangeError, match=str(offset)):
-            resume_offset(found, offset, fail_on_data_loss=True)
+            resume_offset(log, offset, fail_on_data_loss=True)

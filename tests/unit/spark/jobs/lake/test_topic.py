@@ -21,21 +21,21 @@ def encoded(*objects: Any) -> list[bytes | None]:
 
 
 def rows(tables: Tables, *columns: str) -> list[tuple[Any, ...]]:
-    found = tables.rows("orders").to_pylist()
-    found.sort(key=lambda row: (row["_kafscale_partition"], row["_kafscale_offset"]))
-    return [tuple(row[column] for column in columns) for row in found]
+    table_rows = tables.rows("orders").to_pylist()
+    table_rows.sort(key=lambda row: (row["_kafscale_partition"], row["_kafscale_offset"]))
+    return [tuple(row[column] for column in columns) for row in table_rows]
 
 
 def letters(tables: Tables) -> list[tuple[int, int, bytes | None]]:
-    found = tables.rows("orders_dead_letters").to_pylist()
-    return sorted((row["partition"], row["offset"], row["value"]) for row in found)
+    table_rows = tables.rows("orders_dead_letters").to_pylist()
+    return sorted((row["partition"], row["offset"], row["value"]) for row in table_rows)
 
 
 def test_values_are_decoded_to_columns(log, tables):
     log.append("orders", 0, encoded({"id": 1, "name": "a"}, {"id": 2, "extra": True}, None))
     lake = job(log, tables, values=GIVEN)
     lake.run()
-    found = rows(
+    table_rows = rows(
         tables,
         "id",
         "name",
@@ -44,7 +44,7 @@ def test_values_are_decoded_to_columns(log, tables):
         "_kafscale_offset",
         "_kafscale_key",
     )
-    assert found == [
+    assert table_rows == [
         (1, "a", "orders", 0, 0, b"key 0"),
         (2, None, "orders", 0, 1, b"key 1"),
         (None, None, "orders", 0, 2, b"key 2"),
@@ -129,8 +129,8 @@ def test_job_with_bad_records_killed_at_every_step_completes_on_restart(log, tab
         with suppress(Killed):
             job(log, lake, on_step=killer(count), values=JSON, commit_records_max=5).run()
         job(log, lake, values=JSON).run()
-        found = rows(lake, "_kafscale_partition", "_kafscale_offset", "id")
-        assert found == expected, steps[count - 1]
+        table_rows = rows(lake, "_kafscale_partition", "_kafscale_offset", "id")
+        assert table_rows == expected, steps[count - 1]
         assert letters(lake) == letters(whole), steps[count - 1]
         lake.close()
 
@@ -156,8 +156,8 @@ def test_records_with_invalid_field_names_are_dead_letters(log, tables):
     log.append("orders", 1, encoded({"id": 3, "kafscale_day": None}, {"kafscale_day": "x"}))
     job(log, tables, values=JSON, task_bytes=1).run()
     assert rows(tables, "_kafscale_partition", "_kafscale_offset", "id") == [(0, 0, 1), (1, 0, 3)]
-    found = tables.rows("orders_dead_letters").to_pylist()
-    assert sorted((row["partition"], row["offset"], row["reason"]) for row in found) == [
+    table_rows = tables.rows("orders_dead_letters").to_pylist()
+    assert sorted((row["partition"], row["offset"], row["reason"]) for row in table_rows) == [
         (0, 1, "the name of field '_kafscale_offset' is reserved"),
         (0, 2, "the name of field '' is empty"),
         (0, 3, "the name of field 'ID' differs from id by case only"),

@@ -26,9 +26,9 @@ def tables(request, tmp_path):
 
 
 def state(tables: Tables) -> dict[bytes, bytes]:
-    found = tables.rows("orders").to_pylist()
-    state = {row["key"]: row["value"] for row in found}
-    assert len(state) == len(found), "a key has one row"
+    table_rows = tables.rows("orders").to_pylist()
+    state = {row["key"]: row["value"] for row in table_rows}
+    assert len(state) == len(table_rows), "a key has one row"
     return state
 
 

@@ -46,10 +46,10 @@ def test_batches_are_copied_unchanged(location, store):
         f"{NAMESPACE}/_staging/merge-{RUN}-{0:020d}", TOPIC, 0, 0
     )
     assert batches_of(store, staged.key) == batches_of(store, *keys)
-    found = segment.read(staged.key, store.get(staged.key))
-    assert (found.header.base_offset, found.footer.last_offset) == (0, 99)
+    merged = segment.read(staged.key, store.get(staged.key))
+    assert (merged.header.base_offset, merged.footer.last_offset) == (0, 99)
     assert (staged.record_count, staged.records_before, len(staged.checksums)) == (100, 100, 4)
-    assert staged.checksum == found.footer.checksum
+    assert staged.checksum == merged.footer.checksum
     assert staged.size_bytes == len(store.get(staged.key))
 
 
@@ -91,5 +91,5 @@ def test_segment_that_a_crash_left_beside_its_successor_is_merged_once(location,
     put_segment(store, range(40, 60))
     put_segment(store, range(60, 80))
     staged = job.merge_group(location, RUN, NOW_MS, planned(store))
-    found = segment.read(staged.key, store.get(staged.key))
-    assert (found.header.count, found.footer.last_offset) == (80, 79)
+    merged = segment.read(staged.key, store.get(staged.key))
+    assert (merged.header.count, merged.footer.last_offset) == (80, 79)

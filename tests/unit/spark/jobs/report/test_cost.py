@@ -14,44 +14,44 @@ PRICES = Prices()
 
 def test_model_reproduces_the_appendix():
     counted = replace(APPENDIX, has_indexes=False, gets_per_day=100_000)
-    found = cost.profile("appendix", 0, counted, PRICES)
-    assert found.puts_per_day.total == 25_000
-    assert found.bill.storage == pytest.approx(16.10)
-    assert found.bill.puts == pytest.approx(3.75)
-    assert found.bill.gets == pytest.approx(1.20)
-    assert found.bill.transfer == 0
-    assert found.bill.s3 == pytest.approx(21.05)
-    assert found.bill.total == pytest.approx(111.05)
-    assert found.is_within_budget
+    profile = cost.profile("appendix", 0, counted, PRICES)
+    assert profile.puts_per_day.total == 25_000
+    assert profile.bill.storage == pytest.approx(16.10)
+    assert profile.bill.puts == pytest.approx(3.75)
+    assert profile.bill.gets == pytest.approx(1.20)
+    assert profile.bill.transfer == 0
+    assert profile.bill.s3 == pytest.approx(21.05)
+    assert profile.bill.total == pytest.approx(111.05)
+    assert profile.is_within_budget
 
 
 def test_indexes_double_the_puts_and_exceed_the_budget():
-    found = cost.profile("appendix", 0, APPENDIX, PRICES)
-    assert found.puts_per_day.total == 50_000
-    assert not found.is_within_budget
+    profile = cost.profile("appendix", 0, APPENDIX, PRICES)
+    assert profile.puts_per_day.total == 50_000
+    assert not profile.is_within_budget
 
 
 def test_latency_profile_writes_two_objects_per_second_and_broker():
-    found = cost.latency(replace(APPENDIX, segment_bytes=100 * MB), PRICES)
-    assert found.puts_per_day.wal == 518_400
-    assert found.wal_interval_seconds == 0.5
-    assert found.wal_object_bytes == pytest.approx(193_000, rel=0.01)
-    assert not found.is_within_budget
+    profile = cost.latency(replace(APPENDIX, segment_bytes=100 * MB), PRICES)
+    assert profile.puts_per_day.wal == 518_400
+    assert profile.wal_interval_seconds == 0.5
+    assert profile.wal_object_bytes == pytest.approx(193_000, rel=0.01)
+    assert not profile.is_within_budget
 
 
 def test_latency_profile_writes_more_objects_if_they_are_full():
     busy = Traffic(bytes_per_day=10_000 * GB, stored_bytes=0)
-    found = cost.latency(busy, PRICES)
-    assert found.wal_object_bytes == cost.WAL_BYTES_MAX
-    assert found.puts_per_day.wal > cost.DAY_S * cost.WAL_PUTS_PER_SECOND
+    profile = cost.latency(busy, PRICES)
+    assert profile.wal_object_bytes == cost.WAL_BYTES_MAX
+    assert profile.puts_per_day.wal > cost.DAY_S * cost.WAL_PUTS_PER_SECOND
 
 
-@pytest.mark.parametrize("make", [cost.latency, cost.cost])
-def test_wal_objects_are_limited_by_records(make):
+@pytest.mark.parametrize("build_profile", [cost.latency, cost.cost])
+def test_wal_objects_are_limited_by_records(build_profile):
     quiet = Traffic(bytes_per_day=1000, stored_bytes=0, records_per_day=10, segment_bytes=1000)
-    found = make(quiet, PRICES)
-    assert found.puts_per_day.wal == 10
-    assert found.wal_object_bytes == 100
+    profile = build_profile(quiet, PRICES)
+    assert profile.puts_per_day.wal == 10
+    assert profile.wal_object_bytes == 100
 
 
 def test_cost_profile_writes_every_ten_seconds():
@@ -63,18 +63,18 @@ def test_cost_profile_writes_every_ten_seconds():
 @pytest.mark.parametrize("retried", [0.0, 0.02])
 def test_cost_profile_waits_longer_if_all_puts_count(merged_bytes, retried):
     traffic = replace(APPENDIX, segment_bytes=100 * MB, merged_bytes=merged_bytes, retried=retried)
-    found = cost.cost(traffic, PRICES)
-    assert found.wal_interval_seconds > 10.4
-    assert found.puts_per_day.total == pytest.approx(25_000)
-    assert found.is_within_budget
-    assert found.bill.puts == pytest.approx(3.75)
+    profile = cost.cost(traffic, PRICES)
+    assert profile.wal_interval_seconds > 10.4
+    assert profile.puts_per_day.total == pytest.approx(25_000)
+    assert profile.is_within_budget
+    assert profile.bill.puts == pytest.approx(3.75)
 
 
 def test_cost_profile_with_too_small_segments():
-    found = cost.cost(APPENDIX, PRICES)
-    assert found.puts_per_day.segments + found.puts_per_day.indexes == 50_000
-    assert found.wal_interval_seconds == 3600
-    assert not found.is_within_budget
+    profile = cost.cost(APPENDIX, PRICES)
+    assert profile.puts_per_day.segments + profile.puts_per_day.indexes == 50_000
+    assert profile.wal_interval_seconds == 3600
+    assert not profile.is_within_budget
 
 
 def test_merges_and_retries_cost_puts():
@@ -103,15 +103,15 @@ def test_reads_of_three_groups_stay_within_the_appendix():
 
 def test_prices_are_configurable():
     prices = Prices(storage_gb_month=1, put_thousand=2, get_thousand=3, broker_month=4)
-    found = cost.bill(
+    profile = cost.bill(
         stored_bytes=5 * GB, puts_per_day=1000, gets_per_day=100, brokers=2, prices=prices
     )
-    assert (found.storage, found.puts, found.gets, found.brokers) == (5, 60, 9, 8)
-    assert found.total == 82
+    assert (profile.storage, profile.puts, profile.gets, profile.brokers) == (5, 60, 9, 8)
+    assert profile.total == 82
 
 
 def test_log_without_traffic_costs_storage_only():
     idle = Traffic(bytes_per_day=0, stored_bytes=10 * GB, segment_bytes=1)
-    found = cost.profile("idle", 0, idle, PRICES)
-    assert found.bill.s3 == pytest.approx(0.23)
-    assert found.wal_interval_seconds is None
+    profile = cost.profile("idle", 0, idle, PRICES)
+    assert profile.bill.s3 == pytest.approx(0.23)
+    assert profile.wal_interval_seconds is None

@@ -64,8 +64,8 @@ def test_usage_includes_segments_and_wal(store):
     segments = [put_segment(store, range(30)), put_segment(store, range(30, 50))]
     put_segment(store, range(7), partition=1)
     put_wal(store, 0, range(50, 60), range(60, 65))
-    found = measure(store)
-    first, second = found[TOPIC, 0], found[TOPIC, 1]
+    usages = measure(store)
+    first, second = usages[TOPIC, 0], usages[TOPIC, 1]
     assert (first.records, first.segments) == (65, 2)
     assert first.segment_bytes == sum(store.head(key).size_bytes for key in segments)
     assert first.index_bytes > 0

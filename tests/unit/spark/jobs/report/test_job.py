@@ -59,19 +59,19 @@ def test_report_on_a_namespace(tmp_path):
         put_segment(store, range(20), partition=1)
         put_segment(store, range(5), topic="other")
         put_wal(store, 0, range(25, 40))
-    found = job.build_report(ReportSettings(location=location), run_tasks, clock=lambda: NOW_MS)
-    orders, other = found.topics
+    report = job.build_report(ReportSettings(location=location), run_tasks, clock=lambda: NOW_MS)
+    orders, other = report.topics
     assert (orders.topic, orders.partitions, orders.records, orders.segments) == (TOPIC, 2, 60, 3)
     assert (other.topic, other.records, other.wal_bytes) == ("other", 5, 0)
     assert orders.compression == 1.0
     assert orders.codecs == {"none": 1.0}
     assert orders.skew > 1
     assert 0 < orders.wal_share < 1
-    assert found.records == 65
-    assert sum(one.segments for one in found.sizes) == 4
-    assert [profile.name for profile in found.profiles][-2:] == ["latency", "cost"]
-    assert found.lags is None
-    assert not found.damaged
+    assert report.records == 65
+    assert sum(one.segments for one in report.sizes) == 4
+    assert [profile.name for profile in report.profiles][-2:] == ["latency", "cost"]
+    assert report.lags is None
+    assert not report.damaged
 
 
 def test_selected_topics_must_exist(tmp_path):
@@ -80,20 +80,20 @@ def test_selected_topics_must_exist(tmp_path):
         put_segment(store, range(20))
         put_segment(store, range(20), topic="other")
     chosen = ReportSettings(location=location, topics=(TOPIC,))
-    found = job.build_report(chosen, run_tasks, clock=lambda: NOW_MS)
-    assert [one.topic for one in found.topics] == [TOPIC]
+    report = job.build_report(chosen, run_tasks, clock=lambda: NOW_MS)
+    assert [one.topic for one in report.topics] == [TOPIC]
     missing = ReportSettings(location=location, topics=(TOPIC, "absent"))
     with pytest.raises(UnknownTopicError, match="absent"):
         job.build_report(missing, run_tasks, clock=lambda: NOW_MS)
 
 
 def test_report_on_an_empty_namespace(tmp_path):
-    found = job.build_report(
+    report = job.build_report(
         ReportSettings(location=local(tmp_path)), run_tasks, clock=lambda: NOW_MS
     )
-    assert found.topics == found.sizes == []
-    assert found.days == {}
-    assert found.profiles[-1].bill.storage == 0
+    assert report.topics == report.sizes == []
+    assert report.days == {}
+    assert report.profiles[-1].bill.storage == 0
 
 
 def test_topic_without_records_is_listed(tmp_path):
@@ -101,8 +101,8 @@ def test_topic_without_records_is_listed(tmp_path):
     with location.open() as store:
         topics = [topic_catalog.CatalogTopic("empty", "00" * 16, 3)]
         store.put(object_keys.catalog_key(NAMESPACE), [topic_catalog.encode(topics)])
-    found = job.build_report(ReportSettings(location=location), run_tasks, clock=lambda: NOW_MS)
-    (empty,) = found.topics
+    report = job.build_report(ReportSettings(location=location), run_tasks, clock=lambda: NOW_MS)
+    (empty,) = report.topics
     assert (empty.partitions, empty.records, empty.skew, empty.oldest_ms) == (3, 0, 1.0, None)
     assert empty.compression is None
 
@@ -167,32 +167,32 @@ def test_current_profile_has_stored_bytes_and_others_expected_bytes():
         records=10**10,
         oldest_ms=NOW_MS,
     )
-    found = build_report(counted, activity=WalActivity(3, 1000.0))
-    now, latency, cost = found.profiles
-    assert [one.name for one in found.profiles] == ["now", "latency", "cost"]
+    report = build_report(counted, activity=WalActivity(3, 1000.0))
+    now, latency, cost = report.profiles
+    assert [one.name for one in report.profiles] == ["now", "latency", "cost"]
     assert now.bill.storage == pytest.approx(900 * 0.023)
     assert latency.bill.storage == cost.bill.storage == pytest.approx(16.10)
     assert now.puts_per_day.wal == 1000
     assert latency.puts_per_day.wal == 518_400
     assert cost.is_within_budget
-    assert found.brokers == 3
+    assert report.brokers == 3
 
 
 def test_days_have_no_gaps():
-    found = build_report(
+    report = build_report(
         usage_of(days={TODAY: 3, TODAY - 2: 1}), usage_of(topic="other", days={TODAY: 4})
     )
-    assert list(found.days.values()) == [1, 0, 7]
-    assert next(iter(found.days)) == "2024-10-02"
+    assert list(report.days.values()) == [1, 0, 7]
+    assert next(iter(report.days)) == "2024-10-02"
 
 
 def test_damage_and_lag_are_included():
     counted = usage_of()
     counted.damaged.append("a key: a reason")
     lags = [GroupLag("b", TOPIC, 2, 1), GroupLag("a", TOPIC, 7, 1)]
-    found = build_report(counted, lags=lags)
-    assert found.damaged == ["a key: a reason"]
-    assert [one.group for one in found.lags] == ["a", "b"]
+    report = build_report(counted, lags=lags)
+    assert report.damaged == ["a key: a reason"]
+    assert [one.group for one in report.lags] == ["a", "b"]
 
 
 # --- WAL ------------------------------------------------------------------------------------------
@@ -202,13 +202,13 @@ def test_wal_activity_is_computed_from_sequences():
     with blocking() as store:
         for broker_id, sequence in [(0, 100), (0, 160), (1, 7), (1, 7 + 60)]:
             put_wal(store, sequence, range(5), broker_id=broker_id)
-        found = store.run(lambda objects: wal_activity(objects, NAMESPACE, DAY_MS // 2))
-    assert found == WalActivity(2, 240.0)
+        activity = store.run(lambda objects: wal_activity(objects, NAMESPACE, DAY_MS // 2))
+    assert activity == WalActivity(2, 240.0)
 
 
 @pytest.mark.parametrize(("now_ms", "brokers"), [(1000, 1), (2 * DAY_MS, 0)])
 def test_wal_activity_needs_objects_of_the_last_day_over_some_time(now_ms, brokers):
     with blocking() as store:
         put_wal(store, 0, range(5))
-        found = store.run(lambda objects: wal_activity(objects, NAMESPACE, now_ms))
-    assert found == WalActivity(brokers, None)
+        activity = store.run(lambda objects: wal_activity(objects, NAMESPACE, now_ms))
+    assert activity == WalActivity(brokers, None)

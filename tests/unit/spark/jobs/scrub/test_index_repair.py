@@ -49,9 +49,9 @@ def put_with_sections(store, count=100):
 
 
 def check_index(store):
-    found = index.decode(INDEX_KEY, store.get(INDEX_KEY))
-    index.verify(INDEX_KEY, found, verify_segment(KEY, 0, store.get(KEY)).batches)
-    return found
+    decoded = index.decode(INDEX_KEY, store.get(INDEX_KEY))
+    index.verify(INDEX_KEY, decoded, verify_segment(KEY, 0, store.get(KEY)).batches)
+    return decoded
 
 
 def test_missing_index_is_rebuilt(location, store):
@@ -103,8 +103,8 @@ def test_rebuilt_index_has_the_greatest_timestamp_of_earlier_segments(location, 
     scrub(location, store, repair=True, bytes_max=1 << 20)
     key = object_keys.index_key(NAMESPACE, TOPIC, 0, 50)
     before = index.decode(INDEX_KEY, store.get(INDEX_KEY))
-    found = index.decode(key, store.get(key))
-    assert found.prior_max_timestamp_ms == before.log_max_timestamp_ms == 1049
+    decoded = index.decode(key, store.get(key))
+    assert decoded.prior_max_timestamp_ms == before.log_max_timestamp_ms == 1049
 
 
 class SwappingStore:

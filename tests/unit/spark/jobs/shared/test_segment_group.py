@@ -77,9 +77,9 @@ def test_group_spans_at_most_the_offsets_of_a_batch():
 
 
 def test_segment_with_too_many_offsets_separates_its_neighbours():
-    found = partition(100, 100, 100)
-    first, wide, last = segments_of(found)
+    whole = partition(100, 100, 100)
+    first, wide, last = segments_of(whole)
     wide = Extent(wide.start_offset, wide.start_offset + SPAN_MAX + 1, wide.key, 32, 100)
     last = Extent(wide.end_offset, wide.end_offset + 10, last.key, 32, 100)
-    groups = list(group_segments(found, [first, wide, last], 1000))
+    groups = list(group_segments(whole, [first, wide, last], 1000))
     assert [group.sources for group in groups] == [(first,), (last,)]
