@@ -8,7 +8,7 @@ import pytest
 from kafscale.records import BatchView, Record, build
 from kafscale.storage.formats import segment
 from kafscale.storage.objects.local.store import LocalObjectStore
-from unit.storage.engines import NAMESPACE, TOPIC, opened
+from unit.storage.engines import NAMESPACE, TOPIC, open_engine
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
@@ -29,7 +29,7 @@ def test_opening_a_partition_of_many_segments(contests, scaled, tmp_path):
 
     async def scenario() -> float:
         started = time.perf_counter()
-        engine = await opened(store)
+        engine = await open_engine(store)
         seconds = time.perf_counter() - started
         assert engine.logs.find(TOPIC, 0).high_watermark == count
         return seconds

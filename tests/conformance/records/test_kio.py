@@ -1,4 +1,4 @@
-"""kio as a judge: its typed batches against ours. It knows no compression, and whole seconds."""
+"""Compares record batches with kio, which supports no compression and only whole seconds."""
 
 import datetime as dt
 import io
@@ -37,7 +37,7 @@ def ours(record: KioRecord) -> Record:
     return Record(record.offset, time_ms, record.key, record.value, headers)
 
 
-def test_their_batch_is_valid_and_ours_byte_for_byte() -> None:
+def test_kio_batch_is_valid_and_identical_to_ours() -> None:
     output = io.BytesIO()
     new_batch = NewRecordBatch(
         producer_id=i64(12),
@@ -62,7 +62,7 @@ def test_their_batch_is_valid_and_ours_byte_for_byte() -> None:
     assert output.getvalue() == built
 
 
-def test_our_batch_reads_the_same_to_them() -> None:
+def test_kio_reads_our_batch() -> None:
     data = bytes(build(RECORDS, producer_id=12, producer_epoch=3, base_sequence=5))
     batch, size = readers.read_batch(data, 0)
     assert size == len(data)

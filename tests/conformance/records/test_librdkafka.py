@@ -130,7 +130,7 @@ def record_of(message: Message) -> Record:
 
 @every_sample
 @every_codec
-def test_their_batches_are_valid_and_read_the_same(
+def test_librdkafka_batches_are_valid_and_read(
     mock_port: int, topic: str, codec: Codec, records: list[Record]
 ) -> None:
     produce(mock_port, topic, records, **{"compression.codec": codec.name.lower()})
@@ -142,7 +142,7 @@ def test_their_batches_are_valid_and_read_the_same(
     assert read == records
 
 
-def test_their_snappy_has_no_framing_and_is_read(mock_port: int, topic: str) -> None:
+def test_librdkafka_snappy_without_framing_is_read(mock_port: int, topic: str) -> None:
     produce(mock_port, topic, SAMPLES["many"], **{"compression.codec": "snappy"})
     batches = list(fetch(mock_port, topic, len(SAMPLES["many"])))
     compressed = [batch for batch in batches if batch.codec is Codec.SNAPPY]
@@ -152,7 +152,7 @@ def test_their_snappy_has_no_framing_and_is_read(mock_port: int, topic: str) -> 
         assert next(iterate(batch)) == SAMPLES["many"][batch.base_offset]
 
 
-def test_their_idempotent_batches_carry_sequences(mock_port: int, topic: str) -> None:
+def test_librdkafka_idempotent_batches_have_sequences(mock_port: int, topic: str) -> None:
     produce(mock_port, topic, SAMPLES["mixed"], **{"enable.idempotence": True})
     batches = list(fetch(mock_port, topic, len(SAMPLES["mixed"])))
     for batch in batches:
@@ -165,7 +165,7 @@ def test_their_idempotent_batches_carry_sequences(mock_port: int, topic: str) ->
 
 @every_sample
 @every_codec
-def test_our_batches_read_the_same_to_them(
+def test_librdkafka_reads_our_batches(
     mock_port: int, topic: str, codec: Codec, records: list[Record]
 ) -> None:
     create(mock_port, topic)
@@ -174,7 +174,7 @@ def test_our_batches_read_the_same_to_them(
 
 
 @every_codec
-def test_their_batches_recompressed_by_us_read_the_same_to_them(
+def test_librdkafka_reads_batches_that_we_recompressed(
     mock_port: int, topic: str, codec: Codec
 ) -> None:
     records = SAMPLES["many"]
@@ -198,7 +198,7 @@ def create(port: int, topic: str) -> None:
 @every_sample
 @every_magic
 @every_legacy_codec
-def test_their_message_sets_become_valid_batches(
+def test_librdkafka_message_sets_become_valid_batches(
     topic: str, codec: Codec, magic: int, records: list[Record]
 ) -> None:
     expected = without_headers(records, timestamps=magic == 1)
@@ -216,7 +216,7 @@ def test_their_message_sets_become_valid_batches(
     assert read == expected
 
 
-def test_their_lz4_of_magic_0_has_the_wrong_checksum_and_is_read(topic: str) -> None:
+def test_librdkafka_lz4_of_magic_0_has_the_wrong_checksum_and_is_read(topic: str) -> None:
     """KAFKA-3160, as it comes from a client of today that was told to speak to an old broker."""
     settings = {"compression.codec": "lz4", "enable.idempotence": False}
     with ScriptedBroker(topic, VERSIONS_OF_MAGIC[0]) as broker:
@@ -229,9 +229,7 @@ def test_their_lz4_of_magic_0_has_the_wrong_checksum_and_is_read(topic: str) -> 
 
 @every_sample
 @every_magic
-def test_our_message_sets_read_the_same_to_them(
-    topic: str, magic: int, records: list[Record]
-) -> None:
+def test_librdkafka_reads_our_message_sets(topic: str, magic: int, records: list[Record]) -> None:
     with ScriptedBroker(topic, VERSIONS_OF_MAGIC[magic]) as broker:
         broker.batches = [BatchView(build(records, codec=Codec.ZSTD))]
         read = consume(broker.port, topic, len(records))

@@ -1,4 +1,4 @@
-"""aiokafka and kafka-python as judges: their batches read by us, ours read by them."""
+"""Compares record batches with aiokafka and kafka-python, in both directions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -125,16 +125,14 @@ every_magic = pytest.mark.parametrize("magic", [0, 1])
 every_sample = pytest.mark.parametrize("records", SAMPLES.values(), ids=SAMPLES)
 
 
-def test_the_judges_have_the_codecs_that_we_count_on() -> None:
+def test_clients_support_the_expected_codecs() -> None:
     assert AIOKAFKA.codecs == frozenset(Codec)
     assert KAFKA_PYTHON.codecs == frozenset(Codec)
 
 
 @every_sample
 @every_judge_and_codec
-def test_their_batch_is_valid_and_reads_the_same(
-    judge: Judge, codec: Codec, records: list[Record]
-) -> None:
+def test_client_batch_is_valid_and_read(judge: Judge, codec: Codec, records: list[Record]) -> None:
     batch = sole(judge.build(records, codec))
     batch.validate()
     assert list(iterate(batch)) == records
@@ -143,24 +141,20 @@ def test_their_batch_is_valid_and_reads_the_same(
 
 @every_sample
 @every_judge_and_codec
-def test_our_batch_reads_the_same_to_them(
-    judge: Judge, codec: Codec, records: list[Record]
-) -> None:
+def test_clients_read_our_batch(judge: Judge, codec: Codec, records: list[Record]) -> None:
     assert list(judge.read(bytes(build(records, codec=codec)))) == records
 
 
 @every_sample
 @every_judge
-def test_uncompressed_batches_are_the_same_byte_for_byte(
-    judge: Judge, records: list[Record]
-) -> None:
+def test_uncompressed_batches_are_identical(judge: Judge, records: list[Record]) -> None:
     ours, theirs = BatchView(build(records)), BatchView(bytearray(judge.build(records, Codec.NONE)))
     theirs.stamp(ours.base_offset, ours.leader_epoch)
     assert ours.buffer == theirs.buffer
 
 
 @every_judge
-def test_producer_fields_stand_where_they_put_them(judge: Judge) -> None:
+def test_producer_fields_have_the_same_positions(judge: Judge) -> None:
     state = {"producer_id": 77, "producer_epoch": 3, "base_sequence": 2**31 - 2}
     batch = sole(judge.build(SAMPLES["mixed"], Codec.NONE, is_transactional=1, **state))
     assert batch.is_transactional
@@ -169,7 +163,7 @@ def test_producer_fields_stand_where_they_put_them(judge: Judge) -> None:
 
 
 @every_judge
-def test_a_stamped_batch_reads_at_its_place(judge: Judge) -> None:
+def test_batch_with_assigned_offsets_is_read(judge: Judge) -> None:
     batch = BatchView(build(SAMPLES["mixed"], codec=Codec.GZIP))
     batch.stamp(10**12, 5)
     batch.stamp_append_time(1_800_000_000_000)
@@ -179,7 +173,7 @@ def test_a_stamped_batch_reads_at_its_place(judge: Judge) -> None:
 
 
 @every_judge
-def test_an_end_marker_is_a_control_batch_to_them(judge: Judge) -> None:
+def test_end_marker_is_a_control_batch(judge: Judge) -> None:
     marker = build_end_marker(
         ControlType.ABORT, offset=9, timestamp_ms=1, producer_id=4, producer_epoch=0
     )
@@ -195,7 +189,7 @@ def test_an_end_marker_is_a_control_batch_to_them(judge: Judge) -> None:
 
 @every_sample
 @every_judge_and_legacy_format
-def test_their_message_set_becomes_a_valid_batch(
+def test_client_message_set_becomes_a_valid_batch(
     judge: Judge, codec: Codec, magic: int, records: list[Record]
 ) -> None:
     batch = BatchView(up_convert(judge.build_set(records, codec, magic)))
@@ -205,7 +199,7 @@ def test_their_message_set_becomes_a_valid_batch(
 
 
 @every_judge_and_legacy_format
-def test_we_find_the_offsets_that_they_find(judge: Judge, codec: Codec, magic: int) -> None:
+def test_offsets_in_message_sets_agree(judge: Judge, codec: Codec, magic: int) -> None:
     data = judge.build_set(SAMPLES["mixed"], codec, magic)
     ours = [message.record.offset for message in read(data)]
     assert ours == [record.offset for record in judge.read(data)]
@@ -214,9 +208,7 @@ def test_we_find_the_offsets_that_they_find(judge: Judge, codec: Codec, magic: i
 @every_sample
 @every_magic
 @every_judge
-def test_our_message_set_reads_the_same_to_them(
-    judge: Judge, magic: int, records: list[Record]
-) -> None:
+def test_clients_read_our_message_set(judge: Judge, magic: int, records: list[Record]) -> None:
     batch = BatchView(build(records, codec=Codec.ZSTD))
     batch.stamp(5_000_000_000, 1)
     data = down_convert([batch], magic)
@@ -229,6 +221,6 @@ def test_our_message_set_reads_the_same_to_them(
 
 @every_magic
 @every_judge
-def test_uncompressed_message_sets_are_the_same_byte_for_byte(judge: Judge, magic: int) -> None:
+def test_uncompressed_message_sets_are_identical(judge: Judge, magic: int) -> None:
     ours = down_convert([BatchView(build(SAMPLES["mixed"]))], magic)
     assert ours == judge.build_set(SAMPLES["mixed"], Codec.NONE, magic)

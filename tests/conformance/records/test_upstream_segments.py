@@ -1,4 +1,4 @@
-"""Batches as KafScale 1.6, written in Go, keeps them in segments: all codecs, read as they are."""
+"""Reads record batches from segments written by KafScale 1.6 (Go), with all codecs."""
 
 import json
 from itertools import groupby

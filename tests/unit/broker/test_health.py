@@ -17,7 +17,7 @@ from kafscale.storage.objects.layers.observed import ObservedObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.testing import virtual_time
-from unit.storage.engines import NAMESPACE, append, opened, simulate
+from unit.storage.engines import NAMESPACE, append, open_engine, simulate
 
 SETTINGS = S3(health_window_sec=4, namespace=NAMESPACE)
 CRITICAL_SECONDS = SETTINGS.latency_crit_ms / 1000
@@ -68,7 +68,7 @@ def run_with_health(scenario: Scenario, settings: S3 = SETTINGS) -> None:
         health = Health(settings, Metrics(), virtual_time.clock_ms)
         store = UnreliableStore()
         observed = ObservedObjectStore(store, health.on_operation)
-        engine = await opened(observed)
+        engine = await open_engine(observed)
         health.watch(engine, SimpleNamespace(connected=True))
         task = asyncio.ensure_future(health.run(observed))
         await scenario(health, store, engine)

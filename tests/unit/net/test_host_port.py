@@ -1,4 +1,4 @@
-"""Addresses of brokers, as people write them."""
+"""Parsing and formatting of broker addresses."""
 
 import pytest
 
@@ -14,16 +14,16 @@ from kafscale.net.host_port import Address, parse
         ("[::1]", ("::1", 9092)),
     ],
 )
-def test_an_address_reads_as_people_write_it(text, address):
+def test_valid_addresses_are_parsed(text, address):
     assert parse(text) == address
 
 
 @pytest.mark.parametrize("text", ["", ":9092", "a:b", "a:0", "a:65536", "http://a:1", "a b:1"])
-def test_what_is_no_address_is_refused(text):
+def test_invalid_addresses_are_rejected(text):
     with pytest.raises(ValueError, match="expected host:port"):
         parse(text)
 
 
-def test_an_address_is_shown_so_that_it_can_be_read():
+def test_formatted_address_parses_to_the_same():
     assert str(Address("::1", 9092)) == "[::1]:9092"
     assert str(Address("a", 9092)) == "a:9092"

@@ -1,4 +1,4 @@
-"""Two connections joined: what goes in at one end comes out at the other, and no more than fits."""
+"""The TCP relay: delivery in both directions, closing, and backpressure."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -37,7 +37,7 @@ async def joined():
 
 
 @every_loop
-def test_bytes_go_both_ways(loop):
+def test_bytes_are_relayed_in_both_directions(loop):
     async def story():
         async with joined() as ((one_in, one_out), (other_in, other_out), _):
             one_out.write(b"question")
@@ -49,7 +49,7 @@ def test_bytes_go_both_ways(loop):
 
 
 @every_loop
-def test_what_was_sent_arrives_before_the_end(loop):
+def test_sent_bytes_are_delivered_before_the_close(loop):
     async def story():
         async with joined() as ((_, one_out), (other_in, _), task):
             one_out.write(b"x" * 1_000_000)
@@ -61,7 +61,7 @@ def test_what_was_sent_arrives_before_the_end(loop):
 
 
 @every_loop
-def test_an_end_that_breaks_ends_the_other(loop):
+def test_broken_connection_closes_the_other(loop):
     async def story():
         async with joined() as ((_, one_out), (other_in, _), task):
             one_out.transport.abort()
@@ -88,7 +88,7 @@ class SlowWriter:
         self.takes.set()
 
 
-def test_no_more_is_read_than_the_other_end_takes():
+def test_reading_is_limited_by_the_other_side():
     async def story():
         source, silent = asyncio.StreamReader(), asyncio.StreamReader()
         slow, other = SlowWriter(), SlowWriter()

@@ -1,4 +1,4 @@
-"""BatchView: the header's places, every rule of validation, stamps in place, and splitting."""
+"""`BatchView`: fields, validation, offset assignment, and splitting."""
 
 from contextlib import suppress
 
@@ -54,7 +54,7 @@ GOLDEN = bytes.fromhex(
 )
 
 
-def test_bytes_written_by_hand_are_read_and_built() -> None:
+def test_hand_written_bytes_are_read_and_built() -> None:
     batch = BatchView(GOLDEN)
     batch.validate()
     record = Record(7, 1_700_000_000_000, b"k", b"v", (Header("h", None),))
@@ -62,7 +62,7 @@ def test_bytes_written_by_hand_are_read_and_built() -> None:
     assert build([record], leader_epoch=3) == GOLDEN
 
 
-def test_every_field_is_read_from_its_place() -> None:
+def test_every_field_is_read_from_its_position() -> None:
     batch = example(
         codec=Codec.GZIP,
         producer_id=2**40,
@@ -95,7 +95,7 @@ def test_every_field_is_read_from_its_place() -> None:
 @pytest.mark.parametrize(
     ("base", "last"), [(-1, -1), (0, 3), (2**31 - 4, 2**31 - 1), (2**31 - 1, 2), (2**31 - 2, 1)]
 )
-def test_sequences_begin_again_after_the_last(base: int, last: int) -> None:
+def test_sequences_wrap_after_the_last(base: int, last: int) -> None:
     assert example(base_sequence=base).last_sequence == last
 
 
@@ -103,29 +103,29 @@ def test_sequences_begin_again_after_the_last(base: int, last: int) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
-def test_a_good_batch_is_valid(codec: Codec) -> None:
+def test_valid_batch_is_accepted(codec: Codec) -> None:
     batch = example(codec=codec)
     batch.validate(size_bytes_max=len(batch))
 
 
-def test_a_batch_that_does_not_begin_at_offset_zero_is_valid() -> None:
+def test_batch_with_another_base_offset_is_valid() -> None:
     BatchView(build([Record(500, 1, None, b"x")])).validate()
 
 
-def test_the_size_limit_counts_the_whole_batch() -> None:
+def test_size_limit_counts_the_whole_batch() -> None:
     batch = example()
     with pytest.raises(BatchTooLargeError, match=str(len(batch))):
         batch.validate(size_bytes_max=len(batch) - 1)
 
 
 @pytest.mark.parametrize("size", [0, 11, 16, 17, 60])
-def test_less_than_a_header_is_corrupt(size: int) -> None:
+def test_batch_shorter_than_a_header_is_corrupt(size: int) -> None:
     with pytest.raises(CorruptBatchError, match="shorter"):
         BatchView(bytes(size))
 
 
 @pytest.mark.parametrize("length", [-1, 0, 48, 49, 2**31 - 1])
-def test_a_length_that_does_not_hold_is_corrupt(length: int) -> None:
+def test_wrong_length_is_corrupt(length: int) -> None:
     data = bytearray(example().buffer)
     data[8:12] = length.to_bytes(4, "big", signed=True)
     with pytest.raises(CorruptBatchError, match=str(length)):
@@ -135,7 +135,7 @@ def test_a_length_that_does_not_hold_is_corrupt(length: int) -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_an_older_magic_is_unsupported(magic: int) -> None:
+def test_older_magic_is_unsupported(magic: int) -> None:
     data = bytearray(example().buffer)
     data[16] = magic
     with pytest.raises(UnsupportedFormatError, match=str(magic)):
@@ -143,7 +143,7 @@ def test_an_older_magic_is_unsupported(magic: int) -> None:
 
 
 @pytest.mark.parametrize("magic", [3, 127, 128, 255])
-def test_an_unknown_magic_is_corrupt(magic: int) -> None:
+def test_unknown_magic_is_corrupt(magic: int) -> None:
     data = bytearray(example().buffer)
     data[16] = magic
     with pytest.raises(CorruptBatchError, match="unknown"):
@@ -151,7 +151,7 @@ def test_an_unknown_magic_is_corrupt(magic: int) -> None:
 
 
 @given(position=st.integers(17, 10_000), bit=st.integers(0, 7))
-def test_every_flip_under_the_checksum_is_found(position: int, bit: int) -> None:
+def test_every_flipped_bit_under_the_checksum_is_detected(position: int, bit: int) -> None:
     batch = example(codec=Codec.LZ4)
     position = 17 + (position - 17) % (len(batch) - 17)
     batch.buffer[position] ^= 1 << bit
@@ -160,52 +160,52 @@ def test_every_flip_under_the_checksum_is_found(position: int, bit: int) -> None
 
 
 @pytest.mark.parametrize("count", [0, -1, -(2**31)])
-def test_a_batch_without_records_is_invalid(count: int) -> None:
+def test_batch_without_records_is_invalid(count: int) -> None:
     with pytest.raises(InvalidRecordError, match="record count"):
         rewritten(example(), 57, ">i", count).validate()
 
 
-def test_a_batch_without_records_is_invalid_even_where_its_offsets_agree() -> None:
+def test_batch_without_records_is_invalid_even_if_its_offsets_agree() -> None:
     with pytest.raises(InvalidRecordError, match="record count 0"):
         rewritten(rewritten(example(), 57, ">i", 0), 23, ">i", -1).validate()
 
 
 @pytest.mark.parametrize("count", [1, 3, 5, 2**31 - 1])
-def test_a_count_beside_the_offsets_is_invalid(count: int) -> None:
+def test_count_that_contradicts_the_offsets_is_invalid(count: int) -> None:
     with pytest.raises(InvalidRecordError, match="last offset delta"):
         rewritten(example(), 57, ">i", count).validate()
 
 
 @pytest.mark.parametrize("delta", [-1, 0, 4, 2**31 - 1, -(2**31)])
-def test_offsets_beside_the_count_are_invalid(delta: int) -> None:
+def test_offsets_that_contradict_the_count_are_invalid(delta: int) -> None:
     with pytest.raises(InvalidRecordError, match="last offset delta"):
         rewritten(example(), 23, ">i", delta).validate()
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])
-def test_an_unknown_codec_is_unsupported(number: int) -> None:
+def test_unknown_codec_is_unsupported(number: int) -> None:
     with pytest.raises(UnsupportedCodecError, match=str(number)):
         rewritten(example(), 21, ">h", number).validate()
 
 
-def test_reserved_attribute_bits_are_let_through() -> None:
+def test_reserved_attribute_bits_are_accepted() -> None:
     rewritten(example(), 21, ">h", 0x7FC0).validate()
 
 
 @pytest.mark.parametrize("position", [27, 35])
 @pytest.mark.parametrize("timestamp_ms", [-1, -(2**63), 2**63 - 1])
-def test_timestamps_are_the_producers_own_affair(position: int, timestamp_ms: int) -> None:
+def test_any_timestamps_are_accepted(position: int, timestamp_ms: int) -> None:
     rewritten(example(), position, ">q", timestamp_ms).validate()
 
 
-def test_producers_may_not_write_control_records_but_brokers_may() -> None:
+def test_only_brokers_may_write_control_records() -> None:
     batch = rewritten(example(), 21, ">h", 0x20)
     with pytest.raises(InvalidRecordError, match="control"):
         batch.validate()
     batch.validate(from_producer=False)
 
 
-def test_producers_may_not_set_the_brokers_timestamp_type_but_brokers_may() -> None:
+def test_only_brokers_may_set_log_append_time() -> None:
     batch = rewritten(example(), 21, ">h", 0x08)
     with pytest.raises(InvalidTimestampError):
         batch.validate()
@@ -213,7 +213,7 @@ def test_producers_may_not_set_the_brokers_timestamp_type_but_brokers_may() -> N
 
 
 @pytest.mark.parametrize("producer_id", [0, 5])
-def test_an_idempotent_producer_must_count(producer_id: int) -> None:
+def test_idempotent_producer_must_send_sequences(producer_id: int) -> None:
     batch = example(producer_id=producer_id, producer_epoch=0, base_sequence=-1)
     with pytest.raises(InvalidRecordError, match="sequence"):
         batch.validate()
@@ -228,7 +228,7 @@ def test_an_idempotent_producer_must_count(producer_id: int) -> None:
     leader_epoch=st.integers(-1, 2**31 - 1),
     codec=st.sampled_from(Codec),
 )
-def test_stamping_moves_the_offsets_and_keeps_the_checksum(
+def test_stamp_sets_offsets_and_keeps_the_checksum(
     base_offset: int, leader_epoch: int, codec: Codec
 ) -> None:
     batch = example(codec=codec)
@@ -241,19 +241,19 @@ def test_stamping_moves_the_offsets_and_keeps_the_checksum(
     assert [record.offset for record in iterate(batch)] == list(range(base_offset, base_offset + 4))
 
 
-def test_stamping_reaches_the_buffer_below() -> None:
+def test_stamp_changes_the_underlying_buffer() -> None:
     data = build(RECORDS)
     BatchView(memoryview(data)).stamp(77, 1)
     assert int.from_bytes(data[:8], "big") == 77
 
 
-def test_a_read_only_buffer_is_not_stamped() -> None:
+def test_read_only_buffer_cannot_be_stamped() -> None:
     batch = BatchView(bytes(build(RECORDS)))
     with pytest.raises(TypeError, match="read-write"):
         batch.stamp(1, 1)
 
 
-def test_the_append_time_becomes_the_time_of_every_record() -> None:
+def test_stamp_append_time_applies_to_every_record() -> None:
     batch = example(codec=Codec.ZSTD, producer_id=9, producer_epoch=1, base_sequence=2)
     batch.stamp_append_time(1_800_000_000_000)
     batch.validate(from_producer=False)
@@ -277,20 +277,20 @@ def three() -> tuple[bytes, list[int]]:
     return bytes(field), ends
 
 
-def test_a_field_is_split_into_its_batches() -> None:
+def test_split_returns_all_batches() -> None:
     field, _ = three()
     batches = split(field)
     assert [batch.codec for batch in batches] == [Codec.NONE, Codec.GZIP, Codec.SNAPPY]
     assert b"".join(batch.buffer for batch in batches) == field
 
 
-def test_batches_share_the_bytes_of_the_field() -> None:
+def test_split_batches_share_the_buffer() -> None:
     field = bytearray(three()[0])
     split(field)[1].stamp(99, 0)
     assert split(field)[1].base_offset == 99
 
 
-def test_every_cut_is_refused_or_leaves_out_the_last() -> None:
+def test_every_truncation_is_rejected_or_skips_the_last_batch() -> None:
     field, ends = three()
     for cut in range(len(field)):
         whole = sum(end <= cut for end in ends)
@@ -302,14 +302,14 @@ def test_every_cut_is_refused_or_leaves_out_the_last() -> None:
                 split(field[:cut])
 
 
-def test_a_nonsense_length_is_no_partial_batch() -> None:
+def test_invalid_length_is_not_a_partial_batch() -> None:
     field = bytearray(three()[0])
     field[8:12] = b"\x00\x00\x00\x05"
     with pytest.raises(CorruptBatchError, match="batch length 5"):
         split(field, partial_ok=True)
 
 
-def test_exactly_one_batch_is_sole() -> None:
+def test_single_batch_requires_exactly_one() -> None:
     data = build(RECORDS)
     assert single_batch(data).count == 4
     with pytest.raises(InvalidRecordError, match="2 batches"):
@@ -320,7 +320,7 @@ def test_exactly_one_batch_is_sole() -> None:
         single_batch(data + b"\x00")
 
 
-def test_a_short_message_of_an_old_format_is_unsupported_not_corrupt() -> None:
+def test_short_message_of_an_old_format_is_unsupported_not_corrupt() -> None:
     field = bytearray()
     append(field, Record(0, -1, None, b"x"), 1, TimestampType.CREATE_TIME)
     with pytest.raises(UnsupportedFormatError):
@@ -328,13 +328,13 @@ def test_a_short_message_of_an_old_format_is_unsupported_not_corrupt() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_noise_raises_nothing_but_records_errors(data: bytes) -> None:
+def test_random_bytes_raise_only_records_errors(data: bytes) -> None:
     for partial_ok in (False, True):
         with suppress(RecordsError):
             split(data, partial_ok=partial_ok)
 
 
-def test_a_huge_length_prefix_costs_nothing() -> None:
+def test_huge_length_field_allocates_nothing() -> None:
     data = bytearray(example().buffer)
     data[8:12] = b"\x7f\xff\xff\xff"
     assert split(data, partial_ok=True) == []

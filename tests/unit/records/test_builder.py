@@ -9,7 +9,7 @@ from kafscale.records import BatchView, Codec, Record, TimestampType, build, ite
 from unit.records.examples import RECORDS, example, record_lists
 
 
-def test_the_plain_batch_says_nothing_of_producers() -> None:
+def test_default_batch_has_no_producer_fields() -> None:
     batch = BatchView(build(RECORDS))
     assert batch.attributes == 0
     assert batch.leader_epoch == -1
@@ -30,7 +30,7 @@ def test_flags_become_attribute_bits(flags: dict[str, int], attributes: int) -> 
     assert BatchView(build(RECORDS, **flags)).attributes == attributes
 
 
-def test_the_first_record_gives_the_base_and_the_latest_the_maximum() -> None:
+def test_base_and_max_timestamps_are_set() -> None:
     records = [
         Record(40, 500, None, b"a"),
         Record(41, 900, None, b"b"),
@@ -41,7 +41,7 @@ def test_the_first_record_gives_the_base_and_the_latest_the_maximum() -> None:
     assert (batch.base_timestamp_ms, batch.max_timestamp_ms) == (500, 900)
 
 
-def test_no_records_make_no_batch() -> None:
+def test_empty_batch_is_rejected() -> None:
     with pytest.raises(InvalidRecordError, match="at least one"):
         build([])
 
@@ -52,12 +52,12 @@ def test_offsets_must_ascend(second: int) -> None:
         build([Record(5, 0, None, None), Record(second, 0, None, None)])
 
 
-def test_offsets_must_lie_within_reach_of_the_base() -> None:
+def test_offset_deltas_must_fit_32_bits() -> None:
     with pytest.raises(InvalidRecordError, match="does not fit"):
         build([Record(0, 0, None, None), Record(2**31, 0, None, None)])
 
 
-def test_timestamps_must_lie_within_reach_of_the_first() -> None:
+def test_timestamp_deltas_must_fit_64_bits() -> None:
     with pytest.raises(InvalidRecordError, match="does not fit"):
         build([Record(0, -(2**63), None, None), Record(1, 2**63 - 1, None, None)])
 
@@ -70,7 +70,7 @@ def test_timestamps_must_lie_within_reach_of_the_first() -> None:
     transactional=st.booleans(),
 )
 @settings(max_examples=100)
-def test_recompressing_changes_the_codec_alone(
+def test_recompress_changes_only_the_codec(
     records: list[Record], before: Codec, after: Codec, producer_id: int, transactional: bool
 ) -> None:
     made = build(
@@ -92,7 +92,7 @@ def test_recompressing_changes_the_codec_alone(
     assert batch.attributes & ~7 == BatchView(made).attributes & ~7
 
 
-def test_the_brokers_timestamps_survive() -> None:
+def test_recompress_keeps_log_append_time() -> None:
     batch = example()
     batch.stamp(1000, 3)
     batch.stamp_append_time(1_800_000_000_000)
@@ -101,7 +101,7 @@ def test_the_brokers_timestamps_survive() -> None:
     assert list(iterate(packed)) == list(iterate(batch))
 
 
-def test_the_batch_given_is_left_alone() -> None:
+def test_recompress_does_not_change_its_input() -> None:
     data = bytes(build(RECORDS))
     recompress(BatchView(data), Codec.GZIP)
     assert data == build(RECORDS)

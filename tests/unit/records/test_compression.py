@@ -1,4 +1,4 @@
-"""Codecs: round trips, both snappy framings, broken input, and the bound that no bomb passes."""
+"""Codecs: round trips, both snappy framings, corrupt input, and the size limit."""
 
 import gzip
 import tracemalloc
@@ -32,7 +32,7 @@ def bomb(codec: Codec, size_bytes: int) -> bytes:
 @every_codec
 @given(data=st.binary(max_size=200) | st.just(TEXT) | st.just(bytes(700_000)))
 @settings(max_examples=30)
-def test_what_is_compressed_comes_back(codec: Codec, data: bytes) -> None:
+def test_compression_round_trip(codec: Codec, data: bytes) -> None:
     assert decompress(codec, compress(codec, data)) == data
 
 
@@ -42,7 +42,7 @@ def test_text_becomes_smaller(codec: Codec) -> None:
 
 
 @every_codec
-def test_any_buffer_is_taken(codec: Codec) -> None:
+def test_any_buffer_is_accepted(codec: Codec) -> None:
     compressed = compress(codec, memoryview(bytearray(TEXT)))
     padded = memoryview(bytearray(b"xx" + compressed + b"yy"))[2:-2]
     assert decompress(codec, padded) == TEXT
@@ -50,17 +50,17 @@ def test_any_buffer_is_taken(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])
-def test_the_unassigned_codecs_are_refused(number: int) -> None:
+def test_unassigned_codecs_are_rejected(number: int) -> None:
     with pytest.raises(UnsupportedCodecError, match=str(number)):
         codec_of(number | 0x38)
 
 
-def test_the_other_attributes_do_not_disturb_the_codec() -> None:
+def test_other_attribute_bits_do_not_change_the_codec() -> None:
     assert [codec_of(0x7FF8 | number) for number in range(5)] == list(Codec)
 
 
 @every_codec
-def test_the_bound_itself_is_allowed_and_a_byte_less_is_not(codec: Codec) -> None:
+def test_size_limit_is_inclusive(codec: Codec) -> None:
     compressed = compress(codec, TEXT)
     assert decompress(codec, compressed, len(TEXT)) == TEXT
     with pytest.raises(BatchTooLargeError, match=str(len(TEXT) - 1)):
@@ -68,7 +68,7 @@ def test_the_bound_itself_is_allowed_and_a_byte_less_is_not(codec: Codec) -> Non
 
 
 @compressing_codec
-def test_a_bomb_is_refused_within_the_memory_of_the_bound(codec: Codec) -> None:
+def test_decompression_bomb_is_rejected_within_the_memory_limit(codec: Codec) -> None:
     limit = 1024 * 1024
     data = bomb(codec, 64 * limit)
     tracemalloc.start()
@@ -82,14 +82,14 @@ def test_a_bomb_is_refused_within_the_memory_of_the_bound(codec: Codec) -> None:
     assert peak < 3 * limit
 
 
-def test_highly_compressible_data_below_the_bound_is_read() -> None:
+def test_highly_compressible_data_below_the_limit_is_read() -> None:
     zeros = bytes(20_000_000)
     assert decompress(Codec.ZSTD, compress(Codec.ZSTD, zeros)) == zeros
 
 
 @compressing_codec
 @pytest.mark.parametrize("cut", [1, 3, 10])
-def test_cut_input_is_refused_or_short_but_never_wrong(codec: Codec, cut: int) -> None:
+def test_truncated_input_is_rejected_or_short_but_never_wrong(codec: Codec, cut: int) -> None:
     compressed = compress(codec, TEXT)
     try:
         data = decompress(codec, compressed[:-cut], len(TEXT))
@@ -99,7 +99,7 @@ def test_cut_input_is_refused_or_short_but_never_wrong(codec: Codec, cut: int) -
 
 
 @compressing_codec
-def test_input_that_is_not_of_the_codec_is_corrupt(codec: Codec) -> None:
+def test_input_of_another_codec_is_corrupt(codec: Codec) -> None:
     with pytest.raises(CorruptBatchError):
         decompress(codec, b"\xfe\xfe\xfe nothing of the kind", 100_000)
 
@@ -113,7 +113,7 @@ def test_empty_input_is_corrupt(codec: Codec) -> None:
 @compressing_codec
 @given(data=st.binary(max_size=300))
 @settings(max_examples=150)
-def test_noise_raises_nothing_but_records_errors(codec: Codec, data: bytes) -> None:
+def test_random_bytes_raise_only_records_errors(codec: Codec, data: bytes) -> None:
     with suppress(RecordsError):
         assert len(decompress(codec, data, 100_000)) <= 100_000
 
@@ -121,20 +121,18 @@ def test_noise_raises_nothing_but_records_errors(codec: Codec, data: bytes) -> N
 @compressing_codec
 @given(position=st.integers(0, 10_000), bit=st.integers(0, 7))
 @settings(max_examples=150)
-def test_a_flipped_bit_raises_nothing_but_records_errors(
-    codec: Codec, position: int, bit: int
-) -> None:
+def test_flipped_bit_raises_only_records_errors(codec: Codec, position: int, bit: int) -> None:
     broken = bytearray(compress(codec, TEXT[:5000]))
     broken[position % len(broken)] ^= 1 << bit
     with suppress(RecordsError):
         assert len(decompress(codec, broken, 100_000)) <= 100_000
 
 
-def test_gzip_of_several_members_is_read_whole() -> None:
+def test_gzip_with_several_members_is_read_completely() -> None:
     assert decompress(Codec.GZIP, gzip.compress(b"one") + gzip.compress(b"two")) == b"onetwo"
 
 
-def test_many_gzip_members_take_no_more_than_linear_time() -> None:
+def test_many_gzip_members_take_linear_time() -> None:
     assert decompress(Codec.GZIP, gzip.compress(b"") * 40_000) == b""
 
 
@@ -145,13 +143,13 @@ def test_lz4_is_written_in_independent_blocks() -> None:
     assert flags & 0x20
 
 
-def test_lz4_in_linked_blocks_is_read() -> None:
+def test_lz4_with_linked_blocks_is_read() -> None:
     linked = bytes(cramjam.lz4.compress(TEXT))
     assert not linked[4] & 0x20
     assert decompress(Codec.LZ4, linked) == TEXT
 
 
-def test_snappy_is_written_as_java_does() -> None:
+def test_snappy_is_written_like_java() -> None:
     compressed = compress(Codec.SNAPPY, TEXT)
     assert compressed[:16].hex() == "82534e415050590000000001" + "00000001"
     length = int.from_bytes(compressed[16:20], "big")
@@ -179,12 +177,12 @@ def test_empty_snappy_is_read_in_both_framings() -> None:
     ],
     ids=["header", "length", "empty block", "negative block", "long block", "lying block"],
 )
-def test_a_broken_snappy_stream_is_corrupt(stream: str) -> None:
+def test_corrupt_snappy_stream_is_detected(stream: str) -> None:
     with pytest.raises(CorruptBatchError):
         decompress(Codec.SNAPPY, bytes.fromhex(stream))
 
 
-def test_a_snappy_claim_beyond_the_format_allocates_nothing() -> None:
+def test_impossible_snappy_size_allocates_nothing() -> None:
     claim = bytes.fromhex("ffffffff0f") + bytes(20)
     tracemalloc.start()
     try:

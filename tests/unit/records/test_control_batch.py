@@ -1,4 +1,4 @@
-"""Control records: end markers as KIP-98 lays them out."""
+"""Control batches: end markers (KIP-98)."""
 
 import pytest
 
@@ -9,7 +9,9 @@ from kafscale.records import BatchView, ControlType, Record, build_end_marker, c
 @pytest.mark.parametrize(
     ("kind", "key"), [(ControlType.ABORT, "00000000"), (ControlType.COMMIT, "00000001")]
 )
-def test_a_marker_is_a_transactional_control_batch_of_one(kind: ControlType, key: str) -> None:
+def test_end_marker_is_a_transactional_control_batch_with_one_record(
+    kind: ControlType, key: str
+) -> None:
     data = build_end_marker(
         kind, offset=88, timestamp_ms=123, producer_id=5, producer_epoch=6, coordinator_epoch=7
     )
@@ -23,11 +25,11 @@ def test_a_marker_is_a_transactional_control_batch_of_one(kind: ControlType, key
     assert control_type(record) is kind
 
 
-def test_other_types_are_none_of_our_concern() -> None:
+def test_other_control_types_are_none() -> None:
     assert control_type(Record(0, 0, bytes.fromhex("00000002"), b"")) is None
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\x00\x00\x00"])
-def test_a_short_key_is_invalid(key: bytes | None) -> None:
+def test_short_key_is_invalid(key: bytes | None) -> None:
     with pytest.raises(InvalidRecordError, match="too short"):
         control_type(Record(0, 0, key, b""))

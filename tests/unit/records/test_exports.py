@@ -1,9 +1,9 @@
-"""The room's public names: few, and no more than these by accident."""
+"""The public names of the package."""
 
 from kafscale import records
 
 
-def test_the_public_names_are_these() -> None:
+def test_public_names() -> None:
     assert set(records.__all__) == {
         "DECOMPRESSED_BYTES_MAX",
         "BatchView",

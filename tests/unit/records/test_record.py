@@ -1,4 +1,4 @@
-"""Reading records: what is built reads back, and no bytes whatever do harm."""
+"""Reading records: round trips, and corrupt or random input."""
 
 import tracemalloc
 from contextlib import suppress
@@ -39,12 +39,12 @@ def record_bytes(body: str) -> bytes:
 
 
 @every_codec
-def test_the_payload_is_the_same_in_every_codec(codec: Codec) -> None:
+def test_inflate_is_independent_of_the_codec(codec: Codec) -> None:
     assert inflate(example(codec=codec)) == example().payload
 
 
 @every_codec
-def test_the_bound_is_kept(codec: Codec) -> None:
+def test_inflate_respects_the_limit(codec: Codec) -> None:
     size = len(example().payload)
     assert len(inflate(example(codec=codec), decompressed_bytes_max=size)) == size
     with pytest.raises(BatchTooLargeError):
@@ -54,13 +54,13 @@ def test_the_bound_is_kept(codec: Codec) -> None:
 @every_codec
 @given(records=record_lists())
 @settings(max_examples=60)
-def test_what_is_built_reads_back(codec: Codec, records: list[Record]) -> None:
+def test_round_trip(codec: Codec, records: list[Record]) -> None:
     batch = BatchView(build(records, codec=codec))
     batch.validate()
     assert list(iterate(batch)) == records
 
 
-def test_log_append_time_replaces_the_time_of_every_record() -> None:
+def test_log_append_time_replaces_the_timestamp_of_every_record() -> None:
     batch = BatchView(build(RECORDS, timestamp_type=TimestampType.LOG_APPEND_TIME))
     assert {record.timestamp_ms for record in iterate(batch)} == {batch.max_timestamp_ms}
 
@@ -72,7 +72,7 @@ def test_gaps_left_by_compaction_are_read() -> None:
     assert list(iterate(batch)) == records
 
 
-def test_a_batch_emptied_by_compaction_is_read() -> None:
+def test_batch_emptied_by_compaction_is_read() -> None:
     assert list(iterate(with_payload(b"", count=0))) == []
 
 
@@ -83,7 +83,7 @@ def test_values_are_copies_that_outlive_the_buffer() -> None:
     assert records == list(RECORDS)
 
 
-def test_a_header_key_that_is_not_utf8_is_read_with_replacement() -> None:
+def test_invalid_utf8_in_a_header_key_is_replaced() -> None:
     batch = with_payload(record_bytes("00 00 00 01 01 02 04 ff68 01"))
     (record,) = iterate(batch)
     assert record.headers == (Header("\N{REPLACEMENT CHARACTER}h", None),)
@@ -112,25 +112,25 @@ def test_a_header_key_that_is_not_utf8_is_read_with_replacement() -> None:
         (record_bytes("00 feffffffffffffffff01 00 01 01 00"), "does not fit 64 bits"),
     ],
 )
-def test_each_broken_rule_is_named(payload: bytes, complaint: str) -> None:
+def test_each_violation_is_named(payload: bytes, complaint: str) -> None:
     with pytest.raises(InvalidRecordError, match=complaint):
         list(iterate(with_payload(payload)))
 
 
 @pytest.mark.parametrize("count", [-1, 5, 2**31 - 1])
-def test_a_count_that_the_bytes_cannot_hold_is_refused_at_once(count: int) -> None:
+def test_impossible_record_count_is_rejected_at_once(count: int) -> None:
     payload = record_bytes("00 00 00 01 01 00") * 4
     with pytest.raises(InvalidRecordError, match=f"record count {count} in a batch of 28 bytes"):
         next(iterate(with_payload(payload, count)))
 
 
-def test_fewer_records_than_counted_are_refused() -> None:
+def test_fewer_records_than_counted_are_rejected() -> None:
     batch = rewritten(example(), 57, ">i", 5)
     with pytest.raises(InvalidRecordError, match="end"):
         list(iterate(batch))
 
 
-def test_a_bomb_is_refused_before_it_goes_off() -> None:
+def test_decompression_bomb_is_rejected() -> None:
     batch = BatchView(build([Record(0, 0, None, bytes(16_000_000))], codec=Codec.ZSTD))
     assert len(batch) < 10_000
     tracemalloc.start()
@@ -144,7 +144,7 @@ def test_a_bomb_is_refused_before_it_goes_off() -> None:
 
 
 @every_codec
-def test_every_cut_payload_raises_a_records_error(codec: Codec) -> None:
+def test_every_truncated_payload_raises_a_records_error(codec: Codec) -> None:
     """Half a batch never passes for a whole one, even where the header was made to fit."""
     payload = bytes(example(codec=codec).payload)
     for cut in range(len(payload)):
@@ -157,7 +157,7 @@ def test_every_cut_payload_raises_a_records_error(codec: Codec) -> None:
 @every_codec
 @given(position=st.integers(0, 10_000), bit=st.integers(0, 7))
 @settings(max_examples=200)
-def test_a_flipped_bit_raises_a_records_error_or_reads_consistently(
+def test_flipped_bit_raises_a_records_error_or_reads_consistently(
     codec: Codec, position: int, bit: int
 ) -> None:
     batch = example(codec=codec)
@@ -173,6 +173,6 @@ def test_a_flipped_bit_raises_a_records_error_or_reads_consistently(
 
 @given(payload=st.binary(max_size=120), count=st.integers(-2, 20))
 @settings(max_examples=300)
-def test_noise_raises_nothing_but_records_errors(payload: bytes, count: int) -> None:
+def test_random_bytes_raise_only_records_errors(payload: bytes, count: int) -> None:
     with suppress(RecordsError):
         assert len(list(iterate(with_payload(payload, count)))) == count

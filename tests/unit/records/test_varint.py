@@ -1,4 +1,4 @@
-"""Variable-length integers: golden bytes, round trips, and every way to be too long."""
+"""Variable-length integers: golden bytes, round trips, and limits."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ def test_known_values_have_known_bytes(value: int, encoded: str) -> None:
 @pytest.mark.parametrize(
     ("value", "encoded"), [(2**63 - 1, "feffffffffffffffff01"), (-(2**63), "ffffffffffffffffff01")]
 )
-def test_the_widest_varlongs_take_ten_bytes(value: int, encoded: str) -> None:
+def test_widest_varlongs_take_ten_bytes(value: int, encoded: str) -> None:
     output = bytearray()
     append_varlong(output, value)
     assert output.hex() == encoded
@@ -41,7 +41,7 @@ def test_the_widest_varlongs_take_ten_bytes(value: int, encoded: str) -> None:
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.binary(max_size=4), st.binary(max_size=4))
-def test_a_varint_reads_back_between_other_bytes(value: int, before: bytes, after: bytes) -> None:
+def test_varint_round_trip_between_other_bytes(value: int, before: bytes, after: bytes) -> None:
     output = bytearray(before)
     append_varint(output, value)
     end = len(output)
@@ -49,41 +49,41 @@ def test_a_varint_reads_back_between_other_bytes(value: int, before: bytes, afte
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_a_varlong_reads_back(value: int) -> None:
+def test_varlong_round_trip(value: int) -> None:
     output = bytearray()
     append_varlong(output, value)
     assert read_varlong(bytes(output), 0) == (value, len(output))
 
 
-def test_an_encoding_longer_than_needed_is_read() -> None:
+def test_overlong_encoding_is_read() -> None:
     assert read_varint(bytes.fromhex("828000"), 0) == (1, 3)
 
 
 @pytest.mark.parametrize("encoded", ["", "80", "ffff", "ffffffff"])
-def test_a_cut_varint_is_refused(encoded: str) -> None:
+def test_truncated_varint_is_rejected(encoded: str) -> None:
     with pytest.raises(InvalidRecordError, match="past the end"):
         read_varint(bytes.fromhex(encoded), 0)
 
 
 @pytest.mark.parametrize("encoded", ["808080808000", "ffffffff1f", "ffffffff7f", "ff" * 100])
-def test_more_than_32_bits_are_refused(encoded: str) -> None:
+def test_more_than_32_bits_are_rejected(encoded: str) -> None:
     with pytest.raises(InvalidRecordError, match="32 bits"):
         read_varint(bytes.fromhex(encoded), 0)
 
 
 @pytest.mark.parametrize("encoded", ["80" * 10 + "00", "ff" * 9 + "02", "ff" * 100])
-def test_more_than_64_bits_are_refused(encoded: str) -> None:
+def test_more_than_64_bits_are_rejected(encoded: str) -> None:
     with pytest.raises(InvalidRecordError, match="64 bits"):
         read_varlong(bytes.fromhex(encoded), 0)
 
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1])
-def test_a_number_that_does_not_fit_is_not_written(value: int) -> None:
+def test_varint_out_of_range_is_not_written(value: int) -> None:
     with pytest.raises(InvalidRecordError, match="does not fit"):
         append_varint(bytearray(), value)
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
-def test_a_long_that_does_not_fit_is_not_written(value: int) -> None:
+def test_varlong_out_of_range_is_not_written(value: int) -> None:
     with pytest.raises(InvalidRecordError, match="does not fit"):
         append_varlong(bytearray(), value)

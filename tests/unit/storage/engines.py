@@ -125,7 +125,7 @@ def new_engine(
     )
 
 
-async def begun(
+async def start_engine(
     store: ObjectStore, epochs: Epochs | None = None, broker_id: int = BROKER_ID, **changes: Any
 ) -> StorageEngine:
     """An engine that has begun a life, and serves nothing yet."""
@@ -134,7 +134,7 @@ async def begun(
     return engine
 
 
-async def opened(
+async def open_engine(
     store: ObjectStore,
     epochs: Epochs | None = None,
     broker_id: int = BROKER_ID,
@@ -143,7 +143,7 @@ async def opened(
     **changes: Any,
 ) -> StorageEngine:
     """An engine that serves one topic."""
-    engine = await begun(store, epochs, broker_id, **changes)
+    engine = await start_engine(store, epochs, broker_id, **changes)
     await engine.open(partitions or topic())
     return engine
 

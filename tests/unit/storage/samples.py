@@ -29,7 +29,7 @@ def batch(
     return BatchView(build(records, codec=codec, control=control))
 
 
-def run(base_offset: int, counts: Sequence[int], **fields: int) -> list[BatchView]:
+def contiguous_batches(base_offset: int, counts: Sequence[int], **fields: int) -> list[BatchView]:
     """Batches of so many records each, one after the other."""
     batches = []
     for count in counts:
@@ -39,7 +39,7 @@ def run(base_offset: int, counts: Sequence[int], **fields: int) -> list[BatchVie
 
 
 @strategies.composite
-def runs(draw: strategies.DrawFn) -> list[BatchView]:
+def batch_lists(draw: strategies.DrawFn) -> list[BatchView]:
     """Contiguous batches from any offset on, of any codec, size and time."""
     base_offset = draw(strategies.integers(0, 2**62))
     batches = []
@@ -58,7 +58,7 @@ def joined(parts: Sequence[bytes | bytearray | memoryview]) -> bytes:
     return b"".join(parts)
 
 
-def flipped(data: bytes, *, but: Sequence[range] = ()) -> Iterator[tuple[int, bytes]]:
+def with_flipped_bits(data: bytes, *, but: Sequence[range] = ()) -> Iterator[tuple[int, bytes]]:
     """The data with each of its bits flipped in turn, except at the positions named."""
     spared = {position for positions in but for position in positions}
     for position in range(len(data)):

@@ -1,4 +1,4 @@
-"""The storage of a broker as a whole: how its lives begin and end."""
+"""`StorageEngine`: sessions, stop, release and background work."""
 
 import asyncio
 from random import Random
@@ -12,39 +12,39 @@ from unit.storage.engines import (
     TOPIC,
     Epochs,
     append,
-    begun,
     keys,
     log_settings,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     simulate,
+    start_engine,
     topic,
     values_batch,
 )
-from unit.storage.lives import OTHER_ID, Metadata, crashed
+from unit.storage.sessions import OTHER_ID, FakeMetadataStore, crash_session
 
 
-def test_after_a_stop_segments_hold_everything():
+def test_stop_rolls_everything():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         log = engine.logs.find(TOPIC, 0)
         log.append(values_batch([b"a"]), clock_ms())
         await engine.stop(flush_seconds=1, roll_seconds=1)
         assert len(await keys(store, ".kfs")) == 1
         assert len(await keys(store, ".kfw")) == 1
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == [0]
         assert engine.memory.used_bytes == 0
 
     simulate(scenario)
 
 
-def test_a_stop_ends_although_the_store_is_down():
+def test_stop_ends_if_the_store_is_down():
     async def scenario():
         store = FaultyObjectStore(memory_store(), random=Random(0))
-        engine = await opened(store)
+        engine = await open_engine(store)
         store.is_down = True
         waiting = asyncio.ensure_future(append(engine, b"a"))
         await asyncio.sleep(0.1)
@@ -55,12 +55,12 @@ def test_a_stop_ends_although_the_store_is_down():
     simulate(scenario)
 
 
-def test_a_stop_leaves_everything_to_the_broker_that_has_taken_over():
+def test_stop_after_being_fenced_changes_nothing():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         await append(engine, b"a")
-        await opened(store, epochs)
+        await open_engine(store, epochs)
         with pytest.raises(FencedError):
             await append(engine, b"too late")
         before = await keys(store)
@@ -70,10 +70,10 @@ def test_a_stop_leaves_everything_to_the_broker_that_has_taken_over():
     simulate(scenario)
 
 
-def test_an_engine_that_did_not_open_can_be_closed():
+def test_engine_that_was_not_opened_can_be_closed():
     async def scenario():
         store = FaultyObjectStore(memory_store(), random=Random(0))
-        engine = await opened(store)
+        engine = await open_engine(store)
         fresh = type(engine)(
             store,
             "test",
@@ -88,11 +88,11 @@ def test_an_engine_that_did_not_open_can_be_closed():
     simulate(scenario)
 
 
-def test_retention_and_rolls_go_on_by_themselves():
+def test_retention_and_rolls_run_in_the_background():
     async def scenario():
         store = memory_store()
         partitions = topic(settings=log_settings(segment_ms=1000, retention_ms=5000))
-        engine = await opened(store, partitions=partitions, retention_check_interval_ms=1000)
+        engine = await open_engine(store, partitions=partitions, retention_check_interval_ms=1000)
         running = asyncio.ensure_future(engine.run())
         await append(engine, b"a", timestamp_ms=clock_ms())
         await asyncio.sleep(3)
@@ -108,10 +108,10 @@ def test_retention_and_rolls_go_on_by_themselves():
 # --- lives ----------------------------------------------------------------------------------------
 
 
-def test_several_lives_follow_each_other_in_one_engine():
+def test_engine_runs_several_sessions_in_sequence():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         running = asyncio.ensure_future(engine.run())
         for number in range(3):
             assert await append(engine, b"x") == number
@@ -132,10 +132,10 @@ def test_several_lives_follow_each_other_in_one_engine():
     simulate(scenario)
 
 
-def test_those_who_wait_are_told_when_a_life_ends():
+def test_pending_appends_fail_when_the_session_ends():
     async def scenario():
         store = FaultyObjectStore(memory_store(), random=Random(0))
-        engine = await opened(store)
+        engine = await open_engine(store)
         store.is_down = True
         log = engine.logs.find(TOPIC, 0)
         woken = []
@@ -154,11 +154,11 @@ def test_those_who_wait_are_told_when_a_life_ends():
     simulate(scenario)
 
 
-def test_logs_that_are_being_opened_when_a_life_ends_are_not_served():
+def test_logs_opened_when_the_session_ends_are_not_served():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        await crashed(store, epochs, b"a")
-        engine = await begun(store, epochs)
+        await crash_session(store, epochs, b"a")
+        engine = await start_engine(store, epochs)
         opening = asyncio.ensure_future(engine.open(topic()))
         await asyncio.sleep(0)
         engine.end_session()
@@ -173,10 +173,10 @@ def test_logs_that_are_being_opened_when_a_life_ends_are_not_served():
 # --- handing over ---------------------------------------------------------------------------------
 
 
-def test_what_is_released_is_in_segments_and_the_next_owner_needs_no_wal():
+def test_released_log_needs_no_wal():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
-        engine = await opened(store, partitions=[metadata.to_open()], save=metadata.save)
+        store, metadata = memory_store(), FakeMetadataStore()
+        engine = await open_engine(store, partitions=[metadata.to_open()], save=metadata.save)
         log = engine.logs.find(TOPIC, 0)
         log.append(values_batch([b"a"]), clock_ms())
         releasing = asyncio.ensure_future(engine.release(log))
@@ -186,7 +186,7 @@ def test_what_is_released_is_in_segments_and_the_next_owner_needs_no_wal():
         await releasing
         assert metadata.ends == {0: 1}
         assert await read_offsets(engine) == [0], "readers go on"
-        successor = await begun(store, broker_id=OTHER_ID)
+        successor = await start_engine(store, broker_id=OTHER_ID)
         await store.delete(await keys(store, ".kfw"))
         await successor.open([metadata.to_open(fully_rolled=True)])
         engine.remove(log)
@@ -197,10 +197,10 @@ def test_what_is_released_is_in_segments_and_the_next_owner_needs_no_wal():
 
 
 @pytest.mark.parametrize("way", ["cancelled", "refused"])
-def test_a_log_that_could_not_be_released_takes_appends_again(way):
+def test_log_that_could_not_be_released_accepts_appends(way):
     async def scenario():
-        store, metadata = FaultyObjectStore(memory_store(), random=Random(0)), Metadata()
-        engine = await opened(store, partitions=[metadata.to_open()], save=metadata.save)
+        store, metadata = FaultyObjectStore(memory_store(), random=Random(0)), FakeMetadataStore()
+        engine = await open_engine(store, partitions=[metadata.to_open()], save=metadata.save)
         await append(engine, b"a")
         log = engine.logs.find(TOPIC, 0)
         if way == "cancelled":
@@ -218,10 +218,10 @@ def test_a_log_that_could_not_be_released_takes_appends_again(way):
     simulate(scenario)
 
 
-def test_what_is_appended_and_not_durable_when_a_log_is_released_is_released_with_it():
+def test_release_waits_for_appends_in_flight():
     async def scenario():
         store = FaultyObjectStore(memory_store(), random=Random(0))
-        engine = await opened(store)
+        engine = await open_engine(store)
         store.rules = [Rule(fault=Fault.REFUSED, keys="*.kfw", times_max=3)]
         log = engine.logs.find(TOPIC, 0)
         waiting = [asyncio.ensure_future(append(engine, b"x")) for _ in range(3)]
@@ -233,14 +233,14 @@ def test_what_is_appended_and_not_durable_when_a_log_is_released_is_released_wit
     simulate(scenario)
 
 
-def test_a_log_that_is_taken_away_unrolled_keeps_its_wal():
+def test_removed_log_keeps_its_wal_objects():
     async def scenario():
         store = memory_store()
-        engine = await opened(store, partitions=topic(2))
+        engine = await open_engine(store, partitions=topic(2))
         await append(engine, b"a")
         await append(engine, b"b", partition=1)
         engine.remove(engine.logs.find(TOPIC, 0))
         await engine.stop(flush_seconds=1, roll_seconds=1)
-        assert await read_offsets(await opened(store, Epochs())) == [0]
+        assert await read_offsets(await open_engine(store, Epochs())) == [0]
 
     simulate(scenario)

@@ -1,4 +1,4 @@
-"""Records of the runs of jobs: what is written is read, newest first, and never too much."""
+"""Job run records: written, read newest first, bounded."""
 
 import asyncio
 
@@ -37,7 +37,7 @@ def with_store(scenario):
     asyncio.run(body())
 
 
-def test_what_is_written_is_read():
+def test_record_round_trip():
     ended = run_of(
         7,
         ended_at_ms=START_MS + 2007,
@@ -60,7 +60,7 @@ def test_what_is_written_is_read():
     with_store(scenario)
 
 
-def test_a_run_writes_its_own_record_over():
+def test_run_overwrites_its_own_record():
     async def scenario(_store, runs):
         await runs.write(run_of(outcome=Outcome.RUNNING, updated_at_ms=START_MS + 500))
         assert [(run.outcome, run.seconds) for run in await runs.newest()] == [("running", 0.5)]
@@ -70,7 +70,7 @@ def test_a_run_writes_its_own_record_over():
     with_store(scenario)
 
 
-def test_the_newest_come_first_of_one_job_or_of_all():
+def test_newest_runs_come_first_for_one_job_or_all():
     async def scenario(_store, runs):
         for number in (3, 1, 2):
             await runs.write(run_of(number))
@@ -89,7 +89,7 @@ def test_the_newest_come_first_of_one_job_or_of_all():
     with_store(scenario)
 
 
-def test_old_records_go_and_those_of_other_jobs_stay():
+def test_old_records_are_pruned_per_job():
     async def scenario(_store, runs):
         await runs.write(run_of(0, "merge"))
         for number in range(RUNS_MAX + 3):
@@ -106,7 +106,7 @@ def test_old_records_go_and_those_of_other_jobs_stay():
 
 
 @pytest.mark.parametrize("data", [b"x", b"{}", b'{"job":"lake","run":"0","started_at_ms":"then"}'])
-def test_what_cannot_be_read_is_passed_over(data):
+def test_unreadable_records_are_skipped(data):
     async def scenario(store, runs):
         await store.put(object_keys.job_run_key("default", "lake", START_MS, "0f0f0f0f"), [data])
         await store.put("default/_jobs/lake/note.txt", [b"by hand"])
@@ -118,12 +118,12 @@ def test_what_cannot_be_read_is_passed_over(data):
         job_runs.decode("some-key", data)
 
 
-def test_a_record_of_a_later_version_is_passed_over():
+def test_records_of_later_versions_are_skipped():
     with pytest.raises(DamagedObjectError, match="version 9"):
         job_runs.decode("k", job_runs.encode(run_of(version=9)))
 
 
-def test_a_record_is_bounded():
+def test_record_is_truncated_to_its_limits():
     large = run_of(
         error="e" * 10_000,
         topics=tuple(f"t{n}" for n in range(3000)),
@@ -140,7 +140,7 @@ def test_a_record_is_bounded():
     assert len(found.details) == DETAILS_MAX
 
 
-def test_no_topic_lies_where_records_of_jobs_do():
+def test_topics_cannot_use_the_jobs_directory():
     assert object_keys.JOBS_DIRECTORY in object_keys.RESERVED_TOPICS
     assert names.RESERVED >= object_keys.RESERVED_TOPICS
     assert object_keys.parse_segment("ns", f"ns/_jobs/0/segment-{0:020d}.kfs") is None
@@ -157,5 +157,5 @@ def test_no_topic_lies_where_records_of_jobs_do():
         "ns/_jobs/lake/1700000000000-0f0f0f0f.json.tmp",
     ],
 )
-def test_other_names_are_no_records(key):
+def test_other_keys_are_not_records(key):
     assert object_keys.parse_job_run("ns", key) is None

@@ -1,4 +1,4 @@
-"""The catalog of topics: what is written is what is read, and damage is named."""
+"""The topic catalog: round trip, versions and damage."""
 
 import asyncio
 
@@ -14,13 +14,13 @@ from kafscale.storage.topic_catalog import CatalogTopic, CatalogWriter
 ORDERS = CatalogTopic("orders", "0f" * 16, 3, {"cleanup.policy": "compact"})
 
 
-def test_topics_are_written_by_name_and_read_back():
+def test_topics_are_sorted_by_name_and_read_back():
     data = topic_catalog.encode([ORDERS, CatalogTopic("audit", "00" * 16, 1)])
     assert [topic.name for topic in topic_catalog.decode("k", data).topics] == ["audit", "orders"]
     assert topic_catalog.decode("k", data).topics[1] == ORDERS
 
 
-def test_it_says_of_whom_it_tells_and_when_it_was_true():
+def test_catalog_contains_cluster_id_and_revision():
     async def scenario():
         store = MemoryObjectStore(lambda: 0)
         writer = CatalogWriter(store, "default", "a-cluster")
@@ -33,7 +33,7 @@ def test_it_says_of_whom_it_tells_and_when_it_was_true():
     asyncio.run(scenario())
 
 
-def test_one_that_was_written_before_it_said_so_is_read():
+def test_catalog_without_cluster_id_is_read():
     data = b'{"topics":[{"name":"a","topic_id":"00","partition_count":1}],"version":1}'
     found = topic_catalog.decode("k", data)
     assert (found.cluster_id, found.revision, found.topics[0].config_version) == ("", 0, 0)
@@ -42,12 +42,12 @@ def test_one_that_was_written_before_it_said_so_is_read():
 @pytest.mark.parametrize(
     "data", [b"", b"[]", b'{"topics": [{"name": 1}]}', b'{"topics":[],"version":9}']
 )
-def test_what_is_no_catalog_is_damage(data):
+def test_invalid_catalog_is_damaged(data):
     with pytest.raises(DamagedObjectError, match="k"):
         topic_catalog.decode("k", data)
 
 
-def test_it_is_written_when_it_has_changed_only():
+def test_catalog_is_written_only_when_changed():
     async def scenario():
         writes = []
         store = ObservedObjectStore(

@@ -1,4 +1,4 @@
-"""Faults do what they say, no more, and the same on every run."""
+"""Fault injection: effects, rules and repeatability."""
 
 import asyncio
 from random import Random
@@ -45,7 +45,7 @@ class Scene:
         (Fault.RESPONSE_LOST, True),
     ],
 )
-def test_a_fault_tells_the_truth_about_its_effect(fault, has_effect):
+def test_each_fault_has_its_documented_effect(fault, has_effect):
     scene = Scene(Rule(fault=fault, operations=PUT))
 
     async def scenario():
@@ -56,7 +56,7 @@ def test_a_fault_tells_the_truth_about_its_effect(fault, has_effect):
     asyncio.run(scenario())
 
 
-def test_what_lands_later_lands_after_the_caller_was_told_otherwise():
+def test_late_request_takes_effect_after_its_failure():
     scene = Scene(Rule(fault=Fault.APPLIED_LATER, seconds=(5, 5)))
 
     async def scenario():
@@ -70,7 +70,7 @@ def test_what_lands_later_lands_after_the_caller_was_told_otherwise():
     asyncio.run(scenario())
 
 
-def test_closing_waits_for_what_is_under_way():
+def test_close_waits_for_late_requests():
     scene = Scene(Rule(fault=Fault.APPLIED_LATER))
 
     async def scenario():
@@ -82,14 +82,14 @@ def test_closing_waits_for_what_is_under_way():
     asyncio.run(scenario())
 
 
-def test_a_denial_is_not_worth_another_try():
+def test_denial_is_not_retryable():
     scene = Scene(Rule(fault=Fault.DENIED))
     with pytest.raises(OperatingError) as failure:
         asyncio.run(scene.store.get("ns/a"))
     assert not isinstance(failure.value, StoreUnavailableError)
 
 
-def test_latency_is_within_its_bounds_and_changes_nothing_else():
+def test_latency_is_within_its_limits_and_changes_nothing_else():
     scene = Scene(Rule(fault=Fault.SLOW, seconds=(0.05, 0.1)))
 
     async def scenario():
@@ -102,7 +102,7 @@ def test_latency_is_within_its_bounds_and_changes_nothing_else():
     assert len({*scene.waited}) > 40
 
 
-def test_rules_concern_their_operations_and_keys_only():
+def test_rules_match_operations_and_keys():
     scene = Scene(Rule(fault=Fault.REFUSED, operations=PUT, keys="ns/_wal/*"))
 
     async def scenario():
@@ -116,7 +116,7 @@ def test_rules_concern_their_operations_and_keys_only():
     assert scene.store.injected == {Fault.REFUSED: 1}
 
 
-def test_a_rule_may_fire_a_few_times_only():
+def test_rule_fires_a_limited_number_of_times():
     scene = Scene(Rule(fault=Fault.REFUSED, times_max=2))
 
     async def scenario():
@@ -144,13 +144,13 @@ def outcomes(seed: int) -> list[bool]:
     return asyncio.run(scenario())
 
 
-def test_chance_follows_the_seed():
+def test_faults_depend_on_the_seed():
     assert outcomes(7) == outcomes(7)
     assert outcomes(7) != outcomes(8)
     assert 100 < sum(outcomes(7)) < 180
 
 
-def test_an_outage_refuses_everything_until_it_ends():
+def test_outage_fails_all_requests_until_it_ends():
     scene = Scene()
 
     async def scenario():

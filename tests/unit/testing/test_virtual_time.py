@@ -1,4 +1,4 @@
-"""Simulated time passes at once, in one order, and says when it cannot go on."""
+"""The virtual time loop: no waiting, one order, and detection of deadlocks."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from kafscale.testing import virtual_time
 from kafscale.testing.virtual_time import START_MS, StuckError, clock_ms, run
 
 
-def test_time_passes_without_being_waited_for():
+def test_time_passes_without_waiting():
     async def scenario(_random):
         await asyncio.sleep(3600)
         return asyncio.get_running_loop().time(), clock_ms()
@@ -19,7 +19,7 @@ def test_time_passes_without_being_waited_for():
     assert time.monotonic() - started < 5
 
 
-def test_time_stands_still_while_there_is_something_to_do():
+def test_time_stands_still_while_callbacks_are_ready():
     async def scenario(_random):
         for _ in range(100):
             await asyncio.sleep(0)
@@ -28,7 +28,7 @@ def test_time_stands_still_while_there_is_something_to_do():
     assert run(scenario, seed=0) == START_MS
 
 
-def test_timers_go_off_in_order_however_far_they_are():
+def test_timers_fire_in_order():
     async def scenario(_random):
         rung = []
 
@@ -70,12 +70,12 @@ async def race(random):
     return finished
 
 
-def test_a_seed_gives_the_same_story_and_another_seed_another():
+def test_same_seed_gives_the_same_run():
     assert run(race, seed=1) == run(race, seed=1)
     assert len({tuple(number for number, _ in run(race, seed=seed)) for seed in range(20)}) > 10
 
 
-def test_waiting_for_what_never_comes_is_noticed_and_says_where():
+def test_deadlock_is_detected_with_its_location():
     async def inner():
         await asyncio.Event().wait()
 
@@ -86,7 +86,7 @@ def test_waiting_for_what_never_comes_is_noticed_and_says_where():
         run(scenario, seed=0)
 
 
-def test_waiting_beside_a_heartbeat_is_noticed_too():
+def test_endless_heartbeat_is_detected():
     async def heartbeat():
         while True:  # noqa: ASYNC110 - nothing is waited for: it beats.
             await asyncio.sleep(3)
@@ -100,7 +100,7 @@ def test_waiting_beside_a_heartbeat_is_noticed_too():
         run(scenario, seed=0, time_max_s=600)
 
 
-def test_the_scenario_s_own_failure_comes_out():
+def test_failure_of_the_scenario_is_raised():
     async def scenario(_random):
         await asyncio.sleep(1)
         raise KeyError("mine")
@@ -109,7 +109,7 @@ def test_the_scenario_s_own_failure_comes_out():
         run(scenario, seed=0)
 
 
-def test_an_exception_that_nobody_takes_fails_the_scenario():
+def test_unhandled_task_exception_fails_the_scenario():
     async def fail():
         raise KeyError("forgotten")
 
@@ -123,7 +123,7 @@ def test_an_exception_that_nobody_takes_fails_the_scenario():
     assert raised.value.__notes__ == ["Unhandled exception: Task exception was never retrieved."]
 
 
-def test_an_exception_of_a_callback_fails_the_scenario():
+def test_unhandled_callback_exception_fails_the_scenario():
     async def scenario(_random):
         asyncio.get_running_loop().call_later(1, [].pop)
         await asyncio.sleep(2)
@@ -132,7 +132,7 @@ def test_an_exception_of_a_callback_fails_the_scenario():
         run(scenario, seed=0)
 
 
-def test_work_for_threads_is_done_on_the_spot():
+def test_executor_work_runs_immediately():
     async def scenario(_random):
         with pytest.raises(ZeroDivisionError):
             await asyncio.to_thread(lambda: 1 // 0)
@@ -141,7 +141,7 @@ def test_work_for_threads_is_done_on_the_spot():
     assert run(scenario, seed=0) == (6, START_MS)
 
 
-def test_the_world_outside_is_refused():
+def test_io_is_rejected():
     async def scenario(_random):
         await asyncio.open_connection("127.0.0.1", 1)
 
@@ -149,7 +149,7 @@ def test_the_world_outside_is_refused():
         run(scenario, seed=0)
 
 
-def test_tasks_that_are_left_over_are_cancelled():
+def test_remaining_tasks_are_cancelled():
     cancelled = []
 
     async def background():

@@ -1,4 +1,4 @@
-"""Sizes and durations read what people write, exactly, and refuse the rest."""
+"""Parsing and formatting of sizes and durations."""
 
 import doctest
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafscale.text import units
 
 
-def test_the_examples_in_the_module_hold():
+def test_module_examples_hold():
     results = doctest.testmod(units)
     assert results.attempted >= 4
     assert results.failed == 0
@@ -36,7 +36,7 @@ def test_the_examples_in_the_module_hold():
         (" 7 ", 7),
     ],
 )
-def test_a_size_with_an_i_counts_in_1024s_and_one_without_in_1000s(text, size):
+def test_size_units_with_i_are_powers_of_1024(text, size):
     assert units.parse_size(text) == size
 
 
@@ -59,13 +59,13 @@ def test_a_size_with_an_i_counts_in_1024s_and_one_without_in_1000s(text, size):
         "1.1",
     ],
 )
-def test_what_is_no_size_is_refused(text):
+def test_invalid_sizes_are_rejected(text):
     with pytest.raises(ValueError, match="is not a"):
         units.parse_size(text)
 
 
 @given(st.integers(min_value=0, max_value=10**18 - 1))
-def test_a_shown_size_reads_back(size):
+def test_formatted_size_parses_to_the_same(size):
     assert units.parse_size(units.show_size(size)) == size
 
 
@@ -81,11 +81,11 @@ def test_a_shown_size_reads_back(size):
         ("10 s", 10_000),
     ],
 )
-def test_a_duration_is_the_sum_of_its_parts(text, milliseconds):
+def test_duration_is_the_sum_of_its_parts(text, milliseconds):
     assert units.parse_duration(text) == milliseconds
 
 
-def test_a_number_alone_needs_a_unit_from_somewhere():
+def test_bare_number_needs_a_default_unit():
     assert units.parse_duration("60", bare_unit="s") == 60_000
     assert units.parse_duration("60", bare_unit="ms") == 60
     with pytest.raises(ValueError, match="has no unit"):
@@ -93,11 +93,11 @@ def test_a_number_alone_needs_a_unit_from_somewhere():
 
 
 @pytest.mark.parametrize("text", ["", "s", "-1s", "1 day", "1S", "1s2", "0.5ms", "fast", "9" * 40])
-def test_what_is_no_duration_is_refused(text):
+def test_invalid_durations_are_rejected(text):
     with pytest.raises(ValueError, match="is not a"):
         units.parse_duration(text)
 
 
 @given(st.integers(min_value=1, max_value=10**12))
-def test_a_shown_duration_reads_back(milliseconds):
+def test_formatted_duration_parses_to_the_same(milliseconds):
     assert units.parse_duration(units.show_duration(milliseconds)) == milliseconds

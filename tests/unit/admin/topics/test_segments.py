@@ -10,7 +10,7 @@ from kafscale.errors import StoreUnavailableError
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.memory import MemoryObjectStore
 from unit.storage.engines import simulate
-from unit.storage.samples import CREATED_MS, run
+from unit.storage.samples import CREATED_MS, contiguous_batches
 
 NAMESPACE = "default"
 STORED_MS = 1_700_000_123_456
@@ -103,7 +103,7 @@ async def list_segments(store, *, partition=0, first=0, count=50):
 async def put(store, base_offset, counts, *, partition=0) -> int:
     """Store a segment with its index; return its size."""
     builder = segment.Builder(CREATED_MS, 4096, compression=None, prior_max_timestamp_ms=-1)
-    for each in run(base_offset, counts):
+    for each in contiguous_batches(base_offset, counts):
         builder.append(each)
     built = builder.finish()
     place = NAMESPACE, "orders", partition, base_offset

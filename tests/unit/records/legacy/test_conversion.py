@@ -1,4 +1,4 @@
-"""Old formats at the edge: sets become one batch, batches become sets, and nothing else is lost."""
+"""Conversion between message sets and batches."""
 
 import pytest
 from hypothesis import given, settings
@@ -34,7 +34,7 @@ every_magic = pytest.mark.parametrize("magic", [0, 1])
 @every_magic
 @given(records=record_lists(), codec=st.sampled_from(Codec))
 @settings(max_examples=60)
-def test_a_batch_that_goes_down_and_up_keeps_all_that_fits(
+def test_down_and_up_conversion_keeps_all_supported_fields(
     magic: int, records: list[Record], codec: Codec
 ) -> None:
     lowered = down_convert([BatchView(build(records, codec=codec))], magic)
@@ -74,7 +74,7 @@ def test_magic_0_has_no_timestamps() -> None:
 
 @every_magic
 @pytest.mark.parametrize("codec", LEGACY_CODECS, ids=lambda codec: codec.name)
-def test_the_codec_of_the_wrapper_is_kept(magic: int, codec: Codec) -> None:
+def test_codec_of_the_wrapper_is_kept(magic: int, codec: Codec) -> None:
     inner = message(magic, 0, b"a") + message(magic, 1, b"b")
     batch = BatchView(up_convert(message(magic, 0, b"z") + wrapper(magic, codec, 1, inner)))
     batch.validate()
@@ -93,24 +93,24 @@ def test_of_several_codecs_the_last_is_kept() -> None:
     assert [record.value for record in iterate(batch)] == [b"a", b"b", b"c"]
 
 
-def test_the_brokers_timestamp_type_reaches_validation_which_refuses_it() -> None:
+def test_log_append_time_of_a_producer_is_rejected_by_validation() -> None:
     stamped = message(1, 0, b"a", attributes=0x08)
     with pytest.raises(InvalidTimestampError):
         BatchView(up_convert(stamped)).validate()
     BatchView(up_convert(stamped + message(1, 1, b"b"))).validate()
 
 
-def test_an_empty_set_is_invalid() -> None:
+def test_empty_set_is_invalid() -> None:
     with pytest.raises(InvalidRecordError, match="empty message set"):
         up_convert(b"")
 
 
-def test_a_cut_set_is_corrupt() -> None:
+def test_truncated_set_is_corrupt() -> None:
     with pytest.raises(CorruptBatchError):
         up_convert(message(1, 0, b"a") + message(1, 1, b"b")[:-1])
 
 
-def test_a_batch_is_no_message_set() -> None:
+def test_batch_is_not_a_message_set() -> None:
     with pytest.raises(UnsupportedFormatError, match="magic 2"):
         up_convert(build(RECORDS))
 
@@ -121,7 +121,7 @@ def test_timestamps_too_far_apart_for_one_batch_are_invalid() -> None:
         up_convert(data)
 
 
-def test_the_bound_holds_on_the_way_up() -> None:
+def test_up_conversion_limits_the_decompressed_size() -> None:
     data = wrapper(1, Codec.GZIP, 0, message(1, 0, bytes(100_000)))
     assert len(data) < 1000
     with pytest.raises(BatchTooLargeError):
@@ -133,14 +133,14 @@ def test_the_bound_holds_on_the_way_up() -> None:
 
 @every_magic
 @pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
-def test_sets_are_written_without_compression(magic: int, codec: Codec) -> None:
+def test_down_converted_sets_are_not_compressed(magic: int, codec: Codec) -> None:
     messages = list(read(down_convert([example(codec=codec)], magic)))
     assert {message.magic for message in messages} == {magic}
     assert {message.codec for message in messages} == {Codec.NONE}
     assert [message.record.value for message in messages] == [record.value for record in RECORDS]
 
 
-def test_the_brokers_time_is_kept_in_magic_1() -> None:
+def test_log_append_time_is_kept_in_magic_1() -> None:
     batch = example()
     batch.stamp_append_time(1_800_000_000_000)
     messages = list(read(down_convert([batch], 1)))
@@ -148,7 +148,7 @@ def test_the_brokers_time_is_kept_in_magic_1() -> None:
     assert {message.record.timestamp_ms for message in messages} == {1_800_000_000_000}
 
 
-def test_control_batches_are_left_out() -> None:
+def test_control_batches_are_skipped() -> None:
     marker = build_end_marker(
         ControlType.COMMIT, offset=4, timestamp_ms=0, producer_id=1, producer_epoch=0
     )
@@ -158,17 +158,17 @@ def test_control_batches_are_left_out() -> None:
     assert [message.record.offset for message in read(lowered)] == [0, 1, 2, 3, 5, 6, 7, 8]
 
 
-def test_records_before_the_offset_asked_for_are_left_out() -> None:
+def test_records_before_the_first_offset_are_skipped() -> None:
     lowered = down_convert([example()], 0, first_offset=2)
     assert [message.record.offset for message in read(lowered)] == [2, 3]
 
 
-def test_the_bound_holds_on_the_way_down() -> None:
+def test_down_conversion_limits_the_decompressed_size() -> None:
     with pytest.raises(BatchTooLargeError):
         down_convert([example(codec=Codec.ZSTD)], 1, decompressed_bytes_max=100)
 
 
-def test_the_offsets_of_a_whole_log_are_kept() -> None:
+def test_offsets_of_a_log_are_kept() -> None:
     log = bytearray()
     for base_offset in (0, 4, 8):
         batch = example()

@@ -1,4 +1,4 @@
-"""XXH32 of short inputs, and LZ4 headers as the clients of magic 0 wrote them."""
+"""XXH32 of short inputs, and LZ4 header checksums of magic 0 clients."""
 
 import cramjam
 import pytest
@@ -18,11 +18,11 @@ def frame() -> bytes:
     return bytes(cramjam.lz4.compress(b"some text, some text"))
 
 
-def test_a_right_header_stays_as_it_is() -> None:
+def test_correct_header_is_unchanged() -> None:
     assert fix_header_checksum(frame()) == frame()
 
 
-def test_a_header_with_a_content_size_is_measured_right() -> None:
+def test_header_with_a_content_size_is_supported() -> None:
     # FLG with the content size bit; the checksum then comes eight bytes later.
     sized = bytes.fromhex("04224d18 68 40 0100000000000000") + b"\x00" + b"rest"
     mended = fix_header_checksum(sized)
@@ -31,7 +31,7 @@ def test_a_header_with_a_content_size_is_measured_right() -> None:
     assert mended[15:] == b"rest"
 
 
-def test_the_mistake_of_old_clients_is_mended() -> None:
+def test_wrong_checksum_of_old_clients_is_fixed() -> None:
     wrong = bytearray(frame())
     wrong[6] = xxh32_short(bytes(wrong[:6])) >> 8 & 0xFF  # over the magic too: KAFKA-3160.
     assert wrong != frame()
@@ -39,6 +39,6 @@ def test_the_mistake_of_old_clients_is_mended() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x04\x22\x4d\x18", b"not a frame at all"])
-def test_what_is_no_frame_is_refused(data: bytes) -> None:
+def test_invalid_frame_is_rejected(data: bytes) -> None:
     with pytest.raises(CorruptBatchError, match="LZ4"):
         fix_header_checksum(data)

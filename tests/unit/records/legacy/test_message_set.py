@@ -1,4 +1,4 @@
-"""Message sets of magic 0 and 1: plain, wrapped, cut, broken, and bounded."""
+"""Message sets of magic 0 and 1: plain, compressed, truncated, corrupt, and limited."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,7 +43,7 @@ def records(data: bytes, **options: int) -> list[Record]:
     return [message.record for message in read(data, **options)]
 
 
-def test_bytes_written_by_hand_are_read_and_written() -> None:
+def test_hand_written_bytes_are_read_and_written() -> None:
     (only,) = read(GOLDEN_0)
     assert only.record == Record(5, -1, b"k", b"v")
     assert (only.magic, only.codec) == (0, Codec.NONE)
@@ -78,9 +78,7 @@ def test_keys_values_and_nulls_are_read(magic: int) -> None:
     ),
     timestamp_type=st.sampled_from(TimestampType),
 )
-def test_what_is_written_reads_back(
-    magic: int, record: Record, timestamp_type: TimestampType
-) -> None:
+def test_round_trip(magic: int, record: Record, timestamp_type: TimestampType) -> None:
     output = bytearray()
     append(output, record, magic, timestamp_type)
     (only,) = read(output)
@@ -97,19 +95,19 @@ def test_inner_offsets_are_absolute_in_magic_0(codec: Codec) -> None:
 
 
 @every_codec
-def test_inner_offsets_count_from_the_first_in_magic_1(codec: Codec) -> None:
+def test_inner_offsets_are_relative_in_magic_1(codec: Codec) -> None:
     inner = message(1, 0, b"a") + message(1, 1, b"b") + message(1, 4, b"c")
     read_records = records(wrapper(1, codec, 104, inner))
     assert [record.offset for record in read_records] == [100, 101, 104]
     assert {record.timestamp_ms for record in read_records} == {1000}
 
 
-def test_a_wrapper_that_a_producer_left_at_offset_0_does_not_move_its_messages() -> None:
+def test_wrapper_at_offset_0_does_not_move_its_messages() -> None:
     inner = message(1, 0, b"a") + message(1, 1, b"b")
     assert [record.offset for record in records(wrapper(1, Codec.GZIP, 0, inner))] == [0, 1]
 
 
-def test_the_brokers_time_of_a_wrapper_is_that_of_its_messages() -> None:
+def test_log_append_time_of_a_wrapper_applies_to_its_messages() -> None:
     inner = message(1, 0, b"a") + message(1, 1, b"b")
     data = wrapper(1, Codec.GZIP, 1, inner, attributes=0x08)
     messages = list(read(data))
@@ -117,7 +115,7 @@ def test_the_brokers_time_of_a_wrapper_is_that_of_its_messages() -> None:
     assert {message.timestamp_type for message in messages} == {TimestampType.LOG_APPEND_TIME}
 
 
-def test_plain_and_wrapped_messages_of_both_magics_may_follow_each_other() -> None:
+def test_plain_and_compressed_messages_of_both_magics_can_be_mixed() -> None:
     data = (
         message(0, 0, b"a")
         + wrapper(1, Codec.SNAPPY, 2, message(1, 0, b"b") + message(1, 1, b"c"))
@@ -132,7 +130,7 @@ def test_plain_and_wrapped_messages_of_both_magics_may_follow_each_other() -> No
     ]
 
 
-def test_lz4_of_magic_0_may_have_the_wrong_header_checksum_and_magic_1_may_not() -> None:
+def test_wrong_lz4_header_checksum_is_accepted_only_in_magic_0() -> None:
     """KAFKA-3160: the clients of magic 0 computed it over the wrong bytes."""
     for magic, refused in ((0, False), (1, True)):
         value = bytearray(compress(Codec.LZ4, message(magic, 0, b"a")))
@@ -153,7 +151,7 @@ def flipped(data: bytes, position: int) -> bytes:
 
 
 @every_magic
-def test_every_flip_under_the_checksum_is_found(magic: int) -> None:
+def test_every_flipped_bit_under_the_checksum_is_detected(magic: int) -> None:
     data = message(magic, 0, b"value", key=b"key")
     for position in range(12, len(data)):
         if position != 16:
@@ -163,14 +161,14 @@ def test_every_flip_under_the_checksum_is_found(magic: int) -> None:
 
 @every_codec
 @every_magic
-def test_a_broken_inner_checksum_is_found(magic: int, codec: Codec) -> None:
+def test_corrupt_inner_checksum_is_detected(magic: int, codec: Codec) -> None:
     inner = message(magic, 0, b"a") + flipped(message(magic, 1, b"bcd"), 12)
     with pytest.raises(CorruptBatchError, match="CRC"):
         records(wrapper(magic, codec, 1, inner))
 
 
 @every_magic
-def test_every_cut_is_refused_or_leaves_out_the_last(magic: int) -> None:
+def test_every_truncation_is_rejected_or_skips_the_last_message(magic: int) -> None:
     first, second = message(magic, 0, b"one"), message(magic, 1, b"two")
     data = first + second
     for cut in range(1, len(data)):
@@ -233,7 +231,7 @@ def resealed(body: bytes) -> bytes:
         ),
     ],
 )
-def test_each_broken_rule_has_its_error(
+def test_each_violation_has_its_error(
     make: Callable[[], bytes], error: type[RecordsError], complaint: str
 ) -> None:
     with pytest.raises(error, match=complaint):
@@ -241,7 +239,7 @@ def test_each_broken_rule_has_its_error(
 
 
 @every_codec
-def test_the_bound_holds_for_all_wrappers_together(codec: Codec) -> None:
+def test_limit_applies_to_all_wrappers_together(codec: Codec) -> None:
     inner = message(1, 0, bytes(10_000))
     data = wrapper(1, codec, 0, inner) * 3
     assert len(records(data, decompressed_bytes_max=3 * len(inner))) == 3
@@ -250,7 +248,7 @@ def test_the_bound_holds_for_all_wrappers_together(codec: Codec) -> None:
 
 
 @given(data=st.binary(max_size=100))
-def test_noise_raises_nothing_but_records_errors(data: bytes) -> None:
+def test_random_bytes_raise_only_records_errors(data: bytes) -> None:
     for partial_ok in (False, True):
         with suppress(RecordsError):
             records(data, partial_ok=partial_ok)
@@ -260,7 +258,7 @@ def test_noise_raises_nothing_but_records_errors(data: bytes) -> None:
 @every_codec
 @given(junk=st.binary(max_size=60), position=st.integers(0, 1000), bit=st.integers(0, 7))
 @settings(max_examples=100)
-def test_broken_wrappers_raise_nothing_but_records_errors(
+def test_corrupt_wrappers_raise_only_records_errors(
     magic: int, codec: Codec, junk: bytes, position: int, bit: int
 ) -> None:
     """The outer checksum holds, so that the noise reaches the decompressor and the inner set."""

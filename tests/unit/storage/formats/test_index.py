@@ -1,4 +1,4 @@
-"""Indexes: dense enough, found by offset and by time, and refused when they are damaged."""
+"""Indexes: density, lookup by offset and timestamp, upstream format, and damage."""
 
 from array import array
 from struct import pack, unpack_from
@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from kafscale.errors import DamagedObjectError
 from kafscale.storage.formats import index
 from kafscale.storage.formats.index import Index
-from unit.storage.samples import UPSTREAM_SEGMENTS, batch, flipped, run, runs
+from unit.storage.samples import (
+    UPSTREAM_SEGMENTS,
+    batch,
+    batch_lists,
+    contiguous_batches,
+    with_flipped_bits,
+)
 
 KEY = "default/orders/0/segment-00000000000000000000.index"
 INTERVAL_BYTES = 4096
@@ -43,8 +49,8 @@ def same(one: Index, other: Index) -> bool:
 # --- density --------------------------------------------------------------------------------------
 
 
-@given(runs(), st.integers(64, 20_000))
-def test_entries_are_as_dense_as_promised(batches, interval_bytes):
+@given(batch_lists(), st.integers(64, 20_000))
+def test_entry_density(batches, interval_bytes):
     found = index.rebuild(batches, interval_bytes)
     expected, position, entry_position, records = [], 32, 0, 0
     for each in batches:
@@ -56,18 +62,18 @@ def test_entries_are_as_dense_as_promised(batches, interval_bytes):
     assert entries(found) == expected
 
 
-def test_a_new_entry_comes_after_the_interval_or_a_hundred_records():
+def test_entry_is_added_after_the_interval_or_100_records():
     one = len(batch())
-    by_records = index.rebuild(run(0, [99, 1, 1, 100, 1]), 1 << 30)
+    by_records = index.rebuild(contiguous_batches(0, [99, 1, 1, 100, 1]), 1 << 30)
     assert list(by_records.offsets) == [0, 100, 201]
-    by_bytes = index.rebuild(run(0, [1] * 6), 2 * one)
+    by_bytes = index.rebuild(contiguous_batches(0, [1] * 6), 2 * one)
     assert entries(by_bytes) == [(0, 32), (2, 32 + 2 * one), (4, 32 + 4 * one)]
-    by_bytes = index.rebuild(run(0, [1] * 6), 2 * one + 1)
+    by_bytes = index.rebuild(contiguous_batches(0, [1] * 6), 2 * one + 1)
     assert list(by_bytes.offsets) == [0, 3]
 
 
-@given(runs(), st.integers(-1, 2**42))
-def test_times_are_the_greatest_up_to_the_next_entry(batches, prior_ms):
+@given(batch_lists(), st.integers(-1, 2**42))
+def test_timestamps_are_the_maximum_up_to_the_next_entry(batches, prior_ms):
     found = index.rebuild(batches, 300, prior_max_timestamp_ms=prior_ms)
     bounds = [*found.offsets, batches[-1].next_offset]
     assert found.max_timestamps is not None
@@ -85,18 +91,18 @@ def test_times_are_the_greatest_up_to_the_next_entry(batches, prior_ms):
 @pytest.mark.parametrize(
     ("offset", "entry"), [(0, 0), (9, 0), (10, 0), (19, 0), (20, 1), (34, 1), (35, 2), (9999, 2)]
 )
-def test_an_offset_is_found_at_the_last_entry_not_beyond_it(offset, entry):
+def test_find_returns_the_last_entry_at_or_below_the_offset(offset, entry):
     assert example().find(offset) == entry
 
 
 @pytest.mark.parametrize(
     ("timestamp_ms", "entry"), [(-1, 0), (1000, 0), (1001, 1), (2000, 1), (3000, 1), (3001, None)]
 )
-def test_a_time_is_found_at_the_first_entry_that_reaches_it(timestamp_ms, entry):
+def test_find_time_returns_the_first_entry_that_reaches_the_timestamp(timestamp_ms, entry):
     assert example().find_time(timestamp_ms) == entry
 
 
-def test_without_times_everything_has_to_be_read():
+def test_without_timestamps_the_first_entry_is_returned():
     found = index.decode(KEY, plain([(10, 32), (20, 99)]))
     assert found.max_timestamps is None
     assert found.max_timestamp_ms is None
@@ -104,16 +110,16 @@ def test_without_times_everything_has_to_be_read():
     assert found.find_time(1000) == 0
 
 
-def test_without_what_came_before_the_log_has_no_greatest_time():
-    found = index.decode(KEY, index.rebuild(run(0, [1, 1]), INTERVAL_BYTES).encode())
+def test_log_max_timestamp_is_unknown_without_the_prior_one():
+    found = index.decode(KEY, index.rebuild(contiguous_batches(0, [1, 1]), INTERVAL_BYTES).encode())
     assert found.prior_max_timestamp_ms is None
     assert found.max_timestamp_ms is not None
     assert found.log_max_timestamp_ms is None
 
 
-def test_the_cost_grows_with_what_is_kept():
-    small = index.rebuild(run(0, [1]), INTERVAL_BYTES)
-    large = index.rebuild(run(0, [100] * 100), INTERVAL_BYTES)
+def test_cost_bytes_includes_sections_and_timestamps():
+    small = index.rebuild(contiguous_batches(0, [1]), INTERVAL_BYTES)
+    large = index.rebuild(contiguous_batches(0, [100] * 100), INTERVAL_BYTES)
     assert large.cost_bytes - small.cost_bytes == 99 * 20
     kept = Index(small.offsets, small.positions, small.max_timestamps, -1, {b"PROD": bytes(500)})
     assert kept.cost_bytes - small.cost_bytes == 500
@@ -124,14 +130,14 @@ def test_the_cost_grows_with_what_is_kept():
 
 
 @given(
-    runs(),
+    batch_lists(),
     st.none() | st.integers(-1, 2**62),
     st.dictionaries(
         st.binary(min_size=4, max_size=4).filter(lambda magic: magic not in {b"TIME", b"CSUM"}),
         st.binary(max_size=50),
     ),
 )
-def test_what_is_encoded_is_decoded(batches, prior_ms, sections):
+def test_round_trip(batches, prior_ms, sections):
     built = index.rebuild(batches, 300, prior_max_timestamp_ms=prior_ms)
     built.sections.update(sections)
     decoded = index.decode(KEY, built.encode())
@@ -139,7 +145,7 @@ def test_what_is_encoded_is_decoded(batches, prior_ms, sections):
     assert decoded.encode() == built.encode()
 
 
-def test_header_and_entries_are_those_of_the_specification():
+def test_header_and_entries_follow_the_specification():
     data = example().encode()
     assert data[:16].hex(" ", -4) == "49445800 00010000 00030000 00640000"
     assert data.startswith(plain([(10, 32), (20, 4200), (35, 9000)]))
@@ -159,18 +165,18 @@ def test_both_magics_are_read(magic):
 
 
 @pytest.mark.parametrize("path", UPSTREAM_SEGMENTS, ids=lambda path: f"{path.parts[-3:]}")
-def test_indexes_of_upstream_are_read(path):
+def test_upstream_indexes_are_read(path):
     found = index.decode(str(path), path.with_suffix(".index").read_bytes())
     assert entries(found) == [(int(path.stem.removeprefix("segment-")), 32)]
     assert found.sections == {}
 
 
-def test_indexes_of_upstream_were_found():
+def test_upstream_fixtures_exist():
     assert len(UPSTREAM_SEGMENTS) == 16
 
 
-@given(runs(), runs())
-def test_an_index_fits_its_own_segment_only(batches, others):
+@given(batch_lists(), batch_lists())
+def test_verify_accepts_only_the_own_segment(batches, others):
     found = index.rebuild(batches, 300)
     index.verify(KEY, found, batches)
     if others[0].base_offset != batches[0].base_offset:
@@ -178,8 +184,8 @@ def test_an_index_fits_its_own_segment_only(batches, others):
             index.verify(KEY, found, others)
 
 
-def test_an_index_that_points_into_a_batch_does_not_fit():
-    batches = run(0, [1, 1])
+def test_verify_rejects_an_entry_within_a_batch():
+    batches = contiguous_batches(0, [1, 1])
     found = Index(array("q", [0, 1]), array("i", [32, 33 + len(batches[0])]))
     with pytest.raises(DamagedObjectError, match="with offset 1"):
         index.verify(KEY, found, batches)
@@ -188,7 +194,7 @@ def test_an_index_that_points_into_a_batch_does_not_fit():
 # --- damage ---------------------------------------------------------------------------------------
 
 
-def test_every_truncation_is_refused_but_to_what_upstream_would_write():
+def test_every_truncation_is_rejected_except_to_an_upstream_index():
     data = example().encode()
     for length in range(len(data)):
         if length == 16 + 3 * 12:
@@ -198,14 +204,14 @@ def test_every_truncation_is_refused_but_to_what_upstream_would_write():
             pytest.fail(f"{length}: {index.decode(KEY, data[:length])}")
 
 
-def test_every_flipped_bit_is_refused():
-    for position, damaged in flipped(example().encode()):
+def test_every_flipped_bit_is_rejected():
+    for position, damaged in with_flipped_bits(example().encode()):
         with pytest.raises(DamagedObjectError):
             pytest.fail(f"{position}: {index.decode(KEY, damaged)}")
 
 
-def test_in_an_index_of_upstream_a_flipped_bit_is_refused_or_leaves_it_ascending():
-    for _, damaged in flipped(plain([(10, 32), (20, 4200), (35, 9000)])):
+def test_flipped_bit_in_an_upstream_index_is_rejected_or_leaves_it_ascending():
+    for _, damaged in with_flipped_bits(plain([(10, 32), (20, 4200), (35, 9000)])):
         try:
             found = index.decode(KEY, damaged)
         except DamagedObjectError:
@@ -235,7 +241,7 @@ def test_in_an_index_of_upstream_a_flipped_bit_is_refused_or_leaves_it_ascending
         (plain([(0, 32)]) + b"?", "no checksum"),
     ],
 )
-def test_what_is_no_index_is_refused(data, reason):
+def test_invalid_index_is_rejected(data, reason):
     with pytest.raises(DamagedObjectError, match=reason):
         index.decode(KEY, data)
 
@@ -255,6 +261,6 @@ def proven(data: bytes) -> bytes:
         (b"TIME" + pack(">Iqq", 16, -3, 0), "invalid prior timestamp -3"),
     ],
 )
-def test_sections_that_do_not_hold_together_are_refused(sections, reason):
+def test_inconsistent_sections_are_rejected(sections, reason):
     with pytest.raises(DamagedObjectError, match=reason):
         index.decode(KEY, proven(plain([(0, 32)]) + sections))

@@ -1,4 +1,4 @@
-"""A section of an index is believed whole or not at all."""
+"""Index sections: version and checksum."""
 
 import pytest
 from hypothesis import given
@@ -9,12 +9,12 @@ from kafscale.storage.formats.index_section import decode_section, encode_sectio
 
 
 @given(st.integers(0, 2**15 - 1), st.binary())
-def test_a_section_comes_back_as_it_went(version, body):
+def test_section_round_trip(version, body):
     assert decode_section("key", version, encode_section(version, body)) == body
 
 
 @pytest.mark.parametrize("bit", range(8 * 9))
-def test_no_flipped_bit_goes_unnoticed(bit):
+def test_every_flipped_bit_in_a_section_is_rejected(bit):
     section = bytearray(encode_section(1, b"abc"))
     section[bit // 8] ^= 1 << bit % 8
     with pytest.raises(DamagedObjectError, match="key: "):

@@ -1,4 +1,4 @@
-"""The names of objects: as the specification gives them, and nothing else understood."""
+"""Object keys: built as specified, and parsed strictly."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ partitions = st.integers(0, INT32_MAX)
 offsets = st.integers(0, INT64_MAX)
 
 
-def test_names_are_those_of_the_specification():
+def test_keys_follow_the_specification():
     assert (
         segment_key("production", "orders", 0, 0)
         == "production/orders/0/segment-00000000000000000000.kfs"
@@ -45,7 +45,7 @@ def test_names_are_those_of_the_specification():
 
 
 @given(namespaces, topics, partitions, offsets)
-def test_segments_and_indexes_parse_back(namespace, topic, partition, base_offset):
+def test_segment_and_index_keys_round_trip(namespace, topic, partition, base_offset):
     for build, is_index in ((segment_key, False), (index_key, True)):
         key = build(namespace, topic, partition, base_offset)
         assert key.startswith(partition_prefix(namespace, topic, partition))
@@ -57,7 +57,7 @@ def test_segments_and_indexes_parse_back(namespace, topic, partition, base_offse
 
 
 @given(namespaces, st.integers(0, INT32_MAX), st.integers(0, EPOCH_MAX), offsets)
-def test_wal_objects_parse_back(namespace, broker_id, epoch, sequence):
+def test_wal_keys_round_trip(namespace, broker_id, epoch, sequence):
     key = wal_key(namespace, broker_id, epoch, sequence)
     assert key.startswith(wal_prefix(namespace, broker_id))
     assert parse_wal(namespace, key) == WalRef(broker_id, epoch, sequence)
@@ -66,7 +66,7 @@ def test_wal_objects_parse_back(namespace, broker_id, epoch, sequence):
 
 
 @given(st.lists(offsets, min_size=2))
-def test_a_listing_comes_in_the_order_of_offsets(base_offsets):
+def test_listing_is_in_offset_order(base_offsets):
     keys = [segment_key("default", "orders", 0, offset) for offset in base_offsets]
     assert sorted(keys) == [
         segment_key("default", "orders", 0, offset) for offset in sorted(base_offsets)
@@ -74,7 +74,7 @@ def test_a_listing_comes_in_the_order_of_offsets(base_offsets):
 
 
 @given(st.lists(st.tuples(st.integers(0, EPOCH_MAX), offsets), min_size=2))
-def test_a_stream_comes_in_the_order_of_epochs_and_sequences(places):
+def test_stream_listing_is_in_order_of_epochs_and_sequences(places):
     keys = [wal_key("default", 1, *place) for place in places]
     assert sorted(keys) == [wal_key("default", 1, *place) for place in sorted(places)]
 
@@ -113,22 +113,22 @@ def test_a_stream_comes_in_the_order_of_epochs_and_sequences(places):
         "defaultorders/0/segment-00000000000000000000.kfs",
     ],
 )
-def test_other_names_mean_nothing(key):
+def test_other_keys_parse_to_none(key):
     assert parse_segment("default", key) is None
     assert parse_wal("default", key) is None
 
 
 @pytest.mark.parametrize("topic", sorted(RESERVED_TOPICS))
-def test_no_segment_is_named_after_what_lies_beside_topics(topic):
+def test_segment_keys_of_reserved_topics_parse_to_none(topic):
     with pytest.raises(AssertionError):
         segment_key("default", topic, 0, 0)
 
 
-def test_no_topic_may_be_called_like_a_directory_of_ours():
+def test_reserved_directories_are_invalid_topic_names():
     assert names.RESERVED >= RESERVED_TOPICS
 
 
-def test_what_a_job_has_staged_is_parsed_and_nothing_else():
+def test_only_staged_keys_parse_as_staged():
     prefix = staging_prefix("ns", "job-1", "orders", 3)
     place = parse_staged("ns", f"{prefix}segment-{7:020d}.kfs")
     assert place == SegmentRef("orders", 3, 7, is_index=False)

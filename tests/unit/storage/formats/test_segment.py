@@ -1,4 +1,4 @@
-"""SegmentList: as the specification lays them out, with the batches as they came."""
+"""Segments: layout as specified, with the batches unchanged."""
 
 from random import Random
 from struct import pack
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafscale import records
 from kafscale.records import BatchView, Codec, Record, iterate
 from kafscale.storage.formats import index, segment
-from unit.storage.samples import CREATED_MS, batch, joined, run, runs
+from unit.storage.samples import CREATED_MS, batch, batch_lists, contiguous_batches, joined
 
 KEY = "default/orders/0/segment-00000000000000050000.kfs"
 INTERVAL_BYTES = 4096
@@ -29,30 +29,30 @@ def build(batches, *, compression=None, prior_ms=-1, sections=None) -> segment.B
     return builder.finish(sections)
 
 
-def test_the_golden_header():
+def test_golden_header():
     golden = "4b414653 0001 0000 000000000000c350 00000003 0000018bcfe56800 00000000"
     header = segment.Header(base_offset=50_000, count=3, created_ms=1_700_000_000_000)
     assert header.encode() == bytes.fromhex(golden)
     assert segment.decode_header(KEY, header.encode()) == header
 
 
-def test_the_golden_footer():
+def test_golden_footer():
     golden = "e3069283 000000000000c352 454e4421"
     footer = segment.Footer(crc32c(b"123456789"), 50_002)
     assert footer.encode() == bytes.fromhex(golden)
     assert segment.decode_footer(KEY, footer.encode()) == footer
 
 
-def test_the_layout_is_that_of_the_specification():
-    batches = run(50_000, [2, 1])
+def test_layout_follows_the_specification():
+    batches = contiguous_batches(50_000, [2, 1])
     built = build(batches)
     body = b"".join(each.buffer for each in batches)
     header = b"KAFS" + pack(">hHqiqi", 1, 0, 50_000, 3, CREATED_MS, 0)
     assert joined(built.parts) == header + body + pack(">Iq", crc32c(body), 50_002) + b"END!"
 
 
-@given(runs(), st.sampled_from([None, *Codec]), st.integers(-1, 2**42))
-def test_what_is_built_is_read(batches, compression, prior_ms):
+@given(batch_lists(), st.sampled_from([None, *Codec]), st.integers(-1, 2**42))
+def test_round_trip(batches, compression, prior_ms):
     sections = {b"PROD": b"state", b"EPOC": b""}
     built = build(batches, compression=compression, prior_ms=prior_ms, sections=sections)
     data = joined(built.parts)
@@ -69,8 +69,8 @@ def test_what_is_built_is_read(batches, compression, prior_ms):
         stored.validate()
 
 
-@given(runs(), st.sampled_from([None, *CODECS]))
-def test_the_index_points_at_batches(batches, compression):
+@given(batch_lists(), st.sampled_from([None, *CODECS]))
+def test_index_points_to_batches(batches, compression):
     built = build(batches, compression=compression, prior_ms=77, sections={b"PROD": b"state"})
     data = joined(built.parts)
     stored = segment.read(KEY, data).batches
@@ -84,7 +84,7 @@ def test_the_index_points_at_batches(batches, compression):
         assert data[position : position + 8] == pack(">q", base_offset)
 
 
-def test_batches_that_came_compressed_are_placed_as_they_are():
+def test_compressed_batches_are_stored_unchanged():
     batches = [batch(index, codec=codec, value=b"v" * 99) for index, codec in enumerate(CODECS)]
     built = build(batches, compression=Codec.ZSTD)
     for part, sent in zip(built.parts[1:-1], batches, strict=True):
@@ -93,7 +93,7 @@ def test_batches_that_came_compressed_are_placed_as_they_are():
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_batches_that_came_uncompressed_are_compressed(codec):
+def test_uncompressed_batches_are_compressed(codec):
     sent = batch(7, 20, value=b"v" * 100)
     built = build([sent], compression=codec)
     (stored,) = segment.read(KEY, joined(built.parts)).batches
@@ -130,28 +130,28 @@ def test_batches_that_stay_uncompressed(sent, compression):
         ([Codec.NONE, Codec.LZ4], 0),
     ],
 )
-def test_the_flags_name_the_codec_that_all_share(codecs, flags):
+def test_flags_contain_the_common_codec(codecs, flags):
     built = build([batch(index, codec=codec) for index, codec in enumerate(codecs)])
     assert segment.decode_header(KEY, built.parts[0]).flags == flags
 
 
-def test_negative_times_are_kept():
+def test_negative_timestamps_are_kept():
     built = build([batch(0, timestamp_ms=-1), batch(1, timestamp_ms=-1)])
     assert built.max_timestamp_ms == -1
     assert index.decode(KEY, built.index).log_max_timestamp_ms == -1
 
 
-def test_a_gap_is_a_bug():
+def test_builder_asserts_contiguous_offsets():
     with pytest.raises(AssertionError, match="contiguous"):
         build([batch(0), batch(2)])
 
 
-def test_an_empty_segment_is_a_bug():
+def test_builder_asserts_at_least_one_batch():
     with pytest.raises(AssertionError):
         build([])
 
 
-def test_a_batch_fits_up_to_the_limits_of_the_format():
+def test_batch_fits_up_to_the_limits_of_the_format():
     builder = segment.Builder(CREATED_MS, 1, compression=None, prior_max_timestamp_ms=-1)
     huge = batch(0)
     pack_count = pack(">i", segment.RECORD_COUNT_MAX - 1)
@@ -161,7 +161,7 @@ def test_a_batch_fits_up_to_the_limits_of_the_format():
     assert fits(builder, batch(1, 1))
 
 
-def test_a_segment_reaches_2_gib_never():
+def test_segment_stays_below_2_gib():
     builder = segment.Builder(CREATED_MS, 1, compression=None, prior_max_timestamp_ms=-1)
     builder._size_bytes = segment.SEGMENT_BYTES_MAX - len(batch()) + 1
     assert not fits(builder, batch())
@@ -175,7 +175,7 @@ def fits(builder: segment.Builder, one: BatchView) -> bool:
     return builder.extend(one.buffer, (0, len(one)))
 
 
-def test_what_does_not_shrink_is_tried_less_and_less_often():
+def test_incompressible_batches_are_tried_less_often():
     """Pictures do not get smaller; text among them still does, once it comes again and again."""
     random = Random(7)
     values = [random.randbytes(500) for _ in range(40)] + [b"text " * 100] * 40

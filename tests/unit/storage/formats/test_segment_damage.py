@@ -1,4 +1,4 @@
-"""SegmentList that are not what they claim to be, and those that upstream wrote."""
+"""Damaged segments, salvage, and segments written by upstream."""
 
 from struct import pack
 
@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView
 from kafscale.storage.formats import index, segment
-from unit.storage.samples import CREATED_MS, UPSTREAM_SEGMENTS, batch, flipped, joined, run
+from unit.storage.samples import (
+    CREATED_MS,
+    UPSTREAM_SEGMENTS,
+    batch,
+    contiguous_batches,
+    joined,
+    with_flipped_bits,
+)
 
 KEY = "default/orders/0/segment-00000000000000050000.kfs"
 FLAGS = range(6, 8)
@@ -30,27 +37,27 @@ def sealed(body: bytes, *, base_offset=0, count=1, last_offset=0, magic=b"KAFS",
     return header + body + pack(">Iq", crc32c(body), last_offset) + b"END!"
 
 
-EXAMPLE = written(run(50_000, [2, 1]))
+EXAMPLE = written(contiguous_batches(50_000, [2, 1]))
 ONE = bytes(batch().buffer)
 
 
-def test_every_truncation_is_refused():
+def test_every_truncation_of_a_segment_is_rejected():
     for length in range(len(EXAMPLE)):
         with pytest.raises(DamagedObjectError, match=KEY):
             segment.read(KEY, EXAMPLE[:length])
 
 
-def test_every_flipped_bit_that_matters_is_refused():
-    for position, damaged in flipped(EXAMPLE, but=[FLAGS, CREATED_AND_RESERVED]):
+def test_every_relevant_flipped_bit_is_rejected():
+    for position, damaged in with_flipped_bits(EXAMPLE, but=[FLAGS, CREATED_AND_RESERVED]):
         with pytest.raises(DamagedObjectError):
             pytest.fail(f"{position}: {segment.read(KEY, damaged)}")
 
 
-def test_flags_and_reserved_bits_that_are_unknown_change_nothing():
+def test_unknown_flags_and_reserved_bits_are_ignored():
     positions = {*FLAGS, *CREATED_AND_RESERVED}
     others = [range(6), range(8, 20), range(32, len(EXAMPLE))]
     intact = segment.read(KEY, EXAMPLE)
-    for position, damaged in flipped(EXAMPLE, but=others):
+    for position, damaged in with_flipped_bits(EXAMPLE, but=others):
         found = segment.read(KEY, damaged)
         assert [each.buffer for each in found.batches] == [each.buffer for each in intact.batches]
         positions.discard(position)
@@ -78,12 +85,12 @@ def test_flags_and_reserved_bits_that_are_unknown_change_nothing():
         (sealed(ONE)[:-1] + b"?", "end magic is b'END\\?'"),
     ],
 )
-def test_what_is_no_segment_is_refused(data, reason):
+def test_invalid_segment_is_rejected(data, reason):
     with pytest.raises(DamagedObjectError, match=reason):
         segment.read(KEY, data)
 
 
-def test_the_error_carries_the_key():
+def test_error_contains_the_key():
     with pytest.raises(DamagedObjectError) as caught:
         segment.read(KEY, EXAMPLE[:-1])
     assert caught.value.key == KEY
@@ -92,7 +99,7 @@ def test_the_error_carries_the_key():
 
 # --- salvage --------------------------------------------------------------------------------------
 
-LONG = run(100, [1, 3, 2, 5])
+LONG = contiguous_batches(100, [1, 3, 2, 5])
 STARTS = [32 + sum(map(len, LONG[:number])) for number in range(len(LONG) + 1)]
 
 
@@ -103,12 +110,12 @@ def salvaged(data: bytes) -> int:
     return len(found)
 
 
-def test_everything_is_salvaged_from_a_whole_segment():
+def test_whole_segment_is_salvaged_completely():
     assert salvaged(written(LONG)) == 4
 
 
 @given(st.integers(0, STARTS[-1]))
-def test_whole_batches_are_salvaged_from_a_torn_segment(length):
+def test_whole_batches_of_a_truncated_segment_are_salvaged(length):
     whole = sum(1 for start in STARTS[1:] if start <= length)
     assert salvaged(written(LONG)[:length]) == whole
 
@@ -124,12 +131,12 @@ def test_batches_before_a_flipped_bit_are_salvaged(position, bit):
     assert salvaged(bytes(damaged)) == before
 
 
-def test_a_damaged_header_costs_no_batch():
+def test_damaged_header_loses_no_batch():
     assert salvaged(b"?" * 32 + written(LONG)[32:]) == 4
     assert salvaged(b"?" * 31) == 0
 
 
-def test_batches_at_offsets_that_do_not_follow_are_left():
+def test_batches_with_unexpected_offsets_are_not_salvaged():
     body = bytes(LONG[0].buffer) + bytes(LONG[2].buffer)
     assert salvaged(sealed(body, base_offset=100)) == 1
     assert salvaged(sealed(body, base_offset=99)) == 0
@@ -139,7 +146,7 @@ def test_batches_at_offsets_that_do_not_follow_are_left():
 
 
 @pytest.mark.parametrize("path", UPSTREAM_SEGMENTS, ids=lambda path: f"{path.parts[-3:]}")
-def test_segments_of_upstream_open_unchanged(path):
+def test_upstream_segments_are_read(path):
     data = path.read_bytes()
     found = segment.read(str(path), data)
     base_offset = int(path.stem.removeprefix("segment-"))
@@ -158,7 +165,7 @@ def test_segments_of_upstream_open_unchanged(path):
 
 
 @pytest.mark.parametrize("path", UPSTREAM_SEGMENTS, ids=lambda path: f"{path.parts[-3:]}")
-def test_rebuilt_indexes_are_those_of_upstream(path):
+def test_rebuilt_indexes_equal_those_of_upstream(path):
     theirs = index.decode(str(path), path.with_suffix(".index").read_bytes())
     ours = index.rebuild(segment.read(str(path), path.read_bytes()).batches, 4096)
     assert ours.offsets == theirs.offsets

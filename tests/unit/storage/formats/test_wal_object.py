@@ -1,4 +1,4 @@
-"""WAL objects: what was put in comes back, and no damage goes unnoticed."""
+"""WAL objects: round trip, ranges, fences and damage."""
 
 from struct import pack
 
@@ -11,7 +11,7 @@ from kafscale.errors import DamagedObjectError
 from kafscale.records import split
 from kafscale.storage.formats import wal_object
 from kafscale.storage.formats.wal_object import Header, PartitionData
-from unit.storage.samples import CREATED_MS, batch, flipped, joined, run
+from unit.storage.samples import CREATED_MS, batch, contiguous_batches, joined, with_flipped_bits
 
 HEADER = Header(broker_id=7, epoch=3, sequence=42, created_ms=CREATED_MS)
 FENCE = Header(broker_id=7, epoch=3, sequence=43, created_ms=CREATED_MS, is_fence=True)
@@ -53,7 +53,7 @@ def example() -> bytes:
 
 
 @given(piece_lists())
-def test_every_partition_gets_one_range_with_its_batches_in_order(pieces):
+def test_each_partition_has_one_range_with_its_batches_in_order(pieces):
     read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, pieces)))
     assert read.header == HEADER
     places = sorted({(piece.topic, piece.partition) for piece in pieces})
@@ -68,13 +68,13 @@ def test_every_partition_gets_one_range_with_its_batches_in_order(pieces):
         assert len(split(read.body(found))) == len(own)
 
 
-def test_bodies_are_placed_and_not_copied():
+def test_bodies_are_not_copied():
     pieces = [piece("orders", 0, 0, 3, 1000), piece("orders", 1, 0, 3, 1000)]
     parts = wal_object.encode(HEADER, pieces)
     assert [id(part) for part in parts[1:-1]] == [id(piece.body) for piece in pieces]
 
 
-def test_the_layout_is_what_the_module_says():
+def test_layout_follows_the_module_docstring():
     body = batch(5, 2, timestamp_ms=9).buffer
     data = joined(wal_object.encode(HEADER, [PartitionData(b"i" * 16, "t", 1, body, 5, 6, 9)]))
     covered = b"KAFW" + pack(">hhiqqq", 1, 0, 7, 3, 42, CREATED_MS) + bytes(body)
@@ -83,7 +83,7 @@ def test_the_layout_is_what_the_module_says():
     assert data == covered + pack(">I", crc32c(covered)) + b"END!"
 
 
-def test_topics_of_one_name_stay_apart():
+def test_topics_with_the_same_name_are_separate():
     first, second = piece("orders", 0, 90, 2, 1), piece("orders", 0, 0, 1, 2)
     other_id = PartitionData(b"\xff" * 16, "orders", 0, second.body, 0, 0, 2)
     read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, [other_id, first])))
@@ -93,18 +93,18 @@ def test_topics_of_one_name_stay_apart():
     ]
 
 
-def test_a_gap_within_a_partition_is_a_bug():
+def test_encode_asserts_contiguous_offsets():
     with pytest.raises(AssertionError, match="contiguous"):
         wal_object.encode(HEADER, [piece("orders", 0, 0, 3, 1), piece("orders", 0, 4, 1, 1)])
 
 
-def test_a_fence_holds_nothing():
+def test_fence_is_empty():
     read = wal_object.decode(KEY, joined(wal_object.encode_fence(FENCE)))
     assert read.header == FENCE
     assert read.ranges == []
 
 
-def test_the_header_can_be_read_alone():
+def test_header_can_be_decoded_alone():
     assert wal_object.decode_header(KEY, example()[: wal_object.HEADER_BYTES]) == HEADER
 
 
@@ -112,7 +112,7 @@ def test_the_header_can_be_read_alone():
 
 
 @given(piece_lists(), st.integers(0, 2000))
-def test_the_tail_alone_tells_the_ranges_or_how_much_of_it_does(pieces, suffix_bytes):
+def test_footer_returns_the_ranges_or_the_number_of_bytes_needed(pieces, suffix_bytes):
     data = joined(wal_object.encode(HEADER, pieces))
     found = wal_object.decode_footer(
         KEY, data[len(data) - min(suffix_bytes, len(data)) :], len(data)
@@ -127,7 +127,7 @@ def test_the_tail_alone_tells_the_ranges_or_how_much_of_it_does(pieces, suffix_b
     assert requests <= 3
 
 
-def test_the_hint_is_enough_for_hundreds_of_partitions():
+def test_footer_hint_suffices_for_hundreds_of_partitions():
     pieces = [piece("a-topic-of-usual-length", partition, 0, 1, 1) for partition in range(500)]
     data = joined(wal_object.encode(HEADER, pieces))
     found = wal_object.decode_footer(KEY, data[-wal_object.TAIL_BYTES_HINT :], len(data))
@@ -139,20 +139,20 @@ def test_the_hint_is_enough_for_hundreds_of_partitions():
 
 
 @pytest.mark.parametrize("data", [example(), joined(wal_object.encode_fence(FENCE))])
-def test_every_truncation_is_refused(data):
+def test_every_truncation_of_a_wal_object_is_rejected(data):
     for length in range(len(data)):
         with pytest.raises(DamagedObjectError, match=KEY):
             wal_object.decode(KEY, data[:length])
 
 
 @pytest.mark.parametrize("data", [example(), joined(wal_object.encode_fence(FENCE))])
-def test_every_flipped_bit_is_refused(data):
-    for position, damaged in flipped(data):
+def test_every_flipped_bit_of_a_wal_object_is_rejected(data):
+    for position, damaged in with_flipped_bits(data):
         with pytest.raises(DamagedObjectError):
             pytest.fail(f"{position}: {wal_object.decode(KEY, damaged)}")
 
 
-def test_the_tail_of_a_truncated_object_is_refused():
+def test_footer_of_a_truncated_object_is_rejected():
     data = example()
     tail_bytes = len(data) - wal_object.decode(KEY, data).ranges[-1].position
     for cut in range(1, tail_bytes - wal_object.FOOTER_BYTES):
@@ -193,12 +193,12 @@ def row(*, position=36, length=10, base_offset=0, last_offset=0, name=b"t", name
         (sealed(bytes(10), b""), "end at 36, expected 46"),
     ],
 )
-def test_a_table_that_contradicts_itself_is_refused(data, reason):
+def test_inconsistent_table_is_rejected(data, reason):
     with pytest.raises(DamagedObjectError, match=reason):
         wal_object.decode(KEY, data)
 
 
-def test_a_table_longer_than_its_object_is_refused():
+def test_table_longer_than_its_object_is_rejected():
     covered = joined(wal_object.encode_fence(FENCE))[: wal_object.HEADER_BYTES] + pack(">I", 1)
     data = covered + pack(">I", crc32c(covered)) + b"END!"
     with pytest.raises(DamagedObjectError, match="does not fit"):
@@ -207,8 +207,8 @@ def test_a_table_longer_than_its_object_is_refused():
         wal_object.decode_footer(KEY, data, len(data))
 
 
-def test_batches_of_a_range_are_whole():
-    batches = run(100, [3, 1, 2])
+def test_body_of_a_range_contains_whole_batches():
+    batches = contiguous_batches(100, [3, 1, 2])
     pieces = [
         PartitionData(
             topic_id("t"), "t", 0, b.buffer, b.base_offset, b.last_offset, b.max_timestamp_ms

@@ -1,4 +1,4 @@
-"""How topics come and go."""
+"""`LogDirectory`: adding, finding, removing and deleting logs."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from unit.storage.engines import (
     keys,
     log_settings,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
@@ -24,10 +24,10 @@ from unit.storage.engines import (
 OTHER_ID = bytes(15) + b"\x02"
 
 
-def test_a_topic_that_is_created_again_begins_empty():
+def test_recreated_topic_starts_empty():
     async def scenario():
         store = memory_store()
-        engine = await opened(store)
+        engine = await open_engine(store)
         await append(engine, b"old")
         await roll(engine)
         before = engine.logs.find(TOPIC, 0)
@@ -52,22 +52,22 @@ def test_a_topic_that_is_created_again_begins_empty():
     simulate(scenario)
 
 
-def test_what_the_wal_holds_of_a_deleted_topic_is_not_given_to_its_successor():
+def test_wal_records_of_a_deleted_topic_are_not_given_to_its_successor():
     async def scenario():
         store = memory_store()
-        engine = await opened(store)
+        engine = await open_engine(store)
         await append(engine, b"old")
         engine.close()
-        engine = await opened(store, partitions=topic(topic_id=OTHER_ID))
+        engine = await open_engine(store, partitions=topic(topic_id=OTHER_ID))
         assert engine.logs.find(TOPIC, 0).high_watermark == 0
 
     simulate(scenario)
 
 
-def test_some_partitions_of_a_topic_are_here_and_others_are_not():
+def test_directory_serves_some_partitions_of_a_topic():
     async def scenario():
         store = CountingStore()
-        engine = await opened(store)
+        engine = await open_engine(store)
         await append(engine, b"a")
         store.requests.clear()
         await engine.open([to_open(2, is_new=True)])
@@ -83,9 +83,9 @@ def test_some_partitions_of_a_topic_are_here_and_others_are_not():
     simulate(scenario)
 
 
-def test_a_log_that_is_removed_can_be_opened_again():
+def test_removed_log_can_be_opened_again():
     async def scenario():
-        engine = await opened(memory_store())
+        engine = await open_engine(memory_store())
         await append(engine, b"a")
         log = engine.logs.find(TOPIC, 0)
         await engine.release(log)
@@ -100,9 +100,9 @@ def test_a_log_that_is_removed_can_be_opened_again():
     simulate(scenario)
 
 
-def test_settings_reach_every_partition():
+def test_configure_updates_every_partition():
     async def scenario():
-        engine = await opened(memory_store(), partitions=topic(2))
+        engine = await open_engine(memory_store(), partitions=topic(2))
         engine.logs.configure(TOPIC, log_settings(retention_ms=5))
         assert [log.settings.retention_ms for log in engine.logs] == [5, 5]
 
@@ -110,9 +110,9 @@ def test_settings_reach_every_partition():
 
 
 @pytest.mark.parametrize(("name", "partition"), [("other", 0), (TOPIC, 1), (TOPIC, -1)])
-def test_what_does_not_exist_is_not_found(name, partition):
+def test_find_raises_for_unknown_partitions(name, partition):
     async def scenario():
-        engine = await opened(memory_store())
+        engine = await open_engine(memory_store())
         with pytest.raises(UnknownTopicError):
             engine.logs.find(name, partition)
 

@@ -1,4 +1,4 @@
-"""The log of one partition: offsets, watermarks, duplicates and those who wait."""
+"""`PartitionLog`: offsets, high watermark, duplicates and watchers."""
 
 import asyncio
 
@@ -42,7 +42,7 @@ def test_offsets_are_contiguous_and_visible_only_when_durable():
     simulate(scenario)
 
 
-def test_a_duplicate_waits_for_the_first_and_is_not_stored_again():
+def test_duplicate_waits_for_the_original_and_is_not_stored():
     async def scenario():
         log = leading()
         first = log.append(idempotent(0, b"a"), 0)
@@ -58,7 +58,7 @@ def test_a_duplicate_waits_for_the_first_and_is_not_stored_again():
     simulate(scenario)
 
 
-def test_the_brokers_time_is_stamped_where_the_topic_asks_for_it():
+def test_log_append_time_is_set_if_configured():
     async def scenario():
         log = leading(timestamp_type=TimestampType.LOG_APPEND_TIME)
         batch = values_batch([b"a"])
@@ -69,7 +69,7 @@ def test_the_brokers_time_is_stamped_where_the_topic_asks_for_it():
     simulate(scenario)
 
 
-def test_watchers_are_called_for_news_and_for_the_end():
+def test_watchers_are_called_for_new_records_and_on_close():
     async def scenario():
         log = leading()
         calls = []
@@ -85,7 +85,7 @@ def test_watchers_are_called_for_news_and_for_the_end():
     simulate(scenario)
 
 
-def test_a_closed_log_serves_nobody_and_gives_its_memory_back():
+def test_closed_log_rejects_calls_and_frees_its_memory():
     async def scenario():
         memory = TailMemory()
         log = new_log(memory)
@@ -102,7 +102,7 @@ def test_a_closed_log_serves_nobody_and_gives_its_memory_back():
 
 
 @pytest.mark.parametrize("offset", [1, 4])
-def test_an_offset_outside_of_the_log_is_refused(offset):
+def test_offset_out_of_range_is_rejected(offset):
     async def scenario():
         log = leading()
         log.on_durable(run_of(0, 3), 0)
@@ -116,7 +116,7 @@ def test_an_offset_outside_of_the_log_is_refused(offset):
     simulate(scenario)
 
 
-def test_what_comes_back_from_the_wal_is_taken_once():
+def test_recover_appends_records_of_the_wal_once():
     async def scenario():
         log = new_log()
         log.recover(run_of(0, 1, 1), 0)

@@ -1,4 +1,4 @@
-"""Which offset belongs to a time."""
+"""Timestamp lookup, for ListOffsets."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from unit.storage.engines import (
     append,
     log_settings,
     memory_store,
-    opened,
+    open_engine,
     roll,
     simulate,
     topic,
@@ -19,7 +19,7 @@ from unit.storage.engines import (
 
 async def timed(*times_ms: int, rolled: int = 4, **settings):
     """A log with a record for each time, of which some are in segments of two."""
-    engine = await opened(memory_store(), partitions=topic(settings=log_settings(**settings)))
+    engine = await open_engine(memory_store(), partitions=topic(settings=log_settings(**settings)))
     for number, timestamp_ms in enumerate(times_ms):
         await append(engine, b"x", timestamp_ms=timestamp_ms)
         if number % 2 and number < rolled:
@@ -31,7 +31,7 @@ async def timed(*times_ms: int, rolled: int = 4, **settings):
     ("asked_ms", "offset"),
     [(0, 0), (10, 0), (11, 1), (30, 1), (31, 4), (50, 4), (60, 5), (61, None)],
 )
-def test_the_first_record_since_a_time(asked_ms, offset):
+def test_offset_for_timestamp_finds_the_first_record(asked_ms, offset):
     async def scenario():
         found = await timestamp_lookup.offset_for_timestamp(
             *await timed(10, 30, 20, 25, 50, 60), asked_ms
@@ -41,7 +41,7 @@ def test_the_first_record_since_a_time(asked_ms, offset):
     simulate(scenario)
 
 
-def test_records_below_the_start_do_not_count():
+def test_records_below_the_log_start_are_ignored():
     async def scenario():
         reader, log = await timed(10, 30, 20, 25, 50, 60)
         log.advance_start(2)
@@ -51,9 +51,9 @@ def test_records_below_the_start_do_not_count():
     simulate(scenario)
 
 
-def test_the_start_may_lie_within_a_batch_of_the_brokers_time():
+def test_log_start_may_be_within_a_log_append_time_batch():
     async def scenario():
-        engine = await opened(
+        engine = await open_engine(
             memory_store(),
             partitions=topic(settings=log_settings(timestamp_type=TimestampType.LOG_APPEND_TIME)),
         )
@@ -68,7 +68,7 @@ def test_the_start_may_lie_within_a_batch_of_the_brokers_time():
 
 @pytest.mark.parametrize("rolled", [0, 4, 6])
 @pytest.mark.parametrize(("times_ms", "offset"), [((10, 60, 20, 60), 1), ((1, 2, 3, 4, 9, 8), 4)])
-def test_the_newest_record_is_the_first_of_the_greatest_time(times_ms, offset, rolled):
+def test_offset_of_max_timestamp_is_the_first_with_that_timestamp(times_ms, offset, rolled):
     async def scenario():
         found = await timestamp_lookup.offset_of_max_timestamp(
             *await timed(*times_ms, rolled=rolled)
@@ -78,14 +78,14 @@ def test_the_newest_record_is_the_first_of_the_greatest_time(times_ms, offset, r
     simulate(scenario)
 
 
-def test_an_empty_log_has_no_newest_record():
+def test_empty_log_has_no_max_timestamp():
     async def scenario():
         assert await timestamp_lookup.offset_of_max_timestamp(*await timed()) is None
 
     simulate(scenario)
 
 
-def test_the_newest_record_may_have_been_deleted():
+def test_record_with_the_max_timestamp_may_be_deleted():
     async def scenario():
         reader, log = await timed(90, 10, 20, 30)
         log.advance_start(2)

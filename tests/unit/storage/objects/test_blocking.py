@@ -1,4 +1,4 @@
-"""A store for code that waits does all that a store does, and leaves no thread behind."""
+"""The blocking store: all operations, and no thread left behind."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ def store():
         yield opened
 
 
-def test_every_verb(store):
+def test_every_operation(store):
     store.put("n/a", [b"0123", b"456789"])
     assert bytes(store.get("n/a")) == b"0123456789"
     assert bytes(store.get_range("n/a", 2, 5)) == b"234"
@@ -32,14 +32,14 @@ def test_every_verb(store):
         store.get("n/a")
 
 
-def test_a_listing_of_many_pages(store):
+def test_listing_of_many_pages(store):
     keys = [f"n/{number:05d}" for number in range(2500)]
     for key in keys:
         store.put(key, [b"x"])
     assert [item.key for item in store.list("n/")] == keys
 
 
-def test_something_asynchronous_may_use_the_store(store):
+def test_run_passes_the_store_to_a_coroutine(store):
     async def both(objects):
         await objects.put("n/a", [b"1"])
         return bytes(await objects.get("n/a"))
@@ -47,7 +47,7 @@ def test_something_asynchronous_may_use_the_store(store):
     assert store.run(both) == b"1"
 
 
-def test_closing_ends_what_nobody_waits_for_and_the_thread():
+def test_close_cancels_pending_calls_and_ends_the_thread():
     before = threading.active_count()
     store = BlockingObjectStore(lambda: MemoryObjectStore(lambda: 0))
 
@@ -61,7 +61,7 @@ def test_closing_ends_what_nobody_waits_for_and_the_thread():
     assert threading.active_count() == before
 
 
-def test_a_store_that_cannot_be_made_leaves_no_thread():
+def test_store_that_cannot_be_created_leaves_no_thread():
     before = threading.active_count()
 
     def make():

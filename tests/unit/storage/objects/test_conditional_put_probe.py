@@ -1,4 +1,4 @@
-"""The probe refuses stores that would lose records."""
+"""The probe rejects stores that ignore create-only PUTs."""
 
 import asyncio
 from random import Random
@@ -33,7 +33,7 @@ async def keys(store):
     return [info.key async for chunk in store.list("ns/") for info in chunk]
 
 
-def test_an_honest_store_passes():
+def test_correct_store_passes():
     store = MemoryObjectStore()
 
     async def scenario():
@@ -44,7 +44,7 @@ def test_an_honest_store_passes():
 
 
 @pytest.mark.parametrize("store", [CarelessStore(), LyingStore()], ids=["careless", "lying"])
-def test_a_store_that_overwrites_is_refused_in_words(store):
+def test_store_that_overwrites_is_rejected(store):
     async def scenario():
         with pytest.raises(ConfigError, match="ignores If-None-Match"):
             await probe_create_only(store, "ns", Random(1))
@@ -53,7 +53,7 @@ def test_a_store_that_overwrites_is_refused_in_words(store):
     asyncio.run(scenario())
 
 
-def test_lost_answers_on_the_way_do_not_mislead_it():
+def test_lost_responses_do_not_mislead_the_probe():
     async def no_time(_seconds: float) -> None:
         pass
 

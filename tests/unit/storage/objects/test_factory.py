@@ -1,4 +1,4 @@
-"""How settings become a bucket and the layers above it."""
+"""The object store factory: settings and layers."""
 
 from dataclasses import replace
 from random import Random
@@ -45,7 +45,7 @@ BUCKET = S3Bucket(
 )
 
 
-def test_every_setting_arrives():
+def test_all_settings_are_passed_on():
     assert factory.bucket(load(ENVIRON)) == BUCKET
     environ = {
         "KAFSCALE_S3_BUCKET": "records",
@@ -58,7 +58,7 @@ def test_every_setting_arrives():
     )
 
 
-def test_the_copy_is_like_the_bucket_where_nothing_else_is_said_and_has_less_time():
+def test_replica_inherits_settings_and_has_a_shorter_timeout():
     copy = {"KAFSCALE_S3_READ_BUCKET": "copy"}
     fast = {"connect_timeout_ms": 2000, "request_timeout_ms": 2000}
     assert factory.read_bucket(load(ENVIRON | copy)) == replace(BUCKET, name="copy", **fast)
@@ -71,7 +71,7 @@ def test_the_copy_is_like_the_bucket_where_nothing_else_is_said_and_has_less_tim
     )
 
 
-def test_segments_are_archived_and_nothing_else_is():
+def test_only_segments_are_archived():
     assert factory._is_archived(object_keys.segment_key("ns", "topic", 0, 0))
     assert not factory._is_archived(object_keys.index_key("ns", "topic", 0, 0))
     assert not factory._is_archived(object_keys.wal_key("ns", 0, 1, 2))
@@ -88,13 +88,13 @@ def test_segments_are_archived_and_nothing_else_is():
         ("get_range", object_keys.segment_key("ns", "topic", 0, 0), False),
     ],
 )
-def test_what_producers_wait_for_is_urgent(operation, key, expected):
+def test_wal_uploads_are_urgent(operation, key, expected):
     assert factory._urgency("ns")(operation, key) is expected
 
 
 @pytest.mark.parametrize("requests_max", [2, 3, 64, 10_000])
 @pytest.mark.parametrize("uploads_max", [1, 8, 1024])
-def test_any_bound_on_requests_leaves_room_for_both_kinds(requests_max, uploads_max):
+def test_any_request_limit_leaves_slots_for_both_kinds(requests_max, uploads_max):
     environ = ENVIRON | {
         "KAFSCALE_S3_MAX_REQUESTS": str(requests_max),
         "KAFSCALE_STORAGE_MAX_WAL_UPLOADS": str(uploads_max),
@@ -106,14 +106,14 @@ def test_any_bound_on_requests_leaves_room_for_both_kinds(requests_max, uploads_
 
 
 @pytest.mark.parametrize("key_arn", ["", "arn:aws:kms:key"])
-def test_a_broker_without_a_key_of_its_own_warns_once(key_arn, capsys):
+def test_missing_kms_key_is_logged_once(key_arn, capsys):
     """S-04."""
     environ = ENVIRON | {"KAFSCALE_S3_KMS_ARN": key_arn, "KAFSCALE_S3_READ_BUCKET": "copy"}
     factory.create_store(load(environ), lambda *_: None, Random(1))
     assert capsys.readouterr().out.count("set s3.kmsKeyArn") == (0 if key_arn else 1)
 
 
-def test_lifecycle_rules_are_managed_only_when_asked():
+def test_lifecycle_rules_are_managed_only_if_configured():
     assert factory.lifecycle(load(ENVIRON)) is None
     asked = ENVIRON | {"KAFSCALE_S3_MANAGE_LIFECYCLE": "true"}
     assert isinstance(factory.lifecycle(load(asked)), BucketLifecycle)

@@ -1,4 +1,4 @@
-"""The store in memory: what the laws in `tests/integration/objects` do not say about it."""
+"""The memory store, beyond the contract tests in `tests/integration/objects`."""
 
 import asyncio
 
@@ -15,14 +15,14 @@ def run_without_a_loop(coroutine):
     raise AssertionError("it waited")
 
 
-def test_nothing_ever_waits():
+def test_calls_never_wait():
     store = MemoryObjectStore()
     run_without_a_loop(store.put("a/b", [b"12", b"34"]))
     assert run_without_a_loop(store.get_range("a/b", 1, 3)) == b"23"
     run_without_a_loop(store.delete(["a/b"]))
 
 
-def test_with_yields_others_run_before_the_effect():
+def test_with_yields_other_tasks_run_before_the_effect():
     store = MemoryObjectStore(yields=True)
 
     async def scenario():
@@ -34,7 +34,7 @@ def test_with_yields_others_run_before_the_effect():
     asyncio.run(scenario())
 
 
-def test_readers_share_what_is_stored():
+def test_readers_share_stored_bytes():
     store = MemoryObjectStore()
     run_without_a_loop(store.put("a/b", [b"12", b"34"]))
     whole = run_without_a_loop(store.get("a/b"))
@@ -42,7 +42,7 @@ def test_readers_share_what_is_stored():
     assert run_without_a_loop(store.get_suffix("a/b", 2)).obj is whole.obj
 
 
-def test_the_writer_may_use_its_buffer_again():
+def test_writer_may_reuse_its_buffer():
     store = MemoryObjectStore()
     buffer = bytearray(b"12")
     run_without_a_loop(store.put("a/b", [buffer]))
@@ -50,13 +50,13 @@ def test_the_writer_may_use_its_buffer_again():
     assert run_without_a_loop(store.get("a/b")) == b"12"
 
 
-def test_an_object_has_the_date_of_its_clock():
+def test_modification_time_is_that_of_the_clock():
     store = MemoryObjectStore(lambda: 1234)
     run_without_a_loop(store.put("a/b", [b"x"]))
     assert run_without_a_loop(store.head("a/b")).modified_ms == 1234
 
 
-def test_a_listing_shows_what_is_there_when_a_chunk_is_asked_for():
+def test_listing_page_shows_the_store_when_it_is_requested():
     store = MemoryObjectStore()
     keys = [f"a/{number:05d}" for number in range(PAGE_KEYS + 1)]
 

@@ -1,4 +1,4 @@
-"""The health of the store, by the second."""
+"""The sliding window of store health."""
 
 import random
 
@@ -25,7 +25,7 @@ def fill(health: HealthWindow, now_ms: int, count: int, *, failed: int = 0, late
         health.record(now_ms, latency_ms, failed=number < failed)
 
 
-def test_a_store_that_was_never_asked_is_healthy():
+def test_store_without_requests_is_healthy():
     health = window()
     assert health.state(0) is HealthState.HEALTHY
     assert health.error_rate(0) == 0
@@ -36,7 +36,7 @@ def test_a_store_that_was_never_asked_is_healthy():
     ("failed", "state"),
     [(0, "healthy"), (1, "healthy"), (2, "degraded"), (5, "degraded"), (6, "unavailable")],
 )
-def test_the_share_of_failures_decides(failed, state):
+def test_error_rate_determines_the_state(failed, state):
     health = window()
     fill(health, 1000, 10, failed=failed)
     assert health.state(1000).value == state
@@ -47,14 +47,14 @@ def test_the_share_of_failures_decides(failed, state):
     ("latency_ms", "state"),
     [(499, "healthy"), (500, "degraded"), (2999, "degraded"), (3000, "unavailable")],
 )
-def test_the_average_latency_decides(latency_ms, state):
+def test_mean_latency_determines_the_state(latency_ms, state):
     health = window()
     fill(health, 1000, 10, latency_ms=latency_ms)
     assert health.state(1000).value == state
     assert health.latency_ms_mean(1000) == latency_ms
 
 
-def test_a_handful_of_requests_says_nothing():
+def test_few_requests_count_as_healthy():
     health = window(requests_min=5)
     fill(health, 1000, 4, failed=4, latency_ms=9000)
     assert health.state(1000) is HealthState.HEALTHY
@@ -72,14 +72,14 @@ def test_failures_leave_the_window():
     assert health.error_rate(200_000) == 0
 
 
-def test_a_new_start_forgets_the_failures():
+def test_clear_forgets_failures():
     health = window()
     fill(health, 1000, 10, failed=10)
     health.clear()
     assert health.state(1000) is HealthState.HEALTHY
 
 
-def test_a_clock_that_goes_back_loses_nothing():
+def test_clock_that_moves_back_loses_nothing():
     health = window()
     fill(health, 50_000, 5, failed=5)
     fill(health, 40_000, 5)
@@ -95,7 +95,7 @@ def test_memory_is_bounded_by_the_window():
 
 
 @given(st.lists(st.tuples(st.integers(0, 5_000), st.integers(0, 5_000), st.booleans()), min_size=1))
-def test_the_sums_are_those_of_the_requests_within(requests):
+def test_totals_are_those_of_the_window(requests):
     health = window(window_ms=10_000)
     now_ms = 0
     history = []

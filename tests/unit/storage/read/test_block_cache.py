@@ -1,4 +1,4 @@
-"""Objects in aligned blocks."""
+"""The block cache."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ async def blocks_of(size_bytes: int, bytes_max: int = 10 * BLOCK_BYTES):
     return store, data[:size_bytes], BlockCache(store, bytes_max, StorageCounters())
 
 
-def test_a_range_over_two_blocks_comes_in_two_pieces_or_in_one_copy():
+def test_range_over_two_blocks_is_two_slices_or_one_copy():
     async def scenario():
         _, data, blocks = await blocks_of(BLOCK_BYTES + 1000)
         start, stop = BLOCK_BYTES - 10, BLOCK_BYTES + 10
@@ -31,7 +31,7 @@ def test_a_range_over_two_blocks_comes_in_two_pieces_or_in_one_copy():
     simulate(scenario)
 
 
-def test_fifty_readers_of_a_block_fetch_it_once_within_the_bound():
+def test_fifty_readers_fetch_a_block_once_within_the_limit():
     """N-10d."""
 
     async def scenario():
@@ -44,7 +44,7 @@ def test_fifty_readers_of_a_block_fetch_it_once_within_the_bound():
     simulate(scenario)
 
 
-def test_memory_that_is_lent_is_not_used():
+def test_reserved_memory_is_not_used():
     async def scenario():
         _, _, blocks = await blocks_of(3 * BLOCK_BYTES, bytes_max=3 * BLOCK_BYTES)
         await blocks.slices(KEY, 0, 3 * BLOCK_BYTES)
@@ -57,7 +57,7 @@ def test_memory_that_is_lent_is_not_used():
     simulate(scenario)
 
 
-def test_what_is_expected_is_fetched_before_it_is_asked_for():
+def test_prefetch_fetches_a_block_before_it_is_read():
     async def scenario():
         store, data, blocks = await blocks_of(100)
         blocks.prefetch(KEY, 0)
@@ -70,7 +70,7 @@ def test_what_is_expected_is_fetched_before_it_is_asked_for():
     simulate(scenario)
 
 
-def test_an_object_that_is_too_short_is_damaged():
+def test_object_that_is_too_short_is_damaged():
     async def scenario():
         _, _, blocks = await blocks_of(100)
         with pytest.raises(DamagedObjectError):
@@ -79,7 +79,7 @@ def test_an_object_that_is_too_short_is_damaged():
     simulate(scenario)
 
 
-def test_what_is_forgotten_is_fetched_again():
+def test_forgotten_blocks_are_fetched_again():
     async def scenario():
         store, _, blocks = await blocks_of(100)
         await blocks.slices(KEY, 0, 10)

@@ -1,4 +1,4 @@
-"""A bounded cache that loads each value once."""
+"""The loading cache: bounded, with one load per value."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ def new_cache(bytes_max: int = 100) -> LoadingCache[str, bytes]:
     return LoadingCache(bytes_max, len)
 
 
-def test_all_who_ask_share_one_load():
+def test_concurrent_readers_share_one_load():
     async def scenario():
         cache, loader = new_cache(), Loader()
         found = await asyncio.gather(*(cache.load("a", loader) for _ in range(50)))
@@ -41,7 +41,7 @@ def test_all_who_ask_share_one_load():
     simulate(scenario)
 
 
-def test_what_was_used_least_recently_goes_first():
+def test_least_recently_used_value_is_evicted_first():
     async def scenario():
         cache = new_cache(100)
         for key in "abc":
@@ -54,7 +54,7 @@ def test_what_was_used_least_recently_goes_first():
     simulate(scenario)
 
 
-def test_a_bound_that_is_lowered_holds_at_once_and_can_be_raised_again():
+def test_limit_can_be_lowered_and_raised():
     async def scenario():
         cache = new_cache(100)
         for key in "ab":
@@ -69,7 +69,7 @@ def test_a_bound_that_is_lowered_holds_at_once_and_can_be_raised_again():
     simulate(scenario)
 
 
-def test_a_value_larger_than_the_cache_is_alone_in_it():
+def test_value_larger_than_the_cache_is_kept_alone():
     async def scenario():
         cache = new_cache(10)
         await cache.load("a", Loader(b"x" * 5))
@@ -82,7 +82,7 @@ def test_a_value_larger_than_the_cache_is_alone_in_it():
     simulate(scenario)
 
 
-def test_a_failure_is_told_to_all_and_forgotten():
+def test_failure_is_raised_to_all_readers_and_not_cached():
     async def scenario():
         cache = new_cache()
         failing = Loader(error=StoreUnavailableError("down"))
@@ -96,7 +96,7 @@ def test_a_failure_is_told_to_all_and_forgotten():
     simulate(scenario)
 
 
-def test_a_reader_that_leaves_does_not_stop_the_load():
+def test_cancelled_reader_does_not_stop_the_load():
     async def scenario():
         cache, loader = new_cache(), Loader()
         leaving = asyncio.ensure_future(cache.load("a", loader))
@@ -109,7 +109,7 @@ def test_a_reader_that_leaves_does_not_stop_the_load():
     simulate(scenario)
 
 
-def test_what_is_forgotten_on_its_way_does_not_come_in():
+def test_value_discarded_while_loading_is_not_cached():
     async def scenario():
         cache = new_cache()
         reading = asyncio.ensure_future(cache.load("a", Loader(b"old")))
@@ -123,7 +123,7 @@ def test_what_is_forgotten_on_its_way_does_not_come_in():
     simulate(scenario)
 
 
-def test_a_cache_that_is_closed_lets_nobody_wait():
+def test_clear_fails_waiting_readers():
     async def scenario():
         cache = new_cache()
         reading = asyncio.ensure_future(cache.load("a", Loader()))

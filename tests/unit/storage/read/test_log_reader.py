@@ -1,4 +1,4 @@
-"""Reading from the tail, from segments, and from both."""
+"""`LogReader`: reads from the tail, from segments, and from both."""
 
 import asyncio
 from contextlib import suppress
@@ -15,7 +15,7 @@ from unit.storage.engines import (
     append,
     keys,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
@@ -24,7 +24,7 @@ from unit.storage.engines import (
 
 async def cold(store, records: int = 6, **changes):
     """An engine whose log has a segment for every second record, and nothing in memory."""
-    engine = await opened(store, index_interval_bytes=1, **changes)
+    engine = await open_engine(store, index_interval_bytes=1, **changes)
     for number in range(records):
         await append(engine, b"%d" % number)
         if number % 2:
@@ -37,7 +37,7 @@ async def cold(store, records: int = 6, **changes):
 
 @pytest.mark.parametrize("offset", range(8))
 @pytest.mark.parametrize("batches_max", [1, 2, 3, 100])
-def test_any_read_gives_whole_batches_from_its_offset_on(offset, batches_max):
+def test_read_returns_whole_batches_from_its_offset(offset, batches_max):
     async def scenario():
         engine, log = await cold(memory_store(), 8)
         await append(engine, b"tail")
@@ -54,7 +54,7 @@ def test_any_read_gives_whole_batches_from_its_offset_on(offset, batches_max):
     simulate(scenario)
 
 
-def test_a_first_batch_that_is_too_large_is_read_only_if_it_must_be():
+def test_oversized_first_batch_is_read_only_if_required():
     async def scenario():
         engine, log = await cold(memory_store())
         assert await engine.reader.read(log, 0, 10, first=False) == ([], 0)
@@ -64,7 +64,7 @@ def test_a_first_batch_that_is_too_large_is_read_only_if_it_must_be():
     simulate(scenario)
 
 
-def test_fifty_readers_of_a_cold_segment_fetch_it_once():
+def test_fifty_readers_fetch_a_cold_segment_once():
     """N-10d."""
 
     async def scenario():
@@ -79,7 +79,7 @@ def test_fifty_readers_of_a_cold_segment_fetch_it_once():
     simulate(scenario)
 
 
-def test_a_reader_that_goes_on_finds_the_next_segments_there():
+def test_sequential_reader_finds_the_next_segments_prefetched():
     async def scenario():
         store = CountingStore()
         engine, log = await cold(store, read_ahead=2)
@@ -90,7 +90,7 @@ def test_a_reader_that_goes_on_finds_the_next_segments_there():
     simulate(scenario)
 
 
-def test_a_reader_that_retention_overtakes_is_told():
+def test_reader_below_the_log_start_gets_an_error():
     async def scenario():
         store = memory_store()
         engine, log = await cold(store)
@@ -108,7 +108,7 @@ def test_a_reader_that_retention_overtakes_is_told():
     simulate(scenario)
 
 
-def test_a_topic_that_is_deleted_while_it_is_read_is_no_crash():
+def test_topic_deleted_during_a_read_does_not_crash():
     async def scenario():
         store = memory_store()
         engine, log = await cold(store)
@@ -123,7 +123,7 @@ def test_a_topic_that_is_deleted_while_it_is_read_is_no_crash():
     simulate(scenario)
 
 
-def test_an_index_that_cannot_be_written_back_is_used_all_the_same():
+def test_index_that_cannot_be_written_back_is_used():
     async def scenario():
         inner = memory_store()
         store = FaultyObjectStore(inner, random=Random(0))
@@ -137,7 +137,7 @@ def test_an_index_that_cannot_be_written_back_is_used_all_the_same():
     simulate(scenario)
 
 
-def test_whether_a_read_needs_the_store_is_known_before():
+def test_is_cached_predicts_whether_the_store_is_needed():
     async def scenario():
         engine, log = await cold(memory_store(), read_ahead=0)
         await append(engine, b"tail")

@@ -1,4 +1,4 @@
-"""BucketScanner: everything that counts is found, and told by whom it is."""
+"""The bucket scan finds all topics in segments and fenced WAL streams."""
 
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, wal_object
@@ -27,7 +27,7 @@ async def put_wal(store, broker_id, epoch, sequence, *held):
     await store.put(object_keys.wal_key(NAMESPACE, broker_id, epoch, sequence), [joined(parts)])
 
 
-def test_an_empty_bucket_has_nothing():
+def test_empty_bucket():
     async def scenario():
         found = await scanner(memory_store()).scan()
         assert (found.topics, found.log_starts, found.catalog) == ({}, {}, None)
@@ -35,7 +35,7 @@ def test_an_empty_bucket_has_nothing():
     simulate(scenario)
 
 
-def test_segments_indexes_and_starts_tell_of_topics_by_name():
+def test_segments_indexes_and_log_starts_are_found_by_topic_name():
     async def scenario():
         store = memory_store()
         for key in (
@@ -59,7 +59,7 @@ def test_segments_indexes_and_starts_tell_of_topics_by_name():
     simulate(scenario)
 
 
-def test_streams_that_are_over_tell_of_topics_by_id():
+def test_fenced_streams_are_found_by_topic_id():
     async def scenario():
         store = memory_store()
         streams = Streams(store, NAMESPACE, virtual_time.clock_ms)
@@ -80,7 +80,7 @@ def test_streams_that_are_over_tell_of_topics_by_id():
     simulate(scenario)
 
 
-def test_a_damaged_wal_object_hides_no_other():
+def test_damaged_wal_object_does_not_hide_others():
     async def scenario():
         store = memory_store()
         await put_wal(store, 1, 0, 0, ("orders", FIRST_ID, 0))
@@ -93,7 +93,7 @@ def test_a_damaged_wal_object_hides_no_other():
     simulate(scenario)
 
 
-def test_the_catalog_is_read_with_its_date_and_one_that_is_damaged_is_none():
+def test_catalog_is_read_with_its_time_and_ignored_if_damaged():
     async def scenario():
         store = memory_store()
         key = object_keys.catalog_key(NAMESPACE)

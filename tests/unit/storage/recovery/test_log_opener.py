@@ -1,4 +1,4 @@
-"""Opening a log: one listing, its last segment, and nothing that is found stops it."""
+"""`LogOpener`: one listing, the last segment, and tolerance of damage."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from unit.storage.engines import (
     keys,
     log_settings,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
@@ -32,7 +32,7 @@ def key_of(base_offset: int, make=object_keys.segment_key) -> str:
 
 async def rolled(store, epochs, *, keeps_wal: bool = False) -> None:
     """A life that made three segments, of one record each, and ended."""
-    engine = await opened(store, epochs)
+    engine = await open_engine(store, epochs)
     for value in (b"a", b"b", b"c"):
         await append(engine, value, producer_id=5, producer_epoch=0, base_sequence=ord(value) - 97)
         await roll(engine)
@@ -48,13 +48,13 @@ async def damage(store, key: str, kept_bytes: int) -> None:
 
 @pytest.mark.parametrize("base_offset", [0, 1, 2])
 @pytest.mark.parametrize("loss", ["missing", "torn"])
-def test_a_lost_index_is_made_anew(base_offset, loss):
+def test_lost_index_is_rebuilt(base_offset, loss):
     async def scenario():
         store, epochs = memory_store(), Epochs()
         await rolled(store, epochs)
         key = key_of(base_offset, object_keys.index_key)
         await (store.delete([key]) if loss == "missing" else damage(store, key, 20))
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == [0, 1, 2]
         assert (await store.head(key)).size_bytes > 20
         assert await append(engine, b"d") == 3
@@ -63,26 +63,26 @@ def test_a_lost_index_is_made_anew(base_offset, loss):
 
 
 @pytest.mark.parametrize("lost", [(2,), (1, 2), (0, 1, 2)])
-def test_producers_are_remembered_although_their_index_is_lost(lost):
+def test_producer_state_is_recovered_without_an_index(lost):
     async def scenario():
         store, epochs = memory_store(), Epochs()
         await rolled(store, epochs)
         await store.delete([key_of(base_offset, object_keys.index_key) for base_offset in lost])
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         again = await append(engine, b"c", producer_id=5, producer_epoch=0, base_sequence=2)
         assert again == 2
 
     simulate(scenario)
 
 
-def test_a_segment_without_an_index_at_the_end_is_part_of_the_log():
+def test_last_segment_without_an_index_is_part_of_the_log():
     """N-05: the index PUT failed, and the broker with it."""
 
     async def scenario():
         store, epochs = memory_store(), Epochs()
         await rolled(store, epochs, keeps_wal=True)
         await store.delete([key_of(2, object_keys.index_key)])
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == [0, 1, 2]
         assert await append(engine, b"d") == 3
         await roll(engine)
@@ -93,22 +93,22 @@ def test_a_segment_without_an_index_at_the_end_is_part_of_the_log():
 
 
 @pytest.mark.parametrize(("keeps_wal", "left"), [(True, [0, 1, 2]), (False, [0, 1])])
-def test_half_a_segment_at_the_end_is_replaced_by_what_the_wal_holds(keeps_wal, left):
+def test_truncated_last_segment_is_replaced_from_the_wal(keeps_wal, left):
     async def scenario():
         store, epochs = memory_store(), Epochs()
         await rolled(store, epochs, keeps_wal=keeps_wal)
         await damage(store, key_of(2), 60)
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == left
         assert await append(engine, b"d") == left[-1] + 1
         await roll(engine)
         engine.close()
-        assert await read_offsets(await opened(store, epochs)) == [*left, left[-1] + 1]
+        assert await read_offsets(await open_engine(store, epochs)) == [*left, left[-1] + 1]
 
     simulate(scenario)
 
 
-def test_whole_batches_of_a_damaged_segment_are_saved():
+def test_whole_batches_of_a_damaged_segment_are_salvaged():
     async def scenario():
         store, epochs = memory_store(), Epochs()
         first, second = batch(0, 2), batch(2, 2)
@@ -117,30 +117,30 @@ def test_whole_batches_of_a_damaged_segment_are_saved():
         builder.append(second)
         data = b"".join(builder.finish().parts)
         await store.put(key_of(0), [data[:-20]])
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == [0]
         assert engine.logs.find(TOPIC, 0).high_watermark == 2
 
     simulate(scenario)
 
 
-def test_garbage_is_left_alone():
+def test_unknown_objects_are_ignored():
     async def scenario():
         store, epochs = memory_store(), Epochs()
         await rolled(store, epochs)
         garbage = [f"{NAMESPACE}/{TOPIC}/0/readme", f"{NAMESPACE}/{TOPIC}/9/segment-{0:020d}.kfs"]
         for key in garbage:
             await store.put(key, [b"hello"])
-        assert await read_offsets(await opened(store, epochs)) == [0, 1, 2]
+        assert await read_offsets(await open_engine(store, epochs)) == [0, 1, 2]
         assert set(garbage) <= set(await keys(store))
 
     simulate(scenario)
 
 
-def test_a_log_of_which_nothing_is_left_goes_on_from_its_start():
+def test_log_without_segments_continues_at_its_start():
     async def scenario():
         partitions = topic(start_offset=42)
-        engine = await opened(memory_store(), partitions=partitions)
+        engine = await open_engine(memory_store(), partitions=partitions)
         log = engine.logs.find(TOPIC, 0)
         assert (log.start_offset, log.high_watermark, log.end_offset) == (42, 42, 42)
         assert await append(engine, b"a") == 42
@@ -148,14 +148,14 @@ def test_a_log_of_which_nothing_is_left_goes_on_from_its_start():
     simulate(scenario)
 
 
-def test_records_below_the_start_are_not_served_but_their_producers_known():
+def test_records_below_the_log_start_are_not_served_but_update_producer_state():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         for number in range(3):
             await append(engine, b"x", producer_id=5, producer_epoch=0, base_sequence=number)
         engine.close()
-        engine = await opened(store, epochs, partitions=topic(start_offset=3))
+        engine = await open_engine(store, epochs, partitions=topic(start_offset=3))
         assert engine.logs.find(TOPIC, 0).start_offset == 3
         again = await append(engine, b"x", producer_id=5, producer_epoch=0, base_sequence=1)
         assert again == 1
@@ -175,13 +175,13 @@ async def many_segments(store: MemoryObjectStore, count: int) -> None:
     await MemoryObjectStore.put(store, key_of(count - 1, object_keys.index_key), [built.index])
 
 
-def test_opening_does_not_cost_requests_per_segment():
+def test_number_of_requests_does_not_depend_on_segments():
     """N-10b."""
 
     async def scenario():
         store = CountingStore()
         await many_segments(store, SEGMENTS_COUNT)
-        engine = await opened(store)
+        engine = await open_engine(store)
         assert await read_offsets(engine, SEGMENTS_COUNT - 1) == [SEGMENTS_COUNT - 1]
         assert store.requests.total() < 50
         assert len(engine.logs.find(TOPIC, 0).segments) == SEGMENTS_COUNT
@@ -189,9 +189,9 @@ def test_opening_does_not_cost_requests_per_segment():
     simulate(scenario)
 
 
-def test_partitions_are_opened_side_by_side():
+def test_partitions_are_opened_concurrently():
     async def scenario():
-        engine = await opened(memory_store(), partitions=topic(40, settings=log_settings()))
+        engine = await open_engine(memory_store(), partitions=topic(40, settings=log_settings()))
         assert (
             await asyncio.gather(*(append(engine, b"a", partition=number) for number in range(40)))
             == [0] * 40

@@ -1,4 +1,4 @@
-"""Logs that change hands without a word: whatever was acknowledged is found by the next owner."""
+"""Takeover: after a crash the next owner has every acknowledged record."""
 
 import asyncio
 from random import Random
@@ -20,17 +20,17 @@ from unit.storage.engines import (
     TOPIC,
     CountingStore,
     append,
-    begun,
     keys,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
+    start_engine,
     to_open,
     topic,
 )
-from unit.storage.lives import OTHER_ID, THIRD_ID, Meddled, Metadata, key_of
+from unit.storage.sessions import OTHER_ID, THIRD_ID, FakeMetadataStore, InterferingStore, key_of
 
 
 async def fence(store, broker_id: int, epoch: int = 0) -> None:
@@ -40,22 +40,22 @@ async def fence(store, broker_id: int, epoch: int = 0) -> None:
 async def taken_over(store, metadata, broker_id: int, *, from_id: int):
     """An engine that owns what a broker had that is taken for dead."""
     await fence(store, from_id)
-    return await opened(
+    return await open_engine(
         store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
     )
 
 
 async def owner(store, metadata, broker_id: int = BROKER_ID):
-    return await opened(
+    return await open_engine(
         store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
     )
 
 
-def test_records_of_several_dead_owners_are_put_in_order():
+def test_records_of_several_former_owners_are_ordered():
     """The second took over and died before a segment was made; the third finds both."""
 
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         first = await owner(store, metadata, THIRD_ID)
         await append(first, b"a")
         second = await taken_over(store, metadata, BROKER_ID, from_id=THIRD_ID)
@@ -69,9 +69,9 @@ def test_records_of_several_dead_owners_are_put_in_order():
     simulate(scenario)
 
 
-def test_an_owner_that_wakes_up_too_late_makes_nothing_durable():
+def test_former_owner_that_wakes_up_late_makes_nothing_durable():
     async def scenario():
-        inner, metadata = memory_store(), Metadata()
+        inner, metadata = memory_store(), FakeMetadataStore()
         store = FaultyObjectStore(inner, random=Random(0))
         sleeper = await owner(store, metadata)
         await append(sleeper, b"a")
@@ -94,9 +94,9 @@ def test_an_owner_that_wakes_up_too_late_makes_nothing_durable():
     simulate(scenario)
 
 
-def test_a_late_segment_of_a_former_owner_is_adopted():
+def test_late_segment_of_a_former_owner_is_adopted():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         before = await owner(store, metadata)
         await append(before, b"a")
         after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
@@ -112,16 +112,16 @@ def test_a_late_segment_of_a_former_owner_is_adopted():
     simulate(scenario)
 
 
-def test_what_live_brokers_write_is_not_looked_at():
+def test_streams_of_live_brokers_are_ignored():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         await owner(store, metadata)
-        other = await opened(store, broker_id=OTHER_ID, partitions=[to_open(1)])
+        other = await open_engine(store, broker_id=OTHER_ID, partitions=[to_open(1)])
         await append(other, b"x", partition=1)
         await fence(store, BROKER_ID)
         reader = CountingStore()
         reader._objects = store._objects
-        third = await begun(reader, broker_id=THIRD_ID)
+        third = await start_engine(reader, broker_id=THIRD_ID)
         reader.requests.clear()
         await third.open([metadata.to_open()])
         assert reader.requests["get"] == 1, "the fence"
@@ -130,9 +130,9 @@ def test_what_live_brokers_write_is_not_looked_at():
 
 
 @pytest.mark.parametrize("fully_rolled", [True, False])
-def test_offsets_go_on_although_retention_has_deleted_everything(fully_rolled):
+def test_offsets_continue_after_retention_deleted_everything(fully_rolled):
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         before = await owner(store, metadata)
         for _ in range(3):
             await append(before, b"x")
@@ -142,7 +142,7 @@ def test_offsets_go_on_although_retention_has_deleted_everything(fully_rolled):
         await before.retention.enforce(log)
         assert await keys(store, ".kfs") == []
         await fence(store, BROKER_ID)
-        after = await begun(store, broker_id=OTHER_ID)
+        after = await start_engine(store, broker_id=OTHER_ID)
         (log,) = await after.open([metadata.to_open(fully_rolled=fully_rolled)])
         assert (log.start_offset, log.tail.rolled_offset, log.end_offset) == (3, 3, 3)
         assert await append(after, b"y") == 3
@@ -150,9 +150,9 @@ def test_offsets_go_on_although_retention_has_deleted_everything(fully_rolled):
     simulate(scenario)
 
 
-def test_records_that_were_deleted_before_they_were_rolled_are_no_hole():
+def test_records_deleted_before_they_were_rolled_are_no_gap():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         before = await owner(store, metadata)
         await append(before, b"a")
         await roll(before)
@@ -174,9 +174,9 @@ def test_records_that_were_deleted_before_they_were_rolled_are_no_hole():
 
 
 @pytest.mark.parametrize("lost", ["wal", "segment"])
-def test_a_hole_is_told_and_the_rest_is_served(lost):
+def test_gap_is_logged_and_the_rest_is_served(lost):
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         before = await owner(store, metadata)
         for value in (b"a", b"b", b"c"):
             await append(before, value)
@@ -199,11 +199,11 @@ def test_a_hole_is_told_and_the_rest_is_served(lost):
     assert (told["log_level"], told["from_offset"], told["to_offset"]) == ("error", *hole)
 
 
-def test_the_reaper_and_an_opening_do_not_get_into_each_others_way():
+def test_dead_stream_cleaner_and_takeover_run_concurrently():
     """SegmentList are made and the WAL is reaped between the listings and the reading."""
 
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         before = await owner(store, metadata)
         for value in (b"a", b"b", b"c"):
             await append(before, value)
@@ -214,8 +214,8 @@ def test_the_reaper_and_an_opening_do_not_get_into_each_others_way():
             reaper = DeadStreamCleaner(store, NAMESPACE, clock_ms)
             await reaper.clean(metadata.rolled_end, lambda broker_id, _: broker_id == OTHER_ID)
 
-        meddled = Meddled(store, "get", key_of(0, 1), meddle)
-        after = await opened(meddled, broker_id=OTHER_ID, partitions=[metadata_less(metadata)])
+        meddled = InterferingStore(store, "get", key_of(0, 1), meddle)
+        after = await open_engine(meddled, broker_id=OTHER_ID, partitions=[metadata_less(metadata)])
         assert key_of(0, 1) not in await keys(store)
         assert await read_offsets(after) == [0, 1, 2]
 
@@ -226,17 +226,17 @@ def test_the_reaper_and_an_opening_do_not_get_into_each_others_way():
     simulate(scenario)
 
 
-def test_a_store_that_fails_leaves_nothing_half_open():
+def test_store_failure_leaves_no_log_half_open():
     async def scenario():
         inner = memory_store()
-        before = await opened(inner, partitions=topic(3))
+        before = await open_engine(inner, partitions=topic(3))
         for number in range(3):
             await append(before, b"x", partition=number)
             await roll(before, number)
             await append(before, b"y", partition=number)
         await fence(inner, BROKER_ID)
         store = FaultyObjectStore(inner, random=Random(0))
-        after = await begun(store, broker_id=OTHER_ID)
+        after = await start_engine(store, broker_id=OTHER_ID)
         for operation in ("list", "get_suffix", "get"):
             store.rules = [
                 Rule(fault=Fault.SLOW, seconds=(0.01, 0.1)),
@@ -255,10 +255,10 @@ def test_a_store_that_fails_leaves_nothing_half_open():
 
 
 @pytest.mark.parametrize("count", [WHOLE_TOPIC_MIN - 1, 200])
-def test_the_cost_of_opening_is_of_partitions_plus_objects(count):
+def test_number_of_requests_is_partitions_plus_objects(count):
     async def scenario():
         store = CountingStore()
-        before = await opened(store, partitions=topic(count))
+        before = await open_engine(store, partitions=topic(count))
         for _ in range(2):
             await asyncio.gather(*(append(before, b"x", partition=one) for one in range(count)))
         for one in range(count):
@@ -267,7 +267,7 @@ def test_the_cost_of_opening_is_of_partitions_plus_objects(count):
             await append(before, b"y", partition=one)
         objects = len(await keys(store, ".kfw"))
         assert objects > count
-        after = await begun(store, broker_id=OTHER_ID)
+        after = await start_engine(store, broker_id=OTHER_ID)
         await fence(store, BROKER_ID)
         store.requests.clear()
         await after.open(topic(count))
@@ -280,15 +280,15 @@ def test_the_cost_of_opening_is_of_partitions_plus_objects(count):
     simulate(scenario)
 
 
-def test_what_is_known_to_hold_nothing_for_a_log_is_not_read_again():
+def test_objects_known_to_be_irrelevant_are_not_read_again():
     async def scenario():
         store = CountingStore()
-        dead = await opened(store, broker_id=THIRD_ID, partitions=topic(2))
+        dead = await open_engine(store, broker_id=THIRD_ID, partitions=topic(2))
         for partition in (0, 1):
             for _ in range(10):
                 await append(dead, b"value", partition=partition)
         await fence(store, THIRD_ID)
-        engine = await begun(store)
+        engine = await start_engine(store)
         await engine.open([to_open(0, leader_epoch=1, fully_rolled=False)])
         assert store.requests["get"] >= 20
         store.requests.clear()
@@ -299,9 +299,9 @@ def test_what_is_known_to_hold_nothing_for_a_log_is_not_read_again():
     simulate(scenario)
 
 
-def test_what_was_taken_over_is_soon_in_segments():
+def test_recovered_records_are_rolled_soon():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         first = await owner(store, metadata, THIRD_ID)
         await append(first, b"a")
         second = await taken_over(store, metadata, BROKER_ID, from_id=THIRD_ID)
@@ -317,15 +317,15 @@ def test_what_was_taken_over_is_soon_in_segments():
     simulate(scenario)
 
 
-def test_segments_of_other_partitions_are_left_alone():
+def test_segments_of_other_partitions_are_ignored():
     async def scenario():
         store = memory_store()
-        before = await opened(store, partitions=topic(WHOLE_TOPIC_MIN + 2))
+        before = await open_engine(store, partitions=topic(WHOLE_TOPIC_MIN + 2))
         for one in range(WHOLE_TOPIC_MIN + 2):
             await append(before, b"x", partition=one)
             await roll(before, one)
         await fence(store, BROKER_ID)
-        after = await begun(store, broker_id=OTHER_ID)
+        after = await start_engine(store, broker_id=OTHER_ID)
         await after.open([to_open(one, fully_rolled=True) for one in range(1, WHOLE_TOPIC_MIN + 1)])
         assert [len(log.segments) for log in after.logs] == [1] * WHOLE_TOPIC_MIN
         key = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
@@ -357,9 +357,9 @@ class ListingStore:
     [object_keys.wal_root(NAMESPACE), object_keys.partition_prefix(NAMESPACE, TOPIC, 0)],
     ids=["streams", "segments"],
 )
-def test_what_a_former_owner_rolls_and_trims_between_the_listings_is_not_missed(prefix):
+def test_records_rolled_and_trimmed_between_the_listings_are_not_missed(prefix):
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         before = await owner(store, metadata)
         for value in (b"a", b"b", b"c"):
             await append(before, value)
@@ -369,16 +369,16 @@ def test_what_a_former_owner_rolls_and_trims_between_the_listings_is_not_missed(
             await roll(before)
             await before.trimmer.trim()
 
-        after = await begun(ListingStore(store, prefix, meddle), broker_id=OTHER_ID)
+        after = await start_engine(ListingStore(store, prefix, meddle), broker_id=OTHER_ID)
         await after.open([metadata.to_open()])
         assert await read_offsets(after) == [0, 1, 2]
 
     simulate(scenario)
 
 
-def test_the_metadata_store_learns_of_segments_that_a_former_owner_could_not_tell_of():
+def test_segments_unknown_to_the_metadata_store_are_saved():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         before = await owner(store, metadata)
         await append(before, b"a")
         metadata.is_down = True
@@ -402,11 +402,11 @@ def test_the_metadata_store_learns_of_segments_that_a_former_owner_could_not_tel
 
 @pytest.mark.parametrize("rolled", [False, True])
 @pytest.mark.parametrize("end_offset", [0, 7])
-def test_a_log_may_begin_within_a_batch_that_no_segment_holds(rolled, end_offset):
+def test_log_may_start_within_an_unrolled_batch(rolled, end_offset):
     """Whoever remembers the ends of logs may say that all below the start is done with, too."""
 
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         before = await owner(store, metadata)
         for _ in range(2):
             await append(before, b"a", b"b")
@@ -415,7 +415,7 @@ def test_a_log_may_begin_within_a_batch_that_no_segment_holds(rolled, end_offset
         await append(before, b"c", b"d")
         await append(before, b"e", b"f", b"g")
         await fence(store, BROKER_ID)
-        after = await begun(store, broker_id=OTHER_ID)
+        after = await start_engine(store, broker_id=OTHER_ID)
         (log,) = await after.open([to_open(start_offset=7, end_offset=end_offset)])
         assert (log.start_offset, log.end_offset) == (7, 9)
         assert await read_offsets(after) == [6]

@@ -1,4 +1,4 @@
-"""What the dead left in the WAL is found again: all that counts, once, and in order."""
+"""WAL replay: all acknowledged records of fenced streams, once and in order."""
 
 import asyncio
 from random import Random
@@ -16,31 +16,31 @@ from unit.storage.engines import (
     Epochs,
     append,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
 )
-from unit.storage.lives import Meddled, crashed, is_fence, key_of
+from unit.storage.sessions import InterferingStore, crash_session, is_fence, key_of
 
 
-def test_what_was_durable_is_back_and_offsets_go_on():
+def test_durable_records_are_recovered_and_offsets_continue():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        await crashed(store, epochs, b"a", b"b")
-        engine = await opened(store, epochs)
+        await crash_session(store, epochs, b"a", b"b")
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == [0, 1]
         assert await append(engine, b"c") == 2
 
     simulate(scenario)
 
 
-def test_objects_behind_a_gap_never_counted():
+def test_objects_after_a_gap_are_ignored():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        await crashed(store, epochs, b"a", b"b", b"c")
+        await crash_session(store, epochs, b"a", b"b", b"c")
         await store.delete([key_of(0, 2)])
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == [0]
         assert await is_fence(store, key_of(0, 2))
         assert await append(engine, b"d") == 1
@@ -48,41 +48,41 @@ def test_objects_behind_a_gap_never_counted():
     simulate(scenario)
 
 
-def test_an_object_that_comes_back_below_a_fence_hides_nothing():
+def test_object_recreated_below_a_fence_hides_nothing():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        await crashed(store, epochs, b"a", b"b", b"c")
+        await crash_session(store, epochs, b"a", b"b", b"c")
         revenant = bytes(await store.get(key_of(0, 1)))
-        await opened(store, epochs)
+        await open_engine(store, epochs)
         await store.delete([key_of(0, n) for n in range(3)])
         await store.put(key_of(0, 1), [revenant])
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == [0, 2]
 
     simulate(scenario)
 
 
 @pytest.mark.parametrize(("damaged", "left"), [(1, [1, 2]), (2, [0, 2]), (3, [0, 1])])
-def test_a_damaged_object_costs_its_own_records_only(damaged, left):
+def test_damaged_object_loses_only_its_own_records(damaged, left):
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        await crashed(store, epochs, b"a", b"b", b"c")
+        await crash_session(store, epochs, b"a", b"b", b"c")
         data = bytearray(await store.get(key_of(0, damaged)))
         data[50] ^= 1
         await store.put(key_of(0, damaged), [data], create=False)
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == left
         assert await append(engine, b"d") == left[-1] + 1
 
     simulate(scenario)
 
 
-def test_what_a_former_owner_rolls_and_trims_meanwhile_is_not_missed():
+def test_records_rolled_and_trimmed_meanwhile_are_not_missed():
     """It makes a segment after segments were listed, and deletes the WAL before it is read."""
 
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        before = await opened(store, epochs)
+        before = await open_engine(store, epochs)
         for value in (b"a", b"b", b"c"):
             await append(before, value)
 
@@ -90,7 +90,7 @@ def test_what_a_former_owner_rolls_and_trims_meanwhile_is_not_missed():
             await roll(before)
             await before.trimmer.trim()
 
-        engine = await opened(Meddled(store, "get", key_of(0, 1), meddle), epochs)
+        engine = await open_engine(InterferingStore(store, "get", key_of(0, 1), meddle), epochs)
         assert await read_offsets(engine) == [0, 1, 2]
 
     simulate(scenario)
@@ -116,12 +116,12 @@ class DistantStore(MemoryObjectStore):
         return await super().get(key)
 
 
-def test_objects_are_read_together_and_count_in_order():
+def test_objects_are_read_concurrently_and_applied_in_order():
     async def scenario():
         store, epochs = DistantStore(), Epochs()
         count = 3 * PARALLEL_READS_MAX
-        await crashed(store, epochs, *(b"%d" % number for number in range(count)))
-        engine = await opened(store, epochs)
+        await crash_session(store, epochs, *(b"%d" % number for number in range(count)))
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == list(range(count))
         assert store.reads_max == PARALLEL_READS_MAX
         assert store.reads == 0
@@ -129,15 +129,17 @@ def test_objects_are_read_together_and_count_in_order():
     simulate(scenario)
 
 
-def test_reads_ahead_end_with_the_one_that_failed():
+def test_reads_ahead_are_cancelled_when_one_fails():
     async def scenario():
         inner, epochs = memory_store(), Epochs()
-        await crashed(inner, epochs, *(b"%d" % number for number in range(2 * PARALLEL_READS_MAX)))
+        await crash_session(
+            inner, epochs, *(b"%d" % number for number in range(2 * PARALLEL_READS_MAX))
+        )
         store = FaultyObjectStore(inner, random=Random(0))
         store.rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"get"}), keys=key_of(0, 3))]
         before = asyncio.all_tasks()
         with pytest.raises(StoreUnavailableError):
-            await opened(store, epochs)
+            await open_engine(store, epochs)
         assert asyncio.all_tasks() == before
 
     simulate(scenario)

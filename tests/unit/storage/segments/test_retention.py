@@ -1,4 +1,4 @@
-"""Retention moves the start of a log, and deletes what lies below it."""
+"""Retention: advances the log start offset and deletes the segments below it."""
 
 import asyncio
 from random import Random
@@ -18,18 +18,18 @@ from unit.storage.engines import (
     keys,
     log_settings,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
     topic,
 )
-from unit.storage.lives import Metadata
+from unit.storage.sessions import FakeMetadataStore
 
 
 async def three_segments(store, metadata, **settings):
     """An engine with a segment for each of three records, a second apart."""
-    engine = await opened(
+    engine = await open_engine(
         store, save=metadata.save, partitions=topic(settings=log_settings(**settings))
     )
     for value in (b"a", b"b", b"c"):
@@ -40,11 +40,11 @@ async def three_segments(store, metadata, **settings):
 
 
 @pytest.mark.parametrize("settings", [{"retention_ms": 2500}, {"retention_bytes": 400}])
-def test_old_segments_go_and_the_start_moves(settings):
+def test_old_segments_are_deleted_and_the_log_start_advances(settings):
     """N-18."""
 
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         engine, log = await three_segments(store, metadata, **settings)
         await engine.retention.enforce(log)
         assert log.start_offset == 1
@@ -57,9 +57,9 @@ def test_old_segments_go_and_the_start_moves(settings):
     simulate(scenario)
 
 
-def test_records_expire_in_the_tail_too():
+def test_expired_tail_is_rolled_and_deleted():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         engine, log = await three_segments(store, metadata, retention_ms=60_000)
         await append(engine, b"d", timestamp_ms=clock_ms())
         await asyncio.sleep(61)
@@ -72,21 +72,21 @@ def test_records_expire_in_the_tail_too():
     simulate(scenario)
 
 
-def test_offsets_are_not_given_out_again_after_everything_was_deleted():
+def test_offsets_are_not_reused_after_everything_was_deleted():
     async def scenario():
-        store, metadata, epochs = memory_store(), Metadata(), Epochs()
+        store, metadata, epochs = memory_store(), FakeMetadataStore(), Epochs()
         engine, log = await three_segments(store, metadata, retention_ms=0)
         await engine.retention.enforce(log)
         await engine.stop(flush_seconds=1, roll_seconds=1)
-        engine = await opened(store, epochs, partitions=[metadata.to_open()])
+        engine = await open_engine(store, epochs, partitions=[metadata.to_open()])
         assert await append(engine, b"d") == 3
 
     simulate(scenario)
 
 
-def test_nothing_is_deleted_before_the_start_is_remembered():
+def test_log_start_is_saved_before_segments_are_deleted():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         engine, log = await three_segments(store, metadata, retention_ms=0)
         metadata.is_down = True
         for _ in range(3):
@@ -101,9 +101,9 @@ def test_nothing_is_deleted_before_the_start_is_remembered():
     simulate(scenario)
 
 
-def test_a_deletion_that_fails_is_made_up_for():
+def test_failed_deletion_is_repeated():
     async def scenario():
-        inner, metadata = memory_store(), Metadata()
+        inner, metadata = memory_store(), FakeMetadataStore()
         store = FaultyObjectStore(inner, random=Random(0))
         engine, log = await three_segments(store, metadata, retention_ms=0)
         store.rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"delete"}), times_max=1)]
@@ -115,9 +115,9 @@ def test_a_deletion_that_fails_is_made_up_for():
     simulate(scenario)
 
 
-def test_two_who_enforce_at_once_delete_nothing_twice():
+def test_concurrent_enforcement_deletes_nothing_twice():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         engine, log = await three_segments(store, metadata, retention_bytes=400)
         await asyncio.gather(*(engine.retention.enforce(log) for _ in range(3)))
         assert await read_offsets(engine) == [1, 2]
@@ -126,9 +126,9 @@ def test_two_who_enforce_at_once_delete_nothing_twice():
     simulate(scenario)
 
 
-def test_records_are_deleted_up_to_an_offset_within_a_segment():
+def test_delete_records_within_a_segment():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         engine, log = await three_segments(store, metadata)
         await append(engine, b"d", b"e", b"f")
         await engine.retention.delete_records(log, 4)
@@ -136,7 +136,7 @@ def test_records_are_deleted_up_to_an_offset_within_a_segment():
         await engine.retention.enforce(log)
         assert await keys(store, ".kfs") == []
         engine.close()
-        engine = await opened(store, partitions=[metadata.to_open()])
+        engine = await open_engine(store, partitions=[metadata.to_open()])
         assert engine.logs.find(TOPIC, 0).start_offset == 4
         assert await read_offsets(engine) == [3]
         assert await append(engine, b"g") == 6
@@ -144,9 +144,9 @@ def test_records_are_deleted_up_to_an_offset_within_a_segment():
     simulate(scenario)
 
 
-def test_those_who_see_the_bucket_alone_are_told_where_the_log_starts():
+def test_log_start_object_is_written_for_readers_without_metadata():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         engine, log = await three_segments(store, metadata, retention_bytes=400)
         await engine.retention.enforce(log)
         mark = object_keys.log_start_key(NAMESPACE, TOPIC, 0)
@@ -161,7 +161,7 @@ def test_those_who_see_the_bucket_alone_are_told_where_the_log_starts():
         assert bytes(await store.get(mark)) == b"6"
         engine.close()
         with capture_logs() as logs:
-            await opened(store, partitions=[metadata.to_open()])
+            await open_engine(store, partitions=[metadata.to_open()])
         assert "unknown objects in topic prefix ignored" not in [line["event"] for line in logs]
 
     simulate(scenario)

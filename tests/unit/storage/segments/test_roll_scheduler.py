@@ -1,4 +1,4 @@
-"""Which logs are rolled, and when."""
+"""The roll scheduler: which logs are rolled, and when."""
 
 import asyncio
 from random import Random
@@ -14,7 +14,7 @@ from unit.storage.engines import (
     keys,
     log_settings,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     simulate,
     topic,
@@ -24,7 +24,7 @@ from unit.storage.engines import (
 async def working(store, settings=None, **bounds):
     """An engine with its background at work."""
     limits = {"tail_bytes_max": 10**9, "wal_bytes_max": 10**9, "segment_age_ms_max": 10**9}
-    engine = await opened(
+    engine = await open_engine(
         store,
         partitions=topic(2, settings=settings or log_settings()),
         limits=RollLimits(**(limits | bounds)),
@@ -32,7 +32,7 @@ async def working(store, settings=None, **bounds):
     return engine, asyncio.ensure_future(engine.run())
 
 
-def test_a_full_segment_is_made_at_once():
+def test_full_segment_is_rolled_at_once():
     async def scenario():
         engine, running = await working(memory_store(), log_settings(segment_bytes=150))
         for _ in range(5):
@@ -45,7 +45,7 @@ def test_a_full_segment_is_made_at_once():
     simulate(scenario)
 
 
-def test_what_has_waited_for_long_enough_becomes_a_segment():
+def test_log_is_rolled_by_age():
     async def scenario():
         engine, running = await working(memory_store(), segment_age_ms_max=5000)
         await append(engine, b"x")
@@ -58,7 +58,7 @@ def test_what_has_waited_for_long_enough_becomes_a_segment():
     simulate(scenario)
 
 
-def test_memory_stays_within_its_bound_and_nothing_is_lost():
+def test_tail_memory_is_bounded_without_losing_records():
     async def scenario():
         engine, running = await working(memory_store(), tail_bytes_max=5000)
         for number in range(30):
@@ -72,7 +72,7 @@ def test_memory_stays_within_its_bound_and_nothing_is_lost():
     simulate(scenario)
 
 
-def test_what_segments_hold_stays_in_what_the_blocks_leave():
+def test_rolled_records_stay_in_memory_borrowed_from_the_block_cache():
     """The bound for what waits is the same; only what is rolled may take more."""
 
     async def scenario():
@@ -93,7 +93,7 @@ def test_what_segments_hold_stays_in_what_the_blocks_leave():
     simulate(scenario)
 
 
-def test_what_tails_borrow_the_blocks_give():
+def test_block_cache_shrinks_by_what_tails_borrow():
     """Never more than may be borrowed, and all of it comes back."""
 
     async def scenario():
@@ -117,7 +117,7 @@ def test_what_tails_borrow_the_blocks_give():
     simulate(scenario)
 
 
-def test_the_wal_stays_within_its_bound():
+def test_wal_size_is_bounded():
     async def scenario():
         store = memory_store()
         engine, running = await working(store, wal_bytes_max=2000)
@@ -134,7 +134,7 @@ def test_the_wal_stays_within_its_bound():
     simulate(scenario)
 
 
-def test_asking_twice_is_asking_once():
+def test_scheduling_twice_rolls_once():
     async def scenario():
         engine, running = await working(memory_store())
         await append(engine, b"x")
@@ -148,7 +148,7 @@ def test_asking_twice_is_asking_once():
     simulate(scenario)
 
 
-def test_producers_are_held_up_when_segments_cannot_be_made():
+def test_appends_are_rejected_when_segments_cannot_be_rolled():
     """Memory is bounded even if the store takes the WAL but no segments."""
 
     async def scenario():

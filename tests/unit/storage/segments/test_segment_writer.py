@@ -1,4 +1,4 @@
-"""SegmentList are made once, adopted if they are ours, and replaced only if they are nobody's."""
+"""The segment writer: creates segments, adopts its own, and replaces only foreign ones."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ from unit.storage.engines import (
     keys,
     log_settings,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
@@ -36,10 +36,10 @@ async def last_offset(store, base_offset: int) -> int:
     return segment.read(key, await store.get(key)).footer.last_offset
 
 
-def test_a_roll_makes_a_segment_and_its_index():
+def test_roll_writes_a_segment_and_its_index():
     async def scenario():
         store = memory_store()
-        engine = await opened(store)
+        engine = await open_engine(store)
         for value in (b"a", b"b"):
             await append(engine, value)
         await roll(engine)
@@ -58,14 +58,14 @@ def test_a_roll_makes_a_segment_and_its_index():
 
 @pytest.mark.parametrize("suffix", ["kfs", "index"])
 @pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.RESPONSE_LOST, Fault.APPLIED_LATER])
-def test_a_put_that_fails_is_tried_again(suffix, fault):
+def test_failed_put_is_retried(suffix, fault):
     """N-05: nothing is lost and no orphan is left."""
 
     async def scenario():
         rule = Rule(fault=fault, operations=PUT, keys=f"*.{suffix}", times_max=3, seconds=(0.1, 3))
         inner = memory_store()
         store = FaultyObjectStore(inner, [rule], random=Random(0))
-        engine = await opened(store)
+        engine = await open_engine(store)
         await append(engine, b"a")
         await roll(engine)
         await append(engine, b"b")
@@ -74,19 +74,19 @@ def test_a_put_that_fails_is_tried_again(suffix, fault):
         engine.close()
         assert await keys(inner, ".kfs") == [key_of(0), key_of(1)]
         assert len(await keys(inner, ".index")) == 2
-        assert await read_offsets(await opened(inner)) == [0, 1]
+        assert await read_offsets(await open_engine(inner)) == [0, 1]
 
     simulate(scenario)
 
 
 @pytest.mark.parametrize("compression", [None, Codec.ZSTD])
-def test_what_an_earlier_life_has_written_is_adopted(compression):
+def test_segment_of_an_earlier_session_is_adopted(compression):
     async def scenario():
         store, epochs = memory_store(), Epochs()
         partitions = topic(settings=log_settings(compression=compression))
-        before = await opened(store, epochs, partitions=partitions)
+        before = await open_engine(store, epochs, partitions=partitions)
         await append(before, b"a" * 500)
-        after = await opened(store, epochs, partitions=partitions)
+        after = await open_engine(store, epochs, partitions=partitions)
         await append(after, b"b" * 500)
         await roll(before)  # A zombie's: it has one record only.
         await roll(after)
@@ -97,12 +97,12 @@ def test_what_an_earlier_life_has_written_is_adopted(compression):
     simulate(scenario)
 
 
-def test_a_former_owner_does_not_touch_what_a_later_one_has_written():
+def test_former_owner_does_not_overwrite_a_later_segment():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        before = await opened(store, epochs)
+        before = await open_engine(store, epochs)
         await append(before, b"a")
-        after = await opened(store, epochs)
+        after = await open_engine(store, epochs)
         await append(after, b"b")
         await roll(after)
         await roll(before)
@@ -112,10 +112,10 @@ def test_a_former_owner_does_not_touch_what_a_later_one_has_written():
     simulate(scenario)
 
 
-def test_a_segment_of_somebody_else_is_replaced_by_the_owner():
+def test_foreign_segment_is_replaced_by_the_owner():
     async def scenario():
         store = memory_store()
-        engine = await opened(store)
+        engine = await open_engine(store)
         await append(engine, b"a")
         await append(engine, b"b")
         builder = segment.Builder(0, 4096, compression=None, prior_max_timestamp_ms=-1)
@@ -124,18 +124,18 @@ def test_a_segment_of_somebody_else_is_replaced_by_the_owner():
         await roll(engine)
         assert await last_offset(store, 0) == 1
         engine.close()
-        assert await read_offsets(await opened(store)) == [0, 1]
+        assert await read_offsets(await open_engine(store)) == [0, 1]
 
     simulate(scenario)
 
 
-def test_whoever_is_not_the_owner_replaces_nothing():
+def test_non_owner_replaces_nothing():
     async def scenario():
         async def refuse(_) -> None:
             raise NotOwnerError("it belongs to somebody else")
 
         store = memory_store()
-        engine = await opened(store, save=refuse)
+        engine = await open_engine(store, save=refuse)
         await append(engine, b"a")
         await store.put(key_of(0), [b"garbage"])
         await roll(engine)
@@ -144,10 +144,10 @@ def test_whoever_is_not_the_owner_replaces_nothing():
     simulate(scenario)
 
 
-def test_a_topic_that_is_deleted_meanwhile_gets_no_segment():
+def test_topic_deleted_meanwhile_gets_no_segment():
     async def scenario():
         store = memory_store()
-        engine = await opened(store)
+        engine = await open_engine(store)
         await append(engine, b"a")
         log = engine.logs.find(TOPIC, 0)
         engine.logs.close(TOPIC)

@@ -1,11 +1,11 @@
-"""What jobs have staged is refused unless it fits, and then nothing has changed."""
+"""Staged segments are validated before a swap changes anything."""
 
 import pytest
 
 from kafscale.errors import InvalidRequestError
 from kafscale.storage.formats import object_keys
 from unit.storage.engines import NAMESPACE, TOPIC, keys, memory_store, simulate
-from unit.storage.swapping import PREFIX, segmented, stage, values, values_of
+from unit.storage.staged_segments import PREFIX, engine_with_segments, stage, values, values_of
 
 
 @pytest.mark.parametrize(
@@ -19,10 +19,10 @@ from unit.storage.swapping import PREFIX, segmented, stage, values, values_of
         ([range(20, 22)], "do not span whole segments"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_changes_nothing(plan, reason):
+def test_invalid_staged_segments_are_rejected_without_changes(plan, reason):
     async def scenario():
         store = memory_store()
-        engine, log = await segmented(store)
+        engine, log = await engine_with_segments(store)
         await stage(store, *plan)
         before = await keys(store)
         with pytest.raises(InvalidRequestError, match=reason):
@@ -34,10 +34,10 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(plan, reason):
 
 
 @pytest.mark.parametrize("way", ["damaged", "misnamed", "garbage", "another partition's", "live"])
-def test_what_is_no_segment_of_the_log_is_refused(way):
+def test_objects_of_other_partitions_are_rejected(way):
     async def scenario():
         store = memory_store()
-        engine, log = await segmented(store)
+        engine, log = await engine_with_segments(store)
         await stage(store, range(3))
         prefix = PREFIX
         data = bytes(await store.get(f"{PREFIX}segment-{0:020d}.kfs"))

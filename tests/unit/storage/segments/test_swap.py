@@ -1,4 +1,4 @@
-"""SegmentList are replaced while their log is read, and no crash ever costs a record."""
+"""Swaps: segments are replaced during reads, and no crash loses a record."""
 
 import asyncio
 from random import Random
@@ -16,19 +16,19 @@ from unit.storage.engines import (
     append,
     keys,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
     to_open,
 )
-from unit.storage.lives import OTHER_ID, Meddled, Metadata
-from unit.storage.swapping import (
+from unit.storage.sessions import OTHER_ID, FakeMetadataStore, InterferingStore
+from unit.storage.staged_segments import (
     COUNT,
     PLANS,
     PREFIX,
     bases_after,
-    segmented,
+    engine_with_segments,
     stage,
     stored_batches,
     values,
@@ -37,10 +37,10 @@ from unit.storage.swapping import (
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_what_is_staged_takes_the_place_of_what_it_was_made_from(plan):
+def test_staged_segments_replace_their_sources(plan):
     async def scenario():
-        store, metadata = memory_store(), Metadata()
-        engine, log = await segmented(store, metadata)
+        store, metadata = memory_store(), FakeMetadataStore()
+        engine, log = await engine_with_segments(store, metadata)
         assert len(await read_offsets(engine)) == COUNT  # Everything is cached.
         size_bytes = log.segments.total_bytes
         await stage(store, *plan)
@@ -58,7 +58,7 @@ def test_what_is_staged_takes_the_place_of_what_it_was_made_from(plan):
         assert len(await keys(store, ".index")) == len(bases)
         assert [key for key in await keys(store) if key.startswith(PREFIX)] == []
         engine.close()
-        engine = await opened(store, partitions=[metadata.to_open()])
+        engine = await open_engine(store, partitions=[metadata.to_open()])
         assert await values_of(engine) == values(new)
         again = {"producer_id": 1, "producer_epoch": 0, "base_sequence": COUNT - 1}
         assert await append(engine, b"11", **again) == COUNT - 1, "producers are remembered"
@@ -66,10 +66,10 @@ def test_what_is_staged_takes_the_place_of_what_it_was_made_from(plan):
     simulate(scenario)
 
 
-def test_indexes_fit_and_times_are_found():
+def test_indexes_match_and_timestamps_are_found_after_a_swap():
     async def scenario():
         store = memory_store()
-        engine, log = await segmented(store)
+        engine, log = await engine_with_segments(store)
         old = await engine.reader.index(log, log.segments[-1])
         await stage(store, *PLANS["other borders"])
         await engine.swap_segments(log, PREFIX)
@@ -111,11 +111,11 @@ class Crashing:
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_a_crash_at_any_step_costs_nothing_and_the_swap_can_be_asked_for_again(plan):
+def test_swap_survives_a_crash_at_any_step_and_can_be_repeated(plan):
     async def scenario(changes: int) -> bool:
-        inner, metadata = memory_store(), Metadata()
+        inner, metadata = memory_store(), FakeMetadataStore()
         store = Crashing(inner, 1 << 30)
-        engine, log = await segmented(store, metadata)
+        engine, log = await engine_with_segments(store, metadata)
         await stage(inner, *plan)
         store.changes_left = changes
         swap = asyncio.ensure_future(engine.swap_segments(log, PREFIX))
@@ -124,7 +124,7 @@ def test_a_crash_at_any_step_costs_nothing_and_the_swap_can_be_asked_for_again(p
         engine.close()
         await asyncio.gather(swap, return_exceptions=True)
         assert [one.base_offset for one in await stored_batches(inner)] == list(range(COUNT))
-        engine = await opened(inner, partitions=[metadata.to_open()], save=metadata.save)
+        engine = await open_engine(inner, partitions=[metadata.to_open()], save=metadata.save)
         log = engine.logs.find(TOPIC, 0)
         for bytes_max in (1, 250, 1 << 30):
             await read_in_steps(engine, log, bytes_max)
@@ -151,12 +151,12 @@ async def read_in_steps(engine, log, bytes_max: int) -> None:
     assert seen == list(range(COUNT))
 
 
-def test_readers_see_what_was_or_what_is_and_nothing_else():
+def test_readers_see_the_state_before_or_after_a_swap():
     async def scenario():
         store = FaultyObjectStore(
             memory_store(), [Rule(fault=Fault.SLOW, seconds=(0.001, 0.2))], random=Random(5)
         )
-        engine, log = await segmented(store)
+        engine, log = await engine_with_segments(store)
         is_over = False
 
         async def read() -> None:
@@ -186,7 +186,7 @@ def test_readers_see_what_was_or_what_is_and_nothing_else():
 
 
 @pytest.mark.parametrize("plan", ["merge", "split"])
-def test_a_reader_that_was_overtaken_by_a_swap_looks_again(plan):
+def test_reader_retries_while_segments_are_swapped(plan):
     async def scenario():
         inner = memory_store()
         swaps = []
@@ -196,8 +196,8 @@ def test_a_reader_that_was_overtaken_by_a_swap_looks_again(plan):
             swaps.append(await engine.swap_segments(log, PREFIX))
 
         key = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
-        store = Meddled(inner, "get_range", key, meddle)
-        engine, log = await segmented(store)
+        store = InterferingStore(inner, "get_range", key, meddle)
+        engine, log = await engine_with_segments(store)
         await engine.reader.index(log, log.segments[0])
         new = range(PLANS[plan][-1][-1] + 1)
         assert await values_of(engine) == values(new)
@@ -206,10 +206,10 @@ def test_a_reader_that_was_overtaken_by_a_swap_looks_again(plan):
     simulate(scenario)
 
 
-def test_a_swap_goes_on_although_nobody_waits_for_it():
+def test_swap_continues_when_the_requester_disconnects():
     async def scenario():
         store = FaultyObjectStore(memory_store(), random=Random(0))
-        engine, log = await segmented(store)
+        engine, log = await engine_with_segments(store)
         await stage(store, range(10))
         store.rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"put"}))]
         with pytest.raises(TimeoutError):
@@ -225,10 +225,10 @@ def test_a_swap_goes_on_although_nobody_waits_for_it():
     simulate(scenario)
 
 
-def test_what_a_swap_that_failed_has_left_is_not_in_the_way_of_another():
+def test_leftovers_of_a_failed_swap_do_not_block_another():
     async def scenario():
-        inner, metadata = memory_store(), Metadata()
-        engine, log = await segmented(inner, metadata)
+        inner, metadata = memory_store(), FakeMetadataStore()
+        engine, log = await engine_with_segments(inner, metadata)
         await stage(inner, [0, 1], [2, 3, 4, 5, 6, 7], [8, 9])
         saved = metadata.save
 
@@ -248,16 +248,16 @@ def test_what_a_swap_that_failed_has_left_is_not_in_the_way_of_another():
         await stage(inner, range(COUNT))
         await engine.swap_segments(log, PREFIX)
         engine.close()
-        engine = await opened(inner, partitions=[metadata.to_open()])
+        engine = await open_engine(inner, partitions=[metadata.to_open()])
         assert await values_of(engine) == values(range(COUNT))
 
     simulate(scenario)
 
 
-def test_only_an_owner_swaps():
+def test_only_the_owner_swaps():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
-        engine, log = await segmented(store, metadata)
+        store, metadata = memory_store(), FakeMetadataStore()
+        engine, log = await engine_with_segments(store, metadata)
         await stage(store, range(10))
         metadata.to_open()  # Somebody else owns it now.
         before = await keys(store)
@@ -271,10 +271,10 @@ def test_only_an_owner_swaps():
     simulate(scenario)
 
 
-def test_a_log_is_not_handed_over_while_its_segments_are_replaced():
+def test_log_is_not_released_during_a_swap():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
-        engine, log = await segmented(store, metadata)
+        store, metadata = memory_store(), FakeMetadataStore()
+        engine, log = await engine_with_segments(store, metadata)
         await stage(store, range(10))
         swap = asyncio.ensure_future(engine.swap_segments(log, PREFIX))
         for _ in range(3):
@@ -286,7 +286,7 @@ def test_a_log_is_not_handed_over_while_its_segments_are_replaced():
         await stage(store, range(10))
         with pytest.raises(NotOwnerError):
             await engine.swap_segments(log, PREFIX)
-        heir = await opened(
+        heir = await open_engine(
             store, broker_id=OTHER_ID, partitions=[to_open(leader_epoch=1, fully_rolled=True)]
         )
         assert await values_of(heir) == values(range(10))
@@ -294,12 +294,12 @@ def test_a_log_is_not_handed_over_while_its_segments_are_replaced():
     simulate(scenario)
 
 
-def test_appends_and_rolls_go_on_meanwhile():
+def test_appends_and_rolls_continue_during_a_swap():
     async def scenario():
         store = FaultyObjectStore(
             memory_store(), [Rule(fault=Fault.SLOW, seconds=(0.1, 0.2))], random=Random(5)
         )
-        engine, log = await segmented(store)
+        engine, log = await engine_with_segments(store)
         await stage(store, *PLANS["the end"])
         swap = asyncio.ensure_future(engine.swap_segments(log, PREFIX))
         for offset in range(COUNT, COUNT + 3):

@@ -1,4 +1,4 @@
-"""What the dead have left goes when nobody needs it: in order, and no sooner."""
+"""The dead stream cleaner: deletes unneeded WAL objects of ended sessions, in order."""
 
 import asyncio
 
@@ -18,27 +18,27 @@ from unit.storage.engines import (
     append,
     keys,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
     topic,
 )
-from unit.storage.lives import OTHER_ID, Metadata, is_fence, key_of
+from unit.storage.sessions import OTHER_ID, FakeMetadataStore, is_fence, key_of
 
 
 class Grave:
     """A broker that has died and left a stream, and a reaper that looks after it."""
 
-    def __init__(self, store, metadata: Metadata | None = None) -> None:
+    def __init__(self, store, metadata: FakeMetadataStore | None = None) -> None:
         self.store = store
-        self.metadata = metadata or Metadata()
+        self.metadata = metadata or FakeMetadataStore()
         self.live: set[tuple[int, int]] = set()
         self._reaper = DeadStreamCleaner(store, NAMESPACE, clock_ms)
 
     async def dig(self, *partitions: int) -> None:
         """Let a broker write a record to each of these in turn, each in an object, and die."""
-        engine = await opened(self.store, partitions=topic(3))
+        engine = await open_engine(self.store, partitions=topic(3))
         for number in partitions:
             await append(engine, b"x", partition=number)
         engine.close()
@@ -53,7 +53,7 @@ class Grave:
         return [int(key[-24:-4]) for key in await keys(self.store, ".kfw")]
 
 
-def test_objects_go_in_order_and_the_fence_stays_with_the_one_before_it():
+def test_objects_are_deleted_in_order_and_the_fence_stays_with_its_predecessor():
     async def scenario():
         grave = Grave(memory_store())
         await grave.dig(0, 1, 0, 2)
@@ -71,7 +71,7 @@ def test_objects_go_in_order_and_the_fence_stays_with_the_one_before_it():
     simulate(scenario, time_max_s=FENCE_RETENTION_MS)
 
 
-def test_what_is_needed_stays_however_old_it_is():
+def test_needed_objects_are_kept_regardless_of_age():
     async def scenario():
         grave = Grave(memory_store())
         await grave.dig(0)
@@ -81,7 +81,7 @@ def test_what_is_needed_stays_however_old_it_is():
     simulate(scenario, time_max_s=FENCE_RETENTION_MS)
 
 
-def test_what_is_left_of_a_topic_that_is_gone_goes():
+def test_objects_of_deleted_topics_are_deleted():
     async def scenario():
         grave = Grave(memory_store())
         await grave.dig(0, 1, 2)
@@ -90,7 +90,7 @@ def test_what_is_left_of_a_topic_that_is_gone_goes():
     simulate(scenario)
 
 
-def test_what_came_too_late_goes_at_once():
+def test_objects_after_the_fence_are_deleted_at_once():
     async def scenario():
         grave = Grave(memory_store())
         await grave.dig(0)
@@ -115,11 +115,11 @@ def test_footers_are_read_once():
     simulate(scenario)
 
 
-def test_a_table_that_is_larger_than_expected_is_read_whole():
+def test_footer_larger_than_the_hint_is_read_completely():
     async def scenario():
         store = CountingStore()
         count = 1000
-        engine = await opened(store, partitions=topic(count))
+        engine = await open_engine(store, partitions=topic(count))
         await asyncio.gather(*(append(engine, b"x", partition=one) for one in range(count)))
         engine.close()
         await Streams(store, NAMESPACE, clock_ms).fence(BROKER_ID, 0)
@@ -132,10 +132,10 @@ def test_a_table_that_is_larger_than_expected_is_read_whole():
     simulate(scenario)
 
 
-def test_live_streams_are_left_alone():
+def test_live_streams_are_not_touched():
     async def scenario():
         grave = Grave(memory_store())
-        engine = await opened(grave.store)
+        engine = await open_engine(grave.store)
         await append(engine, b"a")
         grave.live = {(BROKER_ID, 0)}
         await asyncio.sleep(2 * ABANDONED_MS / 1000)
@@ -145,10 +145,10 @@ def test_live_streams_are_left_alone():
     simulate(scenario)
 
 
-def test_a_stream_that_was_left_in_good_order_is_ended_and_goes():
+def test_abandoned_stream_is_fenced_and_deleted():
     async def scenario():
         grave = Grave(memory_store())
-        engine = await opened(grave.store, save=grave.metadata.save)
+        engine = await open_engine(grave.store, save=grave.metadata.save)
         await append(engine, b"a")
         await engine.stop(flush_seconds=1, roll_seconds=1)
         assert await grave.clean() == [1]
@@ -161,7 +161,7 @@ def test_a_stream_that_was_left_in_good_order_is_ended_and_goes():
     simulate(scenario, time_max_s=FENCE_RETENTION_MS)
 
 
-def test_a_damaged_object_is_in_nobodys_way():
+def test_damaged_object_does_not_block_deletion():
     async def scenario():
         grave = Grave(memory_store())
         await grave.dig(0, 1, 2)
@@ -172,11 +172,11 @@ def test_a_damaged_object_is_in_nobodys_way():
 
 
 @pytest.mark.parametrize("rolled", [False, True])
-def test_nothing_is_reaped_that_a_new_owner_needs(rolled):
+def test_records_needed_by_a_new_owner_are_not_deleted(rolled):
     async def scenario():
         grave = Grave(memory_store())
         await grave.dig(0, 0, 0)
-        heir = await opened(
+        heir = await open_engine(
             grave.store,
             broker_id=OTHER_ID,
             partitions=[grave.metadata.to_open()],
@@ -188,7 +188,7 @@ def test_nothing_is_reaped_that_a_new_owner_needs(rolled):
         await grave.clean()
         heir.close()
         await Streams(grave.store, NAMESPACE, clock_ms).fence(OTHER_ID, 0)
-        third = await opened(grave.store, broker_id=9, partitions=[grave.metadata.to_open()])
+        third = await open_engine(grave.store, broker_id=9, partitions=[grave.metadata.to_open()])
         assert await read_offsets(third) == [0, 1, 2]
 
     simulate(scenario)

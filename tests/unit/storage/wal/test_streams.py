@@ -1,4 +1,4 @@
-"""Streams begin once, are ended by fences, and nobody adds to one that is over."""
+"""WAL streams: creation, fencing, and races between a fence and the owner."""
 
 import asyncio
 from random import Random
@@ -15,37 +15,37 @@ from unit.storage.engines import (
     NAMESPACE,
     Epochs,
     append,
-    begun,
     keys,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     roll,
     simulate,
+    start_engine,
 )
-from unit.storage.lives import OTHER_ID, Meddled, crashed, is_fence, key_of
+from unit.storage.sessions import OTHER_ID, InterferingStore, crash_session, is_fence, key_of
 
 
 def streams_in(store) -> Streams:
     return Streams(store, NAMESPACE, clock_ms)
 
 
-def test_a_stream_is_ended_by_a_fence_in_its_first_free_place():
+def test_stream_is_fenced_at_its_first_free_sequence():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        await crashed(store, epochs, b"a", b"b")
-        await opened(store, epochs)
+        await crash_session(store, epochs, b"a", b"b")
+        await open_engine(store, epochs)
         assert await is_fence(store, key_of(0, 3))
         assert await keys(store, ".kfw") == [*(key_of(0, n) for n in range(4)), key_of(1, 0)]
 
     simulate(scenario)
 
 
-def test_a_life_that_never_wrote_is_fenced_too():
+def test_session_without_records_is_fenced():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        idle = await opened(store, epochs)
-        await opened(store, epochs)
+        idle = await open_engine(store, epochs)
+        await open_engine(store, epochs)
         with pytest.raises(FencedError):
             await append(idle, b"late")
         assert idle.wal.fenced.done()
@@ -53,11 +53,11 @@ def test_a_life_that_never_wrote_is_fenced_too():
     simulate(scenario)
 
 
-def test_of_two_lives_that_begin_at_once_only_the_younger_can_write():
+def test_of_two_concurrent_sessions_only_the_newer_can_write():
     async def scenario():
         store, epochs = memory_store(), Epochs()
         engines = await asyncio.gather(
-            *(opened(store, epochs) for _ in range(2)), return_exceptions=True
+            *(open_engine(store, epochs) for _ in range(2)), return_exceptions=True
         )
         working = []
         for engine in engines:
@@ -73,11 +73,11 @@ def test_of_two_lives_that_begin_at_once_only_the_younger_can_write():
     simulate(scenario)
 
 
-def test_the_first_object_listed_is_never_one_that_overtook_another():
+def test_first_listed_object_is_always_acknowledged():
     async def scenario():
         inner, epochs = memory_store(), Epochs()
         store = FaultyObjectStore(inner, random=Random(0))
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         await append(engine, b"a")
         await roll(engine)
         await engine.trimmer.trim()
@@ -89,7 +89,7 @@ def test_the_first_object_listed_is_never_one_that_overtook_another():
         await asyncio.sleep(0.1)
         assert key_of(0, 3) in await keys(inner)
         assert log.high_watermark == 1
-        successor = await opened(inner, epochs)
+        successor = await open_engine(inner, epochs)
         assert successor.logs.find("orders", 0).high_watermark == 1
         store.rules = []
         outcomes = await asyncio.gather(*waiting, return_exceptions=True)
@@ -98,19 +98,19 @@ def test_the_first_object_listed_is_never_one_that_overtook_another():
     simulate(scenario)
 
 
-def test_epochs_are_newer_than_every_stream_even_if_the_counter_was_lost():
+def test_epochs_exceed_all_streams_even_if_the_counter_was_lost():
     async def scenario():
         store = memory_store()
-        await crashed(store, Epochs(), b"a")
-        await crashed(store, Epochs(), b"b")
-        engine = await opened(store, Epochs())
+        await crash_session(store, Epochs(), b"a")
+        await crash_session(store, Epochs(), b"b")
+        engine = await open_engine(store, Epochs())
         assert await read_offsets(engine) == [0, 1]
         assert key_of(2, 0) in await keys(store)
 
     simulate(scenario)
 
 
-def test_an_epoch_is_taken_once():
+def test_epoch_can_be_used_once():
     async def scenario():
         store = memory_store()
         await store.put(key_of(4, 0), [b"somebody else's"])
@@ -120,25 +120,25 @@ def test_an_epoch_is_taken_once():
     simulate(scenario)
 
 
-def test_garbage_beside_the_wal_is_left_alone():
+def test_unknown_objects_in_the_wal_prefix_are_ignored():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        await crashed(store, epochs, b"a")
+        await crash_session(store, epochs, b"a")
         garbage = f"{object_keys.wal_prefix(NAMESPACE, BROKER_ID)}readme.txt"
         await store.put(garbage, [b"hello"])
-        engine = await opened(store, epochs)
+        engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == [0]
         assert garbage in await keys(store)
 
     simulate(scenario)
 
 
-def test_a_fence_that_a_former_owner_has_left_behind_is_taken_back():
+def test_fence_that_the_owner_has_passed_is_removed():
     """It goes on, rolls and trims between the listing and the fence, whose place is free again."""
 
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        before = await opened(store, epochs)
+        before = await open_engine(store, epochs)
         await append(before, b"a")
 
         async def meddle() -> None:
@@ -147,7 +147,7 @@ def test_a_fence_that_a_former_owner_has_left_behind_is_taken_back():
             await roll(before)
             await before.trimmer.trim()
 
-        engine = await opened(Meddled(store, "put", key_of(0, 2), meddle), epochs)
+        engine = await open_engine(InterferingStore(store, "put", key_of(0, 2), meddle), epochs)
         assert await read_offsets(engine) == [0, 1, 2, 3]
         assert await is_fence(store, key_of(0, 5))
         with pytest.raises(FencedError):
@@ -157,10 +157,10 @@ def test_a_fence_that_a_former_owner_has_left_behind_is_taken_back():
 
 
 @pytest.mark.parametrize("values", [[], [b"a"], [b"a", b"b"]])
-def test_anybody_may_fence_a_stream_and_more_than_once(values):
+def test_fence_is_idempotent_for_any_broker(values):
     async def scenario():
         store = memory_store()
-        owner = await opened(store)
+        owner = await open_engine(store)
         for value in values:
             await append(owner, value)
         for _ in range(2):
@@ -177,7 +177,7 @@ def test_anybody_may_fence_a_stream_and_more_than_once(values):
     simulate(scenario)
 
 
-def test_a_stream_that_never_began_can_be_ended():
+def test_stream_that_does_not_exist_can_be_fenced():
     async def scenario():
         store = memory_store()
         await streams_in(store).fence(BROKER_ID, 3)
@@ -191,29 +191,29 @@ def test_a_stream_that_never_began_can_be_ended():
     simulate(scenario)
 
 
-def test_a_fence_for_a_stream_that_began_and_went_on_meanwhile_is_moved():
+def test_fence_of_a_stream_created_meanwhile_is_moved():
     """It never was in the listing, and has trimmed its first place before the fence gets there."""
 
     async def scenario():
         store = memory_store()
 
         async def meddle() -> None:
-            owner = await opened(store)
+            owner = await open_engine(store)
             await append(owner, b"a")
             await roll(owner)
             await owner.trimmer.trim()
 
-        await streams_in(Meddled(store, "put", key_of(0, 0), meddle)).fence(BROKER_ID, 0)
+        await streams_in(InterferingStore(store, "put", key_of(0, 0), meddle)).fence(BROKER_ID, 0)
         assert await keys(store, ".kfw") == [key_of(0, 1), key_of(0, 2)]
         assert await is_fence(store, key_of(0, 2))
 
     simulate(scenario)
 
 
-def test_a_fence_that_could_not_be_taken_back_counts_for_nothing():
+def test_fence_that_could_not_be_removed_is_ineffective():
     async def scenario():
         inner = memory_store()
-        owner = await opened(inner)
+        owner = await open_engine(inner)
         await append(owner, b"a")
 
         async def meddle() -> None:
@@ -224,7 +224,7 @@ def test_a_fence_that_could_not_be_taken_back_counts_for_nothing():
 
         rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"delete"}))]
         store = FaultyObjectStore(inner, rules, random=Random(0))
-        await streams_in(Meddled(store, "put", key_of(0, 2), meddle)).fence(BROKER_ID, 0)
+        await streams_in(InterferingStore(store, "put", key_of(0, 2), meddle)).fence(BROKER_ID, 0)
         assert await is_fence(inner, key_of(0, 2))
         (stream,) = await streams_in(inner).fenced()
         assert [item.key for item in stream.acknowledged] == [key_of(0, 3)]
@@ -235,10 +235,10 @@ def test_a_fence_that_could_not_be_taken_back_counts_for_nothing():
     simulate(scenario)
 
 
-def test_an_owner_that_always_wins_is_given_up_for_now():
+def test_fencing_gives_up_if_the_owner_always_wins():
     async def scenario():
         store = memory_store()
-        await crashed(store, Epochs(), b"a")
+        await crash_session(store, Epochs(), b"a")
 
         class Gone:
             """A store in which whatever lies before a fence is gone when it is looked at."""
@@ -256,12 +256,12 @@ def test_an_owner_that_always_wins_is_given_up_for_now():
     simulate(scenario)
 
 
-def test_a_broker_leaves_the_streams_of_others_alone():
+def test_session_does_not_fence_streams_of_other_brokers():
     async def scenario():
         store = memory_store()
-        other = await begun(store, broker_id=OTHER_ID)
-        await crashed(store, Epochs(), b"a")
-        await begun(store)
+        other = await start_engine(store, broker_id=OTHER_ID)
+        await crash_session(store, Epochs(), b"a")
+        await start_engine(store)
         assert [
             (stream.broker_id, stream.epoch) for stream in await streams_in(store).fenced()
         ] == [(BROKER_ID, 0)]
@@ -272,11 +272,11 @@ def test_a_broker_leaves_the_streams_of_others_alone():
     simulate(scenario)
 
 
-def test_streams_are_ended_whoever_they_belong_to_and_those_that_are_over_stay_as_they_are():
+def test_fence_all_fences_all_streams_without_a_fence():
     async def scenario():
         store = memory_store()
-        await crashed(store, Epochs(), b"a")
-        other = await begun(store, broker_id=OTHER_ID)
+        await crash_session(store, Epochs(), b"a")
+        other = await start_engine(store, broker_id=OTHER_ID)
         streams = streams_in(store)
         assert await streams.fence_all(await streams.all()) == 2
         over = await streams.fenced()
@@ -289,11 +289,11 @@ def test_streams_are_ended_whoever_they_belong_to_and_those_that_are_over_stay_a
     simulate(scenario)
 
 
-def test_epochs_of_brokers_are_their_own():
+def test_epochs_are_per_broker():
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        first = await opened(store, epochs)
-        await begun(store, epochs, OTHER_ID)
+        first = await open_engine(store, epochs)
+        await start_engine(store, epochs, OTHER_ID)
         assert await append(first, b"a") == 0
         assert [await first.newest_epoch(), epochs.last] == [0, 1]
 

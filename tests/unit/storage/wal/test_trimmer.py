@@ -1,4 +1,4 @@
-"""WAL objects go in order, when segments hold what they hold."""
+"""The trimmer: deletes WAL objects in order, once segments hold their records."""
 
 import asyncio
 from random import Random
@@ -34,7 +34,7 @@ def log_rolled_to(offset: int, *, of: int):
     return log
 
 
-def test_what_segments_hold_is_deleted_but_never_the_newest():
+def test_rolled_objects_are_deleted_except_the_newest():
     async def scenario():
         log = log_rolled_to(3, of=3)
         store = memory_store()
@@ -49,7 +49,7 @@ def test_what_segments_hold_is_deleted_but_never_the_newest():
     simulate(scenario)
 
 
-def test_nothing_goes_before_what_lies_before_it():
+def test_objects_are_deleted_in_order():
     async def scenario():
         rolled, waiting = log_rolled_to(9, of=9), log_rolled_to(0, of=1)
         store = memory_store()
@@ -72,7 +72,7 @@ def test_nothing_goes_before_what_lies_before_it():
     simulate(scenario)
 
 
-def test_an_object_that_may_still_be_under_way_stays_for_a_while():
+def test_object_with_a_put_in_flight_is_kept_for_a_while():
     async def scenario():
         store = memory_store()
         trimmer = await trimmer_of(
@@ -90,7 +90,7 @@ def test_an_object_that_may_still_be_under_way_stays_for_a_while():
     simulate(scenario)
 
 
-def test_two_who_trim_at_once_delete_everything_once():
+def test_concurrent_trims_delete_each_object_once():
     async def scenario():
         store = memory_store()
         trimmer = await trimmer_of(store, *(DurableObject(f"w/{n}", 10, {}) for n in range(6)))
@@ -121,7 +121,7 @@ class Deletions(MemoryObjectStore):
         (9, [["w/0", "w/1", "w/2"]]),
     ],
 )
-def test_as_many_go_together_as_the_store_takes_in_order(count_max, calls):
+def test_several_objects_are_deleted_per_request_if_the_store_keeps_order(count_max, calls):
     async def scenario():
         rolled, waiting = log_rolled_to(9, of=9), log_rolled_to(0, of=1)
         store = Deletions()
@@ -139,7 +139,7 @@ def test_as_many_go_together_as_the_store_takes_in_order(count_max, calls):
     simulate(scenario)
 
 
-def test_a_deletion_that_fails_is_tried_again():
+def test_failed_deletion_is_retried():
     async def scenario():
         store = FaultyObjectStore(
             memory_store(),

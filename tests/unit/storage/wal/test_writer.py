@@ -1,4 +1,4 @@
-"""The WAL: durable before acknowledged, in order, never skipped, and ended by a fence."""
+"""The WAL writer: durable before acknowledged, in order, never skipped, ended by a fence."""
 
 import asyncio
 from random import Random
@@ -19,7 +19,7 @@ from unit.storage.engines import (
     append,
     keys,
     memory_store,
-    opened,
+    open_engine,
     read_offsets,
     simulate,
     values_batch,
@@ -40,12 +40,12 @@ def faulty(*rules: Rule) -> FaultyObjectStore:
     "fault",
     [Fault.REFUSED, Fault.TIMED_OUT, Fault.RESPONSE_LOST, Fault.APPLIED_LATER, Fault.DENIED],
 )
-def test_a_put_that_fails_is_tried_again_and_counts_once(fault):
+def test_failed_put_is_retried_and_acknowledged_once(fault):
     """N-08b: nothing is visible before the answer, and there is one copy after it."""
 
     async def scenario():
         store = faulty()
-        engine = await opened(store)
+        engine = await open_engine(store)
         store.rules = [
             Rule(fault=fault, operations=PUT, keys=key_of(1), times_max=3, seconds=(0.05, 0.05))
         ]
@@ -63,10 +63,10 @@ def test_a_put_that_fails_is_tried_again_and_counts_once(fault):
     simulate(scenario)
 
 
-def test_objects_count_in_order_although_they_arrive_in_any():
+def test_objects_are_acknowledged_in_order():
     async def scenario():
         store = faulty(Rule(fault=Fault.SLOW, keys=key_of(1), seconds=(10, 10)))
-        engine = await opened(store)
+        engine = await open_engine(store)
         log = engine.logs.find(TOPIC, 0)
         first = asyncio.ensure_future(append(engine, b"a"))
         await asyncio.sleep(0.1)
@@ -80,10 +80,10 @@ def test_objects_count_in_order_although_they_arrive_in_any():
     simulate(scenario)
 
 
-def test_what_waits_is_bounded():
+def test_buffer_is_bounded_and_applies_backpressure():
     async def scenario():
         store = faulty()
-        engine = await opened(store, buffer_bytes_max=200)
+        engine = await open_engine(store, buffer_bytes_max=200)
         store.is_down = True
         log = engine.logs.find(TOPIC, 0)
         log.append(values_batch([b"x" * 100]), clock_ms())
@@ -104,24 +104,24 @@ def test_what_waits_is_bounded():
     simulate(scenario)
 
 
-def test_one_batch_always_fits():
+def test_single_batch_larger_than_the_buffer_is_accepted():
     async def scenario():
-        engine = await opened(memory_store(), buffer_bytes_max=10)
+        engine = await open_engine(memory_store(), buffer_bytes_max=10)
         assert await append(engine, b"x" * 100) == 0
 
     simulate(scenario)
 
 
-def test_a_fence_ends_everything():
+def test_fence_closes_the_writer():
     async def scenario():
         store = faulty()
-        engine = await opened(store)
+        engine = await open_engine(store)
         store.is_down = True
         log = engine.logs.find(TOPIC, 0)
         uploading = log.append(values_batch([b"a"]), clock_ms()).durable
         await asyncio.sleep(0.01)
         waiting = log.append(values_batch([b"b"]), clock_ms()).durable
-        await opened(store._inner)
+        await open_engine(store._inner)
         store.is_down = False
         await engine.wal.fenced
         for durable in (uploading, waiting):
@@ -136,10 +136,10 @@ def test_a_fence_ends_everything():
     simulate(scenario)
 
 
-def test_nobody_waits_for_a_broker_that_has_stopped():
+def test_abort_fails_pending_appends():
     async def scenario():
         store = faulty()
-        engine = await opened(store, buffer_bytes_max=100)
+        engine = await open_engine(store, buffer_bytes_max=100)
         store.is_down = True
         log = engine.logs.find(TOPIC, 0)
         durable = log.append(values_batch([b"a" * 80]), clock_ms()).durable
@@ -156,10 +156,10 @@ def test_nobody_waits_for_a_broker_that_has_stopped():
     simulate(scenario)
 
 
-def test_a_flush_waits_for_all_that_came_before_it():
+def test_flush_waits_for_everything_appended_before():
     async def scenario():
         store = faulty(Rule(fault=Fault.SLOW, operations=PUT, seconds=(1, 1)))
-        engine = await opened(store, puts_per_second=0.001)
+        engine = await open_engine(store, puts_per_second=0.001)
         log = engine.logs.find(TOPIC, 0)
         await engine.wal.flush()
         for value in (b"a", b"b"):
@@ -172,17 +172,17 @@ def test_a_flush_waits_for_all_that_came_before_it():
     simulate(scenario)
 
 
-def test_what_comes_together_travels_together():
+def test_batches_that_arrive_together_share_an_object():
     async def scenario():
         store = memory_store()
-        engine = await opened(store)
+        engine = await open_engine(store)
         await asyncio.gather(*(append(engine, b"a") for _ in range(100)))
         assert await keys(store, ".kfw") == [key_of(0), key_of(1)]
 
     simulate(scenario)
 
 
-def test_an_object_that_is_full_does_not_wait_for_the_budget():
+def test_full_object_does_not_wait_for_the_budget():
     async def scenario():
         seal_policy = SealPolicy(
             flush_bytes=1000,
@@ -191,7 +191,7 @@ def test_an_object_that_is_full_does_not_wait_for_the_budget():
             uploads_max=8,
             idle_uploads_max=8,
         )
-        engine = await opened(
+        engine = await open_engine(
             memory_store(), seal_policy=seal_policy, puts_per_second=0.01, puts_burst=1
         )
         await append(engine, b"takes the only token")
@@ -207,10 +207,10 @@ def test_an_object_that_is_full_does_not_wait_for_the_budget():
     simulate(scenario)
 
 
-def test_an_object_is_a_child_of_one_request_and_linked_to_the_others():
+def test_upload_span_is_a_child_of_one_request_and_linked_to_the_others():
     async def scenario():
         with noted() as notes:
-            engine = await opened(memory_store())
+            engine = await open_engine(memory_store())
 
             async def ask(name):
                 with tracing.span(name):

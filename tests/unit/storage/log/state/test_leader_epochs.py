@@ -1,4 +1,4 @@
-"""The epochs of a log answer OffsetForLeaderEpoch as Kafka's LeaderEpochFileCache does."""
+"""Leader epochs: OffsetForLeaderEpoch results equal those of Kafka's LeaderEpochFileCache."""
 
 import pytest
 from hypothesis import given
@@ -30,22 +30,22 @@ def epochs_of(*entries):
         (7, UNDEFINED),  # Newer than all.
     ],
 )
-def test_an_epoch_ends_where_the_next_begins(asked, answer):
+def test_epoch_ends_where_the_next_begins(asked, answer):
     epochs = epochs_of((2, 10), (4, 20), (6, 30))
     assert epochs.end_offset_for(asked, log_end_offset=100) == answer
 
 
-def test_without_epochs_every_answer_is_undefined():
+def test_end_offset_is_undefined_without_epochs():
     assert LeaderEpochs().end_offset_for(0, log_end_offset=0) == UNDEFINED
     assert LeaderEpochs().latest == -1
 
 
-def test_only_the_first_batch_of_an_epoch_is_news():
+def test_assign_ignores_later_batches_of_an_epoch():
     epochs = epochs_of((0, 0), (0, 5), (1, 9), (0, 12), (-1, 13), (1, 14))
     assert epochs.entries() == [(0, 0), (1, 9)]
 
 
-def test_an_epoch_without_records_is_displaced():
+def test_epoch_without_records_is_replaced():
     assert epochs_of((0, 0), (1, 5), (2, 5)).entries() == [(0, 0), (2, 5)]
 
 
@@ -59,25 +59,25 @@ def test_an_epoch_without_records_is_displaced():
         (99, [(2, 99)]),
     ],
 )
-def test_epochs_go_with_the_records_that_were_theirs(log_start_offset, left):
+def test_truncate_from_start_drops_epochs_of_deleted_records(log_start_offset, left):
     epochs = epochs_of((0, 10), (1, 20), (2, 30))
     epochs.truncate_from_start(log_start_offset)
     assert epochs.entries() == left
 
 
-def test_trimming_nothing_is_no_error():
+def test_truncate_from_start_without_epochs_does_nothing():
     epochs = LeaderEpochs()
     epochs.truncate_from_start(10)
     assert epochs.entries() == []
 
 
-def test_a_snapshot_knows_nothing_of_what_came_later():
+def test_snapshot_excludes_later_epochs():
     epochs = epochs_of((0, 0), (1, 10), (2, 20))
     assert LeaderEpochs.decode("key", epochs.snapshot_at(20)).entries() == [(0, 0), (1, 10)]
 
 
 @given(st.dictionaries(st.integers(0, 2**31 - 1), st.integers(0, 2**62)))
-def test_a_snapshot_comes_back_as_it_went(entries):
+def test_snapshot_round_trip(entries):
     epochs = epochs_of(*zip(sorted(entries), sorted(entries.values()), strict=True))
     assert LeaderEpochs.decode("key", epochs.snapshot_at(2**63 - 1)).entries() == epochs.entries()
 
@@ -92,6 +92,6 @@ def test_a_snapshot_comes_back_as_it_went(entries):
         (encode_section(1, bytes(12))[:-1], "CRC"),
     ],
 )
-def test_a_damaged_snapshot_is_refused(section, reason):
+def test_decode_rejects_a_damaged_snapshot(section, reason):
     with pytest.raises(DamagedObjectError, match=reason):
         LeaderEpochs.decode("key", section)

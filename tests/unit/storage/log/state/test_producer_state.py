@@ -1,4 +1,4 @@
-"""Retries are recognised, gaps and zombies refused, and a crash changes none of that."""
+"""Producer state: duplicates are detected, gaps and old epochs rejected, also after recovery."""
 
 from dataclasses import dataclass, field
 
@@ -50,14 +50,14 @@ class Log:
         return self.producers.check(PRODUCER, epoch, sequence, sequence if last is None else last)
 
 
-def test_batches_that_follow_each_other_are_new():
+def test_consecutive_batches_are_new():
     log = Log()
     for sequence in range(20):
         log.append(sequence)
     assert log.end_offset == 20
 
 
-def test_each_of_the_last_five_batches_is_recognised_when_it_comes_again():
+def test_each_of_the_last_five_batches_is_detected_as_duplicate():
     log = Log()
     for sequence in range(8):
         log.append(sequence, timestamp_ms=1000 + sequence)
@@ -67,7 +67,7 @@ def test_each_of_the_last_five_batches_is_recognised_when_it_comes_again():
         log.check(2)
 
 
-def test_a_duplicate_begins_and_ends_where_the_first_did():
+def test_duplicate_must_match_first_and_last_sequence():
     log = Log()
     log.append(0, count=10)
     assert log.check(0, last=9) == Duplicate(0, 9, 1000)
@@ -77,34 +77,34 @@ def test_a_duplicate_begins_and_ends_where_the_first_did():
         log.check(5, last=9)
 
 
-def test_a_gap_is_refused_and_says_where_it_is():
+def test_sequence_gap_is_rejected_with_its_position():
     log = Log()
     log.append(0)
     with pytest.raises(OutOfOrderSequenceError, match="sequence 2 after 0"):
         log.check(2)
 
 
-def test_a_producer_that_is_not_known_begins_wherever_it_is():
+def test_unknown_producer_may_start_at_any_sequence():
     log = Log()
     log.append(41)
     assert log.check(42) is None
 
 
-def test_sequences_begin_again_at_0():
+def test_sequences_wrap_to_0():
     log = Log()
     log.append(SEQUENCE_MAX - 1, count=2)
     log.append(0)
     assert log.check(SEQUENCE_MAX - 1, last=SEQUENCE_MAX) == Duplicate(0, 1, 1000)
 
 
-def test_a_batch_may_reach_over_the_last_sequence():
+def test_batch_may_span_the_sequence_wrap():
     log = Log()
     log.append(SEQUENCE_MAX, count=3)
     assert log.check(SEQUENCE_MAX, last=1) == Duplicate(0, 2, 1000)
     assert log.check(2) is None
 
 
-def test_a_new_epoch_begins_at_0():
+def test_new_epoch_starts_at_sequence_0():
     log = Log()
     log.append(0)
     with pytest.raises(OutOfOrderSequenceError, match="begins epoch 1 with sequence 1"):
@@ -113,7 +113,7 @@ def test_a_new_epoch_begins_at_0():
     assert log.check(0, epoch=1) == Duplicate(1, 1, 1000)
 
 
-def test_an_epoch_that_is_over_is_refused_even_for_what_it_has_stored():
+def test_old_epoch_is_rejected_even_for_duplicates():
     log = Log()
     log.append(0)
     log.append(0, epoch=1)
@@ -121,7 +121,7 @@ def test_an_epoch_that_is_over_is_refused_even_for_what_it_has_stored():
         log.check(0)
 
 
-def test_producers_do_not_know_each_other():
+def test_producers_are_independent():
     log = Log()
     log.append(0, producer_id=1)
     log.append(0, producer_id=2)
@@ -129,7 +129,7 @@ def test_producers_do_not_know_each_other():
     assert log.producers.describe() == [ProducerState(2, 0, 0, 1000), ProducerState(1, 0, 1, 1000)]
 
 
-def test_the_producer_that_was_silent_for_longest_makes_room():
+def test_producer_idle_longest_is_dropped_at_the_limit():
     log = Log(Producers(count_max=2))
     log.append(0, producer_id=1)
     log.append(0, producer_id=2)
@@ -138,7 +138,7 @@ def test_the_producer_that_was_silent_for_longest_makes_room():
     assert [state.producer_id for state in log.producers.describe()] == [1, 3]
 
 
-def test_a_snapshot_for_fewer_producers_keeps_the_latest():
+def test_snapshot_with_a_lower_limit_keeps_the_latest_producers():
     log = Log()
     for producer_id in (1, 2, 3):
         log.append(0, producer_id=producer_id)
@@ -155,7 +155,7 @@ def test_producers_expire_by_their_last_append():
     assert [state.producer_id for state in log.producers.describe()] == [2]
 
 
-def test_no_more_is_kept_than_a_crash_could_need():
+def test_only_batches_needed_after_a_crash_are_kept():
     """The state of a busy producer stays small once its batches are durable."""
     log = Log()
     for sequence in range(1000):
@@ -164,7 +164,7 @@ def test_no_more_is_kept_than_a_crash_could_need():
 
 
 @pytest.mark.parametrize("cut", range(48))
-def test_a_snapshot_that_was_cut_short_is_refused(cut):
+def test_decode_rejects_a_truncated_snapshot(cut):
     log = Log()
     log.append(0)
     section = log.producers.snapshot_at(1)
@@ -183,7 +183,7 @@ def test_a_snapshot_that_was_cut_short_is_refused(cut):
         (1, bytes([0, 0, 0, 1]) + bytes(12), "without batches"),
     ],
 )
-def test_a_snapshot_that_says_something_else_is_refused(version, body, reason):
+def test_decode_rejects_an_invalid_snapshot(version, body, reason):
     with pytest.raises(DamagedObjectError, match=reason):
         Producers.decode("key", encode_section(version, body))
 
@@ -298,7 +298,7 @@ def run(history):
 
 @settings(max_examples=300)
 @given(histories(), st.data())
-def test_a_snapshot_and_the_batches_behind_it_answer_like_the_log_that_was_left(history, data):
+def test_snapshot_and_replay_equal_the_state_of_the_remaining_log(history, data):
     """A broker dies at any moment: what it had appended and not made durable is gone.
 
     Its heir knows a snapshot of some segment's end and replays the durable batches behind it. It

@@ -1,4 +1,4 @@
-"""Which segments a partition has."""
+"""`SegmentList`: lookup by offset, append, replace and removal."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def segments_of(*bases: int, end_offset: int) -> SegmentList:
     return segments
 
 
-def test_a_segment_ends_where_the_next_begins():
+def test_segment_ends_where_the_next_begins():
     segments = segments_of(0, 5, 9, end_offset=12)
     assert [(found.base_offset, found.next_offset) for found in segments] == [
         (0, 5),
@@ -25,23 +25,23 @@ def test_a_segment_ends_where_the_next_begins():
 
 
 @pytest.mark.parametrize(("offset", "number"), [(0, 0), (4, 0), (5, 1), (8, 1), (9, 2), (99, 2)])
-def test_an_offset_lies_in_a_segment(offset, number):
+def test_find_returns_the_segment_of_an_offset(offset, number):
     assert segments_of(0, 5, 9, end_offset=12).find(offset) == number
 
 
 @pytest.mark.parametrize(
     ("offset", "count"), [(0, 0), (1, 0), (4, 0), (5, 1), (8, 1), (9, 2), (11, 2), (12, 3), (99, 3)]
 )
-def test_segments_below_an_offset_are_counted(offset, count):
+def test_count_below_counts_segments_below_an_offset(offset, count):
     assert segments_of(0, 5, 9, end_offset=12).count_below(offset) == count
 
 
-def test_there_may_be_no_segments():
+def test_empty_list():
     segments = SegmentList()
     assert (segments.start_offset, segments.count_below(5), segments.find(5)) == (None, 0, 0)
 
 
-def test_segments_go_from_both_ends():
+def test_segments_are_dropped_from_both_ends():
     segments = segments_of(0, 5, 9, end_offset=12)
     segments.drop_first(1)
     assert (segments.start_offset, segments.end_offset, segments.total_bytes) == (5, 12, 20)
@@ -49,7 +49,7 @@ def test_segments_go_from_both_ends():
     assert (segments.end_offset, segments.total_bytes) == (9, 10)
 
 
-def test_some_are_replaced_by_others():
+def test_replace_swaps_a_range_of_segments():
     segments = SegmentList()
     for base_offset in (0, 10, 20, 30):
         segments.append(base_offset, base_offset + 10, 100)

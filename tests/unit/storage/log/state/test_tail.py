@@ -1,4 +1,4 @@
-"""The newest durable records of a partition, in memory."""
+"""`Tail`: reads, eviction, and memory accounting of the newest durable records."""
 
 from kafscale.records import split
 from kafscale.storage.log.state.tail import Tail, TailMemory
@@ -17,7 +17,7 @@ def bases(slices) -> list[int]:
     return [batch.base_offset for batch in split(b"".join(slices))]
 
 
-def test_reads_go_over_runs_and_stop_at_the_bound():
+def test_read_spans_runs_and_stops_at_the_limit():
     tail, _ = tail_of(run_of(0, 1, 1), run_of(2, 1, 1))
     slices, following = tail.read(1, 1 << 20, first=True)
     assert (bases(slices), following) == ([1, 2, 3], 4)
@@ -28,12 +28,12 @@ def test_reads_go_over_runs_and_stop_at_the_bound():
     assert tail.read(4, 100, first=True) == ([], 4)
 
 
-def test_reads_get_over_a_hole():
+def test_read_continues_after_a_gap():
     tail, _ = tail_of(run_of(0, 1), run_of(5, 1))
     assert bases(tail.read(1, 1 << 20, first=True)[0]) == [5]
 
 
-def test_what_waits_for_a_segment_is_contiguous_and_bounded():
+def test_unrolled_batches_are_contiguous_and_bounded():
     tail, _ = tail_of(run_of(0, 1, 1, 1), run_of(7, 1))
     size_bytes = len(tail.runs[0]) // 3
     assert [found.base_offset for found in tail.unrolled_batches(1 << 20)] == [0, 1, 2]
@@ -46,7 +46,7 @@ def test_what_waits_for_a_segment_is_contiguous_and_bounded():
     assert [found.base_offset for found in tail.unrolled_batches(1 << 20)] == [7]
 
 
-def test_only_what_segments_hold_is_evicted():
+def test_only_rolled_runs_are_evicted():
     tail, memory = tail_of(run_of(0, 1, 1), run_of(2, 1))
     assert tail.evict() == 0
     tail.mark_rolled(1)
@@ -62,7 +62,7 @@ def test_only_what_segments_hold_is_evicted():
     assert (tail.start_offset, memory.used_bytes) == (None, 0)
 
 
-def test_what_came_first_goes_first_whichever_tail_it_is_of():
+def test_eviction_order_is_arrival_order_across_tails():
     memory = TailMemory()
     one, other = Tail(memory, 0), Tail(memory, 0)
     for base_offset in range(3):
@@ -81,7 +81,7 @@ def test_what_came_first_goes_first_whichever_tail_it_is_of():
     assert (memory.rolled_bytes, memory.pinned_bytes) == (cost_bytes, 2 * cost_bytes)
 
 
-def test_a_run_goes_with_the_last_of_its_records():
+def test_evict_below_keeps_a_run_until_its_last_record():
     tail, _ = tail_of(run_of(0, 1, 1), run_of(5, 1), run_of(6, 1))
     tail.mark_rolled(7)
     starts = []
@@ -91,7 +91,7 @@ def test_a_run_goes_with_the_last_of_its_records():
     assert starts == [0, 5, 5, 6, None]
 
 
-def test_bytes_are_counted_from_the_batch_of_the_offset():
+def test_bytes_from_counts_from_the_batch_of_the_offset():
     tail, _ = tail_of(run_of(0, 1, 1), run_of(2, 1))
     size_bytes = len(run_of(0, 1))
     assert [tail.bytes_from(offset, 1 << 20) for offset in range(4)] == [
@@ -102,7 +102,7 @@ def test_bytes_are_counted_from_the_batch_of_the_offset():
     ]
 
 
-def test_memory_is_given_back():
+def test_clear_returns_memory():
     tail, memory = tail_of(run_of(0, 1, 1), run_of(2, 1))
     tail.mark_rolled(2)
     assert memory.used_bytes > memory.rolled_bytes > 0

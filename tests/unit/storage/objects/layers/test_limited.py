@@ -1,4 +1,4 @@
-"""How many requests go out at once, and who goes first."""
+"""The request limit: slots, priorities and cancellation."""
 
 import asyncio
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ async def end(gate: Gate, reads: Sequence[asyncio.Future[memoryview]]) -> None:
     assert all(read.done() for read in reads)
 
 
-def test_ordinary_requests_leave_the_reserved_ones_free_and_keep_their_order():
+def test_ordinary_requests_leave_reserved_slots_free_and_keep_their_order():
     async def scenario():
         gate = Gate()
         store = limited(gate, 4, 1)
@@ -85,7 +85,7 @@ def test_ordinary_requests_leave_the_reserved_ones_free_and_keep_their_order():
     asyncio.run(scenario())
 
 
-def test_urgent_ones_use_everything_and_go_first():
+def test_urgent_requests_use_all_slots_and_go_first():
     async def scenario():
         gate = Gate()
         store = limited(gate, 3, 1)
@@ -105,7 +105,7 @@ def test_urgent_ones_use_everything_and_go_first():
     asyncio.run(scenario())
 
 
-def test_puts_and_reads_are_told_apart_by_whoever_says_what_is_urgent():
+def test_is_urgent_decides_by_operation_and_key():
     async def scenario():
         gate = Gate()
         store = limited(gate, 2, 1)
@@ -119,7 +119,7 @@ def test_puts_and_reads_are_told_apart_by_whoever_says_what_is_urgent():
 
 
 @pytest.mark.parametrize("urgent", [True, False])
-def test_whoever_gives_up_takes_no_place(urgent):
+def test_cancelled_request_takes_no_slot(urgent):
     async def scenario():
         gate = Gate()
         store = limited(gate, 2, 1)
@@ -138,7 +138,7 @@ def test_whoever_gives_up_takes_no_place(urgent):
     asyncio.run(scenario())
 
 
-def test_a_place_given_to_one_who_gives_up_in_the_same_moment_is_not_lost():
+def test_slot_granted_to_a_request_cancelled_at_the_same_time_is_not_lost():
     async def scenario():
         gate = Gate()
         store = limited(gate, 2, 1)
@@ -159,7 +159,7 @@ def test_a_place_given_to_one_who_gives_up_in_the_same_moment_is_not_lost():
     asyncio.run(scenario())
 
 
-def test_a_request_that_fails_gives_its_place_back():
+def test_failed_request_releases_its_slot():
     async def scenario():
         store = limited(MemoryObjectStore(), 2, 1)
         for _ in range(10):
@@ -174,7 +174,7 @@ def test_a_request_that_fails_gives_its_place_back():
     asyncio.run(scenario())
 
 
-def test_whoever_looks_at_a_page_of_a_listing_takes_no_place():
+def test_listing_holds_no_slot_between_pages():
     async def scenario():
         memory = MemoryObjectStore()
         for number in range(2500):

@@ -1,4 +1,4 @@
-"""What an observer is told."""
+"""The observer: operations, statuses and failures."""
 
 import asyncio
 from itertools import count
@@ -38,7 +38,7 @@ class Scene:
             self.told.append((operation, status, seconds, size_bytes))
 
 
-def test_every_operation_is_told_by_its_name_when_it_begins_and_ends():
+def test_every_operation_is_reported_at_its_start_and_end():
     scene = Scene()
 
     async def scenario():
@@ -74,7 +74,7 @@ def test_faults_of_the_store_are_failures(fault, status, is_failure):
     assert (status in FAILURES) is is_failure
 
 
-def test_a_storm_of_missing_and_taken_keys_is_no_failure():
+def test_missing_and_existing_keys_are_no_failures():
     scene = Scene()
 
     async def scenario():
@@ -88,7 +88,7 @@ def test_a_storm_of_missing_and_taken_keys_is_no_failure():
     assert not FAILURES & {told[1] for told in scene.told}
 
 
-def test_a_cancelled_call_is_told_but_no_failure():
+def test_cancelled_call_is_reported_but_no_failure():
     scene = Scene()
     scene.faulty.rules.append(Rule(fault=Fault.SLOW, seconds=(60, 60)))
 
@@ -104,7 +104,7 @@ def test_a_cancelled_call_is_told_but_no_failure():
     assert "cancelled" not in FAILURES
 
 
-def test_a_copy_is_told_of_under_names_of_its_own():
+def test_replica_operations_have_their_own_names():
     told: list[tuple[str, str]] = []
     observer = replica_observer(lambda operation, status, *_: told.append((operation, status)))
     store = ObservedObjectStore(MemoryObjectStore(), observer)

@@ -1,4 +1,4 @@
-"""Reading from a copy that may be late, wrong about nothing, and sometimes away."""
+"""Reads from a replica that may lag or be unavailable."""
 
 import asyncio
 from random import Random
@@ -27,7 +27,7 @@ class Scene:
         ]
 
 
-def test_bytes_come_from_the_copy():
+def test_objects_are_read_from_the_replica():
     scene = Scene()
 
     async def scenario():
@@ -38,7 +38,7 @@ def test_bytes_come_from_the_copy():
     asyncio.run(scenario())
 
 
-def test_what_the_copy_has_not_got_yet_comes_from_the_main_store():
+def test_objects_missing_in_the_replica_are_read_from_the_main_store():
     scene = Scene()
 
     async def scenario():
@@ -50,7 +50,7 @@ def test_what_the_copy_has_not_got_yet_comes_from_the_main_store():
     asyncio.run(scenario())
 
 
-def test_a_copy_that_is_away_is_not_missed():
+def test_unavailable_replica_is_bypassed():
     scene = Scene()
 
     async def scenario():
@@ -71,7 +71,7 @@ async def asked(scene: Scene, times: int) -> int:
 
 
 @pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.SLOW_DOWN, Fault.DENIED])
-def test_a_copy_that_fails_is_left_alone_and_then_tried_by_one_reader(fault):
+def test_failed_replica_is_paused_and_then_probed_by_one_reader(fault):
     scene = Scene()
 
     async def scenario():
@@ -90,7 +90,7 @@ def test_a_copy_that_fails_is_left_alone_and_then_tried_by_one_reader(fault):
     asyncio.run(scenario())
 
 
-def test_a_copy_that_is_back_is_read_at_once_and_trusted_as_before():
+def test_recovered_replica_is_used_at_once():
     scene = Scene()
 
     async def scenario():
@@ -107,7 +107,7 @@ def test_a_copy_that_is_back_is_read_at_once_and_trusted_as_before():
     asyncio.run(scenario())
 
 
-def test_a_copy_that_answers_that_it_has_nothing_is_well():
+def test_missing_object_does_not_mark_the_replica_as_failed():
     scene = Scene()
 
     async def scenario():
@@ -123,7 +123,7 @@ def test_a_copy_that_answers_that_it_has_nothing_is_well():
     asyncio.run(scenario())
 
 
-def test_many_who_fail_together_count_as_one():
+def test_concurrent_failures_count_once():
     scene = Scene()
 
     async def scenario():
@@ -140,7 +140,7 @@ def test_many_who_fail_together_count_as_one():
     asyncio.run(scenario())
 
 
-def test_while_one_reader_tries_a_copy_the_others_do_not_wait():
+def test_other_readers_do_not_wait_for_a_probe():
     scene = Scene()
 
     async def scenario():
@@ -160,7 +160,7 @@ def test_while_one_reader_tries_a_copy_the_others_do_not_wait():
     asyncio.run(scenario())
 
 
-def test_the_main_store_alone_says_what_exists():
+def test_main_store_decides_what_exists():
     scene = Scene()
 
     async def scenario():

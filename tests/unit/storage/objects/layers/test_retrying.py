@@ -1,4 +1,4 @@
-"""Trying again: how often, how long apart, and what becomes of a PUT in doubt."""
+"""Retries: number, pauses, and PUTs with unknown outcome."""
 
 import asyncio
 from random import Random
@@ -33,7 +33,7 @@ class Scene:
             self.pauses.append(seconds)
 
 
-def test_passing_faults_do_not_show():
+def test_transient_faults_are_hidden():
     scene = Scene(Rule(fault=Fault.SLOW_DOWN, times_max=3))
 
     async def scenario():
@@ -45,7 +45,7 @@ def test_passing_faults_do_not_show():
 
 
 @pytest.mark.parametrize("retries_max", [0, 3])
-def test_an_outage_shows_after_as_many_retries_as_allowed(retries_max):
+def test_outage_is_raised_after_the_allowed_retries(retries_max):
     scene = Scene(Rule(fault=Fault.REFUSED), retries_max=retries_max)
 
     async def scenario():
@@ -66,7 +66,7 @@ def test_an_outage_shows_after_as_many_retries_as_allowed(retries_max):
     asyncio.run(scenario())
 
 
-def test_pauses_double_up_to_ten_seconds_with_a_little_chance_added():
+def test_pauses_double_up_to_ten_seconds_with_jitter():
     scene = Scene(Rule(fault=Fault.REFUSED), retries_max=10)
     with pytest.raises(StoreUnavailableError):
         asyncio.run(scene.store.get("ns/a"))
@@ -76,7 +76,7 @@ def test_pauses_double_up_to_ten_seconds_with_a_little_chance_added():
     assert len({round(ratio, 3) for ratio in ratios}) > 5
 
 
-def test_answers_and_lasting_faults_are_not_tried_again():
+def test_responses_and_permanent_errors_are_not_retried():
     scene = Scene(Rule(fault=Fault.DENIED, keys="*/denied"))
 
     async def scenario():
@@ -90,7 +90,7 @@ def test_answers_and_lasting_faults_are_not_tried_again():
 
 
 @pytest.mark.parametrize("fault", [Fault.RESPONSE_LOST, Fault.APPLIED_LATER])
-def test_a_put_that_meets_its_own_success_has_succeeded(fault):
+def test_put_that_finds_its_own_first_attempt_succeeds(fault):
     scene = Scene(Rule(fault=fault, operations=frozenset({"put"}), times_max=1))
 
     async def scenario():
@@ -103,7 +103,7 @@ def test_a_put_that_meets_its_own_success_has_succeeded(fault):
 
 
 @pytest.mark.parametrize("other", [b"other", b"m", b"mine and more"])
-def test_a_put_in_doubt_that_meets_the_success_of_another_has_not(other):
+def test_put_that_finds_another_object_fails(other):
     scene = Scene(Rule(fault=Fault.TIMED_OUT, operations=frozenset({"put"}), times_max=1))
 
     async def scenario():
@@ -115,7 +115,7 @@ def test_a_put_in_doubt_that_meets_the_success_of_another_has_not(other):
     asyncio.run(scenario())
 
 
-def test_a_put_without_doubt_never_takes_another_for_its_own():
+def test_first_attempt_never_adopts_an_existing_object():
     scene = Scene()
 
     async def scenario():
@@ -126,7 +126,7 @@ def test_a_put_without_doubt_never_takes_another_for_its_own():
     asyncio.run(scenario())
 
 
-def test_a_listing_that_breaks_off_goes_on_where_it_was():
+def test_interrupted_listing_continues_where_it_was():
     scene = Scene(retries_max=1)
     keys = [f"ns/{number:05d}" for number in range(3 * PAGE_KEYS)]
 
@@ -144,7 +144,7 @@ def test_a_listing_that_breaks_off_goes_on_where_it_was():
     assert scene.faulty.injected[Fault.REFUSED] == 3
 
 
-def test_whoever_waits_may_be_cancelled():
+def test_pause_can_be_cancelled():
     async def forever(_seconds: float) -> None:
         await asyncio.Event().wait()
 

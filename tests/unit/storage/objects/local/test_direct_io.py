@@ -1,4 +1,4 @@
-"""Large files, past the page cache: byte for byte what was given, whatever its length."""
+"""Direct I/O: large files are read as they were written, for any length."""
 
 import errno
 import itertools
@@ -19,7 +19,7 @@ CHUNK = 1024 * 1024
     [direct_io.SIZE_BYTES_MIN, 2 * CHUNK, 2 * CHUNK + 1, 3 * CHUNK - 1, 2 * CHUNK + 4096],
 )
 @pytest.mark.parametrize("fsync", [True, False])
-def test_a_large_object_is_read_as_it_was_written(tmp_path, size_bytes, fsync):
+def test_large_object_round_trip(tmp_path, size_bytes, fsync):
     data = Random(size_bytes).randbytes(size_bytes)
     cuts = [0, 1, 70, 4096, CHUNK, CHUNK + 7, size_bytes]
     parts = [memoryview(data)[a:b] for a, b in itertools.pairwise(cuts)]
@@ -29,7 +29,7 @@ def test_a_large_object_is_read_as_it_was_written(tmp_path, size_bytes, fsync):
 
 
 @pytest.mark.parametrize("size_bytes", [5, 4096, direct_io.SIZE_BYTES_MIN, 5 * CHUNK + 7])
-def test_a_range_ends_where_its_object_does(tmp_path, size_bytes):
+def test_range_ends_at_the_end_of_the_object(tmp_path, size_bytes):
     data = Random(size_bytes).randbytes(size_bytes)
     files = FileTree(str(tmp_path), fsync=False)
     files.put("ns/object", [data], create=True)
@@ -39,7 +39,7 @@ def test_a_range_ends_where_its_object_does(tmp_path, size_bytes):
         assert found.readonly
 
 
-def test_a_disk_that_takes_less_than_asked_gets_the_rest(tmp_path):
+def test_partial_writes_are_completed(tmp_path):
     asked = []
 
     def reluctant(descriptor, parts):
@@ -53,7 +53,7 @@ def test_a_disk_that_takes_less_than_asked_gets_the_rest(tmp_path):
     assert files.get("ns/large", 0, None) == data
 
 
-def test_a_system_without_it_is_written_to_as_ever(tmp_path):
+def test_file_system_without_direct_io_uses_buffered_writes(tmp_path):
     """Some file systems know no direct writes, and say so only when they are asked."""
     calls = []
 
@@ -70,7 +70,7 @@ def test_a_system_without_it_is_written_to_as_ever(tmp_path):
         assert files.get(key, 0, None) == data
 
 
-def test_a_full_disk_is_said_to_be_full_and_leaves_nothing(tmp_path):
+def test_full_disk_is_reported_and_leaves_no_file(tmp_path):
     def full(_descriptor, _parts):
         raise OSError(errno.ENOSPC, "full")
 

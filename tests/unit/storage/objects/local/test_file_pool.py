@@ -1,4 +1,4 @@
-"""Files that go round: rested, bounded, and never short of a byte."""
+"""The file pool: quarantine, limits, and correct contents of reused files."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def kept(tmp_path: Path, clock: Clock) -> FilePool:
     return FilePool(str(tmp_path / "kept"), clock)
 
 
-def test_a_file_is_given_out_after_it_has_rested(tmp_path, kept, clock):
+def test_file_is_reused_after_its_quarantine(tmp_path, kept, clock):
     """Whoever opened it under its old name must have read it before it is written over."""
     path = tmp_path / "old"
     path.write_bytes(b"12345")
@@ -42,7 +42,7 @@ def test_a_file_is_given_out_after_it_has_rested(tmp_path, kept, clock):
     assert kept.acquire() is None
 
 
-def test_what_is_too_much_is_left_to_be_removed(tmp_path, kept):
+def test_files_over_the_limits_are_not_pooled(tmp_path, kept):
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(file_pool.FILE_BYTES_MAX + 1)
@@ -59,7 +59,7 @@ def test_what_is_too_much_is_left_to_be_removed(tmp_path, kept):
     assert count == file_pool.TOTAL_BYTES_MAX // file_pool.FILE_BYTES_MAX
 
 
-def test_a_file_that_is_gone_leaves_no_trace_in_the_account(tmp_path, kept, clock):
+def test_missing_file_is_not_counted(tmp_path, kept, clock):
     with pytest.raises(FileNotFoundError):
         kept.release(str(tmp_path / "gone"))
     clock.now += QUARANTINE_SECONDS
@@ -68,7 +68,7 @@ def test_a_file_that_is_gone_leaves_no_trace_in_the_account(tmp_path, kept, cloc
 
 @pytest.mark.parametrize("lengths", [(9, 4), (4, 9), (5, 5)])
 @pytest.mark.parametrize("create", [True, False])
-def test_an_object_in_a_used_file_holds_its_own_bytes_only(tmp_path, clock, lengths, create):
+def test_reused_file_contains_only_the_new_object(tmp_path, clock, lengths, create):
     old, new = lengths
     files = FileTree(str(tmp_path), fsync=False, recycles=lambda key: key.endswith(".kfw"))
     files._pool = FilePool(f"{tmp_path}/.tmp", clock)
@@ -86,7 +86,7 @@ def test_an_object_in_a_used_file_holds_its_own_bytes_only(tmp_path, clock, leng
     ]
 
 
-def test_what_is_kept_goes_with_the_next_start(tmp_path):
+def test_pool_is_removed_at_the_next_start(tmp_path):
     files = FileTree(str(tmp_path), fsync=False, recycles=lambda _key: True)
     files.put("ns/a", [b"a"], create=True)
     files.delete(["ns/a"])

@@ -1,4 +1,4 @@
-"""Files as objects: what the disk holds, when it is full, and while others prune."""
+"""Objects as files: partial writes, full disks, and concurrent pruning."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ def files_below(root: Path) -> set[str]:
     parts=st.lists(st.binary(max_size=40), min_size=1, max_size=12).filter(any),
     limits=st.lists(st.integers(1, 50), min_size=1),
 )
-def test_a_system_that_takes_little_at_a_time_gets_everything(tmp_path_factory, parts, limits):
+def test_partial_writes_are_completed(tmp_path_factory, parts, limits):
     written = bytearray()
     turns = iter(limits * 500)
 
@@ -37,7 +37,7 @@ def test_a_system_that_takes_little_at_a_time_gets_everything(tmp_path_factory, 
 
 
 @pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_is_said_and_nothing_stays_behind(tmp_path, reason):
+def test_full_disk_is_reported_and_leaves_no_file(tmp_path, reason):
     def write(descriptor, buffers):
         if os.fstat(descriptor).st_size:
             raise OSError(reason, os.strerror(reason))
@@ -49,7 +49,7 @@ def test_a_full_disk_is_said_and_nothing_stays_behind(tmp_path, reason):
     assert files_below(tmp_path) == set()
 
 
-def test_a_failing_disk_is_unavailable(tmp_path):
+def test_disk_error_is_store_unavailable(tmp_path):
     def write(_descriptor, _buffers):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
@@ -59,13 +59,13 @@ def test_a_failing_disk_is_unavailable(tmp_path):
 
 
 @pytest.mark.parametrize("create", [True, False])
-def test_only_the_object_remains_of_a_put(tmp_path, create):
+def test_put_leaves_only_the_object(tmp_path, create):
     tree = FileTree(str(tmp_path), fsync=True)
     tree.put("ns/a/key", [b"x"], create=create)
     assert files_below(tmp_path) == {"ns/a/key"}
 
 
-def test_a_put_that_finds_its_key_taken_leaves_no_file(tmp_path):
+def test_put_of_an_existing_key_leaves_no_file(tmp_path):
     tree = FileTree(str(tmp_path), fsync=False)
     tree.put("ns/key", [b"x"], create=True)
     with pytest.raises(ObjectExistsError, match=r"^ns/key$"):
@@ -73,7 +73,7 @@ def test_a_put_that_finds_its_key_taken_leaves_no_file(tmp_path):
     assert files_below(tmp_path) == {"ns/key"}
 
 
-def test_an_object_cannot_lie_below_another(tmp_path):
+def test_object_cannot_be_below_another(tmp_path):
     tree = FileTree(str(tmp_path), fsync=False)
     tree.put("ns/key", [b"x"], create=True)
     with pytest.raises(StoreUnavailableError):
@@ -93,7 +93,7 @@ def test_empty_directories_are_pruned_up_to_the_root(tmp_path):
 
 
 @pytest.mark.parametrize("fsync", [True, False])
-def test_pruning_and_writing_at_once_lose_nothing(tmp_path, fsync):
+def test_concurrent_pruning_and_writing_lose_nothing(tmp_path, fsync):
     tree = FileTree(str(tmp_path), fsync=fsync)
     failures: list[Exception] = []
 
@@ -116,7 +116,7 @@ def test_pruning_and_writing_at_once_lose_nothing(tmp_path, fsync):
     assert files_below(tmp_path) == set()
 
 
-def test_what_is_not_ours_is_neither_listed_nor_read(tmp_path):
+def test_foreign_files_are_neither_listed_nor_read(tmp_path):
     tree = FileTree(str(tmp_path), fsync=False)
     tree.put("ns/key", [b"x"], create=True)
     (tmp_path / "ns" / "no key").write_text("foreign")
@@ -129,7 +129,7 @@ def test_what_is_not_ours_is_neither_listed_nor_read(tmp_path):
         tree.head("ns/empty")
 
 
-def test_a_file_that_vanishes_during_a_listing_is_left_out(tmp_path):
+def test_file_deleted_during_a_listing_is_skipped(tmp_path):
     tree = FileTree(str(tmp_path), fsync=False)
     for number in range(files.PAGE_KEYS + 2):
         tree.put(f"ns/{number:05d}", [b"x"], create=True)

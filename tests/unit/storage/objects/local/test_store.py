@@ -1,4 +1,4 @@
-"""The local store as a process sees it: locks, leftovers, threads, and an order like S3's."""
+"""The local store: locks, leftovers, threads, and S3's listing order."""
 
 import asyncio
 import subprocess
@@ -30,7 +30,7 @@ def without_conflicts(keys: set[str]) -> list[str]:
 
 @settings(max_examples=50)
 @given(st.sets(KEYS, max_size=30).map(without_conflicts), st.data())
-def test_it_lists_what_the_store_in_memory_lists(tmp_path_factory, keys, data):
+def test_listing_equals_that_of_the_memory_store(tmp_path_factory, keys, data):
     deleted = data.draw(st.sets(st.sampled_from(keys))) if keys else set()
 
     async def listing(store):
@@ -49,7 +49,7 @@ def test_it_lists_what_the_store_in_memory_lists(tmp_path_factory, keys, data):
     assert asyncio.run(listing(local)) == asyncio.run(listing(MemoryObjectStore()))
 
 
-def test_one_directory_has_one_owner_at_a_time(tmp_path):
+def test_directory_has_one_owner_at_a_time(tmp_path):
     first = LocalObjectStore(tmp_path)
     with pytest.raises(OperatingError, match="another process uses it"):
         LocalObjectStore(tmp_path)
@@ -68,7 +68,7 @@ def test_one_directory_has_one_owner_at_a_time(tmp_path):
     asyncio.run(LocalObjectStore(tmp_path).close())
 
 
-def test_a_killed_process_leaves_its_objects_and_nothing_else(tmp_path):
+def test_killed_process_leaves_only_its_objects(tmp_path):
     program = """
         import asyncio, os, sys
         from pathlib import Path
@@ -101,7 +101,7 @@ def test_a_killed_process_leaves_its_objects_and_nothing_else(tmp_path):
     asyncio.run(scenario())
 
 
-def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path):
+def test_file_size_limit_is_a_full_disk(tmp_path):
     program = """
         import asyncio, resource, signal, sys
         from pathlib import Path
@@ -127,7 +127,7 @@ def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path):
     assert [*(tmp_path / ".tmp").iterdir()] == []
 
 
-def test_nothing_blocks_the_event_loop(tmp_path):
+def test_event_loop_is_not_blocked(tmp_path):
     threads: set[str] = set()
     release = threading.Event()
 
@@ -151,7 +151,7 @@ def test_nothing_blocks_the_event_loop(tmp_path):
     assert all(name.startswith("objects") for name in threads)
 
 
-def test_a_directory_that_cannot_be_is_said_at_the_start(tmp_path):
+def test_unusable_directory_is_reported_at_the_start(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreUnavailableError, match="Not a directory"):
         LocalObjectStore(tmp_path / "file" / "below")

@@ -1,4 +1,4 @@
-"""AccessKeys are at hand whatever the service that issues them does, and are never shown."""
+"""Credentials: refreshed in the background, used while valid, and never shown."""
 
 import asyncio
 import subprocess
@@ -61,7 +61,7 @@ def test_keys_are_fetched_once_and_then_about_every_minute():
     asyncio.run(scenario())
 
 
-def test_the_client_is_told_to_ask_again_in_a_minute():
+def test_client_asks_again_after_a_minute():
     """It does so five minutes before what it takes for the end."""
 
     async def scenario():
@@ -73,7 +73,7 @@ def test_the_client_is_told_to_ask_again_in_a_minute():
     asyncio.run(scenario())
 
 
-def test_nobody_waits_for_new_keys_while_there_are_old_ones():
+def test_requests_do_not_wait_for_new_keys_while_there_are_old_ones():
     async def scenario():
         issuer = Issuer()
         await issuer.key()
@@ -88,7 +88,7 @@ def test_nobody_waits_for_new_keys_while_there_are_old_ones():
     asyncio.run(scenario())
 
 
-def test_old_keys_are_used_for_as_long_as_there_are_no_new_ones():
+def test_old_keys_are_used_until_there_are_new_ones():
     async def scenario():
         issuer = Issuer()
         await issuer.key()
@@ -101,7 +101,7 @@ def test_old_keys_are_used_for_as_long_as_there_are_no_new_ones():
     asyncio.run(scenario())
 
 
-def test_without_any_keys_whoever_asks_is_told_why_and_may_ask_again():
+def test_error_is_raised_without_keys_and_fetch_can_be_repeated():
     async def scenario():
         issuer = Issuer()
         issuer.is_away = True
@@ -114,7 +114,7 @@ def test_without_any_keys_whoever_asks_is_told_why_and_may_ask_again():
     asyncio.run(scenario())
 
 
-def test_given_keys_are_used_as_they_are_unless_there_is_a_role():
+def test_fixed_keys_are_used_unless_there_is_a_role():
     given = S3Bucket(name="records", access_key="a", secret_key="b", session_token="c")  # noqa: S106
     found = credentials_for(given)
     assert isinstance(found, FixedCredentials)
@@ -134,7 +134,7 @@ def test_keys_are_not_shown():
     assert not [secret for secret in ("access", "hush", "psst") if secret in shown]
 
 
-def test_a_broker_that_needs_no_library_of_aws_does_not_load_it():
+def test_botocore_is_not_loaded_if_not_needed():
     program = (
         "import sys, kafscale.storage.objects as objects\n"
         "bucket = objects.S3Bucket(name='records', access_key='a', secret_key='b')\n"

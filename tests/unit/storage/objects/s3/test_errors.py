@@ -1,4 +1,4 @@
-"""Errors of the client, as it words them, and what we make of them."""
+"""Translation of the S3 client's errors."""
 
 import pytest
 from obstore.exceptions import (
@@ -145,13 +145,13 @@ NO_KEYS = (
         ),
     ],
 )
-def test_the_prose_is_understood(verb, error, expected, words):
+def test_error_text_is_parsed(verb, error, expected, words):
     failure = translate(verb, "ns/a", error)
     assert type(failure) is expected
     assert str(failure) == words
 
 
-def test_what_an_answer_repeats_of_a_request_goes_no_further():
+def test_request_data_in_a_response_is_not_passed_on():
     text = answer(403, "SignatureDoesNotMatch") + "<AWSAccessKeyId>AKIA1</AWSAccessKeyId>"
     failure = translate("put", "ns/a", PermissionDeniedError(text))
     assert type(failure) is OperatingError

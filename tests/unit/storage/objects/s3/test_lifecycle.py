@@ -1,4 +1,4 @@
-"""Rules from topics: never too early, never too many, never in the way of others."""
+"""Lifecycle rules: never too early, never too many, and foreign rules preserved."""
 
 import pytest
 from hypothesis import given
@@ -41,7 +41,7 @@ def week(topic: str, size_bytes: int = 0) -> TopicRetention:
     return TopicRetention(topic, 7 * DAY_MS, size_bytes)
 
 
-def test_a_topic_has_a_rule_for_its_own_objects_alone():
+def test_rule_applies_to_the_objects_of_its_topic():
     planned = plan("production", [week("orders")], [])
     assert planned.rules == [
         UPLOADS,
@@ -57,7 +57,7 @@ def test_a_topic_has_a_rule_for_its_own_objects_alone():
 
 
 @given(retention_ms=st.integers(0, 10_000 * DAY_MS), age_ms=st.integers(0, 11_000 * DAY_MS))
-def test_what_a_rule_expires_the_broker_has_expired_long_before(retention_ms, age_ms):
+def test_rule_expires_later_than_the_broker(retention_ms, age_ms):
     """S3 counts whole days from when an object was made, which is after its records came."""
     found = days(retention_ms)
     assert found is not None
@@ -67,11 +67,11 @@ def test_what_a_rule_expires_the_broker_has_expired_long_before(retention_ms, ag
 
 
 @pytest.mark.parametrize("retention_ms", [-1, 2**63 - 1, 200 * 365 * DAY_MS])
-def test_what_is_kept_for_ever_has_no_rule(retention_ms):
+def test_unlimited_retention_has_no_rule(retention_ms):
     assert plan("production", [TopicRetention("audit", retention_ms)], []).rules == [UPLOADS]
 
 
-def test_rules_follow_the_topics_and_never_touch_those_of_others():
+def test_rules_follow_topics_and_preserve_foreign_rules():
     """S-15."""
     others = [*REFERENCE, *plan("staging", [week("orders")], []).rules]
     first = plan("production", [week("orders"), week("clicks")], others).rules
@@ -82,7 +82,7 @@ def test_rules_follow_the_topics_and_never_touch_those_of_others():
     assert is_same(plan("production", [week("clicks")], second).rules, second)
 
 
-def test_rules_of_others_that_would_expire_our_objects_are_told():
+def test_foreign_rules_that_expire_our_objects_are_reported():
     def rule(name: str, **parts: object) -> dict[str, object]:
         return {"ID": name, "Status": "Enabled", "Expiration": {"Days": 1}, **parts}
 
@@ -99,7 +99,7 @@ def test_rules_of_others_that_would_expire_our_objects_are_told():
     assert plan("production", [], found).threats == threats
 
 
-def test_with_too_many_topics_those_that_keep_the_most_have_a_rule():
+def test_with_too_many_topics_the_largest_have_a_rule():
     topics = [week(f"topic-{number:04d}", size_bytes=number) for number in range(1200)]
     planned = plan("production", topics, REFERENCE)
     assert len(planned.rules) == RULES_MAX
@@ -109,14 +109,14 @@ def test_with_too_many_topics_those_that_keep_the_most_have_a_rule():
     assert set(planned.left_out) == {f"topic-{n:04d}" for n in range(len(planned.left_out))}
 
 
-def test_a_bucket_full_of_rules_of_others_keeps_them_all():
+def test_bucket_full_of_foreign_rules_keeps_them():
     others = [{"ID": f"other-{number}", "Status": "Disabled"} for number in range(RULES_MAX)]
     planned = plan("production", [week("orders")], others)
     assert planned.rules == others
     assert planned.left_out == ["orders"]
 
 
-def test_long_names_stay_within_what_s3_takes_and_apart():
+def test_long_rule_ids_are_shortened_and_stay_unique():
     namespace = "n" * 63
     topics = [week("t" * 248 + letter) for letter in "ab"]
     names = [rule["ID"] for rule in plan(namespace, topics, []).rules]
@@ -127,7 +127,7 @@ def test_long_names_stay_within_what_s3_takes_and_apart():
     )
 
 
-def test_rules_are_the_same_in_any_order():
+def test_rules_are_compared_regardless_of_order():
     rules = plan("production", [week("orders"), week("clicks")], REFERENCE).rules
     turned = [dict(reversed(rule.items())) for rule in reversed(rules)]
     assert is_same(rules, turned)

@@ -1,4 +1,4 @@
-"""How a bucket is reached; what a server answers is tested in `tests/integration/objects`."""
+"""Connection options of a bucket; responses are tested in `tests/integration/objects`."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ BUCKET = S3Bucket(name="records", endpoint="https://s3.example.com/")
     ("path_style", "address"),
     [(True, "https://s3.example.com"), (False, "https://records.s3.example.com")],
 )
-def test_the_bucket_is_named_in_the_host_or_in_the_path(path_style, address):
+def test_bucket_is_in_the_host_or_in_the_path(path_style, address):
     assert _address(replace(BUCKET, path_style=path_style)) == address
 
 
@@ -25,7 +25,7 @@ def test_secrets_are_not_shown():
             assert secret not in shown
 
 
-def test_plain_http_is_allowed_only_where_it_is_asked_for():
+def test_plain_http_is_used_only_if_configured():
     assert S3ObjectStore(BUCKET)._store.client_options["allow_http"] in {"false", False}
     plain = replace(BUCKET, endpoint="http://127.0.0.1:9000")
     assert S3ObjectStore(plain)._store.client_options["allow_http"] in {"true", True}

@@ -1,4 +1,4 @@
-"""When an open object is sealed: by table, and by simulation of arrivals and uploads."""
+"""The seal policy: decisions by table, and a simulation of arrivals and uploads."""
 
 import heapq
 import itertools
@@ -32,31 +32,6 @@ def spent(puts_per_second=1.0, *, now_ms=0):
     return budget
 
 
-# --- the object -----------------------------------------------------------------------------------
-
-
-def test_batches_are_gathered_by_partition_in_the_order_they_came():
-    object_ = OpenObject()
-    assert object_.is_empty
-    first, second, third = memoryview(b"first"), memoryview(b"second"), memoryview(b"third")
-    object_.add("b", first, 10, 12, 3, 500, now_ms=7)
-    object_.add("a", second, 0, 0, 1, 100, now_ms=8)
-    object_.add("b", third, 13, 13, 1, 400, now_ms=9)
-    b, a = object_.partitions()
-    assert (b.key, b.base_offset, b.last_offset, b.count) == ("b", 10, 13, 4)
-    assert (b.max_timestamp_ms, b.size_bytes) == (500, 10)
-    assert (a.key, a.base_offset, a.last_offset, a.count) == ("a", 0, 0, 1)
-    assert b.buffers[0] is first
-    assert b.buffers[1] is third
-    assert (object_.size_bytes, object_.count, object_.opened_ms) == (16, 5, 7)
-
-
-def test_a_gap_between_the_batches_of_a_partition_is_a_bug_of_ours():
-    object_ = opened()
-    with pytest.raises(AssertionError, match="events-0: gap before offset 2"):
-        object_.add("events-0", memoryview(b"x"), 2, 2, 1, 0, now_ms=0)
-
-
 # --- the decision ---------------------------------------------------------------------------------
 
 
@@ -76,7 +51,7 @@ def test_a_gap_between_the_batches_of_a_partition_is_a_bug_of_ours():
         (opened(), 0, 0, Wait(500)),
     ],
 )
-def test_what_is_due_waits_for_a_slot_only(object_, now_ms, uploads, decision):
+def test_due_object_waits_only_for_an_upload_slot(object_, now_ms, uploads, decision):
     """The budget is spent for ten seconds, which stops nothing but the idle rule."""
     assert POLICY.decide(object_, now_ms, uploads, spent(0.1)) == decision
 
@@ -92,7 +67,7 @@ def test_what_is_due_waits_for_a_slot_only(object_, now_ms, uploads, decision):
         (2, spent(10), Wait(500)),
     ],
 )
-def test_what_is_not_due_goes_when_a_slot_is_idle_and_the_budget_allows(uploads, budget, decision):
+def test_object_is_sealed_early_if_a_slot_is_idle_and_the_budget_allows(uploads, budget, decision):
     assert POLICY.decide(opened(), 0, uploads, budget) == decision
 
 
@@ -118,7 +93,7 @@ def send(object_, batches):
     return object_
 
 
-def test_after_a_large_object_the_next_one_waits_a_moment_for_about_as_many_batches():
+def test_object_after_a_large_one_waits_briefly_for_as_many_batches():
     object_ = successor(batches=16)
     assert COALESCING.decide(object_, 0, 0, PutBudget(None)) == Wait(2)
     assert COALESCING.decide(object_, 1, 0, PutBudget(None)) == Wait(2)
@@ -127,17 +102,17 @@ def test_after_a_large_object_the_next_one_waits_a_moment_for_about_as_many_batc
     assert COALESCING.decide(object_, 1, 0, PutBudget(None)) == Seal(SealReason.IDLE)
 
 
-def test_who_does_not_come_is_waited_for_once():
+def test_missing_batches_are_awaited_only_once():
     object_ = send(successor(batches=16), 3)
     assert COALESCING.decide(object_, 2, 0, PutBudget(None)) == Seal(SealReason.IDLE)
     assert COALESCING.next_object(object_).expected_batches == 0, "it was small"
 
 
-def test_after_a_small_object_the_next_one_does_not_wait():
+def test_object_after_a_small_one_does_not_wait():
     assert COALESCING.decide(successor(batches=9), 0, 0, PutBudget(None)) == Seal(SealReason.IDLE)
 
 
-def test_what_is_due_does_not_wait_for_companions():
+def test_due_object_does_not_coalesce():
     object_ = successor(batches=16)
     object_.flush_requested = True
     assert COALESCING.decide(object_, 0, 0, PutBudget(None)) == Seal(SealReason.EXPLICIT)
@@ -148,7 +123,7 @@ def test_what_is_due_does_not_wait_for_companions():
 # --- the budget -----------------------------------------------------------------------------------
 
 
-def test_beyond_the_budget_goes_what_is_worth_it_when_nothing_more_comes():
+def test_large_quiet_object_is_sealed_over_budget():
     policy = replace(POLICY, quiet_bytes=50, quiet_ms=25)
     budget = spent()
     small, worth_it = opened(size_bytes=49), opened(size_bytes=50)
@@ -162,7 +137,7 @@ def test_beyond_the_budget_goes_what_is_worth_it_when_nothing_more_comes():
     ), "there is no slot for it"
 
 
-def test_an_unlimited_budget_is_never_spent():
+def test_unlimited_budget_is_never_exhausted():
     budget = PutBudget(None)
     for _ in range(1000):
         assert budget.available(0)
@@ -170,7 +145,7 @@ def test_an_unlimited_budget_is_never_spent():
     assert budget.ready_at(0) == 0
 
 
-def test_a_full_budget_holds_its_burst_and_then_comes_at_its_rate():
+def test_full_budget_allows_its_burst_and_then_its_rate():
     budget = PutBudget(2.0, burst=3)
     for _ in range(3):
         assert budget.available(1000)
@@ -182,7 +157,7 @@ def test_a_full_budget_holds_its_burst_and_then_comes_at_its_rate():
     assert budget.ready_at(1500) == 2000
 
 
-def test_a_pause_fills_no_more_than_the_bucket():
+def test_pause_fills_at_most_one_bucket():
     budget = PutBudget(2.0, burst=3)
     budget.consume(0)
     puts = 0
@@ -192,7 +167,7 @@ def test_a_pause_fills_no_more_than_the_bucket():
     assert puts == 3
 
 
-def test_forced_puts_are_a_debt_of_at_most_one_bucket():
+def test_forced_puts_cause_a_debt_of_at_most_one_bucket():
     budget = PutBudget(2.0, burst=3)
     for _ in range(100):
         budget.consume(0)
@@ -200,7 +175,7 @@ def test_forced_puts_are_a_debt_of_at_most_one_bucket():
     assert budget.ready_at(0) == 2000
 
 
-def test_a_token_is_there_when_it_was_said_to_be():
+def test_token_is_available_at_the_predicted_time():
     budget = PutBudget(3.0, burst=2)
     now_ms = 0
     for _ in range(50):
@@ -284,7 +259,7 @@ policy = st.builds(
 
 
 @given(policy, arrivals, uploads_ms, st.sampled_from([0.5, 3.0, 10.0, 70.0]), st.integers(1, 5))
-def test_the_bill_is_bounded_and_so_is_the_wait(policy, arrivals, uploads_ms, rate, burst):
+def test_puts_and_waiting_times_are_bounded(policy, arrivals, uploads_ms, rate, burst):
     """`Broker` asserts the wait; here is the bill, over every stretch of time."""
     broker = Broker(policy, PutBudget(rate, burst), uploads_ms)
     broker.run(arrivals)
@@ -296,7 +271,7 @@ def test_the_bill_is_bounded_and_so_is_the_wait(policy, arrivals, uploads_ms, ra
 
 
 @given(arrivals, uploads_ms)
-def test_without_a_budget_one_upload_at_a_time_batches_by_itself(arrivals, uploads_ms):
+def test_without_a_budget_uploads_are_serialized_and_batch(arrivals, uploads_ms):
     policy = SealPolicy(
         flush_bytes=10**6,
         flush_messages=10**6,

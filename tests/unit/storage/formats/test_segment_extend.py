@@ -1,4 +1,4 @@
-"""SegmentList of batches that lie together: the same bytes as if each had been placed by itself."""
+"""`segment.Builder.extend`: the result does not depend on how batches are grouped in runs."""
 
 from itertools import accumulate, pairwise
 from random import Random
@@ -12,7 +12,7 @@ from kafscale.records import BatchView, Codec, recompress
 from kafscale.storage.formats import index, segment
 from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.log.state.tail import Tail, TailMemory, Unrolled
-from unit.storage.samples import CREATED_MS, batch, joined, runs
+from unit.storage.samples import CREATED_MS, batch, batch_lists, joined
 
 KEY = "default/orders/0/segment-00000000000000000000.kfs"
 INTERVAL_BYTES = 4096
@@ -85,8 +85,8 @@ def mixed(seed: int, count: int = 150) -> list[BatchView]:
     return batches
 
 
-@given(runs(), st.lists(st.integers(1, 11)), st.sampled_from([None, *Codec]))
-def test_however_batches_lie_the_segment_is_the_same(batches, cuts, compression):
+@given(batch_lists(), st.lists(st.integers(1, 11)), st.sampled_from([None, *Codec]))
+def test_grouping_of_batches_does_not_change_the_segment(batches, cuts, compression):
     builder = new_builder(compression)
     for view, positions in waiting_in(batches, cuts).slices(1 << 30):
         assert builder.extend(view, positions)
@@ -98,7 +98,7 @@ def test_however_batches_lie_the_segment_is_the_same(batches, cuts, compression)
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("compression", [None, Codec.SNAPPY, Codec.ZSTD])
-def test_what_is_compressed_is_cut_out_of_what_lies_together(seed, compression):
+def test_compressed_batches_are_taken_out_of_a_run(seed, compression):
     batches = mixed(seed)
     cuts = Random(seed).sample(range(1, len(batches)), 12)
     builder, one_by_one = new_builder(compression), new_builder(compression)
@@ -113,8 +113,8 @@ def test_what_is_compressed_is_cut_out_of_what_lies_together(seed, compression):
     segment.read(KEY, joined(built.parts))
 
 
-@given(st.data(), runs(), st.lists(st.integers(1, 11)))
-def test_as_much_waits_for_a_segment_as_fits(data, batches, cuts):
+@given(st.data(), batch_lists(), st.lists(st.integers(1, 11)))
+def test_unrolled_slices_are_limited_to_the_segment_size(data, batches, cuts):
     """Also where the last segment has ended within a run."""
     first = data.draw(st.integers(0, len(batches) - 1))
     sizes = list(accumulate(map(len, batches[first:])))
@@ -127,7 +127,7 @@ def test_as_much_waits_for_a_segment_as_fits(data, batches, cuts):
     assert found == [bytes(each.buffer) for each in batches[first : first + fitting]]
 
 
-def test_batches_that_stay_as_they_came_are_one_part_and_no_copy():
+def test_unchanged_batches_are_one_part_without_a_copy():
     run = BatchRun.from_batches(mixed(1))
     builder = new_builder(None)
     assert builder.extend(run.view, run.positions)
@@ -136,7 +136,7 @@ def test_batches_that_stay_as_they_came_are_one_part_and_no_copy():
     assert part.obj is run.view.obj
 
 
-def test_a_segment_ends_before_the_batch_that_exceeds_a_limit():
+def test_extend_stops_before_the_batch_that_exceeds_a_limit():
     batches = [batch(offset) for offset in range(3)]
     run = BatchRun.from_batches(batches)
     builder = new_builder(None)
@@ -148,7 +148,7 @@ def test_a_segment_ends_before_the_batch_that_exceeds_a_limit():
     assert builder.finish().parts[1] == run.view[:room_bytes]
 
 
-def test_positions_that_are_not_those_of_batches_are_a_bug():
+def test_extend_asserts_positions_of_batches():
     run = BatchRun.from_batches([batch(offset) for offset in range(2)])
     for positions in ([0, len(run)], [0, run.positions[1] - 1], [1, run.positions[1]]):
         with pytest.raises(AssertionError):

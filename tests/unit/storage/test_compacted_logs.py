@@ -1,4 +1,4 @@
-"""Logs whose batches have lost records, as compaction leaves them, are served like any other."""
+"""Logs with offset gaps inside batches, as compaction leaves them."""
 
 from kafscale.records import BatchView, Record, TimestampType, build, iterate, split
 from kafscale.records.batch import LAST_OFFSET_DELTA_POSITION
@@ -10,13 +10,13 @@ from unit.storage.engines import (
     keys,
     log_settings,
     memory_store,
-    opened,
+    open_engine,
     roll,
     simulate,
     topic,
 )
-from unit.storage.lives import Metadata
-from unit.storage.swapping import PREFIX, segment_of
+from unit.storage.sessions import FakeMetadataStore
+from unit.storage.staged_segments import PREFIX, segment_of
 
 NOW_MS = 1_750_000_000_000
 
@@ -41,7 +41,7 @@ def compacted(base_offset, last_offset, *offsets, timestamp_type=TimestampType.C
 
 async def swapped(store, metadata, **settings):
     """A log of ten records and a broker that has just swapped in what is left of them."""
-    engine = await opened(
+    engine = await open_engine(
         store, save=metadata.save, partitions=topic(settings=log_settings(**settings))
     )
     log = engine.logs.find(TOPIC, 0)
@@ -60,9 +60,9 @@ async def read(engine, log, offset=0):
     return [record.offset for batch in split(b"".join(found)) for record in iterate(batch)]
 
 
-def test_what_was_newest_in_memory_is_compacted_too():
+def test_tail_is_evicted_when_its_segments_are_compacted():
     async def scenario():
-        engine, log = await swapped(memory_store(), Metadata())
+        engine, log = await swapped(memory_store(), FakeMetadataStore())
         assert await read(engine, log) == [0, 2, 6, 8]
         assert await read(engine, log, 4) == [0, 2, 6, 8], "from the batch that holds it"
         assert await append(engine, b"new", producer_id=1, base_sequence=10, producer_epoch=0) == 10
@@ -71,13 +71,13 @@ def test_what_was_newest_in_memory_is_compacted_too():
     simulate(scenario)
 
 
-def test_a_lost_index_is_made_anew():
+def test_lost_index_of_a_compacted_segment_is_rebuilt():
     async def scenario():
-        store, metadata = memory_store(), Metadata()
+        store, metadata = memory_store(), FakeMetadataStore()
         engine, _ = await swapped(store, metadata)
         engine.close()
         await store.delete(await keys(store, ".index"))
-        engine = await opened(store, partitions=[metadata.to_open()])
+        engine = await open_engine(store, partitions=[metadata.to_open()])
         log = engine.logs.find(TOPIC, 0)
         assert await read(engine, log) == [0, 2, 6, 8]
         assert len(await keys(store, ".index")) == 1
@@ -87,7 +87,7 @@ def test_a_lost_index_is_made_anew():
     simulate(scenario)
 
 
-def test_whole_batches_are_salvaged_with_their_gaps():
+def test_batches_with_gaps_are_salvaged():
     left = [compacted(0, 5, 2), compacted(6, 9, 8)]
     data = bytearray(b"".join(segment_of(left).parts))
     data[-1] ^= 1
@@ -95,10 +95,10 @@ def test_whole_batches_are_salvaged_with_their_gaps():
     assert [(batch.base_offset, batch.next_offset) for batch in saved] == [(0, 6), (6, 10)]
 
 
-def test_times_are_those_of_records_that_exist():
+def test_timestamp_lookup_ignores_removed_records():
     async def scenario():
         stamped = TimestampType.LOG_APPEND_TIME
-        engine, log = await swapped(memory_store(), Metadata(), timestamp_type=stamped)
+        engine, log = await swapped(memory_store(), FakeMetadataStore(), timestamp_type=stamped)
         log.advance_start(1)
         found = await timestamp_lookup.offset_for_timestamp(engine.reader, log, NOW_MS)
         assert found is not None

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from kafscale.records import BatchView, iterate, split
 from kafscale.storage.formats import object_keys, segment
-from unit.storage.engines import BROKER_ID, NAMESPACE, TOPIC, append, keys, opened, roll
-from unit.storage.lives import Metadata
+from unit.storage.engines import BROKER_ID, NAMESPACE, TOPIC, append, keys, open_engine, roll
 from unit.storage.samples import CREATED_MS, batch
+from unit.storage.sessions import FakeMetadataStore
 
 COUNT = 12
 """How many batches, of one record each, there are."""
@@ -25,10 +25,12 @@ def segment_of(batches: Sequence[BatchView]) -> segment.Built:
     return builder.finish()
 
 
-async def segmented(store, metadata: Metadata | None = None, broker_id: int = BROKER_ID):
+async def engine_with_segments(
+    store, metadata: FakeMetadataStore | None = None, broker_id: int = BROKER_ID
+):
     """An engine whose log has segments and nothing else."""
-    metadata = metadata or Metadata()
-    engine = await opened(
+    metadata = metadata or FakeMetadataStore()
+    engine = await open_engine(
         store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
     )
     offset = 0

@@ -6,7 +6,7 @@ from kafscale.errors import FencedError, StoreUnavailableError
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.recovery.log_opener import PartitionToOpen
-from unit.storage.engines import BROKER_ID, NAMESPACE, append, opened, to_open
+from unit.storage.engines import BROKER_ID, NAMESPACE, append, open_engine, to_open
 
 OTHER_ID = BROKER_ID + 1
 THIRD_ID = BROKER_ID + 2
@@ -20,15 +20,15 @@ async def is_fence(store, key: str) -> bool:
     return wal_object.decode(key, await store.get(key)).header.is_fence
 
 
-async def crashed(store, epochs, *values: bytes, broker_id: int = BROKER_ID) -> None:
+async def crash_session(store, epochs, *values: bytes, broker_id: int = BROKER_ID) -> None:
     """A life that appended each value in an object of its own, and ended without a word."""
-    engine = await opened(store, epochs, broker_id)
+    engine = await open_engine(store, epochs, broker_id)
     for value in values:
         await append(engine, value)
     engine.close()
 
 
-class Meddled:
+class InterferingStore:
     """A store in which a former owner does something just before a certain request."""
 
     def __init__(self, inner, verb: str, key: str, meddle) -> None:
@@ -51,7 +51,7 @@ class Meddled:
         return meddled
 
 
-class Metadata:
+class FakeMetadataStore:
     """Remembers the partitions of a topic and who owns them, unless it is down."""
 
     def __init__(self) -> None:
