@@ -1,4 +1,4 @@
-"""`StorageEngine`: the storage of one broker, and the life cycle of sessions and logs.
+"""`StorageEngine`: the storage of one broker, and the lifecycle of sessions and logs.
 
 `begin_session` starts a broker session under a new epoch, with a WAL stream of its own. `open`
 opens logs from their segments and, if the former owner did not release them, from the WAL streams

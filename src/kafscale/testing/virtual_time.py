@@ -123,7 +123,7 @@ def _record_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
 
 def _pending(loop: asyncio.AbstractEventLoop) -> str:
     waits = sorted(f"{task.get_name()} at {_waits_at(task)}" for task in asyncio.all_tasks(loop))
-    return "waiting: " + (", ".join(waits) or "nobody")
+    return "waiting: " + (", ".join(waits) or "no task")
 
 
 def _waits_at(task: asyncio.Task[Any]) -> str:

@@ -1,7 +1,7 @@
-"""librdkafka as a judge, through confluent-kafka: what it produces, and what it consumes.
+"""Compares record batches with librdkafka (confluent-kafka), in both directions.
 
-Batches go through the mock cluster that librdkafka carries; message sets through the scripted
-broker, told to speak old versions only, because the mock cluster cannot hold them.
+Batches go through librdkafka's mock cluster; message sets through a scripted broker with only old
+API versions, because the mock cluster does not support them.
 """
 
 import uuid
@@ -29,7 +29,7 @@ from kafscale.records.legacy.lz4_frame import FRAME_MAGIC, mend_header
 QUIET = {"log_level": 0}
 OLD = {"Metadata": 0, "FindCoordinator": 0, "ApiVersions": 0}
 VERSIONS_OF_MAGIC = {0: OLD | {"Produce": 1, "Fetch": 1}, 1: OLD | {"Produce": 2, "Fetch": 2}}
-"""The newest versions that each magic travels in: a client that sees no newer ones speaks it."""
+"""The newest API versions for each magic; a client that sees no newer ones uses it."""
 
 every_codec = pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
 every_legacy_codec = pytest.mark.parametrize(
@@ -41,7 +41,7 @@ every_sample = pytest.mark.parametrize("records", SAMPLES.values(), ids=SAMPLES)
 
 @pytest.fixture(scope="module")
 def mock_port() -> Iterator[int]:
-    """The port of a mock cluster, which lives as long as the client that made it."""
+    """The port of a mock cluster, which exists as long as its client."""
     client = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": ""} | QUIET)
     (broker,) = client.list_topics(timeout=10).brokers.values()
     yield broker.port
@@ -81,7 +81,7 @@ def produce(port: int, topic: str, records: list[Record], **settings: object) ->
 
 
 def fetch(port: int, topic: str, count: int) -> Iterator[BatchView]:
-    """The batches of a topic up to an offset; the mock cluster answers with one at a time."""
+    """The batches of a topic up to an offset; the mock cluster returns one at a time."""
     offset = 0
     while offset < count:
         for batch in split(wire.fetch(port, topic, offset)):
@@ -110,9 +110,9 @@ def consume(port: int, topic: str, count: int, **settings: object) -> list[Recor
 
 
 def codecs_for(batch: BatchView, codec: Codec) -> set[Codec]:
-    """What they may make of a codec: a batch too small to gain anything, they leave as it is.
+    """The codecs that librdkafka may use: a batch too small to shrink is not compressed.
 
-    How many records go together is theirs to choose, and may be one when the machine is slow.
+    librdkafka decides how many records share a batch; it may be one on a slow machine.
     """
     return {codec, Codec.NONE} if batch.count <= len(SAMPLES["mixed"]) else {codec}
 
@@ -187,7 +187,7 @@ def test_librdkafka_reads_batches_that_we_recompressed(
 
 
 def create(port: int, topic: str) -> None:
-    """Ask for a topic, which is how it comes to be on the mock cluster."""
+    """Request metadata of a topic, which creates it on the mock cluster."""
     client = Producer({"bootstrap.servers": f"127.0.0.1:{port}"} | QUIET)
     assert client.list_topics(topic, timeout=10).topics[topic].error is None
 
@@ -217,7 +217,7 @@ def test_librdkafka_message_sets_become_valid_batches(
 
 
 def test_librdkafka_lz4_of_magic_0_has_the_wrong_checksum_and_is_read(topic: str) -> None:
-    """KAFKA-3160, as it comes from a client of today that was told to speak to an old broker."""
+    """KAFKA-3160, from a current client that talks to an old broker."""
     settings = {"compression.codec": "lz4", "enable.idempotence": False}
     with ScriptedBroker(topic, VERSIONS_OF_MAGIC[0]) as broker:
         produce(broker.port, topic, without_headers(SAMPLES["many"]), **settings)

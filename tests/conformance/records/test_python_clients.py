@@ -35,7 +35,7 @@ BATCH_BYTES = 10_000_000
 
 @dataclass(frozen=True)
 class Judge:
-    """A client's record classes; the two clients kept them alike."""
+    """The record classes of a client; both clients have the same ones."""
 
     name: str
     batch_builder: Callable[..., Any]
@@ -117,7 +117,7 @@ every_judge_and_legacy_format = pytest.mark.parametrize(
         for judge in JUDGES
         for codec in sorted(judge.codecs - {Codec.ZSTD})
         for magic in (0, 1)
-        if (codec, magic) != (Codec.LZ4, 0)  # aiokafka refuses it; librdkafka judges it.
+        if (codec, magic) != (Codec.LZ4, 0)  # Rejected by aiokafka; compared with librdkafka.
     ],
 )
 every_judge = pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)

@@ -18,7 +18,7 @@ Row = tuple[int, bytes | None, bytes | None]
 
 
 def expected() -> dict[str, list[Row]]:
-    """Offset, key and value; the times in the list are those of the answers, not of the records."""
+    """Offset, key and value; the times in the list are those of responses, not of records."""
     rows = json.loads((FIXTURES / "records.json").read_text())
     return {
         topic: [(row["offset"], unhex(row["key"]), unhex(row["value"])) for row in group]
@@ -45,7 +45,7 @@ def test_every_record_of_a_partition_is_read(codec):
             found += [(record.offset, record.key, record.value) for record in records]
             timestamps_ms += [record.timestamp_ms for record in records]
             assert batch.max_timestamp_ms == records[-1].timestamp_ms
-    # Three rounds of 150 records, a millisecond apart, each a second after the other.
+    # Three rounds of 150 records, one millisecond apart; rounds are one second apart.
     rounds = [divmod(offset, 150) for offset, _, _ in found]
     assert timestamps_ms == [CREATED_MS + 1000 * number + index for number, index in rounds]
     assert found == expected()[topic]

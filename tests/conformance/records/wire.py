@@ -1,4 +1,4 @@
-"""Two requests without a client, to bring records fields into a broker and out of it untouched."""
+"""Produce and Fetch requests without a client, with unchanged records fields."""
 
 import socket
 from typing import Any
@@ -15,7 +15,7 @@ BYTES_MAX = 1 << 24
 
 
 def produce(port: int, topic: str, records: bytes) -> None:
-    """Bring a records field into partition 0."""
+    """Produce a records field to partition 0."""
     partition = producing.PartitionToProduce(records=memoryview(records))
     request = producing.ProduceRequest(
         acks=-1, timeout_ms=5000, topics=[producing.TopicToProduce(topic, partitions=[partition])]
@@ -25,7 +25,7 @@ def produce(port: int, topic: str, records: bytes) -> None:
 
 
 def fetch(port: int, topic: str, offset: int = 0) -> bytes:
-    """The records field of partition 0 from an offset on."""
+    """Fetch the records field of partition 0 from an offset."""
     partition = fetching.PartitionToFetch(offset=offset, max_bytes=BYTES_MAX)
     request = fetching.FetchRequest(
         max_wait_ms=1000,
@@ -49,7 +49,7 @@ def _call(port: int, api: Api[Any, Any], version: int, request: Any) -> Any:
         connection.sendall(b"".join(frame(header, api.request_codec(version).encode(request))))
         while not answers:
             count = connection.recv_into(reader.buffer())
-            assert count, "the broker hung up"
+            assert count, "the broker closed the connection"
             answers = reader.received(count)
     (answer,) = answers
     _, position = headers.decode_response_header(answer, api.response_header_version(version))

@@ -1,4 +1,4 @@
-"""A bucket: who waits as they are told has used the rate, and no more."""
+"""The token bucket: a client that waits as returned uses at most the rate."""
 
 import math
 
@@ -78,6 +78,6 @@ def test_who_waits_as_told_uses_the_rate_and_a_burst_at_most(rate, steps):
         last = share * rate
         now += bucket.consume(last, now)
         spent += last
-    # When all is waited for, nothing is owed: so this holds without the last amount on top.
+    # After all waits there is no debt, so this holds without the last amount.
     allowed = max(1.0, rate) + rate * now
     assert spent <= allowed or math.isclose(spent, allowed)

@@ -16,7 +16,7 @@ every_loop = pytest.mark.parametrize(
 
 @asynccontextmanager
 async def joined():
-    """The outer ends of two connections that are joined, and the task that joins them."""
+    """The outer sides of two relayed connections, and the relay task."""
     inner = asyncio.Queue()
 
     async def welcome(reader, writer):
@@ -72,7 +72,7 @@ def test_broken_connection_closes_the_other(loop):
 
 
 class SlowWriter:
-    """The way to an end that takes nothing until it is told to."""
+    """A writer that accepts nothing until the test allows it."""
 
     def __init__(self):
         self.takes = asyncio.Event()

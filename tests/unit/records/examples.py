@@ -1,4 +1,4 @@
-"""What the tests of the records room share: strategies for records, and batches made wrong."""
+"""Helpers for records tests: strategies for records, and invalid batches."""
 
 from struct import Struct, pack
 from zlib import crc32
@@ -41,7 +41,7 @@ RECORDS = (
     Record(2, 1_699_999_999_000, b"", None, (Header("", b""),)),
     Record(3, -1, "ключ".encode(), b"v" * 300, (Header("größe", b"x" * 70),)),
 )
-"""Nulls and empties, times that go back, and lengths of one and of two bytes."""
+"""Nulls, empty values, descending timestamps, and lengths of one and two bytes."""
 
 
 def example(codec: Codec = Codec.NONE, **fields: int) -> BatchView:
@@ -49,7 +49,7 @@ def example(codec: Codec = Codec.NONE, **fields: int) -> BatchView:
 
 
 def rewritten(batch: BatchView, position: int, layout: str, value: int) -> BatchView:
-    """The batch with one header field changed and a checksum that holds again."""
+    """The batch with one header field changed and a new checksum."""
     Struct(layout).pack_into(batch.buffer, position, value)
     batch.write_checksum()
     return batch

@@ -25,7 +25,7 @@ compressing_codec = pytest.mark.parametrize("codec", COMPRESSING, ids=lambda cod
 
 
 def bomb(codec: Codec, size_bytes: int) -> bytes:
-    """Zeros, compressed by our own writer, which nothing keeps from making bombs."""
+    """Compressed zeros."""
     return compress(codec, bytes(size_bytes))
 
 
@@ -78,7 +78,7 @@ def test_decompression_bomb_is_rejected_within_the_memory_limit(codec: Codec) ->
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # Snappy blocks are collected and then copied, the others decompressed at most into the bound.
+    # Snappy blocks are collected and then copied, the others use at most the limit.
     assert peak < 3 * limit
 
 
@@ -137,7 +137,7 @@ def test_many_gzip_members_take_linear_time() -> None:
 
 
 def test_lz4_is_written_in_independent_blocks() -> None:
-    """Java's reader refuses frames whose blocks refer to earlier ones."""
+    """Java's reader rejects frames with linked blocks."""
     flags = compress(Codec.LZ4, TEXT)[4]
     assert flags >> 6 == 1
     assert flags & 0x20
@@ -175,7 +175,7 @@ def test_empty_snappy_is_read_in_both_framings() -> None:
         "82534e41505059000000000100000001" + "7fffffff00",
         "82534e41505059000000000100000001" + "00000005ffffffff0f",
     ],
-    ids=["header", "length", "empty block", "negative block", "long block", "lying block"],
+    ids=["header", "length", "empty block", "negative block", "long block", "impossible size"],
 )
 def test_corrupt_snappy_stream_is_detected(stream: str) -> None:
     with pytest.raises(CorruptBatchError):

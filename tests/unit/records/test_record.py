@@ -25,7 +25,7 @@ every_codec = pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: co
 
 
 def with_payload(payload: bytes, count: int = 1) -> BatchView:
-    """A batch whose records are these bytes, under a header and a checksum that hold."""
+    """A batch with this payload and a valid header and checksum."""
     data = bytearray(example().buffer[:HEADER_BYTES]) + payload
     data[8:12] = (len(data) - 12).to_bytes(4, "big")
     batch = rewritten(BatchView(data), 57, ">i", count)
@@ -33,7 +33,7 @@ def with_payload(payload: bytes, count: int = 1) -> BatchView:
 
 
 def record_bytes(body: str) -> bytes:
-    """A record of the fields given in hexadecimal, behind their right length."""
+    """A record with these hexadecimal fields and the correct length."""
     fields = bytes.fromhex(body)
     return bytes((2 * len(fields),)) + fields
 

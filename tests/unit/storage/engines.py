@@ -1,4 +1,4 @@
-"""What the tests of the storage shell share: an engine in memory and in simulated time."""
+"""Helpers for storage tests: engines with a memory store and virtual time."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
@@ -92,7 +92,7 @@ def topic(partition_count: int = 1, **changes: Any) -> list[PartitionToOpen]:
 
 
 class Epochs:
-    """The counter of a metadata store."""
+    """The broker epoch counter of a metadata store."""
 
     def __init__(self) -> None:
         self.last = -1
@@ -103,7 +103,7 @@ class Epochs:
 
 
 async def save_nothing(log: PartitionLog) -> None:
-    """A metadata store that nobody asks."""
+    """A metadata store that ignores calls."""
 
 
 def new_engine(
@@ -113,7 +113,7 @@ def new_engine(
     save: Callable[[PartitionLog], Awaitable[None]] = save_nothing,
     **changes: Any,
 ) -> StorageEngine:
-    """An engine that has not begun to live."""
+    """An engine without a session."""
     return StorageEngine(
         store,
         NAMESPACE,
@@ -128,7 +128,7 @@ def new_engine(
 async def start_engine(
     store: ObjectStore, epochs: Epochs | None = None, broker_id: int = BROKER_ID, **changes: Any
 ) -> StorageEngine:
-    """An engine that has begun a life, and serves nothing yet."""
+    """An engine with a session, which serves no logs."""
     engine = new_engine(store, broker_id, **changes)
     await engine.begin_session(await (epochs or Epochs()).take(await engine.newest_epoch() + 1))
     return engine
@@ -175,7 +175,7 @@ async def roll(engine: StorageEngine, partition: int = 0) -> None:
 async def read_offsets(
     engine: StorageEngine, offset: int | None = None, partition: int = 0
 ) -> list[int]:
-    """The base offsets of all batches from an offset on, the log's start if none is given."""
+    """The base offsets of all batches from an offset, by default the log start."""
     log = engine.logs.find(TOPIC, partition)
     offset = log.start_offset if offset is None else offset
     found, _ = await engine.reader.read(log, offset, 1 << 30, first=True)
@@ -188,7 +188,7 @@ async def keys(store: ObjectStore, suffix: str = "") -> list[str]:
 
 
 def new_log(memory: TailMemory | None = None, **changes: Any) -> PartitionLog:
-    """A log by itself, without an engine; make it inside of a running loop."""
+    """A log without an engine; needs a running event loop."""
     return PartitionLog(
         TOPIC,
         TOPIC_ID,
@@ -209,7 +209,7 @@ def run_of(base_offset: int, *counts: int) -> BatchRun:
 
 
 class CountingStore(MemoryObjectStore):
-    """Counts requests by what they ask for."""
+    """Counts requests by operation."""
 
     __slots__ = ("requests",)
 

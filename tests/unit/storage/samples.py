@@ -1,4 +1,4 @@
-"""What the tests of the formats share: batches at offsets, and damage done to objects."""
+"""Helpers for format tests: batches at offsets, and damaged objects."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ def batch(
 
 
 def contiguous_batches(base_offset: int, counts: Sequence[int], **fields: int) -> list[BatchView]:
-    """Batches of so many records each, one after the other."""
+    """Contiguous batches with these record counts."""
     batches = []
     for count in counts:
         batches.append(batch(base_offset, count, **fields))
@@ -40,7 +40,7 @@ def contiguous_batches(base_offset: int, counts: Sequence[int], **fields: int) -
 
 @strategies.composite
 def batch_lists(draw: strategies.DrawFn) -> list[BatchView]:
-    """Contiguous batches from any offset on, of any codec, size and time."""
+    """Contiguous batches from any offset, with any codec, size and timestamp."""
     base_offset = draw(strategies.integers(0, 2**62))
     batches = []
     for count in draw(strategies.lists(strategies.integers(1, 120), min_size=1, max_size=12)):
@@ -59,7 +59,7 @@ def joined(parts: Sequence[bytes | bytearray | memoryview]) -> bytes:
 
 
 def with_flipped_bits(data: bytes, *, but: Sequence[range] = ()) -> Iterator[tuple[int, bytes]]:
-    """The data with each of its bits flipped in turn, except at the positions named."""
+    """The data with each bit flipped in turn, except at the given positions."""
     spared = {position for positions in but for position in positions}
     for position in range(len(data)):
         if position in spared:

@@ -1,4 +1,4 @@
-"""What tests about the lives of brokers share: their streams, how they end, and who meddles."""
+"""Helpers for tests of broker sessions: crashes, interference, and a fake metadata store."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ async def is_fence(store, key: str) -> bool:
 
 
 async def crash_session(store, epochs, *values: bytes, broker_id: int = BROKER_ID) -> None:
-    """A life that appended each value in an object of its own, and ended without a word."""
+    """Append each value in an object of its own, then crash."""
     engine = await open_engine(store, epochs, broker_id)
     for value in values:
         await append(engine, value)
@@ -29,30 +29,30 @@ async def crash_session(store, epochs, *values: bytes, broker_id: int = BROKER_I
 
 
 class InterferingStore:
-    """A store in which a former owner does something just before a certain request."""
+    """A store that runs a function just before a given request."""
 
-    def __init__(self, inner, verb: str, key: str, meddle) -> None:
+    def __init__(self, inner, verb: str, key: str, interfere) -> None:
         self._inner = inner
         self._verb = verb
         self._key = key
-        self._meddle = meddle
+        self._interfere = interfere
 
     def __getattr__(self, name: str):
         request = getattr(self._inner, name)
         if name != self._verb:
             return request
 
-        async def meddled(key: str, *rest, **options):
-            if key == self._key and self._meddle is not None:
-                meddle, self._meddle = self._meddle, None
-                await meddle()
+        async def interfering(key: str, *rest, **options):
+            if key == self._key and self._interfere is not None:
+                interfere, self._interfere = self._interfere, None
+                await interfere()
             return await request(key, *rest, **options)
 
-        return meddled
+        return interfering
 
 
 class FakeMetadataStore:
-    """Remembers the partitions of a topic and who owns them, unless it is down."""
+    """Stores the partition states and owners of a topic, unless it is down."""
 
     def __init__(self) -> None:
         self.starts: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""What tests about staged segments share: a log of segments, and others to take their place."""
+"""Helpers for tests of swaps: a log with segments, and staged ones to replace them."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from unit.storage.samples import CREATED_MS, batch
 from unit.storage.sessions import FakeMetadataStore
 
 COUNT = 12
-"""How many batches, of one record each, there are."""
+"""Number of batches, with one record each."""
 
 SIZES = (3, 3, 4, 2)
-"""How many of them each segment has."""
+"""Number of batches in each segment."""
 
 BASES = (0, 3, 6, 10)
 PREFIX = object_keys.staging_prefix(NAMESPACE, "job", TOPIC, 0)
@@ -28,7 +28,7 @@ def segment_of(batches: Sequence[BatchView]) -> segment.Built:
 async def engine_with_segments(
     store, metadata: FakeMetadataStore | None = None, broker_id: int = BROKER_ID
 ):
-    """An engine whose log has segments and nothing else."""
+    """An engine with a log that has only segments."""
     metadata = metadata or FakeMetadataStore()
     engine = await open_engine(
         store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
@@ -47,7 +47,7 @@ async def engine_with_segments(
 
 
 async def stored_batches(store) -> list[BatchView]:
-    """All batches, as a reader of the bucket gets them: a segment ends where the next begins."""
+    """All batches as seen by a reader without metadata: a segment ends where the next begins."""
     segments = [
         segment.read(key, await store.get(key))
         for key in await keys(store, ".kfs")
@@ -85,7 +85,7 @@ PLANS = {
     "merge": [range(10)],
     "merge all": [range(COUNT)],
     "split": [[0], [1], [2]],
-    "other borders": [[0, 1], [2, 3, 4, 5, 6, 7], [8, 9]],
+    "other boundaries": [[0, 1], [2, 3, 4, 5, 6, 7], [8, 9]],
     "the middle": [[3, 4], [5, 6], [7, 8, 9]],
     "the end": [[6, 7], [8, 9, 10, 11]],
 }

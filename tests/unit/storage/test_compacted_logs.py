@@ -22,7 +22,7 @@ NOW_MS = 1_750_000_000_000
 
 
 def compacted(base_offset, last_offset, *offsets, timestamp_type=TimestampType.CREATE_TIME):
-    """A batch that spans more offsets than it has records, the last of one's producer."""
+    """A batch that spans more offsets than it has records."""
     # Sequences are those of the offsets, as if one producer had sent everything.
     batch = BatchView(
         build(
@@ -40,7 +40,7 @@ def compacted(base_offset, last_offset, *offsets, timestamp_type=TimestampType.C
 
 
 async def swapped(store, metadata, **settings):
-    """A log of ten records and a broker that has just swapped in what is left of them."""
+    """A log of ten records, after a swap to their compacted segment."""
     engine = await open_engine(
         store, save=metadata.save, partitions=topic(settings=log_settings(**settings))
     )

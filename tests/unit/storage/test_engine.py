@@ -105,7 +105,7 @@ def test_retention_and_rolls_run_in_the_background():
     simulate(scenario)
 
 
-# --- lives ----------------------------------------------------------------------------------------
+# --- sessions -------------------------------------------------------------------------------------
 
 
 def test_engine_runs_several_sessions_in_sequence():
@@ -170,7 +170,7 @@ def test_logs_opened_when_the_session_ends_are_not_served():
     simulate(scenario)
 
 
-# --- handing over ---------------------------------------------------------------------------------
+# --- release --------------------------------------------------------------------------------------
 
 
 def test_released_log_needs_no_wal():
@@ -185,7 +185,7 @@ def test_released_log_needs_no_wal():
             log.append(values_batch([b"b"]), clock_ms())
         await releasing
         assert metadata.ends == {0: 1}
-        assert await read_offsets(engine) == [0], "readers go on"
+        assert await read_offsets(engine) == [0], "reads continue"
         successor = await start_engine(store, broker_id=OTHER_ID)
         await store.delete(await keys(store, ".kfw"))
         await successor.open([metadata.to_open(fully_rolled=True)])

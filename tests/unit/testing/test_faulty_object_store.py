@@ -18,7 +18,7 @@ PUT = frozenset({"put"})
 
 
 class Scene:
-    """A faulty store over memory; it waits in no time, and keeps count."""
+    """A faulty store over a memory store, with a fake clock."""
 
     def __init__(self, *rules: Rule, seed: int = 1) -> None:
         self.waited: list[float] = []

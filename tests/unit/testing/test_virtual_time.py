@@ -56,7 +56,7 @@ def test_timeouts_are_in_virtual_time():
 
 
 async def race(random):
-    """Some tasks that get in each other's way, by chance."""
+    """Tasks that race, depending on the seed."""
     finished = []
 
     async def runner(number):
@@ -167,7 +167,7 @@ def test_remaining_tasks_are_cancelled():
 
 
 def test_thousands_of_runs_take_seconds():
-    """Half a millisecond each on a quiet machine; the bound leaves room for a busy one."""
+    """Half a millisecond each on an idle machine; the limit allows for a busy one."""
     started = time.monotonic()
     for seed in range(200):
         virtual_time.run(race, seed=seed)

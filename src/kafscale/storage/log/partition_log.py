@@ -306,7 +306,7 @@ class PartitionLog:
         self.oldest_unrolled_ms = now_ms if self.tail.unrolled_bytes else None
 
     def begin_swap(self) -> None:
-        """Make segment readers wait: positions they have looked up become invalid."""
+        """Make segment readers wait: positions from indexes become invalid."""
         self.swap_count += 1
         self.swap_finished = asyncio.Event()
 

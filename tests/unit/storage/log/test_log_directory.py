@@ -71,7 +71,7 @@ def test_directory_serves_some_partitions_of_a_topic():
         await append(engine, b"a")
         store.requests.clear()
         await engine.open([to_open(2, is_new=True)])
-        assert not store.requests, "what is new is not looked for"
+        assert not store.requests, "a new log is not listed"
         assert await append(engine, b"b", partition=2) == 0
         assert await append(engine, b"c") == 1
         assert engine.logs.find_by_id(TOPIC_ID, 2) is engine.logs.find(TOPIC, 2)

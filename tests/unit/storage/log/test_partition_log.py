@@ -11,7 +11,7 @@ from unit.storage.engines import new_log, run_of, simulate, values_batch
 
 
 class HeldWal:
-    """Keeps what is appended until it is told to make it durable."""
+    """A WAL whose appends become durable on demand."""
 
     def __init__(self) -> None:
         self.future = asyncio.get_running_loop().create_future()

@@ -11,7 +11,7 @@ from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
 class CarelessStore(MemoryObjectStore):
-    """A store that takes `create` for a suggestion."""
+    """A store that ignores `create`."""
 
     async def put(self, key, parts, *, create=True):
         del create
@@ -19,7 +19,7 @@ class CarelessStore(MemoryObjectStore):
 
 
 class LyingStore(MemoryObjectStore):
-    """A store that says that the key is taken, and overwrites the object all the same."""
+    """A store that reports that the key exists, but overwrites the object."""
 
     async def put(self, key, parts, *, create=True):
         try:

@@ -7,7 +7,7 @@ from kafscale.storage.objects.store import PAGE_KEYS
 
 
 def run_without_a_loop(coroutine):
-    """Run to the end what must never wait for anything."""
+    """Run a coroutine that must never wait."""
     try:
         coroutine.send(None)
     except StopIteration as stopped:

@@ -10,7 +10,7 @@ from unit.storage.engines import simulate
 
 
 class Loader:
-    """Gives a value after a second, and counts how often it was asked."""
+    """Returns a value after a second, and counts its calls."""
 
     def __init__(self, value: bytes = b"value", error: Exception | None = None) -> None:
         self._value = value

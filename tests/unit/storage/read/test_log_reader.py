@@ -23,7 +23,7 @@ from unit.storage.engines import (
 
 
 async def cold(store, records: int = 6, **changes):
-    """An engine whose log has a segment for every second record, and nothing in memory."""
+    """An engine with a log of two-record segments, and an empty tail."""
     engine = await open_engine(store, index_interval_bytes=1, **changes)
     for number in range(records):
         await append(engine, b"%d" % number)

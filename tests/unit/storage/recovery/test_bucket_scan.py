@@ -17,7 +17,7 @@ def scanner(store):
 
 
 async def put_wal(store, broker_id, epoch, sequence, *held):
-    """A WAL object with a record of each of these: topic, id, partition."""
+    """Put a WAL object with a record of each (topic, id, partition)."""
     pieces = [
         wal_object.PartitionData(topic_id, topic, partition, b"records", 5, 6, 0)
         for topic, topic_id, partition in held
@@ -67,7 +67,7 @@ def test_fenced_streams_are_found_by_topic_id():
         await put_wal(store, 1, 0, 1, ("orders", FIRST_ID, 0), ("audit", THIRD_ID, 0))
         await put_wal(store, 1, 0, 2, ("orders", SECOND_ID, 3))
         await streams.fence(1, 0)
-        # One that came too late, and one of a broker that lives.
+        # One after the fence, and one of a live broker.
         await put_wal(store, 1, 0, 4, ("late", FIRST_ID, 0))
         await put_wal(store, 2, 0, 0, ("living", FIRST_ID, 0))
         found = await scanner(store).scan()

@@ -31,7 +31,7 @@ def key_of(base_offset: int, make=object_keys.segment_key) -> str:
 
 
 async def rolled(store, epochs, *, keeps_wal: bool = False) -> None:
-    """A life that made three segments, of one record each, and ended."""
+    """A session that rolled three segments with one record each, and ended."""
     engine = await open_engine(store, epochs)
     for value in (b"a", b"b", b"c"):
         await append(engine, value, producer_id=5, producer_epoch=0, base_sequence=ord(value) - 97)

@@ -38,7 +38,7 @@ async def fence(store, broker_id: int, epoch: int = 0) -> None:
 
 
 async def taken_over(store, metadata, broker_id: int, *, from_id: int):
-    """An engine that owns what a broker had that is taken for dead."""
+    """An engine that has taken over the logs of another broker."""
     await fence(store, from_id)
     return await open_engine(
         store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
@@ -52,7 +52,7 @@ async def owner(store, metadata, broker_id: int = BROKER_ID):
 
 
 def test_records_of_several_former_owners_are_ordered():
-    """The second took over and died before a segment was made; the third finds both."""
+    """The second owner crashes before it has rolled; the third recovers the records of both."""
 
     async def scenario():
         store, metadata = memory_store(), FakeMetadataStore()
@@ -194,13 +194,13 @@ def test_gap_is_logged_and_the_rest_is_served(lost):
 
     with capture_logs() as logs:
         simulate(scenario)
-    (told,) = [line for line in logs if line["event"] == "offsets missing"]
+    (missing,) = [line for line in logs if line["event"] == "offsets missing"]
     hole = (1, 2) if lost == "wal" else (2, 3)
-    assert (told["log_level"], told["from_offset"], told["to_offset"]) == ("error", *hole)
+    assert (missing["log_level"], missing["from_offset"], missing["to_offset"]) == ("error", *hole)
 
 
 def test_dead_stream_cleaner_and_takeover_run_concurrently():
-    """SegmentList are made and the WAL is reaped between the listings and the reading."""
+    """Segments are rolled and the WAL is cleaned between the listings and the reads."""
 
     async def scenario():
         store, metadata = memory_store(), FakeMetadataStore()
@@ -209,18 +209,20 @@ def test_dead_stream_cleaner_and_takeover_run_concurrently():
             await append(before, value)
         await fence(store, BROKER_ID)
 
-        async def meddle() -> None:
+        async def interfere() -> None:
             await roll(before)
-            reaper = DeadStreamCleaner(store, NAMESPACE, clock_ms)
-            await reaper.clean(metadata.rolled_end, lambda broker_id, _: broker_id == OTHER_ID)
+            cleaner = DeadStreamCleaner(store, NAMESPACE, clock_ms)
+            await cleaner.clean(metadata.rolled_end, lambda broker_id, _: broker_id == OTHER_ID)
 
-        meddled = InterferingStore(store, "get", key_of(0, 1), meddle)
-        after = await open_engine(meddled, broker_id=OTHER_ID, partitions=[metadata_less(metadata)])
+        interfering = InterferingStore(store, "get", key_of(0, 1), interfere)
+        after = await open_engine(
+            interfering, broker_id=OTHER_ID, partitions=[metadata_less(metadata)]
+        )
         assert key_of(0, 1) not in await keys(store)
         assert await read_offsets(after) == [0, 1, 2]
 
     def metadata_less(metadata):
-        """What the new owner knows, while the former one may still save."""
+        """The state for the new owner, while the former one may still save."""
         return to_open(leader_epoch=metadata.leader_epochs[0] + 1)
 
     simulate(scenario)
@@ -308,8 +310,8 @@ def test_recovered_records_are_rolled_soon():
         working = asyncio.create_task(second.run())
         await asyncio.sleep(1)
         assert metadata.ends[0] == 1
-        reaper = DeadStreamCleaner(store, NAMESPACE, clock_ms)
-        await reaper.clean(metadata.rolled_end, lambda broker_id, _epoch: broker_id == BROKER_ID)
+        cleaner = DeadStreamCleaner(store, NAMESPACE, clock_ms)
+        await cleaner.clean(metadata.rolled_end, lambda broker_id, _epoch: broker_id == BROKER_ID)
         left = [key for key in await keys(store, ".kfw") if f"/{THIRD_ID}/" in key]
         assert len(left) == 2, "the fence, and the object before it"
         working.cancel()
@@ -335,19 +337,19 @@ def test_segments_of_other_partitions_are_ignored():
 
 
 class ListingStore:
-    """A store in which a former owner does something just before a certain listing."""
+    """A store that runs a function just before a given listing."""
 
-    def __init__(self, inner, prefix: str, meddle) -> None:
+    def __init__(self, inner, prefix: str, interfere) -> None:
         self._inner = inner
         self._prefix = prefix
-        self._meddle = meddle
+        self._interfere = interfere
 
     def __getattr__(self, name: str):
         return getattr(self._inner, name)
 
     async def list(self, prefix: str):
         if prefix == self._prefix:
-            await self._meddle()
+            await self._interfere()
         async for chunk in self._inner.list(prefix):
             yield chunk
 
@@ -365,11 +367,11 @@ def test_records_rolled_and_trimmed_between_the_listings_are_not_missed(prefix):
             await append(before, value)
         await fence(store, BROKER_ID)
 
-        async def meddle() -> None:
+        async def interfere() -> None:
             await roll(before)
             await before.trimmer.trim()
 
-        after = await start_engine(ListingStore(store, prefix, meddle), broker_id=OTHER_ID)
+        after = await start_engine(ListingStore(store, prefix, interfere), broker_id=OTHER_ID)
         await after.open([metadata.to_open()])
         assert await read_offsets(after) == [0, 1, 2]
 
@@ -403,7 +405,7 @@ def test_segments_unknown_to_the_metadata_store_are_saved():
 @pytest.mark.parametrize("rolled", [False, True])
 @pytest.mark.parametrize("end_offset", [0, 7])
 def test_log_may_start_within_an_unrolled_batch(rolled, end_offset):
-    """Whoever remembers the ends of logs may say that all below the start is done with, too."""
+    """The saved end of a log may equal its start, above all segments."""
 
     async def scenario():
         store, metadata = memory_store(), FakeMetadataStore()

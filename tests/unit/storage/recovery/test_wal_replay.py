@@ -78,7 +78,7 @@ def test_damaged_object_loses_only_its_own_records(damaged, left):
 
 
 def test_records_rolled_and_trimmed_meanwhile_are_not_missed():
-    """It makes a segment after segments were listed, and deletes the WAL before it is read."""
+    """It rolls after segments were listed, and trims the WAL before it is read."""
 
     async def scenario():
         store, epochs = memory_store(), Epochs()
@@ -86,18 +86,18 @@ def test_records_rolled_and_trimmed_meanwhile_are_not_missed():
         for value in (b"a", b"b", b"c"):
             await append(before, value)
 
-        async def meddle() -> None:
+        async def interfere() -> None:
             await roll(before)
             await before.trimmer.trim()
 
-        engine = await open_engine(InterferingStore(store, "get", key_of(0, 1), meddle), epochs)
+        engine = await open_engine(InterferingStore(store, "get", key_of(0, 1), interfere), epochs)
         assert await read_offsets(engine) == [0, 1, 2]
 
     simulate(scenario)
 
 
 class DistantStore(MemoryObjectStore):
-    """A store whose reads take their time, the longer the older the object is."""
+    """A store with slow reads, slower for older objects."""
 
     __slots__ = ("reads", "reads_max")
 

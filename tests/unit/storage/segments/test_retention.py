@@ -150,7 +150,7 @@ def test_log_start_object_is_written_for_readers_without_metadata():
         engine, log = await three_segments(store, metadata, retention_bytes=400)
         await engine.retention.enforce(log)
         mark = object_keys.log_start_key(NAMESPACE, TOPIC, 0)
-        assert mark not in await keys(store), "the first segment tells"
+        assert mark not in await keys(store), "the first segment shows the start"
         await append(engine, b"d", b"e", b"f")
         await engine.retention.delete_records(log, 4)
         assert bytes(await store.get(mark)) == b"4"

@@ -22,7 +22,7 @@ from unit.storage.engines import (
 
 
 async def working(store, settings=None, **bounds):
-    """An engine with its background at work."""
+    """An engine with its background tasks."""
     limits = {"tail_bytes_max": 10**9, "wal_bytes_max": 10**9, "segment_age_ms_max": 10**9}
     engine = await open_engine(
         store,
@@ -73,7 +73,7 @@ def test_tail_memory_is_bounded_without_losing_records():
 
 
 def test_rolled_records_stay_in_memory_borrowed_from_the_block_cache():
-    """The bound for what waits is the same; only what is rolled may take more."""
+    """The limit of unrolled records is the same; only rolled ones may use more."""
 
     async def scenario():
         engine, running = await working(
@@ -94,7 +94,7 @@ def test_rolled_records_stay_in_memory_borrowed_from_the_block_cache():
 
 
 def test_block_cache_shrinks_by_what_tails_borrow():
-    """Never more than may be borrowed, and all of it comes back."""
+    """At most what may be borrowed, and all of it is returned."""
 
     async def scenario():
         engine, running = await working(
@@ -149,7 +149,7 @@ def test_scheduling_twice_rolls_once():
 
 
 def test_appends_are_rejected_when_segments_cannot_be_rolled():
-    """Memory is bounded even if the store takes the WAL but no segments."""
+    """Memory is bounded even if the store accepts WAL objects but no segments."""
 
     async def scenario():
         store = FaultyObjectStore(

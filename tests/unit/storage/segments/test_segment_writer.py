@@ -88,7 +88,7 @@ def test_segment_of_an_earlier_session_is_adopted(compression):
         await append(before, b"a" * 500)
         after = await open_engine(store, epochs, partitions=partitions)
         await append(after, b"b" * 500)
-        await roll(before)  # A zombie's: it has one record only.
+        await roll(before)  # By a former owner, with one record.
         await roll(after)
         assert [await last_offset(store, n) for n in (0, 1)] == [0, 1]
         assert await read_offsets(after) == [0, 1]
@@ -132,7 +132,7 @@ def test_foreign_segment_is_replaced_by_the_owner():
 def test_non_owner_replaces_nothing():
     async def scenario():
         async def refuse(_) -> None:
-            raise NotOwnerError("it belongs to somebody else")
+            raise NotOwnerError("it belongs to another broker")
 
         store = memory_store()
         engine = await open_engine(store, save=refuse)

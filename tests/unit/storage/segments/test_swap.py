@@ -71,7 +71,7 @@ def test_indexes_match_and_timestamps_are_found_after_a_swap():
         store = memory_store()
         engine, log = await engine_with_segments(store)
         old = await engine.reader.index(log, log.segments[-1])
-        await stage(store, *PLANS["other borders"])
+        await stage(store, *PLANS["other boundaries"])
         await engine.swap_segments(log, PREFIX)
         for found in log.segments:
             place = (NAMESPACE, TOPIC, 0, found.base_offset)
@@ -90,7 +90,7 @@ def test_indexes_match_and_timestamps_are_found_after_a_swap():
 
 
 class Crashing:
-    """A store in front of another that stops the world before its nth change."""
+    """A store that crashes the broker before its nth change."""
 
     def __init__(self, inner, changes_left: int) -> None:
         self._inner = inner
@@ -141,7 +141,7 @@ def test_swap_survives_a_crash_at_any_step_and_can_be_repeated(plan):
 
 
 async def read_in_steps(engine, log, bytes_max: int) -> None:
-    """Every offset once, and in order, however much is read at a time."""
+    """Read every offset once and in order, with any read size."""
     offset, seen = 0, []
     while offset < COUNT:
         found, following = await engine.reader.read(log, offset, bytes_max, first=True)
@@ -191,12 +191,12 @@ def test_reader_retries_while_segments_are_swapped(plan):
         inner = memory_store()
         swaps = []
 
-        async def meddle() -> None:
+        async def interfere() -> None:
             await stage(inner, *PLANS[plan])
             swaps.append(await engine.swap_segments(log, PREFIX))
 
         key = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
-        store = InterferingStore(inner, "get_range", key, meddle)
+        store = InterferingStore(inner, "get_range", key, interfere)
         engine, log = await engine_with_segments(store)
         await engine.reader.index(log, log.segments[0])
         new = range(PLANS[plan][-1][-1] + 1)
@@ -217,7 +217,7 @@ def test_swap_continues_when_the_requester_disconnects():
                 await engine.swap_segments(log, PREFIX)
         reading = asyncio.ensure_future(values_of(engine))
         await asyncio.sleep(1)
-        assert not reading.done(), "what lies there is in doubt"
+        assert not reading.done(), "the stored state is unknown"
         store.rules = []
         await asyncio.sleep(60)
         assert await reading == values(range(10))
@@ -235,13 +235,13 @@ def test_leftovers_of_a_failed_swap_do_not_block_another():
         async def failing(_) -> None:
             metadata.save_count += 1
             if metadata.save_count == 3:
-                raise StoreUnavailableError("the metadata store does not answer")
+                raise StoreUnavailableError("metadata store unavailable")
 
         metadata.save_count = 0
         engine._swapper._save = failing
         with pytest.raises(StoreUnavailableError):
             await engine.swap_segments(log, PREFIX)
-        assert len(await keys(inner, ".kfs")) == 4 + 3 + 2, "two of another plan are there"
+        assert len(await keys(inner, ".kfs")) == 4 + 3 + 2, "two of another plan exist"
         assert await values_of(engine) == values(range(0))
         engine._swapper._save = saved
         await inner.delete([key for key in await keys(inner) if key.startswith(PREFIX)])
@@ -259,7 +259,7 @@ def test_only_the_owner_swaps():
         store, metadata = memory_store(), FakeMetadataStore()
         engine, log = await engine_with_segments(store, metadata)
         await stage(store, range(10))
-        metadata.to_open()  # Somebody else owns it now.
+        metadata.to_open()  # Another broker owns it now.
         before = await keys(store)
         with pytest.raises(FencedError):
             await engine.swap_segments(log, PREFIX)
@@ -286,10 +286,10 @@ def test_log_is_not_released_during_a_swap():
         await stage(store, range(10))
         with pytest.raises(NotOwnerError):
             await engine.swap_segments(log, PREFIX)
-        heir = await open_engine(
+        successor = await open_engine(
             store, broker_id=OTHER_ID, partitions=[to_open(leader_epoch=1, fully_rolled=True)]
         )
-        assert await values_of(heir) == values(range(10))
+        assert await values_of(successor) == values(range(10))
 
     simulate(scenario)
 

@@ -113,7 +113,7 @@ def test_epochs_exceed_all_streams_even_if_the_counter_was_lost():
 def test_epoch_can_be_used_once():
     async def scenario():
         store = memory_store()
-        await store.put(key_of(4, 0), [b"somebody else's"])
+        await store.put(key_of(4, 0), [b"another process"])
         with pytest.raises(FencedError):
             await streams_in(store).create(BROKER_ID, 4)
 
@@ -134,20 +134,20 @@ def test_unknown_objects_in_the_wal_prefix_are_ignored():
 
 
 def test_fence_that_the_owner_has_passed_is_removed():
-    """It goes on, rolls and trims between the listing and the fence, whose place is free again."""
+    """The owner appends, rolls and trims between the listing and the fence."""
 
     async def scenario():
         store, epochs = memory_store(), Epochs()
         before = await open_engine(store, epochs)
         await append(before, b"a")
 
-        async def meddle() -> None:
+        async def interfere() -> None:
             for value in (b"b", b"c", b"d"):
                 await append(before, value)
             await roll(before)
             await before.trimmer.trim()
 
-        engine = await open_engine(InterferingStore(store, "put", key_of(0, 2), meddle), epochs)
+        engine = await open_engine(InterferingStore(store, "put", key_of(0, 2), interfere), epochs)
         assert await read_offsets(engine) == [0, 1, 2, 3]
         assert await is_fence(store, key_of(0, 5))
         with pytest.raises(FencedError):
@@ -192,18 +192,20 @@ def test_stream_that_does_not_exist_can_be_fenced():
 
 
 def test_fence_of_a_stream_created_meanwhile_is_moved():
-    """It never was in the listing, and has trimmed its first place before the fence gets there."""
+    """The stream was not listed, and its first object is trimmed before the fence is written."""
 
     async def scenario():
         store = memory_store()
 
-        async def meddle() -> None:
+        async def interfere() -> None:
             owner = await open_engine(store)
             await append(owner, b"a")
             await roll(owner)
             await owner.trimmer.trim()
 
-        await streams_in(InterferingStore(store, "put", key_of(0, 0), meddle)).fence(BROKER_ID, 0)
+        await streams_in(InterferingStore(store, "put", key_of(0, 0), interfere)).fence(
+            BROKER_ID, 0
+        )
         assert await keys(store, ".kfw") == [key_of(0, 1), key_of(0, 2)]
         assert await is_fence(store, key_of(0, 2))
 
@@ -216,7 +218,7 @@ def test_fence_that_could_not_be_removed_is_ineffective():
         owner = await open_engine(inner)
         await append(owner, b"a")
 
-        async def meddle() -> None:
+        async def interfere() -> None:
             for value in (b"b", b"c"):
                 await append(owner, value)
             await roll(owner)
@@ -224,7 +226,9 @@ def test_fence_that_could_not_be_removed_is_ineffective():
 
         rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"delete"}))]
         store = FaultyObjectStore(inner, rules, random=Random(0))
-        await streams_in(InterferingStore(store, "put", key_of(0, 2), meddle)).fence(BROKER_ID, 0)
+        await streams_in(InterferingStore(store, "put", key_of(0, 2), interfere)).fence(
+            BROKER_ID, 0
+        )
         assert await is_fence(inner, key_of(0, 2))
         (stream,) = await streams_in(inner).fenced()
         assert [item.key for item in stream.acknowledged] == [key_of(0, 3)]
@@ -241,7 +245,7 @@ def test_fencing_gives_up_if_the_owner_always_wins():
         await crash_session(store, Epochs(), b"a")
 
         class Gone:
-            """A store in which whatever lies before a fence is gone when it is looked at."""
+            """A store in which the object before a fence is always missing."""
 
             def __getattr__(self, name: str):
                 return getattr(store, name)

@@ -64,7 +64,7 @@ def test_objects_are_deleted_in_order():
         assert trimmer.logs_pinning_oldest() == [waiting]
         waiting.close()
         await trimmer.trim()
-        assert len(await listed(store)) == 3, "somebody else has to find it there"
+        assert len(await listed(store)) == 3, "a takeover has to find it"
         waiting.close(deleted=True)
         await trimmer.trim()
         assert await listed(store) == ["w/2"]
@@ -102,7 +102,7 @@ def test_concurrent_trims_delete_each_object_once():
 
 
 class Deletions(MemoryObjectStore):
-    """Remembers which keys were deleted together."""
+    """Records which keys were deleted together."""
 
     def __init__(self):
         super().__init__(clock_ms)

@@ -41,7 +41,7 @@ def faulty(*rules: Rule) -> FaultyObjectStore:
     [Fault.REFUSED, Fault.TIMED_OUT, Fault.RESPONSE_LOST, Fault.APPLIED_LATER, Fault.DENIED],
 )
 def test_failed_put_is_retried_and_acknowledged_once(fault):
-    """N-08b: nothing is visible before the answer, and there is one copy after it."""
+    """N-08b: nothing is visible before the response, and there is one copy after it."""
 
     async def scenario():
         store = faulty()

@@ -58,15 +58,15 @@ class Plan(msgspec.Struct, frozen=True):
 def plan(namespace: str, topics: Iterable[TopicRetention], found: Sequence[Rule]) -> Plan:
     """Update the rules that a bucket has."""
     foreign = [rule for rule in found if not is_ours(namespace, rule)]
-    wanted = sorted(
+    largest = sorted(
         (topic for topic in topics if days(topic.retention_ms) is not None),
         key=lambda topic: (-topic.size_bytes, topic.topic),
     )
-    room = max(RULES_MAX - len(foreign) - 1, 0)
-    ours = [_uploads_rule(namespace), *(_topic_rule(namespace, topic) for topic in wanted[:room])]
+    free = max(RULES_MAX - len(foreign) - 1, 0)
+    ours = [_uploads_rule(namespace), *(_topic_rule(namespace, topic) for topic in largest[:free])]
     return Plan(
         rules=[*foreign, *ours][:RULES_MAX],
-        left_out=[topic.topic for topic in wanted[room:]],
+        left_out=[topic.topic for topic in largest[free:]],
         threats=[rule.get("ID", "") for rule in foreign if _may_expire_ours(namespace, rule)],
     )
 

@@ -26,7 +26,7 @@ SEQUENCE_MAX = 2**31 - 1
 
 @dataclass
 class Log:
-    """A log of batches of one record each, all of them durable unless said otherwise."""
+    """A log of batches with one record each, durable by default."""
 
     producers: Producers = field(default_factory=Producers)
     end_offset: int = 0
@@ -188,7 +188,7 @@ def test_decode_rejects_an_invalid_snapshot(version, body, reason):
         Producers.decode("key", encode_section(version, body))
 
 
-# --- a crash changes nothing ----------------------------------------------------------------------
+# --- recovery -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Batch:
 
 
 class Model:
-    """Kafka's rules over everything that was ever appended, with no thought of memory."""
+    """Kafka's rules applied to all appended batches, without a memory limit."""
 
     def __init__(self):
         self.batches = []
@@ -245,7 +245,7 @@ def record(producers, batch, high_watermark):
     )
 
 
-# A few producers, epochs and sequences near both ends, so that they meet often.
+# Few producers, epochs and sequences near both limits, so that they collide often.
 sequences = st.one_of(st.integers(0, 12), st.integers(SEQUENCE_MAX - 3, SEQUENCE_MAX))
 attempts = st.builds(
     lambda producer_id, epoch, base_sequence, count: (
@@ -263,7 +263,7 @@ attempts = st.builds(
 
 @st.composite
 def histories(draw):
-    """What producers tried, how far behind durability was, where it was cut and where it broke."""
+    """Attempts of producers, the lag of durability, the segment end and the crash."""
     tried = draw(st.lists(attempts, max_size=60))
     follow = draw(st.lists(st.booleans(), min_size=len(tried), max_size=len(tried)))
     behind = draw(st.lists(st.integers(0, 12), min_size=len(tried), max_size=len(tried)))
@@ -271,13 +271,13 @@ def histories(draw):
 
 
 def run(history):
-    """Append what the model takes, and compare every answer on the way."""
+    """Append what the model accepts, and compare every result."""
     model, producers = Model(), Producers()
     next_sequences = {}
     high_watermark = 0
     for (producer_id, epoch, base_sequence, last_sequence), follows, behind in history:
         if follows:
-            # Most real batches go on where the last one ended; chance alone would not find it.
+            # Most real batches continue the sequence; random ones rarely would.
             count = (last_sequence - base_sequence) & SEQUENCE_MAX
             epoch, base_sequence = next_sequences.get(producer_id, (epoch, base_sequence))  # noqa: PLW2901
             last_sequence = (base_sequence + count) & SEQUENCE_MAX  # noqa: PLW2901
@@ -299,27 +299,27 @@ def run(history):
 @settings(max_examples=300)
 @given(histories(), st.data())
 def test_snapshot_and_replay_equal_the_state_of_the_remaining_log(history, data):
-    """A broker dies at any moment: what it had appended and not made durable is gone.
+    """After a crash at any time, batches that were not durable are lost.
 
-    Its heir knows a snapshot of some segment's end and replays the durable batches behind it. It
-    must answer every producer as if just those batches had ever been appended.
+    The next owner decodes the snapshot of a segment's end and replays the durable batches after it.
+    Its results must be as if only those batches had been appended.
     """
     model, producers, high_watermark = run(history)
     ends = [0, *(batch.last_offset + 1 for batch in model.batches)]
     log_end = data.draw(st.sampled_from([end for end in ends if end >= high_watermark]))
     segment_end = data.draw(st.sampled_from([end for end in ends if end <= log_end]))
 
-    heir = Producers.decode("key", producers.snapshot_at(segment_end))
+    successor = Producers.decode("key", producers.snapshot_at(segment_end))
     model.batches = [batch for batch in model.batches if batch.last_offset < log_end]
     for batch in model.batches:
         if batch.base_offset >= segment_end:
-            record(heir, batch, log_end)
+            record(successor, batch, log_end)
 
     for batch in model.batches:
         for base_sequence in (batch.base_sequence, (batch.last_sequence + 1) & SEQUENCE_MAX):
             for epoch in (batch.epoch, batch.epoch + 1):
                 attempt = (batch.producer_id, epoch, base_sequence, batch.last_sequence)
-                assert answer(heir, attempt) == model.check(*attempt)
-    # Also the order in which producers are forgotten is the same.
+                assert answer(successor, attempt) == model.check(*attempt)
+    # The order in which producers are dropped is the same.
     order = dict.fromkeys(batch.producer_id for batch in reversed(model.batches))
-    assert [state.producer_id for state in heir.describe()] == list(reversed(order))
+    assert [state.producer_id for state in successor.describe()] == list(reversed(order))

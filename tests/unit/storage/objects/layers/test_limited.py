@@ -13,7 +13,7 @@ ORDINARY = "ns/ordinary"
 
 
 class Gate(MemoryObjectStore):
-    """A store that answers when it is told to, in the order in which it was asked."""
+    """A store whose responses are released by the test, in request order."""
 
     __slots__ = ("waiting",)
 

@@ -22,7 +22,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.begun: list[str] = []
-        self.told: list[tuple[str, str, float, int]] = []
+        self.reported: list[tuple[str, str, float, int]] = []
         self.faulty = FaultyObjectStore(MemoryObjectStore(), random=Random(1))
         ticks = count()
         self.store = ObservedObjectStore(
@@ -32,10 +32,10 @@ class Scene:
     def on_operation(self, operation: str, status: str, seconds: float, size_bytes: int) -> None:
         if status == BEGUN:
             assert (seconds, size_bytes) == (0, 0)
-            assert len(self.begun) == len(self.told)
+            assert len(self.begun) == len(self.reported)
             self.begun.append(operation)
         else:
-            self.told.append((operation, status, seconds, size_bytes))
+            self.reported.append((operation, status, seconds, size_bytes))
 
 
 def test_every_operation_is_reported_at_its_start_and_end():
@@ -51,10 +51,10 @@ def test_every_operation_is_reported_at_its_start_and_end():
         await scene.store.delete(["ns/a"])
 
     asyncio.run(scenario())
-    # A listing asks once more, and is told that there is no more.
+    # A listing makes one more request, which returns the end.
     operations = ["put", "get", "get_range", "get_suffix", "head", "list", "list", "delete"]
     sizes_bytes = [4, 4, 1, 1, 0, 0, 0, 0]
-    assert scene.told == [
+    assert scene.reported == [
         (operation, "success", 1.0, size_bytes)
         for operation, size_bytes in zip(operations, sizes_bytes, strict=True)
     ]
@@ -70,7 +70,7 @@ def test_faults_of_the_store_are_failures(fault, status, is_failure):
     scene.faulty.rules.append(Rule(fault=fault))
     with pytest.raises(KafscaleError):
         asyncio.run(scene.store.get("ns/a"))
-    assert [told[1] for told in scene.told] == [status]
+    assert [reported[1] for reported in scene.reported] == [status]
     assert (status in FAILURES) is is_failure
 
 
@@ -84,8 +84,8 @@ def test_missing_and_existing_keys_are_no_failures():
                 await call
 
     asyncio.run(scenario())
-    assert [told[1] for told in scene.told] == ["success", "not_found", "exists"]
-    assert not FAILURES & {told[1] for told in scene.told}
+    assert [reported[1] for reported in scene.reported] == ["success", "not_found", "exists"]
+    assert not FAILURES & {reported[1] for reported in scene.reported}
 
 
 def test_cancelled_call_is_reported_but_no_failure():
@@ -100,14 +100,14 @@ def test_cancelled_call_is_reported_but_no_failure():
 
     asyncio.run(scenario())
     assert scene.begun == ["get"]
-    assert [told[1] for told in scene.told] == ["cancelled"]
+    assert [reported[1] for reported in scene.reported] == ["cancelled"]
     assert "cancelled" not in FAILURES
 
 
 def test_replica_operations_have_their_own_names():
-    told: list[tuple[str, str]] = []
-    observer = replica_observer(lambda operation, status, *_: told.append((operation, status)))
+    reported: list[tuple[str, str]] = []
+    observer = replica_observer(lambda operation, status, *_: reported.append((operation, status)))
     store = ObservedObjectStore(MemoryObjectStore(), observer)
     with pytest.raises(KafscaleError):
         asyncio.run(store.get("ns/a"))
-    assert told == [("replica_get", "begun"), ("replica_get", "not_found")]
+    assert reported == [("replica_get", "begun"), ("replica_get", "not_found")]

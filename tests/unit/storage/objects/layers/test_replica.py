@@ -63,7 +63,7 @@ def test_unavailable_replica_is_bypassed():
 
 
 async def asked(scene: Scene, times: int) -> int:
-    """How many of so many reads were tried on the copy."""
+    """How many of `count` reads were tried on the replica."""
     before = scene.network.injected.total()
     for _ in range(times):
         assert await scene.store.get("ns/a") == b"main"

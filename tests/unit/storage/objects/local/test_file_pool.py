@@ -29,7 +29,7 @@ def kept(tmp_path: Path, clock: Clock) -> FilePool:
 
 
 def test_file_is_reused_after_its_quarantine(tmp_path, kept, clock):
-    """Whoever opened it under its old name must have read it before it is written over."""
+    """A reader that opened it under its old name must have finished before it is overwritten."""
     path = tmp_path / "old"
     path.write_bytes(b"12345")
     assert kept.release(str(path))

@@ -33,7 +33,7 @@ class Issuer:
         assert threading.current_thread() is not threading.main_thread()
         assert self.gate.wait(10)
         if self.is_away:
-            raise StoreUnavailableError("nobody home")
+            raise StoreUnavailableError("no response")
         self.count += 1
         return AccessKeys(f"key-{self.count}", "secret", "token")
 
@@ -106,7 +106,7 @@ def test_error_is_raised_without_keys_and_fetch_can_be_repeated():
         issuer = Issuer()
         issuer.is_away = True
         for call in (issuer.credentials.refresh, issuer.key, issuer.key):
-            with pytest.raises(StoreUnavailableError, match="nobody home"):
+            with pytest.raises(StoreUnavailableError, match="no response"):
                 await call()
         issuer.is_away = False
         assert await issuer.key() == "key-1"

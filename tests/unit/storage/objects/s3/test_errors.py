@@ -47,7 +47,7 @@ REDIRECTED = (
 )
 NO_KEYS = (
     "The operation lacked valid authentication credentials for path External AWS credential "
-    "provider: {}: credentials: AssumeRole: nobody home\n\nDebug source:\n..."
+    "provider: {}: credentials: AssumeRole: no response\n\nDebug source:\n..."
 )
 
 
@@ -120,13 +120,13 @@ NO_KEYS = (
             "put",
             UnauthenticatedError(NO_KEYS.format("StoreUnavailableError")),
             StoreUnavailableError,
-            "put ns/a: credentials: AssumeRole: nobody home",
+            "put ns/a: credentials: AssumeRole: no response",
         ),
         (
             "put",
             UnauthenticatedError(NO_KEYS.format("OperatingError")),
             OperatingError,
-            "put ns/a: credentials: AssumeRole: nobody home",
+            "put ns/a: credentials: AssumeRole: no response",
         ),
         ("get", FileNotFoundError(answer(404, "NoSuchKey")), ObjectNotFoundError, "ns/a"),
         ("head", FileNotFoundError(answer(404)), ObjectNotFoundError, "ns/a"),

@@ -52,7 +52,7 @@ def spent(puts_per_second=1.0, *, now_ms=0):
     ],
 )
 def test_due_object_waits_only_for_an_upload_slot(object_, now_ms, uploads, decision):
-    """The budget is spent for ten seconds, which stops nothing but the idle rule."""
+    """The budget is used up for ten seconds, which affects only the idle rule."""
     assert POLICY.decide(object_, now_ms, uploads, spent(0.1)) == decision
 
 
@@ -71,7 +71,7 @@ def test_object_is_sealed_early_if_a_slot_is_idle_and_the_budget_allows(uploads,
     assert POLICY.decide(opened(), 0, uploads, budget) == decision
 
 
-# --- companions -----------------------------------------------------------------------------------
+# --- coalescing -----------------------------------------------------------------------------------
 
 COALESCING = replace(
     POLICY, flush_bytes=10**6, flush_messages=10**6, coalesce_ms=2, coalesce_bytes=100
@@ -79,7 +79,7 @@ COALESCING = replace(
 
 
 def successor(*, batches, batch_bytes=10):
-    """The object after one of so many batches, with its own first batch in it, at 0 ms."""
+    """The object after one with `batches` batches, with its first batch at 0 ms."""
     sealed = OpenObject()
     for offset in range(batches):
         sealed.add("events-0", memoryview(bytes(batch_bytes)), offset, offset, 1, 0, 0)
@@ -186,11 +186,11 @@ def test_token_is_available_at_the_predicted_time():
         now_ms = ready_ms
 
 
-# --- the two together -----------------------------------------------------------------------------
+# --- simulation -----------------------------------------------------------------------------------
 
 
 class Broker:
-    """Arrivals, uploads and a timer round the policy: what `flush` is, without its I/O."""
+    """Simulates arrivals, uploads and timers, like `WalWriter` without I/O."""
 
     def __init__(self, policy, budget, uploads_ms):
         self.policy, self.budget = policy, budget
@@ -203,7 +203,7 @@ class Broker:
         self.slot_free_ms = 0
 
     def run(self, arrivals):
-        """Play arrivals of (time, bytes, records), then wait until nothing is left."""
+        """Run arrivals of (time, bytes, records) until nothing is left."""
         arrivals = list(arrivals)
         now_ms = 0
         while True:
@@ -260,7 +260,7 @@ policy = st.builds(
 
 @given(policy, arrivals, uploads_ms, st.sampled_from([0.5, 3.0, 10.0, 70.0]), st.integers(1, 5))
 def test_puts_and_waiting_times_are_bounded(policy, arrivals, uploads_ms, rate, burst):
-    """`Broker` asserts the wait; here is the bill, over every stretch of time."""
+    """`Broker` asserts the waiting time; this checks the number of PUTs in every interval."""
     broker = Broker(policy, PutBudget(rate, burst), uploads_ms)
     broker.run(arrivals)
     assert broker.end_offset == sum(count for _, _, count in arrivals)
