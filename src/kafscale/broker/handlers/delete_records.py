@@ -64,15 +64,17 @@ async def _trim_topic(context: RequestContext, topic: TopicToTrim) -> TrimmedTop
     return TrimmedTopic(name=topic.name, partitions=partitions)
 
 
-async def _trim(context: RequestContext, topic: str, asked: PartitionToTrim) -> TrimmedPartition:
+async def _trim(
+    context: RequestContext, topic: str, requested: PartitionToTrim
+) -> TrimmedPartition:
     broker = context.broker
     try:
-        log = find_by_name(broker, topic, asked.index)
+        log = find_by_name(broker, topic, requested.index)
         if not log.settings.has_delete_policy:
             raise PolicyViolationError(
                 f"the cleanup.policy of topic {topic!r} does not include delete"
             )
-        offset = asked.offset
+        offset = requested.offset
         if offset == HIGH_WATERMARK:
             offset = log.high_watermark
         if not 0 <= offset <= log.high_watermark:
@@ -81,11 +83,11 @@ async def _trim(context: RequestContext, topic: str, asked: PartitionToTrim) -> 
             )
         await broker.storage.retention.delete_records(log, offset)
     except KafscaleError as error:
-        return _failed(asked.index, error)
+        return _failed(requested.index, error)
     broker.audit.changed(
-        context, "records deleted", topic=topic, partition=asked.index, before_offset=offset
+        context, "records deleted", topic=topic, partition=requested.index, before_offset=offset
     )
-    return TrimmedPartition(index=asked.index, low_watermark=log.start_offset)
+    return TrimmedPartition(index=requested.index, low_watermark=log.start_offset)
 
 
 def _failed(index: int, error: KafscaleError) -> TrimmedPartition:

@@ -78,31 +78,31 @@ def _requested(context: RequestContext, request: DeleteTopicsRequest) -> Sequenc
     return [TopicToDelete(name=name) for name in request.topic_names]
 
 
-def _find(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleError:
+def _find(context: RequestContext, requested: TopicToDelete) -> Topic | KafscaleError:
     """The requested topic, or an error; also if the client may not delete it."""
-    found = _lookup(context, asked)
+    found = _lookup(context, requested)
     if context.is_authorized(Operation.DELETE, ResourceType.CLUSTER, quiet=True):
         return found
     # A topic that does not exist can be authorized by name only.
-    needed = [Operation.DESCRIBE] if asked.name is not None else []
+    needed = [Operation.DESCRIBE] if requested.name is not None else []
     if isinstance(found, Topic):
         needed.append(Operation.DELETE)
-    name = found.name if isinstance(found, Topic) else asked.name or ""
+    name = found.name if isinstance(found, Topic) else requested.name or ""
     if not all(context.is_authorized(operation, ResourceType.TOPIC, name) for operation in needed):
-        return authorization_error(ResourceType.TOPIC, asked.name or asked.topic_id.hex())
+        return authorization_error(ResourceType.TOPIC, requested.name or requested.topic_id.hex())
     return found
 
 
-def _lookup(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleError:
+def _lookup(context: RequestContext, requested: TopicToDelete) -> Topic | KafscaleError:
     broker = context.broker
-    by_name, by_id = asked.name is not None, asked.topic_id != UUID_ZERO
+    by_name, by_id = requested.name is not None, requested.topic_id != UUID_ZERO
     if by_name and by_id:
         return InvalidRequestError("You may not specify both topic name and topic id.")
-    if asked.name is not None:
-        unknown = UnknownTopicError(f"The topic '{asked.name}' does not exist.")
-        return broker.catalog.get(asked.name) or unknown
+    if requested.name is not None:
+        unknown = UnknownTopicError(f"The topic '{requested.name}' does not exist.")
+        return broker.catalog.get(requested.name) or unknown
     if by_id:
-        return broker.catalog.by_id.get(asked.topic_id) or UnknownTopicIdError(
+        return broker.catalog.by_id.get(requested.topic_id) or UnknownTopicIdError(
             "No topic has this id."
         )
     return InvalidRequestError("Neither topic name nor id were specified.")
@@ -110,19 +110,19 @@ def _lookup(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleEr
 
 async def _delete(
     context: RequestContext,
-    asked: TopicToDelete,
+    requested: TopicToDelete,
     found: Topic | KafscaleError,
     counts: Counter[bytes],
 ) -> DeletedTopic:
     if isinstance(found, KafscaleError):
-        return _failed(asked, found)
+        return _failed(requested, found)
     if counts[found.id] > 1:
-        return _failed(asked, InvalidRequestError("Duplicate topic name or id."))
+        return _failed(requested, InvalidRequestError("Duplicate topic name or id."))
     try:
         context.broker.quotas.charge_mutation(context, found.partitions)
         await context.broker.catalog.delete(found.name)
     except KafscaleError as error:
-        return _failed(asked, error)
+        return _failed(requested, error)
     context.broker.audit.changed(context, "topic deleted", topic=found.name)
     return DeletedTopic(name=found.name, topic_id=found.id)
 
@@ -137,7 +137,10 @@ async def _wait_for_deletion(broker: Services, topic_ids: Iterable[bytes], wait_
                 await asyncio.sleep(POLL_SECONDS)
 
 
-def _failed(asked: TopicToDelete, error: KafscaleError) -> DeletedTopic:
+def _failed(requested: TopicToDelete, error: KafscaleError) -> DeletedTopic:
     return DeletedTopic(
-        name=asked.name, topic_id=asked.topic_id, error_code=error.code, error_message=str(error)
+        name=requested.name,
+        topic_id=requested.topic_id,
+        error_code=error.code,
+        error_message=str(error),
     )

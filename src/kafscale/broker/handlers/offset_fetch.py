@@ -112,9 +112,9 @@ def _fetch_topic(
     if name and not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name):
         topic, code = None, TopicAuthorizationError.code
     for index in requested.partitions:
-        found = committed.get((topic.name, index)) if topic else None
-        if topic and found and found.is_of(topic.id):
-            result.partitions.append(_partition(index, found))
+        offset = committed.get((topic.name, index)) if topic else None
+        if topic and offset and offset.is_of(topic.id):
+            result.partitions.append(_partition(index, offset))
         else:
             result.partitions.append(_not_committed(index, code))
     return result
@@ -122,20 +122,20 @@ def _fetch_topic(
 
 def _fetch_all(context: RequestContext, committed: _Offsets) -> list[FetchedTopic]:
     topics: dict[str, FetchedTopic] = {}
-    for (name, index), found in sorted(committed.items(), key=lambda each: each[0]):
+    for (name, index), offset in sorted(committed.items(), key=lambda each: each[0]):
         topic = context.broker.catalog.get(name)
-        if topic and found.is_of(topic.id) and context.can_describe(ResourceType.TOPIC, name):
+        if topic and offset.is_of(topic.id) and context.can_describe(ResourceType.TOPIC, name):
             result = topics.setdefault(name, FetchedTopic(name=name, topic_id=topic.id))
-            result.partitions.append(_partition(index, found))
+            result.partitions.append(_partition(index, offset))
     return list(topics.values())
 
 
-def _partition(index: int, found: CommittedOffset) -> FetchedPartition:
+def _partition(index: int, offset: CommittedOffset) -> FetchedPartition:
     return FetchedPartition(
         index=index,
-        committed_offset=found.offset,
-        leader_epoch=found.leader_epoch,
-        metadata=found.metadata,
+        committed_offset=offset.offset,
+        leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
     )
 
 

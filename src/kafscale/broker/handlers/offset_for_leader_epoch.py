@@ -80,7 +80,7 @@ def _partition_result(
         check_leader_epoch(log, requested.current_leader_epoch)
     except KafscaleError as error:
         return EpochEndOfPartition(error_code=error.code, index=requested.index)
-    found = log.epochs.end_offset_for(requested.leader_epoch, log.high_watermark)
+    epoch_end = log.epochs.end_offset_for(requested.leader_epoch, log.high_watermark)
     return EpochEndOfPartition(
-        index=requested.index, leader_epoch=found.epoch, end_offset=found.end_offset
+        index=requested.index, leader_epoch=epoch_end.epoch, end_offset=epoch_end.end_offset
     )

@@ -112,9 +112,9 @@ def config_cases() -> list[Case]:
 
 
 def described_dirs(response: Any) -> int:
-    """Before v3, there is but a directory to tell it with."""
+    """Before v3, the error is in the directory."""
     if response.log_dirs and response.log_dirs[0].error_code:
-        assert response.log_dirs[0].path == "", "a store's address is nobody's business"
+        assert response.log_dirs[0].path == "", "the store's address is not revealed"
         return response.log_dirs[0].error_code
     return response.error_code
 

@@ -61,7 +61,7 @@ def fetch(scene: PreparedTopic, _version: int) -> OffsetFetchRequest:
 
 
 def fetched_group(response: Any) -> int:
-    """Before v2, what is wrong with a group is told for its partitions."""
+    """Before v2, an error of the group is in its partitions."""
     if response.groups:
         return response.groups[0].error_code
     return response.error_code or first_partition(response)

@@ -141,13 +141,13 @@ def test_credential_changes_are_audited_without_secrets():
         with capture_logs() as events:
             await alter(broker, ALICES)
             await alter(broker, NOTHING)
-        told = [event for event in events if event["event"] == "changed"]
-        assert [event["change"] for event in told] == [
+        changes = [event for event in events if event["event"] == "changed"]
+        assert [event["change"] for event in changes] == [
             "scram credential set",
             "scram credential deleted",
         ]
-        assert {event["user"] for event in told} == {"alice"}
-        assert {event["mechanism"] for event in told} == {"SCRAM-SHA-256"}
+        assert {event["user"] for event in changes} == {"alice"}
+        assert {event["mechanism"] for event in changes} == {"SCRAM-SHA-256"}
         assert SALT.decode() not in str(events)
         assert repr(SALTED)[2:-1] not in str(events)
 

@@ -84,11 +84,11 @@ def test_fetch_session_checks_authorization_on_every_fetch():
 
         await broker.services.access_store.remove_acls([may_read])
         more = FetchRequest(session_id=begun.session_id, session_epoch=1)
-        told = await broker.ask(FETCH, more, 12, client=client())
-        assert told.topics[0].partitions[0].error_code == DENIED
-        assert b"".join(told.topics[0].partitions[0].records) == b""
+        response = await broker.ask(FETCH, more, 12, client=client())
+        assert response.topics[0].partitions[0].error_code == DENIED
+        assert b"".join(response.topics[0].partitions[0].records) == b""
 
-        # It is of no use to know the session of somebody else.
+        # Another client cannot use the session either.
         await allow(broker, may_read)
         more.session_epoch = 2
         stolen = await broker.ask(FETCH, more, 12, client=client("User:mallory"))
@@ -139,8 +139,10 @@ def test_changes_are_audited_with_their_principal():
             await ask(INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest(resources))
             await ask(DELETE_TOPICS, DeleteTopicsRequest(topics=[TopicToDelete(name=TOPIC)]))
             await ask(DELETE_TOPICS, DeleteTopicsRequest(topics=[TopicToDelete(name=TOPIC)]))
-        told = [(line["change"], line.get("topic") or line["resource"]) for line in changes(lines)]
-        assert told == [
+        audited = [
+            (line["change"], line.get("topic") or line["resource"]) for line in changes(lines)
+        ]
+        assert audited == [
             ("topic created", TOPIC),
             ("configs changed", TOPIC),
             ("topic deleted", TOPIC),

@@ -1,4 +1,4 @@
-"""Resources that a client may not describe look as if they did not exist."""
+"""Resources that a client may not describe are invisible, as if they did not exist."""
 
 import msgspec
 import pytest

@@ -24,7 +24,7 @@ async def describe(broker, version, group_id=GROUP, *, asks=False):
     return group
 
 
-def places(assignment):
+def partitions_by_topic(assignment):
     return {
         (topic.topic_id, topic.name): topic.partitions for topic in assignment.assigned_partitions
     }
@@ -49,7 +49,11 @@ def test_member_has_its_assignment(version):
         assert sorted(found.subscribed_topic_names) == ["later", "orders"]
         assert found.subscribed_topic_regex == ""
         everything = {(topic.id, "orders"): [0, 1, 2]}
-        assert places(found.assignment) == places(found.target_assignment) == everything
+        assert (
+            partitions_by_topic(found.assignment)
+            == partitions_by_topic(found.target_assignment)
+            == everything
+        )
         assert found.member_type == (1 if version >= 1 else -1)
 
     run_with_broker(body)
@@ -66,10 +70,13 @@ def test_member_has_current_and_target_assignment(version):
         group = await describe(broker, version)
 
         assert (group.group_state, group.group_epoch) == ("Reconciling", 2)
-        told = {member.member_id: member for member in group.members}
-        assert places(told["a"].assignment) == {(topic.id, "orders"): [0, 1]}
-        assert places(told["b"].assignment) == {}
-        targets = [places(told[name].target_assignment)[topic.id, "orders"] for name in "ab"]
+        members = {member.member_id: member for member in group.members}
+        assert partitions_by_topic(members["a"].assignment) == {(topic.id, "orders"): [0, 1]}
+        assert partitions_by_topic(members["b"].assignment) == {}
+        targets = [
+            partitions_by_topic(members[name].target_assignment)[topic.id, "orders"]
+            for name in "ab"
+        ]
         assert sorted(chain(*targets)) == [0, 1]
 
     run_with_broker(body)
@@ -121,6 +128,6 @@ def test_deleted_topics_are_left_out(version):
         await broker.services.catalog.delete("orders")
         [found] = (await describe(broker, version)).members
 
-        assert places(found.assignment) == {(kept.id, "payments"): [0]}
+        assert partitions_by_topic(found.assignment) == {(kept.id, "payments"): [0]}
 
     run_with_broker(body)

@@ -107,7 +107,7 @@ def test_validate_only_creates_nothing():
 
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
 def test_default_partition_count_is_granted_in_all_versions(version):
-    """KafkaJS asks for it in v3, unless it is told a number."""
+    """KafkaJS requests it in v3, unless a number is configured."""
 
     async def body(broker):
         answers = await create(broker, wanted(partition_count=-1), version=version)

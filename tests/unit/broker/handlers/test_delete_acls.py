@@ -57,7 +57,7 @@ def test_matching_acls_are_deleted_and_returned(version):
         [none] = await delete(broker, EXACT, version=version)
         assert (none.error_code, none.acls) == (0, [])
 
-        # Who knows of no prefixes cannot mean them.
+        # v0 has no prefixed patterns, so it cannot match them.
         [rest] = await delete(broker, everything(), version=version)
         assert len(rest.acls) == (1 if version == 0 else 2)
         assert set(rules.acls) == ({PREFIX} if version == 0 else set())

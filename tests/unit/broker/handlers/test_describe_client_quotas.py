@@ -40,7 +40,7 @@ async def describe(broker, *filters, strict=False, version=None):
 
 @pytest.mark.parametrize("version", DESCRIBE_CLIENT_QUOTAS.versions)
 @pytest.mark.parametrize(
-    ("filters", "strict", "told"),
+    ("filters", "strict", "expected"),
     [
         ([], False, [ADDRESS, ALICES, ALICES_CLIENTS]),
         ([], True, []),
@@ -56,11 +56,11 @@ async def describe(broker, *filters, strict=False, version=None):
         ),
     ],
 )
-def test_matching_quotas_are_returned(version, filters, strict, told):
+def test_matching_quotas_are_returned(version, filters, strict, expected):
     async def body(broker):
         response = await describe(broker, *filters, strict=strict, version=version)
         assert (response.error_code, response.error_message) == (ErrorCode.NONE, None)
-        assert response.quotas == told
+        assert response.quotas == expected
 
     run_with_broker(body)
 

@@ -16,17 +16,18 @@ OPERATIONS_NOT_REQUESTED = -0x8000_0000
 
 @pytest.mark.parametrize("version", DESCRIBE_CLUSTER.versions)
 @pytest.mark.parametrize(
-    ("asked", "told"), [(False, OPERATIONS_NOT_REQUESTED), (True, ALL_CLUSTER_OPERATIONS)]
+    ("is_requested", "expected"),
+    [(False, OPERATIONS_NOT_REQUESTED), (True, ALL_CLUSTER_OPERATIONS)],
 )
-def test_cluster_has_this_broker(version, asked, told):
+def test_cluster_has_this_broker(version, is_requested, expected):
     async def body(broker):
-        request = DescribeClusterRequest(include_cluster_authorized_operations=asked)
+        request = DescribeClusterRequest(include_cluster_authorized_operations=is_requested)
         response = await broker.ask(DESCRIBE_CLUSTER, request, version)
 
         assert (response.error_code, response.error_message) == (ErrorCode.NONE, None)
         assert (response.cluster_id, response.controller_id) == (CLUSTER_ID, NODE_ID)
         assert response.brokers == [Broker(NODE_ID, "10.0.0.9", 9092)]
-        assert response.cluster_authorized_operations == told
+        assert response.cluster_authorized_operations == expected
 
     run_with_broker(body)
 

@@ -68,18 +68,18 @@ def test_synonyms_and_documentation_are_returned_on_request(version, asked):
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "expected"),
     [
         (["retention.ms"], {"retention.ms"}),
         (["retention.ms", "no.such"], {"retention.ms"}),
         (["no.such"], set()),
     ],
 )
-def test_requested_configs_only(names, told):
+def test_requested_configs_only(names, expected):
     async def body(broker):
         await broker.topic("orders")
         _, configs = await describe(broker, ResourceType.TOPIC, "orders", names)
-        assert set(configs) == told
+        assert set(configs) == expected
         _, everything = await describe(broker, ResourceType.TOPIC, "orders", [])
         assert len(everything) > 10
 

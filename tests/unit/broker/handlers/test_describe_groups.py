@@ -32,10 +32,10 @@ def test_stable_group_is_described_completely(version):
         assert (group.error_code, group.error_message) == (ErrorCode.NONE, None)
         assert (group.group_state, group.protocol_type) == ("Stable", "consumer")
         assert group.protocol_name == "range"
-        told = {member.member_id: member for member in group.members}
-        assert told.keys() == {static.member_id, plain.member_id}
+        members = {member.member_id: member for member in group.members}
+        assert members.keys() == {static.member_id, plain.member_id}
         for member in (static, plain):
-            found = told[member.member_id]
+            found = members[member.member_id]
             assert (found.client_id, found.client_host) == ("tester", "/10.0.0.1")
             assert found.group_instance_id == (member.instance_id if version >= 4 else None)
             assert (found.metadata, found.assignment) == (
@@ -115,8 +115,8 @@ def test_groups_are_answered_in_request_order(version):
         request = DescribeGroupsRequest(["missing", GROUP, GROUP])
         response = await broker.ask(DESCRIBE_GROUPS, request, version)
 
-        told = [(group.group_id, group.group_state) for group in response.groups]
-        assert told == [("missing", "Dead"), (GROUP, "Stable"), (GROUP, "Stable")]
+        states = [(group.group_id, group.group_state) for group in response.groups]
+        assert states == [("missing", "Dead"), (GROUP, "Stable"), (GROUP, "Stable")]
 
     run_with_broker(body)
 

@@ -120,7 +120,7 @@ def test_negative_cursor_is_refused():
         response = await describe(broker, "orders", cursor=Cursor("orders", -1))
         assert [topic.error_code for topic in response.topics] == [ErrorCode.INVALID_REQUEST]
 
-        # Where no topic is named, there is nothing that an error could be told with.
+        # Without a named topic, the response has no field for the error.
         request = DescribeTopicPartitionsRequest(cursor=Cursor("orders", -1))
         await broker.ask(DESCRIBE_TOPIC_PARTITIONS, request, is_closed=True)
 

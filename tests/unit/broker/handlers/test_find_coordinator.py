@@ -40,8 +40,8 @@ def test_several_groups_in_one_request(version):
         request = FindCoordinatorRequest(keys=["us", "them", "us"])
         response = await broker.ask(FIND_COORDINATOR, request, version)
 
-        told = [(found.key, found.error_code, found.node_id) for found in response.coordinators]
-        assert told == [("us", 0, NODE_ID), ("them", 0, NODE_ID), ("us", 0, NODE_ID)]
+        coordinators = [(each.key, each.error_code, each.node_id) for each in response.coordinators]
+        assert coordinators == [("us", 0, NODE_ID), ("them", 0, NODE_ID), ("us", 0, NODE_ID)]
 
     run_with_broker(body)
 

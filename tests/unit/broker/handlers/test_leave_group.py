@@ -20,11 +20,11 @@ async def leave(broker, version, *members, group_id=GROUP):
         members=[LeavingMember(each.member_id, each.group_instance_id, "done") for each in members],
     )
     response = await broker.ask(LEAVE_GROUP, request, version)
-    told = [
+    results = [
         (each.member_id, each.group_instance_id, ErrorCode.of(each.error_code))
         for each in response.members
     ]
-    return ErrorCode.of(response.error_code), told
+    return ErrorCode.of(response.error_code), results
 
 
 @every_version
@@ -32,10 +32,10 @@ def test_other_members_have_to_rejoin(version):
     async def body(broker):
         staying, going = Member(broker), Member(broker)
         await form_generation(staying, going)
-        error, told = await leave(broker, version, LeavingMember(going.member_id))
+        error, members = await leave(broker, version, LeavingMember(going.member_id))
 
         assert error == ErrorCode.NONE
-        assert told == ([(going.member_id, None, ErrorCode.NONE)] if version >= 3 else [])
+        assert members == ([(going.member_id, None, ErrorCode.NONE)] if version >= 3 else [])
         assert await going.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
         assert await staying.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
 
@@ -46,10 +46,10 @@ def test_other_members_have_to_rejoin(version):
 def test_single_member_error_is_the_top_level_error(version):
     async def body(broker):
         await form_generation(Member(broker))
-        stranger = LeavingMember("unknown-member")
+        unknown = LeavingMember("unknown-member")
 
-        assert await leave(broker, version, stranger) == (ErrorCode.UNKNOWN_MEMBER_ID, [])
-        nowhere = await leave(broker, version, stranger, group_id="missing")
+        assert await leave(broker, version, unknown) == (ErrorCode.UNKNOWN_MEMBER_ID, [])
+        nowhere = await leave(broker, version, unknown, group_id="missing")
         assert nowhere == (ErrorCode.UNKNOWN_MEMBER_ID, [])
 
     run_with_broker(body)
@@ -60,7 +60,7 @@ def test_each_member_succeeds_or_fails_on_its_own(version):
     async def body(broker):
         plain, static = Member(broker), Member(broker, instance_id="desk-1")
         await form_generation(plain, static)
-        error, told = await leave(
+        error, members = await leave(
             broker,
             version,
             LeavingMember("unknown-member"),
@@ -71,7 +71,7 @@ def test_each_member_succeeds_or_fails_on_its_own(version):
         )
 
         assert error == ErrorCode.NONE
-        assert told == [
+        assert members == [
             ("unknown-member", None, ErrorCode.UNKNOWN_MEMBER_ID),
             ("", "desk-9", ErrorCode.UNKNOWN_MEMBER_ID),
             ("other", "desk-1", ErrorCode.FENCED_INSTANCE_ID),
@@ -102,8 +102,8 @@ def test_members_of_a_missing_group_are_unknown(version):
 @every_version
 def test_empty_group_id_is_refused(version):
     async def body(broker):
-        told = await leave(broker, version, LeavingMember("unknown-member"), group_id="")
+        response = await leave(broker, version, LeavingMember("unknown-member"), group_id="")
 
-        assert told == (ErrorCode.INVALID_GROUP_ID, [])
+        assert response == (ErrorCode.INVALID_GROUP_ID, [])
 
     run_with_broker(body)

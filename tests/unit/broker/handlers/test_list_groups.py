@@ -33,12 +33,12 @@ def test_groups_are_listed_with_the_fields_of_the_version(version):
         response = await broker.ask(LIST_GROUPS, ListGroupsRequest(), version)
 
         assert response.error_code == ErrorCode.NONE
-        told = {
+        listed = {
             (group.group_id, group.protocol_type, group.group_state, group.group_type)
             for group in response.groups
         }
         has_state, has_type = version >= 4, version >= 5
-        assert told == {
+        assert listed == {
             ("simple", "", "Empty" * has_state, "classic" * has_type),
             ("classic", "consumer", "Stable" * has_state, "classic" * has_type),
             (GROUP, "consumer", "Stable" * has_state, "consumer" * has_type),

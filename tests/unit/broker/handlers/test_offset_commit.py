@@ -57,14 +57,14 @@ def test_member_commits_with_its_generation(version):
         member = await form_generation(Member(broker))
 
         async def codes(**fields):
-            told = {
+            fields = {
                 "member_id": member.member_id,
                 "generation_id_or_member_epoch": member.generation,
                 **fields,
             }
-            return await commit(broker, topic, PartitionToCommit(0, 5), version=version, **told)
+            return await commit(broker, topic, PartitionToCommit(0, 5), version=version, **fields)
 
-        if version == 0:  # Nobody can say that he is a member.
+        if version == 0:  # No client can be a member.
             assert await codes() == [ErrorCode.UNKNOWN_MEMBER_ID]
             return
         assert await codes() == [OK]

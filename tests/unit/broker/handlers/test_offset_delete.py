@@ -20,12 +20,12 @@ async def delete(broker, *places, group_id=GROUP):
     """The error of the whole, and those of the partitions."""
     topics = [TopicToDelete(name, [PartitionToDelete(index)]) for name, index in places]
     response = await broker.ask(OFFSET_DELETE, OffsetDeleteRequest(group_id, topics))
-    told = {
+    errors = {
         (topic.name, each.index): ErrorCode.of(each.error_code)
         for topic in response.topics
         for each in topic.partitions
     }
-    return ErrorCode.of(response.error_code), told
+    return ErrorCode.of(response.error_code), errors
 
 
 def committed(broker):
@@ -54,13 +54,13 @@ def test_offsets_are_deleted_one_by_one():
 
 
 def test_group_with_other_members_keeps_its_offsets():
-    """Nobody but they knows what they read."""
+    """Only the members know which topics they read."""
 
     async def body(broker):
         await broker.topic("orders")
         worker = Member(broker)
-        told = await worker.send_join(version=3, protocol_type="connect")
-        assert told.error_code == ErrorCode.NONE
+        response = await worker.send_join(version=3, protocol_type="connect")
+        assert response.error_code == ErrorCode.NONE
         assert await delete(broker, ("orders", 0)) == (ErrorCode.NON_EMPTY_GROUP, {})
 
     run_with_broker(body)

@@ -119,7 +119,7 @@ def test_null_topics_mean_all_offsets(version):
         answer = await ask(broker, version, EVERYTHING)
 
         assert answer.error_code == ErrorCode.NONE
-        offsets = {place: told[0] for place, told in shown(answer.topics, version).items()}
+        offsets = {key: values[0] for key, values in shown(answer.topics, version).items()}
         name = called(orders, version)
         assert offsets == {(name, 0): 5, (name, 2): 6, (called(payments, version), 0): 4}
         assert len(answer.topics) == 2
@@ -142,8 +142,8 @@ def test_several_groups_in_one_request(version):
         ]
         response = await broker.ask(OFFSET_FETCH, OffsetFetchRequest(groups=groups), version)
 
-        told = [(group.group_id, group.error_code) for group in response.groups]
-        assert told == [("b", 0), ("a", 0), ("c", 0)]
+        groups = [(group.group_id, group.error_code) for group in response.groups]
+        assert groups == [("b", 0), ("a", 0), ("c", 0)]
         offsets = [
             shown(group.topics, version)[called(orders, version), 0][0] for group in response.groups
         ]

@@ -45,8 +45,8 @@ def test_epoch_ends_where_the_next_begins(version):
             second = broker.log("orders").leader_epoch
             assert second > first
 
-            told = {first: (first, 2), second: (second, 3), second + 1: (-1, -1), -1: (-1, -1)}
-            for epoch, (found, end_offset) in told.items():
+            expected = {first: (first, 2), second: (second, 3), second + 1: (-1, -1), -1: (-1, -1)}
+            for epoch, (found, end_offset) in expected.items():
                 named = found if version >= 1 else -1
                 expected = (ErrorCode.NONE, named, end_offset)
                 assert await end(broker, epoch, version=version) == expected

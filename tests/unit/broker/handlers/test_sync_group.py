@@ -31,8 +31,8 @@ def test_each_member_gets_its_assignment_unchanged(version):
 
         assert [each.error_code for each in synced] == [ErrorCode.NONE] * 3
         assert [each.assignment for each in synced] == [b"\2\0\xff", b"\0\0\xff", b"\1\0\xff"]
-        told = ("consumer", "range") if version >= 5 else (None, None)
-        assert {(each.protocol_type, each.protocol_name) for each in synced} == {told}
+        protocol = ("consumer", "range") if version >= 5 else (None, None)
+        assert {(each.protocol_type, each.protocol_name) for each in synced} == {protocol}
 
     run_with_broker(body)
 

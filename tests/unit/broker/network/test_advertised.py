@@ -12,7 +12,7 @@ from kafscale.protocol.messages.metadata import METADATA
 from unit.broker.in_memory_broker import run_with_broker
 
 
-def told(client, **settings):
+def advertised_to(client, **settings):
     found = []
     config = Config(s3=S3(use_memory=True), broker=Broker(**settings))
     [client.listener] = configured_listeners(config)
@@ -37,13 +37,13 @@ def told(client, **settings):
     ],
 )
 def test_advertised_address_defaults_to_the_local_address(served, host):
-    assert told(ClientInfo("10.0.0.1", 50_000, served, 19_092)) == (host, 19_092)
+    assert advertised_to(ClientInfo("10.0.0.1", 50_000, served, 19_092)) == (host, 19_092)
 
 
 def test_advertised_host_and_port_override_independently():
     client = ClientInfo("10.0.0.1", 50_000, "192.0.2.1", 19_092)
 
     both = {"advertised_host": "kafka.example", "advertised_port": 443}
-    assert told(client, **both) == ("kafka.example", 443)
-    assert told(client, advertised_host="kafka.example") == ("kafka.example", 19_092)
-    assert told(client, advertised_port=443) == ("192.0.2.1", 443)
+    assert advertised_to(client, **both) == ("kafka.example", 443)
+    assert advertised_to(client, advertised_host="kafka.example") == ("kafka.example", 19_092)
+    assert advertised_to(client, advertised_port=443) == ("192.0.2.1", 443)

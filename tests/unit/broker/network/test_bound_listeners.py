@@ -27,12 +27,12 @@ SETTINGS = ServerSettings(connections_max=10, limits=LIMITS, sweep_seconds=1000)
 BOTH = ("INSIDE://127.0.0.1:0", "OUTSIDE://127.0.0.1:0")
 
 
-def config(*listeners, protocols=(), **rooms):
+def config(*listeners, protocols=(), **sections):
     return Config(
         broker=Broker(
             host="127.0.0.1", port=0, listeners=listeners, listener_security_protocol_map=protocols
         ),
-        **rooms,
+        **sections,
     )
 
 
@@ -152,7 +152,7 @@ def test_unencrypted_passwords_and_tokens_are_warned_of(protocol, mechanisms, is
 
 
 def test_describe_prints_address_and_protocol():
-    told = []
+    lines = []
 
     async def scenario():
         asked = config(
@@ -162,11 +162,11 @@ def test_describe_prints_address_and_protocol():
         )
         async with bind_listeners(asked, SETTINGS) as (inside, outside):
             assert outside.listener.protocol is SecurityProtocol.SASL_PLAINTEXT
-            told.append(describe(inside, ("10.0.0.1", 9092)))
-            told.append(describe(outside, ("::1", 9094)))
+            lines.append(describe(inside, ("10.0.0.1", 9092)))
+            lines.append(describe(outside, ("::1", 9094)))
 
     run(scenario)
-    assert told == [
+    assert lines == [
         "broker listening on 10.0.0.1:9092",
         "broker listening on [::1]:9094 (SASL_PLAINTEXT)",
     ]

@@ -6,8 +6,8 @@ from kafscale.broker.network.connection_quotas import ConnectionQuotas, parse_ov
 from kafscale.errors import ConfigError
 
 
-def waited(quotas, now):
-    """How long somebody had to wait, who came if they had not to."""
+def accept(quotas, now):
+    """The wait before the next connection; one is accepted if it is 0."""
     seconds = quotas.wait_seconds(now)
     if not seconds:
         quotas.consume_token()
@@ -50,8 +50,8 @@ def test_refused_connections_are_not_counted():
 
 def test_connection_rate_above_the_limit_has_to_wait():
     quotas = ConnectionQuotas(100, rate_max=2)
-    assert [waited(quotas, 10.0) for _ in range(3)] == [0.0, 0.0, 0.5]
-    assert [waited(quotas, 10.5) for _ in range(2)] == [0.0, 0.5]
+    assert [accept(quotas, 10.0) for _ in range(3)] == [0.0, 0.0, 0.5]
+    assert [accept(quotas, 10.5) for _ in range(2)] == [0.0, 0.5]
 
 
 def test_wait_seconds_consumes_no_token():
@@ -61,8 +61,8 @@ def test_wait_seconds_consumes_no_token():
 
 def test_idle_time_accumulates_tokens_of_one_second_at_most():
     quotas = ConnectionQuotas(100, rate_max=2)
-    waited(quotas, 0.0)
-    assert [waited(quotas, 1000.0) for _ in range(3)] == [0.0, 0.0, 0.5]
+    accept(quotas, 0.0)
+    assert [accept(quotas, 1000.0) for _ in range(3)] == [0.0, 0.0, 0.5]
 
 
 def test_no_connection_rate_means_no_wait():

@@ -232,7 +232,7 @@ def test_sockets_have_configured_buffers_and_no_delay(loop):
     async def scenario():
         options = []
 
-        def look(_context, _request):
+        def read_options(_context, _request):
             [connection] = found.server._connections
             accepted = connection._transport.get_extra_info("socket")
             options.extend(
@@ -245,7 +245,9 @@ def test_sockets_have_configured_buffers_and_no_delay(loop):
             )
             return HeartbeatResponse()
 
-        async with stage(look, send_buffer_bytes=16_384, receive_buffer_bytes=32_768) as found:
+        async with stage(
+            read_options, send_buffer_bytes=16_384, receive_buffer_bytes=32_768
+        ) as found:
             reader, writer = await found.connect()
             writer.write(heartbeat(1))
             await read_answer(reader)

@@ -230,7 +230,7 @@ def test_disconnect_cancels_only_requests_with_cancel_on_disconnect(ends):
 
 
 def other(api, version, correlation_id=5):
-    """A request of an API or version that nobody serves."""
+    """A request of an API or version that is not served."""
     return b"".join(
         frame(
             headers.encode_request_header(
