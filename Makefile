@@ -67,9 +67,10 @@ test-all: setup web test-web ## Run all tests: every version, seed and client to
 	$(RUN_TESTS) plain-all $(PARALLEL) --simulation-runs 2000 -m "$(PLAIN)"
 	$(RUN_TESTS) spark-all -p no:xdist -m "$(SPARK)" tests/e2e/spark
 
-LONG_SECONDS ?= 300
-test-long: setup web ## Run as many of the long tests as start within LONG_SECONDS, in random order.
+LONG_SECONDS ?= 180
+test-long: setup web ## Run, in random order, those of the long tests that start within LONG_SECONDS.
 	$(RUN_TESTS) long $(PARALLEL) -m "$(PLAIN) and long" --stop-after $(LONG_SECONDS)
+	$(RUN_TESTS) long-spark -p no:xdist -m "$(SPARK) and long" --stop-after $(LONG_SECONDS) tests/e2e/spark
 
 test-web: $(MODULES) ## Run the component tests of the console's pages.
 	$(NPM) test --silent

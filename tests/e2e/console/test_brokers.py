@@ -154,6 +154,7 @@ def test_drained_broker_leaves_without_a_warning(cluster, visitor, kafscale, top
     )
 
 
+@pytest.mark.long
 def test_hanging_broker_delays_no_request(cluster, visitor, topic):
     controller = visitor.get("/overview")[
         "controller"

@@ -21,6 +21,7 @@ def test_embedded_store_has_no_etcd(visitor):
     assert (answer.status, answer.json["error"]) == (409, "conflict")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not s3_server.is_available(), reason="there is no S3 server to be had here")
 def test_members_are_shown_and_snapshots_taken(tmp_path):
     (tmp_path / "etcd").mkdir()

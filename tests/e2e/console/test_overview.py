@@ -110,6 +110,7 @@ def test_single_broker_is_healthy_and_measured(visitor, broker, kafscale):
     assert (group["group"], group["topics"], group["lag"]) == ("billing", ["orders"], 600)
 
 
+@pytest.mark.long
 def test_request_cost_is_known_after_a_while(visitor, broker):
     def has_cost():
         produce(broker, "orders", 1)
@@ -157,6 +158,7 @@ def test_stopped_cluster_is_down_and_found_again(visitor, broker, kafscale):
     assert [each["state"] for each in visitor.get("/brokers")] == ["ready"]
 
 
+@pytest.mark.long
 def test_hanging_broker_is_reported_without_delay(visitor, broker):
     broker.pause()
     try:
@@ -174,6 +176,7 @@ def test_hanging_broker_is_reported_without_delay(visitor, broker):
     wait_until(lambda: visitor.get("/overview")["health"]["state"] == "healthy", "it to go on")
 
 
+@pytest.mark.long
 def test_overview_of_a_thousand_topics_is_fast(visitor, broker):
     names = [f"topic-{number:04d}" for number in range(TOPIC_COUNT)]
     for begin in range(0, TOPIC_COUNT, 250):

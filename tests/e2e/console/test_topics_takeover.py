@@ -36,6 +36,7 @@ def visitor(tmp_path, cluster):
         yield console.visitor()
 
 
+@pytest.mark.long
 def test_partitions_of_a_killed_broker_move_to_its_successor(cluster, visitor, topic):
     """Records that were only in the WAL of the killed broker still count as WAL tail."""
     assert visitor.post("/topics", {"name": topic, "partitionCount": 4})["partitionCount"] == 4

@@ -78,6 +78,7 @@ def test_every_client_reads_the_latest_of_each_key(spark, topic):
     assert topic.staged_keys() == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
 def test_java_s_consumer_reads_it_too(spark, topic):
     topic.fill()
@@ -85,6 +86,7 @@ def test_java_s_consumer_reads_it_too(spark, topic):
     assert with_java(topic) == topic.latest()
 
 
+@pytest.mark.long
 def test_marks_of_deletion_go_in_their_time(spark, start_broker):
     topic = KeyedTopic(start_broker(**FAST), delete_retention_ms="3600000")
     topic.fill()
@@ -120,6 +122,7 @@ def test_killed_at_any_step_it_loses_nothing_and_can_be_run_again(spark, topic):
     assert topic.staged_keys() == []
 
 
+@pytest.mark.long
 def test_a_broker_that_dies_when_it_is_to_swap_costs_nothing(spark, topic):
     topic.fill()
     deaths = []
@@ -135,6 +138,7 @@ def test_a_broker_that_dies_when_it_is_to_swap_costs_nothing(spark, topic):
     assert with_librdkafka(topic) == topic.latest()
 
 
+@pytest.mark.long
 def test_a_group_that_reads_meanwhile_gets_nothing_twice(spark, topic):
     """It stands somewhere in the log, perhaps where records have gone, and goes on from there."""
     topic.fill()

@@ -27,11 +27,13 @@ def test_clicks_become_a_table_exactly_once_and_a_plot(load, tmp_path):
     assert "<svg" in plot.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("spark")
 def test_a_table_follows_the_changes_of_a_database(load):
     assert load("cdc_upsert").main(["--records", "1000"]) > 100
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("spark")
 def test_logs_are_asked_where_they_lie(load, capsys):
     load("log_analytics").main(["--records", "2000"])

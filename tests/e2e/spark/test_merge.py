@@ -65,6 +65,7 @@ def test_segments_become_few_and_records_stay(spark, topic):
     assert with_librdkafka(topic) == sorted(topic.written)
 
 
+@pytest.mark.long
 def test_a_size_can_be_asked_for(spark, topic):
     topic.fill()
     told = merged(spark, topic, target_bytes=120_000)
@@ -85,6 +86,7 @@ def test_killed_at_any_step_it_loses_nothing_and_can_be_run_again(spark, topic):
     assert topic.staged_keys() == []
 
 
+@pytest.mark.long
 def test_readers_notice_nothing(spark, topic):
     """A consumer group and a reader of the store, over and over, while segments are swapped."""
     topic.fill()

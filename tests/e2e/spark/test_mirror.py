@@ -16,6 +16,7 @@ from services import java
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
 from services.kafka_server import KafkaServer
+from services.selection import long_except
 from services.victim import kill_at
 from services.waiting import wait_until
 
@@ -126,7 +127,7 @@ def test_what_came_from_a_topic_is_not_sent_back_into_it(kafka, broker, settings
     assert stripped(read(kafka.address, topic)) == stripped(read(broker.address, topic))
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("step", long_except([1, 2, 3, 4, 5], (3).__eq__))
 def test_a_mirror_that_was_killed_goes_on_exactly(kafka, broker, settings, topic, step):
     """At each step: opened, produced, produced, flushed, committed."""
     produce(kafka.address, topic, simple(900))

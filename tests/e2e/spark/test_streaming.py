@@ -113,6 +113,7 @@ def test_every_record_once_through_limits_and_restarts(broker, stream):
     assert all(value.startswith(b"%d " % place[2]) for place, value in reading.values.items())
 
 
+@pytest.mark.long
 def test_a_step_that_was_not_committed_is_repeated(broker, stream, tmp_path):
     """The checkpoint says where it ended; the same records come again, and no others."""
     client = Client(broker.address)
@@ -172,6 +173,7 @@ def test_topics_and_partitions_appear_while_it_runs(broker, stream):
     assert reached == {"orders-a": {"0": 30, "1": 20}, "orders-b": {"0": 5, "1": 15}}
 
 
+@pytest.mark.long
 def test_retention_passes_a_slow_reader(broker, stream):
     client = Client(broker.address)
     client.create("orders", 1, retention_bytes="60000", compression_type="producer")
@@ -209,6 +211,7 @@ def test_a_topic_is_deleted_and_created_again(broker, stream):
     assert reading.values == {("orders", 0, number): b"new %d" % number for number in range(30)}
 
 
+@pytest.mark.long
 def test_a_broker_rolls_while_it_runs(broker, stream):
     client = Client(broker.address)
     client.create("orders", 2, compression_type="producer")
@@ -225,6 +228,7 @@ def test_a_broker_rolls_while_it_runs(broker, stream):
     assert all(value.startswith(b"%d " % place[2]) for place, value in reading.values.items())
 
 
+@pytest.mark.long
 def test_a_bucket(spark, start_broker, s3, stream):
     broker = start_broker(**broker_settings(s3.bucket), storage_wal_puts_per_second="1000")
     client = Client(broker.address)
