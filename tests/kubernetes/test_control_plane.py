@@ -146,17 +146,17 @@ def test_helm_renders_installs_and_uninstalls(
     (chart / "templates").mkdir(parents=True)
     about = {"apiVersion": "v2", "name": "a", "version": "1.0.0", "kubeVersion": ">=1.33.0-0"}
     (chart / "Chart.yaml").write_text(yaml.safe_dump(about))
-    template = config_map(output="{{ required `say` .Values.word }}")
+    template = config_map(greeting="{{ required `set word` .Values.word }}")
     (chart / "templates" / "map.yaml").write_text(yaml.safe_dump(template))
 
-    with pytest.raises(HelmError, match="say"):
+    with pytest.raises(HelmError, match="set word"):
         helm.render("a", chart, namespace)
-    [render_definitions] = helm.render("a", chart, namespace, {"word": "hello"})
-    assert render_definitions == config_map(output="hello")
+    [rendered] = helm.render("a", chart, namespace, {"word": "hello"})
+    assert rendered == config_map(greeting="hello")
     for word in ("hello", "goodbye"):
         helm.install("a", chart, namespace, {"word": word})
         installed = kube.get(CONFIG_MAPS, namespace, "a")
         assert installed is not None
-        assert installed["data"] == {"said": word}
+        assert installed["data"] == {"greeting": word}
     helm.uninstall("a", namespace)
     assert kube.get(CONFIG_MAPS, namespace, "a") is None
