@@ -1,10 +1,10 @@
-"""What members of classic groups say, in few words; in the newest version, unless another is."""
+"""Requests of classic members, in short form; in the newest version by default."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.groups.codes import Code
-from conformance.groups.duet import Answer, Differently, Duet
+from conformance.groups.comparison import ComparisonClient, ExpectedDifference, Response
 from kafscale.groups.consumer_protocol import Subscription, encode_subscription
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
@@ -15,35 +15,40 @@ from kafscale.protocol.messages.sync_group import SYNC_GROUP, MemberAssignment, 
 Protocols = Mapping[str, bytes]
 
 
-def wish(*topics: str) -> bytes:
-    """What a consumer tells its leader that it wants to read.
+def subscription(*topics: str) -> bytes:
+    """The subscription that a consumer sends to its leader.
 
-    Kafka reads this, too, and falls silent on some bytes that are no such thing: it makes room for
-    as many topics as they announce.
+    Kafka decodes it, too, and hangs on some invalid bytes: it allocates as many topics as they
+    announce.
     """
     return encode_subscription(Subscription(topics))
 
 
-RANGE: Final[Protocols] = {"range": wish("three")}
-OTHER_WISH: Final[Protocols] = {"range": wish("one")}
+RANGE: Final[Protocols] = {"range": subscription("three")}
+OTHER_SUBSCRIPTION: Final[Protocols] = {"range": subscription("one")}
 
 
 # --- joining ------------------------------------------------------------------------------------
 
 
 def join(
-    talk: Duet, version: int = 9, *, on: str = "first", ours: Differently | None = None, **said: Any
-) -> Answer:
-    begin_join(talk, version, on=on, **said)
-    return talk.receive(on, ours=ours)
+    client: ComparisonClient,
+    version: int = 9,
+    *,
+    on: str = "first",
+    ours: ExpectedDifference | None = None,
+    **fields: Any,
+) -> Response:
+    send_join(client, version, on=on, **fields)
+    return client.receive(on, ours=ours)
 
 
-def begin_join(talk: Duet, version: int = 9, *, on: str, **said: Any) -> None:
-    talk.send(JOIN_GROUP, version, join_request(talk, **said), on=on)
+def send_join(client: ComparisonClient, version: int = 9, *, on: str, **fields: Any) -> None:
+    client.send(JOIN_GROUP, version, join_request(client, **fields), on=on)
 
 
 def join_request(
-    talk: Duet,
+    client: ComparisonClient,
     *,
     member: str = "",
     instance: str | None = None,
@@ -54,7 +59,7 @@ def join_request(
     group: str | None = None,
 ) -> JoinGroupRequest:
     return JoinGroupRequest(
-        group_id=talk.group if group is None else group,
+        group_id=client.group if group is None else group,
         session_timeout_ms=session_ms,
         rebalance_timeout_ms=rebalance_ms,
         member_id=member,
@@ -64,36 +69,38 @@ def join_request(
     )
 
 
-def first_member(talk: Duet, version: int = 9, **said: Any) -> Answer:
-    """What the first member of a group is told in the end, which leads it."""
-    answer = join(talk, version, **said)
-    if answer.error_code == Code.MEMBER_ID_REQUIRED:
-        answer = join(talk, version, member=answer.member_id, **said)
-    assert answer.error_code == Code.NONE
-    return answer
+def first_member(client: ComparisonClient, version: int = 9, **fields: Any) -> Response:
+    """The response to the first member of a group, which becomes its leader."""
+    response = join(client, version, **fields)
+    if response.error_code == Code.MEMBER_ID_REQUIRED:
+        response = join(client, version, member=response.member_id, **fields)
+    assert response.error_code == Code.NONE
+    return response
 
 
-def promised_id(talk: Duet, **said: Any) -> str:
-    """The id that a further member is to join with."""
-    answer = join(talk, **said)
-    assert answer.error_code == Code.MEMBER_ID_REQUIRED
-    return str(answer.member_id)
+def pending_member_id(client: ComparisonClient, **fields: Any) -> str:
+    """The id with which a further member has to join."""
+    response = join(client, **fields)
+    assert response.error_code == Code.MEMBER_ID_REQUIRED
+    return str(response.member_id)
 
 
-# --- being a member -----------------------------------------------------------------------------
+# --- syncing ------------------------------------------------------------------------------------
 
 
-def sync(talk: Duet, version: int = 5, *, on: str = "first", **said: Any) -> Answer:
-    begin_sync(talk, version, on=on, **said)
-    return talk.receive(on)
+def sync(
+    client: ComparisonClient, version: int = 5, *, on: str = "first", **fields: Any
+) -> Response:
+    send_sync(client, version, on=on, **fields)
+    return client.receive(on)
 
 
-def begin_sync(talk: Duet, version: int = 5, *, on: str, **said: Any) -> None:
-    talk.send(SYNC_GROUP, version, sync_request(talk, **said), on=on)
+def send_sync(client: ComparisonClient, version: int = 5, *, on: str, **fields: Any) -> None:
+    client.send(SYNC_GROUP, version, sync_request(client, **fields), on=on)
 
 
 def sync_request(
-    talk: Duet,
+    client: ComparisonClient,
     *,
     member: str,
     generation: int = 1,
@@ -104,7 +111,7 @@ def sync_request(
     group: str | None = None,
 ) -> SyncGroupRequest:
     return SyncGroupRequest(
-        group_id=talk.group if group is None else group,
+        group_id=client.group if group is None else group,
         generation_id=generation,
         member_id=member,
         group_instance_id=instance,
@@ -114,31 +121,31 @@ def sync_request(
     )
 
 
-def stable_member(talk: Duet, *, group: str | None = None, **said: Any) -> str:
-    """The one member of a group in its first generation."""
-    member = str(first_member(talk, group=group, **said).member_id)
-    synced = sync(talk, group=group, member=member, assigned={member: b"what it gets"})
+def stable_member(client: ComparisonClient, *, group: str | None = None, **fields: Any) -> str:
+    """The only member of a group in its first generation."""
+    member = str(first_member(client, group=group, **fields).member_id)
+    synced = sync(client, group=group, member=member, assigned={member: b"what it gets"})
     assert synced.error_code == Code.NONE
     return member
 
 
-def stable_pair(talk: Duet, **said: Any) -> tuple[str, str]:
+def stable_pair(client: ComparisonClient, **fields: Any) -> tuple[str, str]:
     """Leader and follower of a group in its second generation, with a connection each."""
-    leader = stable_member(talk, **said)
-    follower = promised_id(talk, on="second", **said)
-    begin_join(talk, on="second", member=follower, **said)
-    wait_for(talk, "PreparingRebalance", members=2)
-    assert join(talk, member=leader, **said).error_code == Code.NONE
-    assert talk.receive("second").error_code == Code.NONE
-    begin_sync(talk, on="second", member=follower, generation=2)
+    leader = stable_member(client, **fields)
+    follower = pending_member_id(client, on="second", **fields)
+    send_join(client, on="second", member=follower, **fields)
+    wait_for(client, "PreparingRebalance", members=2)
+    assert join(client, member=leader, **fields).error_code == Code.NONE
+    assert client.receive("second").error_code == Code.NONE
+    send_sync(client, on="second", member=follower, generation=2)
     assigned = {leader: b"the leader's", follower: b"the follower's"}
-    assert sync(talk, member=leader, generation=2, assigned=assigned).error_code == Code.NONE
-    assert talk.receive("second").assignment == b"the follower's"
+    assert sync(client, member=leader, generation=2, assigned=assigned).error_code == Code.NONE
+    assert client.receive("second").assignment == b"the follower's"
     return leader, follower
 
 
 def heartbeat(
-    talk: Duet,
+    client: ComparisonClient,
     version: int = 4,
     *,
     member: str,
@@ -146,40 +153,44 @@ def heartbeat(
     instance: str | None = None,
     group: str | None = None,
 ) -> int:
-    group = talk.group if group is None else group
+    group = client.group if group is None else group
     request = HeartbeatRequest(group, generation, member, instance)
-    return int(talk.call(HEARTBEAT, version, request).error_code)
+    return int(client.call(HEARTBEAT, version, request).error_code)
 
 
 # --- leaving ------------------------------------------------------------------------------------
 
 
-def leave(talk: Duet, *members: tuple[str, str | None], group: str | None = None) -> Answer:
-    """What is said of members with an id, an instance, or both that are to leave together."""
+def leave(
+    client: ComparisonClient, *members: tuple[str, str | None], group: str | None = None
+) -> Response:
+    """The response when members with an id, an instance, or both leave together."""
     leaving = [LeavingMember(member, instance, "because") for member, instance in members]
-    request = LeaveGroupRequest(talk.group if group is None else group, members=leaving)
-    return talk.call(LEAVE_GROUP, 5, request)
+    request = LeaveGroupRequest(client.group if group is None else group, members=leaving)
+    return client.call(LEAVE_GROUP, 5, request)
 
 
-# --- looking on ---------------------------------------------------------------------------------
+# --- describing ---------------------------------------------------------------------------------
 
 
-def describe(talk: Duet, version: int = 6, *groups: str) -> Answer:
-    request = DescribeGroupsRequest(list(groups) or [talk.group])
-    return talk.call(DESCRIBE_GROUPS, version, request)
+def describe(client: ComparisonClient, version: int = 6, *groups: str) -> Response:
+    request = DescribeGroupsRequest(list(groups) or [client.group])
+    return client.call(DESCRIBE_GROUPS, version, request)
 
 
-def wait_until_empty(talk: Duet, group: str | None = None) -> None:
-    """In Kafka a group is still in a rebalance for a moment after its last member has left."""
-    wait_for(talk, "Empty", members=0, group=group)
+def wait_until_empty(client: ComparisonClient, group: str | None = None) -> None:
+    """In Kafka a group is still rebalancing for a moment after its last member has left."""
+    wait_for(client, "Empty", members=0, group=group)
 
 
-def wait_for(talk: Duet, state: str, *, members: int, group: str | None = None) -> None:
-    """Until a group is in a state, with so many members: then a request has been received."""
+def wait_for(
+    client: ComparisonClient, state: str, *, members: int, group: str | None = None
+) -> None:
+    """Wait for a state and number of members, which show that a request was received."""
 
-    def is_so(answer: Answer) -> bool:
-        (found,) = answer.groups
+    def condition(response: Response) -> bool:
+        (found,) = response.groups
         return found.group_state == state and len(found.members) == members
 
-    request = DescribeGroupsRequest([talk.group if group is None else group])
-    talk.wait_until(DESCRIBE_GROUPS, 5, request, is_so)
+    request = DescribeGroupsRequest([client.group if group is None else group])
+    client.wait_until(DESCRIBE_GROUPS, 5, request, condition)

@@ -1,10 +1,10 @@
-"""Kafka's error codes, as far as conversations with groups come across them."""
+"""Kafka's error codes that occur with groups."""
 
 from enum import IntEnum
 
 
 class Code(IntEnum):
-    """What an answer says went wrong."""
+    """The error code of a response."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

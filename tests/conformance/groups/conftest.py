@@ -1,27 +1,27 @@
-"""An Apache Kafka and a broker of ours, side by side, for conversations with both at once."""
+"""Apache Kafka and Kafscale side by side."""
 
 from collections.abc import Iterator, Sequence
 
 import pytest
 
-from conformance.groups.duet import Duet, Server
-from conformance.groups.servers import running_in
+from conformance.groups.comparison import ComparisonClient, Server
+from conformance.groups.servers import running_servers
 from services import java
 
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory) -> Iterator[Sequence[Server]]:
-    """Started once for all conversations of this process."""
+    """Started once for all tests of this process."""
     if not java.is_available():
         pytest.skip("there is no Java to run Apache Kafka with")
-    with running_in(tmp_path_factory.mktemp("both")) as both:
+    with running_servers(tmp_path_factory.mktemp("both")) as both:
         yield both
 
 
 @pytest.fixture
-def talk(servers, request) -> Iterator[Duet]:
-    """A conversation with both, whose group has the name of the test."""
+def client(servers, request) -> Iterator[ComparisonClient]:
+    """A client of both, whose group has the name of the test."""
     kafka, ours = servers
-    with Duet(kafka, ours, request.node.name) as duet:
-        yield duet
-        duet.finish()
+    with ComparisonClient(kafka, ours, request.node.name) as client:
+        yield client
+        client.finish()

@@ -1,10 +1,10 @@
-"""How groups are asked for offsets, in few words; topics go by id where the version has them."""
+"""Offset requests, in short form; with topic ids if the version has them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from conformance.groups.duet import Answer, Differently, Duet
-from conformance.groups.normal import topic_id
+from conformance.groups.comparison import ComparisonClient, ExpectedDifference, Response
+from conformance.groups.normalization import topic_id
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
@@ -24,25 +24,25 @@ FETCH_VERSIONS: Final = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 SEVERAL_SINCE: Final = 8
 
-Places = Mapping[str, Sequence[int]]
+Partitions = Mapping[str, Sequence[int]]
 
 
 def commit(
-    talk: Duet,
+    client: ComparisonClient,
     version: int = 9,
     *,
-    places: Places | None = None,
+    partitions: Partitions | None = None,
     group: str | None = None,
     member: str = "",
     generation: int = -1,
     instance: str | None = None,
-    **said: Any,
+    **fields: Any,
 ) -> list[int]:
-    """Commit the same for all places; the error codes, in the order of the places."""
-    places = {"one": [0]} if places is None else places
-    said = {"committed_offset": 7, **said}
+    """Commit the same offset for all partitions; return the error codes in order."""
+    partitions = {"one": [0]} if partitions is None else partitions
+    fields = {"committed_offset": 7, **fields}
     request = OffsetCommitRequest(
-        group_id=talk.group if group is None else group,
+        group_id=client.group if group is None else group,
         generation_id_or_member_epoch=generation,
         member_id=member,
         group_instance_id=instance,
@@ -50,33 +50,33 @@ def commit(
             TopicToCommit(
                 name=topic,
                 topic_id=topic_id(topic),
-                partitions=[PartitionToCommit(index=index, **said) for index in indexes],
+                partitions=[PartitionToCommit(index=index, **fields) for index in indexes],
             )
-            for topic, indexes in places.items()
+            for topic, indexes in partitions.items()
         ],
     )
-    answer = talk.call(OFFSET_COMMIT, version, request)
-    return [each.error_code for topic in answer.topics for each in topic.partitions]
+    response = client.call(OFFSET_COMMIT, version, request)
+    return [each.error_code for topic in response.topics for each in topic.partitions]
 
 
 def fetch(
-    talk: Duet,
+    client: ComparisonClient,
     version: int = 9,
     *,
-    places: Places | None = None,
+    partitions: Partitions | None = None,
     groups: Sequence[str] = (),
     member: str | None = None,
     epoch: int = -1,
     require_stable: bool = False,
-    ours: Differently | None = None,
-) -> Answer:
-    """What groups, or the one of the conversation, have committed: everywhere, or at places."""
-    topics = places and [
+    ours: ExpectedDifference | None = None,
+) -> Response:
+    """The committed offsets of groups: of all partitions, or of some."""
+    topics = partitions and [
         TopicToFetch(name=topic, topic_id=topic_id(topic), partitions=list(indexes))
-        for topic, indexes in places.items()
+        for topic, indexes in partitions.items()
     ]
-    topics = [] if places == {} else topics
-    groups = groups or [talk.group]
+    topics = [] if partitions == {} else topics
+    groups = groups or [client.group]
     request = OffsetFetchRequest(
         group_id=groups[0],
         topics=topics,
@@ -86,10 +86,10 @@ def fetch(
         ],
         require_stable=require_stable,
     )
-    return talk.call(OFFSET_FETCH, version, request, ours=ours)
+    return client.call(OFFSET_FETCH, version, request, ours=ours)
 
 
-def fetched_code(answer: Answer) -> int:
-    """The error code of the one group that was asked for, from version 8 on."""
-    (group,) = answer.groups
+def fetched_code(response: Response) -> int:
+    """The error code of the only group, from version 8 on."""
+    (group,) = response.groups
     return int(group.error_code)

@@ -1,4 +1,4 @@
-"""Groups as administrators see them: described, listed, deleted, their offsets forgotten."""
+"""Groups for administrators: describe, list, delete, and delete offsets."""
 
 import pytest
 
@@ -7,12 +7,12 @@ from conformance.groups.classic import (
     describe,
     first_member,
     leave,
-    promised_id,
+    pending_member_id,
     stable_member,
     wait_until_empty,
 )
 from conformance.groups.codes import Code
-from conformance.groups.consumer import consumer
+from conformance.groups.consumer import joined_consumer
 from conformance.groups.offsets import commit, fetch
 from conformance.groups.operations import without_configs
 from conformance.groups.servers import START_S_MAX
@@ -35,44 +35,44 @@ DESCRIBE_VERSIONS = [0, 1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("version", DESCRIBE_VERSIONS)
-def test_a_group_in_each_state(talk, version):
-    describe(talk, version)
-    commit(talk)
-    describe(talk, version)
-    promised_id(talk)
-    describe(talk, version)
-    member = first_member(talk).member_id
-    describe(talk, version)
-    leave(talk, (member, None))
-    wait_until_empty(talk)
-    describe(talk, version)
-    stable = talk.group + "-stable"
-    stable_member(talk, group=stable, instance="a")
-    request = DescribeGroupsRequest([stable, "", talk.group], include_authorized_operations=True)
-    talk.call(DESCRIBE_GROUPS, version, request, ours=without_configs)
+def test_describe_group_in_each_state(client, version):
+    describe(client, version)
+    commit(client)
+    describe(client, version)
+    pending_member_id(client)
+    describe(client, version)
+    member = first_member(client).member_id
+    describe(client, version)
+    leave(client, (member, None))
+    wait_until_empty(client)
+    describe(client, version)
+    stable = client.group + "-stable"
+    stable_member(client, group=stable, instance="a")
+    request = DescribeGroupsRequest([stable, "", client.group], include_authorized_operations=True)
+    client.call(DESCRIBE_GROUPS, version, request, ours=without_configs)
 
 
 @pytest.mark.parametrize("version", DESCRIBE_VERSIONS)
-def test_groups_that_are_not_there_or_not_classic(talk, version):
-    consumer(talk)
-    groups = [talk.group, talk.group + "-none", ""]
-    talk.call(DESCRIBE_GROUPS, version, DescribeGroupsRequest(groups))
+def test_describe_unknown_and_consumer_groups(client, version):
+    joined_consumer(client)
+    groups = [client.group, client.group + "-none", ""]
+    client.call(DESCRIBE_GROUPS, version, DescribeGroupsRequest(groups))
     request = DescribeGroupsRequest(groups, include_authorized_operations=True)
-    talk.call(DESCRIBE_GROUPS, version, request, ours=without_configs)
-    talk.call(DESCRIBE_GROUPS, version, DescribeGroupsRequest([]))
+    client.call(DESCRIBE_GROUPS, version, request, ours=without_configs)
+    client.call(DESCRIBE_GROUPS, version, DescribeGroupsRequest([]))
 
 
 # --- listing ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5])
-def test_all_groups(talk, version):
-    commit(talk, group=talk.group + "-offsets")
-    stable_member(talk, group=talk.group + "-stable")
-    first_member(talk, group=talk.group + "-completing", protocol_type="connect")
-    promised_id(talk, group=talk.group + "-promised")
-    consumer(talk, group=talk.group + "-consumer")
-    talk.call(LIST_GROUPS, version, ListGroupsRequest())
+def test_list_all_groups(client, version):
+    commit(client, group=client.group + "-offsets")
+    stable_member(client, group=client.group + "-stable")
+    first_member(client, group=client.group + "-completing", protocol_type="connect")
+    pending_member_id(client, group=client.group + "-promised")
+    joined_consumer(client, group=client.group + "-consumer")
+    client.call(LIST_GROUPS, version, ListGroupsRequest())
 
 
 STATES = [
@@ -107,98 +107,102 @@ TYPES = [
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_groups_in_some_states(talk, version):
-    commit(talk, group=talk.group + "-offsets")
-    stable_member(talk, group=talk.group + "-stable")
-    first_member(talk, group=talk.group + "-completing")
-    consumer(talk, group=talk.group + "-consumer")
+def test_list_groups_by_state(client, version):
+    commit(client, group=client.group + "-offsets")
+    stable_member(client, group=client.group + "-stable")
+    first_member(client, group=client.group + "-completing")
+    joined_consumer(client, group=client.group + "-consumer")
     for states in STATES:
-        talk.call(LIST_GROUPS, version, ListGroupsRequest(states))
+        client.call(LIST_GROUPS, version, ListGroupsRequest(states))
 
 
-def test_groups_of_some_types(talk):
-    commit(talk, group=talk.group + "-offsets")
-    stable_member(talk, group=talk.group + "-stable")
-    consumer(talk, group=talk.group + "-consumer")
+def test_list_groups_by_type(client):
+    commit(client, group=client.group + "-offsets")
+    stable_member(client, group=client.group + "-stable")
+    joined_consumer(client, group=client.group + "-consumer")
     for types in TYPES:
-        talk.call(LIST_GROUPS, 5, ListGroupsRequest([], types))
-        talk.call(LIST_GROUPS, 5, ListGroupsRequest(["Stable"], types))
+        client.call(LIST_GROUPS, 5, ListGroupsRequest([], types))
+        client.call(LIST_GROUPS, 5, ListGroupsRequest(["Stable"], types))
 
 
 # --- deleting -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_groups_are_deleted(talk, version):
+def test_delete_groups(client, version):
     def delete(*groups):
-        return talk.call(DELETE_GROUPS, version, DeleteGroupsRequest(list(groups)))
+        return client.call(DELETE_GROUPS, version, DeleteGroupsRequest(list(groups)))
 
-    empty, full, promised = talk.group + "-empty", talk.group + "-full", talk.group + "-promised"
-    commit(talk, group=empty)
-    member = stable_member(talk, group=full)
-    promised_id(talk, group=promised)
+    empty, full, promised = (
+        client.group + "-empty",
+        client.group + "-full",
+        client.group + "-promised",
+    )
+    commit(client, group=empty)
+    member = stable_member(client, group=full)
+    pending_member_id(client, group=promised)
     delete()
-    delete(talk.group, empty, full, promised, "")
+    delete(client.group, empty, full, promised, "")
     delete(empty)
-    describe(talk, 6, empty)
-    fetch(talk, groups=[empty])
-    leave(talk, (member, None), group=full)
-    wait_until_empty(talk, full)
+    describe(client, 6, empty)
+    fetch(client, groups=[empty])
+    leave(client, (member, None), group=full)
+    wait_until_empty(client, full)
     delete(full)
-    describe(talk, 6, full)
+    describe(client, 6, full)
 
 
-def test_a_group_that_is_deleted_twice_at_once(talk):
-    commit(talk)
-    talk.call(DELETE_GROUPS, 2, DeleteGroupsRequest([talk.group, talk.group]))
+def test_delete_group_twice_in_one_request(client):
+    commit(client)
+    client.call(DELETE_GROUPS, 2, DeleteGroupsRequest([client.group, client.group]))
 
 
-# --- forgetting offsets -------------------------------------------------------------------------
+# --- deleting offsets ---------------------------------------------------------------------------
 
 
-def forget(talk, group=None, **places):
+def forget(client, group=None, **partitions):
     topics = [
         TopicToDelete(topic, [PartitionToDelete(index) for index in indexes])
-        for topic, indexes in places.items()
+        for topic, indexes in partitions.items()
     ]
-    request = OffsetDeleteRequest(talk.group if group is None else group, topics)
-    return talk.call(OFFSET_DELETE, 0, request)
+    request = OffsetDeleteRequest(client.group if group is None else group, topics)
+    return client.call(OFFSET_DELETE, 0, request)
 
 
-def test_offsets_are_forgotten(talk):
-    forget(talk, one=[0])
-    forget(talk, group="", one=[0])
-    commit(talk, places={"one": [0], "three": [0, 1]})
-    forget(talk, one=[0, 5, -1], none=[0], three=[1, 2])
-    fetch(talk)
-    forget(talk)
-    forget(talk, one=[])
-    forget(talk, three=[0])
-    describe(talk)
+def test_delete_offsets(client):
+    forget(client, one=[0])
+    forget(client, group="", one=[0])
+    commit(client, partitions={"one": [0], "three": [0, 1]})
+    forget(client, one=[0, 5, -1], none=[0], three=[1, 2])
+    fetch(client)
+    forget(client)
+    forget(client, one=[])
+    forget(client, three=[0])
+    describe(client)
 
 
-def test_offsets_that_members_need_are_not_forgotten(talk):
-    member = stable_member(talk, protocols=RANGE)
-    commit(talk, member=member, generation=1, places={"one": [0], "three": [0]})
-    answer = forget(talk, one=[0], three=[0, 1, 7], none=[0])
-    codes = {each.error_code for topic in answer.topics for each in topic.partitions}
+def test_delete_offsets_of_subscribed_topics(client):
+    member = stable_member(client, protocols=RANGE)
+    commit(client, member=member, generation=1, partitions={"one": [0], "three": [0]})
+    response = forget(client, one=[0], three=[0, 1, 7], none=[0])
+    codes = {each.error_code for topic in response.topics for each in topic.partitions}
     assert Code.GROUP_SUBSCRIBED_TO_TOPIC in codes
-    fetch(talk)
+    fetch(client)
 
 
-def test_offsets_of_a_group_that_is_no_consumers(talk):
-    said = {"protocol_type": "connect", "protocols": {"x": b""}}
-    first_member(talk, **said)
-    forget(talk, one=[0], none=[0])
+def test_delete_offsets_of_another_protocol_type(client):
+    fields = {"protocol_type": "connect", "protocols": {"x": b""}}
+    first_member(client, **fields)
+    forget(client, one=[0], none=[0])
 
 
-def test_offsets_of_a_group_in_a_rebalance(talk):
-    first_member(talk)
-    forget(talk, one=[0], three=[0])
+def test_delete_offsets_during_a_rebalance(client):
+    first_member(client)
+    forget(client, one=[0], three=[0])
 
 
-def test_offsets_of_a_consumer_group(talk):
-    member = consumer(talk, names=["three"])
-    commit(talk, member=member, generation=1, places={"one": [0], "three": [0]})
-    forget(talk, one=[0], three=[0], none=[0])
-    fetch(talk)
+def test_delete_offsets_of_a_consumer_group(client):
+    member = joined_consumer(client, names=["three"])
+    commit(client, member=member, generation=1, partitions={"one": [0], "three": [0]})
+    forget(client, one=[0], three=[0], none=[0])
+    fetch(client)

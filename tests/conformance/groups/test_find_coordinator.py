@@ -1,4 +1,4 @@
-"""Who looks after a group: FindCoordinator, in all versions and for all kinds of keys."""
+"""FindCoordinator, in all versions and for all key types."""
 
 import pytest
 
@@ -13,23 +13,23 @@ BATCHED_VERSIONS = [4, 5, 6]
 
 @pytest.mark.parametrize("version", SINGLE_VERSIONS)
 @pytest.mark.parametrize("key", ["group", ""])
-def test_one_group(talk, version, key):
-    talk.call(FIND_COORDINATOR, version, FindCoordinatorRequest(key))
+def test_find_coordinator_of_one_group(client, version, key):
+    client.call(FIND_COORDINATOR, version, FindCoordinatorRequest(key))
 
 
 @pytest.mark.parametrize("version", BATCHED_VERSIONS)
 @pytest.mark.parametrize("keys", [["a"], ["a", "b", ""], [""], [], ["a", "a"]])
-def test_several_groups(talk, version, keys):
-    talk.call(FIND_COORDINATOR, version, FindCoordinatorRequest(keys=keys))
+def test_several_groups(client, version, keys):
+    client.call(FIND_COORDINATOR, version, FindCoordinatorRequest(keys=keys))
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("kind", [-1, 3, 127])
-def test_kinds_of_keys_that_there_are_none_of(talk, version, kind):
+def test_unknown_key_types(client, version, kind):
     request = FindCoordinatorRequest("key", kind, ["key", "other"])
-    talk.call(FIND_COORDINATOR, version, request)
+    client.call(FIND_COORDINATOR, version, request)
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_share_groups_before_their_time(talk, version):
-    talk.call(FIND_COORDINATOR, version, FindCoordinatorRequest("", 2, ["group:AAAA:0", "bad"]))
+def test_share_groups_in_older_versions(client, version):
+    client.call(FIND_COORDINATOR, version, FindCoordinatorRequest("", 2, ["group:AAAA:0", "bad"]))
