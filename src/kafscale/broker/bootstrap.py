@@ -111,7 +111,7 @@ async def build_components(
     consumer_lag = _consumer_lag(config, stores, storage, groups)
     register_group_metrics(metrics, groups, consumer_lag.lags)
     register_log_metrics(metrics, storage, stores.catalog)
-    identity = await cluster_id(stores.metadata, _new_cluster_id())
+    own_cluster_id = await cluster_id(stores.metadata, _new_cluster_id())
     node = _cluster_node(
         config,
         stores,
@@ -119,7 +119,7 @@ async def build_components(
         registration=registration,
         storage=storage,
         groups=groups,
-        identity=identity,
+        own_cluster_id=own_cluster_id,
         random=random,
     )
     metrics.cluster = node.standing
@@ -127,7 +127,7 @@ async def build_components(
     services = Services(
         config=config,
         node_id=node_id,
-        cluster_id=identity,
+        cluster_id=own_cluster_id,
         catalog=stores.catalog,
         cluster=stores.view,
         registration=registration,
@@ -195,7 +195,7 @@ def _cluster_node(
     registration: Registration,
     storage: StorageEngine,
     groups: Coordinator,
-    identity: str,
+    own_cluster_id: str,
     random: Random,
 ) -> ClusterNode:
     """The broker's part in the cluster, with the duties of its controller."""
@@ -207,7 +207,7 @@ def _cluster_node(
         stores.catalog,
         streams,
         BucketScanner(stores.objects, namespace, streams),
-        cluster_id=identity,
+        cluster_id=own_cluster_id,
         namespace=namespace,
         clock=clock,
         random=random,
@@ -224,7 +224,7 @@ def _cluster_node(
         reaper=DeadStreamCleaner(stores.objects, namespace, clock),
         restorer=restoration,
         broker_id=broker_id(config),
-        cluster_id=identity,
+        cluster_id=own_cluster_id,
         defaults=defaults,
         settings=ControllerSettings(),
         clock=clock,
@@ -232,7 +232,7 @@ def _cluster_node(
     )
     if (lifecycle := factory.lifecycle(config)) is not None:
         node.controller.on_topics_changed(partial(_update_lifecycle, lifecycle, defaults))
-    writer = CatalogWriter(stores.objects, namespace, identity)
+    writer = CatalogWriter(stores.objects, namespace, own_cluster_id)
     node.controller.on_publish(partial(write_topic_catalog, writer, stores.catalog))
     return node
 

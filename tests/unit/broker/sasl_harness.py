@@ -76,7 +76,7 @@ class RecordingAuditLog(AuditLog):
         self.events: list[tuple[str, ...]] = []
 
     def logged_in(self, client: Any, mechanism: str) -> None:
-        self.events.append(("in", client.identity.full_name, mechanism))
+        self.events.append(("in", client.principal.full_name, mechanism))
 
     def login_failed(self, _client: Any, mechanism: str, claimed: str, reason: str) -> None:
         self.events.append(("failed", mechanism, claimed, reason))

@@ -97,9 +97,9 @@ class FetchSession:
             cached = self.partitions.setdefault(key, requested)
             cached.request = requested.request
         for topic in topics_to_forget:
-            identity = topic.topic_id if self.by_topic_id else topic.name
+            topic_key = topic.topic_id if self.by_topic_id else topic.name
             for index in topic.partitions:
-                self.partitions.pop((identity, index), None)
+                self.partitions.pop((topic_key, index), None)
         self.epoch = 1 if self.epoch == _EPOCH_MAX else self.epoch + 1
         self.used_ms = now_ms
 
@@ -120,9 +120,9 @@ def requested_partitions(
     """The partitions that a request names; the last one of duplicates."""
     partitions: dict[Key, CachedPartition] = {}
     for topic in topics:
-        identity = topic.topic_id if by_topic_id else topic.name
+        topic_key = topic.topic_id if by_topic_id else topic.name
         for partition in topic.partitions:
-            key = (identity, partition.index)
+            key = (topic_key, partition.index)
             partitions[key] = CachedPartition(key, topic.name, topic.topic_id, partition)
     return partitions
 
@@ -131,10 +131,10 @@ def group_by_topic(pairs: Iterable[Pair]) -> list[FetchedTopic]:
     """The results grouped by topic, as in a response."""
     topics: dict[str | bytes, FetchedTopic] = {}
     for partition, result in pairs:
-        identity, _ = partition.key
-        topic = topics.get(identity)
+        topic_key, _ = partition.key
+        topic = topics.get(topic_key)
         if topic is None:
-            topic = topics[identity] = FetchedTopic(partition.name, partition.topic_id, [])
+            topic = topics[topic_key] = FetchedTopic(partition.name, partition.topic_id, [])
         topic.partitions.append(result)
     return list(topics.values())
 

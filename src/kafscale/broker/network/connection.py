@@ -182,7 +182,7 @@ class Connection(asyncio.BufferedProtocol):
             self._frames += frames
             self._dispatch_ready()
             session = self.client.sasl_session
-            if not self._has_sent_request and (session is None or session.identity):
+            if not self._has_sent_request and (session is None or session.principal):
                 self._has_sent_request = True
                 self._reader.frame_bytes_max = self._context.limits.request_bytes_max
 
@@ -270,15 +270,15 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def _authenticate_certificate(self, tls: ListenerTls) -> bool:
-        """Set the client's identity from its certificate; False refuses the connection."""
+        """Set the client's principal by its certificate; False refuses the connection."""
         audit = self._context.audit
         try:
-            self.client.identity = tls.principal(self._transport.get_extra_info("ssl_object"))
+            self.client.principal = tls.principal(self._transport.get_extra_info("ssl_object"))
         except AuthenticationError as error:
             if audit is not None:
                 audit.login_failed(self.client, "SSL", "", str(error))
             return False
-        if audit is not None and self.client.identity is not ANONYMOUS:
+        if audit is not None and self.client.principal is not ANONYMOUS:
             audit.logged_in(self.client, "SSL")
         return True
 

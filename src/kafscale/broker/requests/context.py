@@ -31,7 +31,7 @@ class ClientInfo(msgspec.Struct):
     local_port: int = 0
     listener: Listener = _LISTENER
     """The listener that the client connected to."""
-    identity: Principal = ANONYMOUS
+    principal: Principal = ANONYMOUS
     """Who the client is, as far as it has authenticated; its `client.id` proves nothing."""
     sasl_session: "SaslSession | None" = None
     """The state of SASL authentication; None if the listener does not require it."""

@@ -325,13 +325,13 @@ class Dispatcher:
 
     def _log_unauthenticated(self, client: ClientInfo, request_frame: memoryview) -> None:
         """Log a request of a client that has not authenticated, or whose session has expired."""
-        has_expired = client.sasl_session is not None and client.sasl_session.identity is not None
+        has_expired = client.sasl_session is not None and client.sasl_session.principal is not None
         self.unauthenticated_log.warn(
             log,
             "request after session expiry" if has_expired else "request before authentication",
             client=str(client),
             listener=client.listener.name,
-            principal=client.identity.full_name,
+            principal=client.principal.full_name,
             api_key=int.from_bytes(request_frame[:2], "big"),
         )
 

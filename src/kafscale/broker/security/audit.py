@@ -45,7 +45,7 @@ class AuditLog:
         self._traffic.denied += 1
         client = context.client
         denial = (
-            client.identity.full_name,
+            client.principal.full_name,
             client.host,
             context.api.name,
             operation.name,
@@ -110,7 +110,7 @@ class AuditLog:
 
 def _client_fields(client: "ClientInfo") -> dict[str, str]:
     return {
-        "principal": client.identity.full_name,
+        "principal": client.principal.full_name,
         "client": str(client),
         "listener": client.listener.name,
     }

@@ -38,7 +38,7 @@ class RequestAuthorizer:
         assert is_listed(context.api, operation, resource_type), (context.api.name, operation)
         client = context.client
         allowed = self._authorizer.allows(
-            client.identity, client.host, operation, resource_type, name
+            client.principal, client.host, operation, resource_type, name
         )
         if not allowed and not quiet:
             self._audit.denied(context, operation, resource_type, name)
@@ -49,7 +49,7 @@ class RequestAuthorizer:
     ) -> bool:
         assert is_listed(context.api, operation, resource_type), (context.api.name, operation)
         client = context.client
-        return self._authorizer.allows_any(client.identity, client.host, operation, resource_type)
+        return self._authorizer.allows_any(client.principal, client.host, operation, resource_type)
 
 
 # --- authorized operations (KIP-430) --------------------------------------------------------------

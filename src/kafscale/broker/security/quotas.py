@@ -121,7 +121,7 @@ class ClientQuotas:
             CONNECTION_CREATION_RATE, min(wait, REFUSED_CONNECTION_SECONDS_MAX)
         )
 
-    def login_delay_ms(self, identity: Principal) -> int:
+    def login_delay_ms(self, principal: Principal) -> int:
         """Charge the login of a new connection; returns for how many ms to mute it.
 
         Reauthentication is not charged.
@@ -129,7 +129,7 @@ class ClientQuotas:
         if self.is_idle:
             return 0
         now = self._timer()
-        bucket = self._quotas.for_client(identity.user, "", now).get(CONNECTION_CREATION_RATE)
+        bucket = self._quotas.for_client(principal.user, "", now).get(CONNECTION_CREATION_RATE)
         return self._throttle_ms(
             CONNECTION_CREATION_RATE, bucket.consume(1, now) if bucket else 0.0
         )
@@ -138,9 +138,11 @@ class ClientQuotas:
         client = context.client
         if self.is_idle or context.api.key in _FREE:
             return {}
-        if client.identity is ANONYMOUS and client.listener.authenticates:
+        if client.principal is ANONYMOUS and client.listener.authenticates:
             return {}  # The principal is not known yet.
-        return self._quotas.for_client(client.identity.user, context.client_id or "", self._timer())
+        return self._quotas.for_client(
+            client.principal.user, context.client_id or "", self._timer()
+        )
 
     def _throttle_ms(self, key: str, wait_seconds: float) -> int:
         wait_ms = math.ceil(wait_seconds * 1000)

@@ -84,7 +84,7 @@ class SaslSessions:
         settings: Sasl,
         audit: AuditLog,
         clock: Callable[[], int],
-        throttled_ms: Callable[[Principal], int] = lambda _identity: 0,
+        throttled_ms: Callable[[Principal], int] = lambda _principal: 0,
     ) -> None:
         """`throttled_ms` returns for how long to mute a client that has just authenticated."""
         self.mechanisms = mechanisms
@@ -110,7 +110,7 @@ class SaslSession:
         "enabled_mechanisms",
         "expects_raw_token",
         "expires_ms",
-        "identity",
+        "principal",
     )
 
     def __init__(self, sessions: SaslSessions, enabled_mechanisms: tuple[str, ...]) -> None:
@@ -122,7 +122,7 @@ class SaslSession:
         """For how long to delay the response to the failed attempt, in ms."""
         self.expects_raw_token = False
         """True if the next frame is a token without a request header."""
-        self.identity: Principal | None = None
+        self.principal: Principal | None = None
         self.expires_ms: int | None = None
 
     @property
@@ -134,7 +134,7 @@ class SaslSession:
         """Whether requests of this API may be served now."""
         if api_key in UNAUTHENTICATED_APIS:
             return True
-        if self.identity is None:
+        if self.principal is None:
             return False
         return self.expires_ms is None or self._sessions.clock() < self.expires_ms
 
@@ -145,7 +145,7 @@ class SaslSession:
         if mechanism not in self.enabled_mechanisms:
             self._sessions.audit.mechanism_not_enabled(client, mechanism)
             raise UnsupportedMechanismError(f"SASL mechanism {mechanism} is not enabled")
-        if self.identity is not None and mechanism != self._mechanism:
+        if self.principal is not None and mechanism != self._mechanism:
             raise IllegalSaslStateError("reauthentication must use the same SASL mechanism")
         self._mechanism = mechanism
         self._exchange = self._sessions.mechanisms.create_server(mechanism)
@@ -165,14 +165,14 @@ class SaslSession:
         except AuthenticationError as error:
             self._record_failure(client, self._exchange, str(error))
             self._exchange = None
-            self.identity = None
+            self.principal = None
             client.is_closing = True
             raise
         self._exchange = None
         self.expects_raw_token = False
-        if self.identity is None:
+        if self.principal is None:
             client.throttled_ms = self._sessions.throttled_ms(step.principal)
-        self.identity = client.identity = step.principal
+        self.principal = client.principal = step.principal
         lifetime_ms = self._begin_session(step.principal)
         self._sessions.audit.logged_in(client, self._mechanism)
         return SaslResult(step.token, lifetime_ms)
@@ -185,15 +185,15 @@ class SaslSession:
             )
             self.delay_ms = self._sessions.backoff.failed(client.host, self._sessions.clock())
 
-    def _begin_session(self, identity: Principal) -> int:
+    def _begin_session(self, principal: Principal) -> int:
         """Set when the session expires; returns its lifetime in ms, 0 if it does not expire."""
         now_ms = self._sessions.clock()
         ends = [now_ms + self._sessions.session_ms_max] if self._sessions.session_ms_max else []
-        if identity.expires_ms is not None:
-            ends.append(identity.expires_ms)
+        if principal.expires_ms is not None:
+            ends.append(principal.expires_ms)
         self.expires_ms = min(ends, default=None)
         return max(1, self.expires_ms - now_ms) if self.expires_ms is not None else 0
 
-    def _check_same_principal(self, identity: Principal) -> None:
-        if self.identity is not None and identity.full_name != self.identity.full_name:
+    def _check_same_principal(self, principal: Principal) -> None:
+        if self.principal is not None and principal.full_name != self.principal.full_name:
             raise AuthenticationError("reauthentication must use the same principal")

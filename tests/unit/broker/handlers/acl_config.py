@@ -24,8 +24,8 @@ ACLS_WITHOUT_ADMIN = Config(
     s3=S3(use_memory=True), authorization=AUTHORIZATION, broker=Broker(allow_admin_apis=False)
 )
 
-ROOT = replace(CLIENT, identity=Principal("User:root"))
-ALICE = replace(CLIENT, identity=Principal("User:alice"))
+ROOT = replace(CLIENT, principal=Principal("User:root"))
+ALICE = replace(CLIENT, principal=Principal("User:alice"))
 
 
 def on_cluster(operation, principal="User:alice"):

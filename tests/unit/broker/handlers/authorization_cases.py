@@ -51,7 +51,7 @@ RESOURCE_TYPES = (
 
 def client(principal: str = ALICE) -> ClientInfo:
     return ClientInfo(
-        "10.0.0.2", 50_000, local_host="10.0.0.9", local_port=9092, identity=Principal(principal)
+        "10.0.0.2", 50_000, local_host="10.0.0.9", local_port=9092, principal=Principal(principal)
     )
 
 

@@ -193,14 +193,14 @@ def test_subscription_regex_matches_authorized_topics_only():
         )
         assert set(member.owned) == {seen.id}
 
-        # One more that it may see and one that it may not: it learns of the first.
+        # One new topic that it may describe, and one that it may not.
         later = await broker.topic("orders-us")
         await broker.topic("orders-hidden")
         for _ in range(3):
             await member.confirm()
         assert set(member.owned) == {seen.id, later.id}
 
-        # A rule comes, and another topic with it.
+        # An ACL is added, and with it another topic matches.
         await allow(broker, acl(ResourceType.TOPIC, Operation.READ, "orders-hidden"))
         for _ in range(3):
             await member.confirm()

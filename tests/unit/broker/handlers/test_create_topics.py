@@ -24,7 +24,7 @@ def wanted(name="orders", partition_count=2, replication_factor=1, **fields):
 
 
 async def create(broker, *topics, version=CREATE_TOPICS.version_max, **fields):
-    """The answers by name, which are as many as there are."""
+    """The results by name; names must be unique."""
     response = await broker.ask(
         CREATE_TOPICS, CreateTopicsRequest(topics=list(topics), **fields), version
     )

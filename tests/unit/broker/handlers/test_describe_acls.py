@@ -39,7 +39,7 @@ async def describe(broker, version=DESCRIBE_ACLS.version_max, client=ROOT, **wan
 
 
 def rules(response):
-    """The rules of an answer."""
+    """The ACLs of a response."""
     assert response.error_code == ErrorCode.NONE
     return [
         Acl(

@@ -19,7 +19,7 @@ from unit.broker.in_memory_broker import CONFIG, NODE_ID, run_with_broker
 async def describe(
     broker, kind, name, names=None, *, version=DESCRIBE_CONFIGS.version_max, **options
 ):
-    """The answer for one resource, and its configs by name."""
+    """The result for one resource, and its configs by name."""
     resource = ResourceToDescribe(kind, name, names)
     request = DescribeConfigsRequest([resource], **options)
     response = await broker.ask(DESCRIBE_CONFIGS, request, version)

@@ -12,7 +12,7 @@ from unit.broker.in_memory_broker import run_with_broker
 
 
 async def describe(broker, topics, version=DESCRIBE_LOG_DIRS.version_max):
-    """The directory, and the sizes of what is in it."""
+    """The directory, and the sizes of its partitions."""
     response = await broker.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(topics), version)
     [found] = response.log_dirs
     assert response.error_code == found.error_code == ErrorCode.NONE

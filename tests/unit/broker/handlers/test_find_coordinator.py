@@ -8,7 +8,7 @@ from unit.broker.in_memory_broker import CLIENT, NODE_ID, run_with_broker
 
 
 async def find(broker, version, key_type=0, key="us"):
-    """The only answer, wherever the version has it."""
+    """The only result, from the field of the version."""
     request = FindCoordinatorRequest(key=key, key_type=key_type, keys=[key])
     response = await broker.ask(FIND_COORDINATOR, request, version)
     if version < 4:

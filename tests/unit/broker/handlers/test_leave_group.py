@@ -13,7 +13,7 @@ of_several_members = pytest.mark.parametrize("version", range(3, LEAVE_GROUP.ver
 
 
 async def leave(broker, version, *members, group_id=GROUP):
-    """The error of the whole, and the members with their errors."""
+    """The top-level error, and the members with their errors."""
     request = LeaveGroupRequest(
         group_id=group_id,
         member_id=members[0].member_id,

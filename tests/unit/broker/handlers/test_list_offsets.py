@@ -22,7 +22,7 @@ from unit.broker.in_memory_broker import run_with_broker
 
 
 async def listed(broker, time, *, topic="orders", version=LIST_OFFSETS.version_max, **fields):
-    """The answer for partition 0."""
+    """The result for partition 0."""
     asked = PartitionToList(timestamp_ms=time, **fields)
     request = ListOffsetsRequest(replica_id=-1, topics=[TopicToList(topic, [asked])])
     response = await broker.ask(LIST_OFFSETS, request, version)

@@ -41,7 +41,7 @@ def create(name, partition_count=1, *, validate_only=False):
 
 
 async def go_into_debt(broker):
-    """Use up a quota of one partition a second, and nine more, by making a topic."""
+    """Exceed a quota of one partition per second by nine, by creating a topic."""
     await broker.services.access_store.alter_quota(NOBODYS, {"controller_mutation_rate": 1.0})
     made = await broker.ask(CREATE_TOPICS, create("orders", 20))
     assert made.topics[0].error_code == ErrorCode.NONE

@@ -17,7 +17,7 @@ from unit.broker.in_memory_broker import run_with_broker
 
 
 async def delete(broker, *places, group_id=GROUP):
-    """The error of the whole, and those of the partitions."""
+    """The top-level error, and those of the partitions."""
     topics = [TopicToDelete(name, [PartitionToDelete(index)]) for name, index in places]
     response = await broker.ask(OFFSET_DELETE, OffsetDeleteRequest(group_id, topics))
     errors = {

@@ -21,7 +21,7 @@ every_version = pytest.mark.parametrize("version", OFFSET_FETCH.versions)
 
 
 async def ask(broker, version, topics, *, group_id=GROUP, **member):
-    """The answer for one group, wherever the version has it."""
+    """The result for one group, from the field of the version."""
     request = OffsetFetchRequest(
         group_id=group_id,
         topics=topics,
@@ -36,7 +36,7 @@ async def ask(broker, version, topics, *, group_id=GROUP, **member):
 
 
 def shown(topics, version):
-    """Partitions by the topic, as the version names it: offset, epoch, metadata and error."""
+    """Partitions by topic name or id: offset, epoch, metadata and error."""
     return {
         (topic.topic_id if version >= 10 else topic.name, each.index): (
             each.committed_offset,

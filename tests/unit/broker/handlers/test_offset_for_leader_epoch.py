@@ -22,7 +22,7 @@ async def end(
     current=-1,
     version=OFFSET_FOR_LEADER_EPOCH.version_max,
 ):
-    """The error, the epoch and its end."""
+    """The error, the epoch and its end offset."""
     asked = EpochsOfTopic(topic, [EpochOfPartition(index, current, epoch)])
     request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[asked])
     response = await broker.ask(OFFSET_FOR_LEADER_EPOCH, request, version)
@@ -65,7 +65,7 @@ def test_epoch_without_records_ends_at_the_log_end():
             pass
         async with running_broker(stores) as broker:
             assert broker.log("orders").leader_epoch == 2
-            # A reader that waits at the end has learnt of these epochs from ListOffsets.
+            # A consumer at the end of the log has these epochs from ListOffsets.
             assert await end(broker, 2) == (ErrorCode.NONE, 2, 2)
             assert await end(broker, 1) == (ErrorCode.NONE, 0, 2)
             assert await end(broker, 1, topic="empty") == (ErrorCode.NONE, 1, 0)

@@ -136,8 +136,8 @@ def test_required_client_certificate_is_enforced(loop, files):
             streams = await harness.connect(client_tls(files, with_certificate=True))
             assert await is_served(streams)
             [connection] = harness.connections
-            assert connection.client.identity.full_name.startswith("User:")
-            assert "ANONYMOUS" not in connection.client.identity.full_name
+            assert connection.client.principal.full_name.startswith("User:")
+            assert "ANONYMOUS" not in connection.client.principal.full_name
             streams[1].close()
 
     with capture_logs():

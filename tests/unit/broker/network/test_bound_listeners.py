@@ -41,8 +41,8 @@ def secure(directory: Path) -> Tls:
     return Tls(cert_file=(str(files.server_certificate),), key_file=(str(files.server_key),))
 
 
-def refusal(settings, kind=ConfigError):
-    """What is said of settings with which nothing starts."""
+def start_error(settings, kind=ConfigError):
+    """The error message of settings that cannot start."""
     said = []
 
     async def scenario():
@@ -99,7 +99,7 @@ def test_failure_to_bind_one_listener_closes_all():
             f"OUTSIDE://127.0.0.1:{port}",
             protocols=_all("PLAINTEXT"),
         )
-        assert str(port) in refusal(asked, OperatingError)
+        assert str(port) in start_error(asked, OperatingError)
     socket.create_server(("127.0.0.1", first)).close()
 
 
@@ -108,7 +108,7 @@ def test_tls_listener_requires_a_certificate(protocol):
     asked = config(
         *BOTH, protocols=_all(protocol), sasl=Sasl(enabled_mechanisms=("SCRAM-SHA-512",))
     )
-    assert "tls.certFile" in refusal(asked)
+    assert "tls.certFile" in start_error(asked)
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
@@ -120,7 +120,7 @@ def test_sasl_listener_requires_an_enabled_mechanism(protocol, mechanisms, tmp_p
         sasl=Sasl(enabled_mechanisms=mechanisms),
         tls=secure(tmp_path),
     )
-    said = refusal(asked)
+    said = start_error(asked)
     assert "sasl.enabledMechanisms" in said
     assert ("OUTSIDE" if mechanisms else "INSIDE") in said
 

@@ -80,7 +80,7 @@ def test_disconnect_cancels_the_scheduled_send():
         peer = Peer(*handlers.routes())
         peer.send(*map(heartbeat, range(2)))
         handlers.finish(0)
-        await asyncio.sleep(0)  # It is made, and about to be sent.
+        await asyncio.sleep(0)  # It is complete, and scheduled to be sent.
         peer.connection.connection_lost(None)
         await run_pending()
         assert peer.transport.write_count == 0
@@ -148,7 +148,7 @@ def test_dispatch_pauses_while_the_client_does_not_read():
         peer.send(heartbeat(1))
         peer.connection.pause_writing()
         assert not peer.transport.reading
-        peer.send(heartbeat(2))  # Read before the transport heard of the pause.
+        peer.send(heartbeat(2))  # Received before the transport paused.
         assert handlers.dispatched == [1]
         handlers.finish(1)
         await run_pending()

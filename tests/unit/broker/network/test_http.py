@@ -33,7 +33,7 @@ async def read_reply(reader, *, with_body=True):
 
 
 async def ask(admin, request):
-    """Send some bytes, and read one reply and the end of the connection."""
+    """Send some bytes; read one response and the end of the connection."""
     reader, writer = await asyncio.open_connection(*admin.addresses[0])
     writer.write(request)
     status, headers, body = await read_reply(reader, with_body=not request.startswith(b"HEAD"))

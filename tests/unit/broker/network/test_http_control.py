@@ -25,7 +25,7 @@ every_loop = pytest.mark.parametrize(
 
 @asynccontextmanager
 async def shared_port(**bounds):
-    """A broker with its control plane behind the port for metrics."""
+    """A control plane that shares the port for metrics."""
     broker = ScriptedBroker()
     control = ControlServer(broker)
     await control.start()

@@ -35,8 +35,8 @@ on_both_loops = pytest.mark.parametrize(
 )
 
 
-class Stage:
-    """A server with one handler, and what it was made of."""
+class ServerHarness:
+    """A server with one handler, and its parts."""
 
     def __init__(self, handler=heartbeat_handler, extra=(), **settings):
         self.now = 0.0
@@ -61,13 +61,13 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(handler=heartbeat_handler, **settings):
-    found = Stage(handler, **settings)
-    await found.server.listen(HOST, 0)
+async def run_server(handler=heartbeat_handler, **settings):
+    harness = ServerHarness(handler, **settings)
+    await harness.server.listen(HOST, 0)
     try:
-        yield found
+        yield harness
     finally:
-        await found.server.drain(0.01)
+        await harness.server.drain(0.01)
 
 
 async def read_answer(reader):
@@ -78,11 +78,11 @@ async def read_answer(reader):
 @on_both_loops
 def test_pipelined_requests_are_answered_in_order(loop):
     async def scenario():
-        async with stage() as found:
-            reader, writer = await found.connect()
+        async with run_server() as harness:
+            reader, writer = await harness.connect()
             writer.write(b"".join(map(heartbeat, range(100))))
             assert [await read_answer(reader) for _ in range(100)] == list(range(100))
-            assert found.metrics.connections.active == 1
+            assert harness.metrics.connections.active == 1
             writer.close()
 
     run(scenario, loop)
@@ -90,24 +90,24 @@ def test_pipelined_requests_are_answered_in_order(loop):
 
 def test_idle_time_counts_only_clients_that_sent_a_request():
     async def scenario():
-        async with stage() as found:
-            found.metrics.timer = lambda: 1000.0
-            began = found.metrics.connections.left_at
-            _, probe = await found.connect()
+        async with run_server() as harness:
+            harness.metrics.timer = lambda: 1000.0
+            began = harness.metrics.connections.left_at
+            _, probe = await harness.connect()
             probe.close()
-            reader, writer = await found.connect()
-            while found.metrics.connections.active != 1:
+            reader, writer = await harness.connect()
+            while harness.metrics.connections.active != 1:
                 await run_pending()
-            assert found.metrics.connections.left_at == began
-            assert found.metrics.idle_seconds() == 0
+            assert harness.metrics.connections.left_at == began
+            assert harness.metrics.idle_seconds() == 0
             writer.write(heartbeat(1))
             await read_answer(reader)
             writer.close()
-            while found.metrics.connections.active:
+            while harness.metrics.connections.active:
                 await run_pending()
-            assert found.metrics.connections.left_at == 1000
-            found.metrics.timer = lambda: 1007.5
-            assert found.metrics.idle_seconds() == 7.5
+            assert harness.metrics.connections.left_at == 1000
+            harness.metrics.timer = lambda: 1007.5
+            assert harness.metrics.idle_seconds() == 7.5
 
     run(scenario)
 
@@ -115,19 +115,19 @@ def test_idle_time_counts_only_clients_that_sent_a_request():
 @on_both_loops
 def test_server_stops_reading_from_a_client_that_does_not_read(loop):
     async def scenario():
-        async with stage(send_buffer_bytes=4096, receive_buffer_bytes=4096) as found:
-            client = socket.create_connection(found.server.addresses[0])
+        async with run_server(send_buffer_bytes=4096, receive_buffer_bytes=4096) as harness:
+            client = socket.create_connection(harness.server.addresses[0])
             client.setblocking(False)
             sent, stream = 0, b"".join(map(heartbeat, range(1000)))
             quiet_turns = 0
-            while quiet_turns < 50:  # Until nothing moves any more.
+            while quiet_turns < 50:  # Until both directions are blocked.
                 try:
                     sent += client.send(stream)
                     quiet_turns = 0
                 except BlockingIOError:
                     quiet_turns += 1
                 await asyncio.sleep(0)
-            answered = found.metrics.total("Heartbeat")
+            answered = harness.metrics.total("Heartbeat")
             assert answered < sent // len(heartbeat(0)), "the rest waits in the sockets"
             client.close()
 
@@ -143,8 +143,8 @@ def test_large_responses_reach_a_slow_client_complete_and_in_order(loop):
         return FetchResponse(topics=[FetchedTopic("orders", partitions=[partition])])
 
     async def scenario():
-        async with stage(extra=[route(FETCH, fetch, lambda *_: FetchResponse())]) as found:
-            client = socket.create_connection(found.server.addresses[0])
+        async with run_server(extra=[route(FETCH, fetch, lambda *_: FetchResponse())]) as harness:
+            client = socket.create_connection(harness.server.addresses[0])
             client.setblocking(False)
             client.sendall(b"".join(request(FETCH, 11, correlation_id=n) for n in range(5)))
             reader, answers = FrameReader(frame_bytes_max=4_000_000), []
@@ -164,20 +164,23 @@ def test_large_responses_reach_a_slow_client_complete_and_in_order(loop):
 @on_both_loops
 def test_connections_above_the_limit_are_closed_when_accepted(loop):
     async def scenario():
-        async with stage(connections_max=2) as found:
-            kept = [await found.connect() for _ in range(2)]
+        async with run_server(connections_max=2) as harness:
+            kept = [await harness.connect() for _ in range(2)]
             for reader, writer in kept:
                 writer.write(heartbeat(1))
                 assert await read_answer(reader) == 1
             for _ in range(3):
-                reader, writer = await found.connect()
-                with suppress(ConnectionResetError):  # Which says the same, more rudely.
+                reader, writer = await harness.connect()
+                with suppress(ConnectionResetError):  # A reset means the same.
                     assert await reader.read() == b""
                 writer.close()
-            assert (found.metrics.connections.active, found.metrics.connections.refused) == (2, 3)
+            assert (harness.metrics.connections.active, harness.metrics.connections.refused) == (
+                2,
+                3,
+            )
             with capture_logs() as logs:
-                found.server.sweep(0)
-                found.server.sweep(0)
+                harness.server.sweep(0)
+                harness.server.sweep(0)
             assert [(event["event"], event["count"]) for event in logs] == [
                 ("connections refused", 3)
             ]
@@ -185,9 +188,9 @@ def test_connections_above_the_limit_are_closed_when_accepted(loop):
             writer.close()
             await writer.wait_closed()
             await run_pending(10)
-            reader, writer = await found.connect()
+            reader, writer = await harness.connect()
             writer.write(heartbeat(5))
-            assert await read_answer(reader) == 5, "a place that is free again is given again"
+            assert await read_answer(reader) == 5, "a released connection can be used again"
             writer.close()
             kept[0][1].close()
 
@@ -196,12 +199,12 @@ def test_connections_above_the_limit_are_closed_when_accepted(loop):
 
 def test_server_refuses_connections_during_shutdown():
     async def scenario():
-        async with stage() as found:
-            found.shutdown.set()
-            reader, writer = await found.connect()
+        async with run_server() as harness:
+            harness.shutdown.set()
+            reader, writer = await harness.connect()
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""
-            assert found.metrics.connections.refused == 1
+            assert harness.metrics.connections.refused == 1
             writer.close()
 
     run(scenario)
@@ -215,12 +218,12 @@ def test_sweep_times_out_overdue_requests():
             begun.set()
             return asyncio.get_running_loop().create_future()
 
-        async with stage(extra=[route(LIST_GROUPS, never)]) as found:
-            reader, writer = await found.connect()
+        async with run_server(extra=[route(LIST_GROUPS, never)]) as harness:
+            reader, writer = await harness.connect()
             writer.write(request(LIST_GROUPS, 0, correlation_id=4))
             await begun.wait()
-            found.now += 61
-            found.server.sweep(0)
+            harness.now += 61
+            harness.server.sweep(0)
             assert await read_answer(reader) == 4
             writer.close()
 
@@ -233,7 +236,7 @@ def test_sockets_have_configured_buffers_and_no_delay(loop):
         options = []
 
         def read_options(_context, _request):
-            [connection] = found.server._connections
+            [connection] = harness.server._connections
             accepted = connection._transport.get_extra_info("socket")
             options.extend(
                 accepted.getsockopt(level, name)
@@ -245,15 +248,15 @@ def test_sockets_have_configured_buffers_and_no_delay(loop):
             )
             return HeartbeatResponse()
 
-        async with stage(
+        async with run_server(
             read_options, send_buffer_bytes=16_384, receive_buffer_bytes=32_768
-        ) as found:
-            reader, writer = await found.connect()
+        ) as harness:
+            reader, writer = await harness.connect()
             writer.write(heartbeat(1))
             await read_answer(reader)
             writer.close()
         send_bytes, receive_bytes, no_delay = options
-        # Linux doubles what is asked for, for its own bookkeeping.
+        # Linux doubles the requested size for bookkeeping.
         assert send_bytes in {16_384, 32_768}
         assert receive_bytes in {32_768, 65_536}
         assert no_delay
@@ -272,18 +275,18 @@ def test_drain_completes_waiting_requests_and_closes_connections(loop):
             begun.set()
             return future
 
-        found = Stage(wait)
-        await found.server.listen(HOST, 0)
-        waiting, idle = await found.connect(), await found.connect()
+        harness = ServerHarness(wait)
+        await harness.server.listen(HOST, 0)
+        waiting, idle = await harness.connect(), await harness.connect()
         waiting[1].write(heartbeat(8))
         await begun.wait()
-        await found.server.drain(10)
+        await harness.server.drain(10)
         assert await read_answer(waiting[0]) == 8
         assert await waiting[0].read() == b""
         assert await idle[0].read() == b""
-        assert found.metrics.connections.active == 0
+        assert harness.metrics.connections.active == 0
         with pytest.raises(OSError, match=r"Connect call failed|refused"):
-            await found.connect()
+            await harness.connect()
         for _, writer in (waiting, idle):
             writer.close()
 
@@ -299,13 +302,13 @@ def test_drain_aborts_connections_after_its_timeout(loop):
             begun.set()
             return asyncio.get_running_loop().create_future()
 
-        found = Stage(never)
-        await found.server.listen(HOST, 0)
-        reader, writer = await found.connect()
+        harness = ServerHarness(never)
+        await harness.server.listen(HOST, 0)
+        reader, writer = await harness.connect()
         writer.write(heartbeat(1))
         await begun.wait()
         with capture_logs() as logs:
-            await found.server.drain(0.01)
+            await harness.server.drain(0.01)
         assert [event["event"] for event in logs] == ["drain timed out: connections aborted"]
         with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
             await reader.readexactly(1)
@@ -318,33 +321,33 @@ def test_drain_aborts_connections_after_its_timeout(loop):
 def test_sweep_runs_periodically_and_measures_loop_lag(loop):
     async def scenario():
         limits = {"first_request_seconds": 0.01}
-        found = Stage(
+        harness = ServerHarness(
             sweep_seconds=0.005,
             limits=type(LIMITS)(
                 **{name: getattr(LIMITS, name) for name in LIMITS.__slots__} | limits
             ),
         )
-        await found.server.listen(HOST, 0)
-        reader, writer = await found.connect()
-        assert await reader.read() == b"", "a client that says nothing is sent away"
-        assert sum(found.metrics.event_loop_lag_seconds.counts) >= 2
+        await harness.server.listen(HOST, 0)
+        reader, writer = await harness.connect()
+        assert await reader.read() == b"", "a client without a request is disconnected"
+        assert sum(harness.metrics.event_loop_lag_seconds.counts) >= 2
         writer.close()
-        await found.server.drain(1)
+        await harness.server.drain(1)
 
     run(scenario, loop)
 
 
 def test_server_listens_on_all_addresses_of_a_host():
     async def scenario():
-        found = Stage()
-        await found.server.listen("localhost", 0)
-        assert len({port for _, port in found.server.addresses}) == 1
-        for address in found.server.addresses:
+        harness = ServerHarness()
+        await harness.server.listen("localhost", 0)
+        assert len({port for _, port in harness.server.addresses}) == 1
+        for address in harness.server.addresses:
             reader, writer = await asyncio.open_connection(*address)
             writer.write(heartbeat(3))
             assert await read_answer(reader) == 3
             writer.close()
-        await found.server.drain(1)
+        await harness.server.drain(1)
 
     run(scenario)
 
@@ -352,9 +355,9 @@ def test_server_listens_on_all_addresses_of_a_host():
 def test_port_in_use_is_an_error_and_leaves_nothing_open():
     async def scenario():
         with socket.create_server((HOST, 0)) as taken:
-            found = Stage()
+            harness = ServerHarness()
             with pytest.raises(OperatingError, match="in use"):
-                await found.server.listen(HOST, taken.getsockname()[1])
-            assert found.server.addresses == []
+                await harness.server.listen(HOST, taken.getsockname()[1])
+            assert harness.server.addresses == []
 
     run(scenario)

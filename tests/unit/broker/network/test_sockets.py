@@ -7,7 +7,7 @@ import pytest
 from kafscale.broker.network.sockets import address_of, bind_all, bind_host
 from unit.broker.harness import run
 
-# Every address below 127 is this machine's.
+# Every address in 127.0.0.0/8 is a loopback address.
 ADDRESSES = [(socket.AF_INET, (f"127.0.0.{number}", 0)) for number in (1, 2, 3)]
 
 

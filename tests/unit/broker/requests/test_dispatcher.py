@@ -41,7 +41,7 @@ from unit.broker.harness import (
 
 
 def sole(parts):
-    """The one frame that parts make, without its length."""
+    """The only frame of an encoded response."""
     return framed(b"".join(parts))
 
 
@@ -64,7 +64,7 @@ def raising(error):
 
 
 async def served(handler):
-    """The parts that a heartbeat is answered with, however long that takes."""
+    """The encoded response to a heartbeat, once it is complete."""
     result = dispatch(dispatcher(route(HEARTBEAT, handler)), heartbeat(7))
     return await response_parts(result) if isinstance(result, InFlightRequest) else result
 
@@ -91,7 +91,7 @@ def test_handler_gets_client_and_header_in_its_context():
     [(context, asked)] = seen
     assert asked.group_id == "readers"
     assert context.client is client
-    assert (context.client_id, context.client.identity.full_name) == ("tester", ANONYMOUS_NAME)
+    assert (context.client_id, context.client.principal.full_name) == ("tester", ANONYMOUS_NAME)
     assert (context.api, context.version, context.correlation_id) == (HEARTBEAT, 4, 7)
     assert (context.received_ms, context.started) == (NOW_MS, 100.0)
     assert not context.shutdown.is_set

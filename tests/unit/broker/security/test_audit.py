@@ -32,7 +32,7 @@ def alice(host="10.0.0.1"):
     return ClientInfo(
         host,
         50_000,
-        identity=Principal("User:alice"),
+        principal=Principal("User:alice"),
         listener=Listener("OUTSIDE", SecurityProtocol.SASL_SSL),
     )
 

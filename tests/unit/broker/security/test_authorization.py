@@ -45,7 +45,7 @@ class Broker:
         self.authorizer = RequestAuthorizer(self.stub, self.audit) if is_enabled else None
 
     def context(self, principal="User:alice"):
-        client = ClientInfo("10.0.0.1", 50_000, identity=Principal(principal))
+        client = ClientInfo("10.0.0.1", 50_000, principal=Principal(principal))
         return RequestContext(client, "app", PRODUCE, 9, 7, 0, 0.0, self, ShutdownSignal())
 
 

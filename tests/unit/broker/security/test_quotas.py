@@ -43,9 +43,9 @@ class QuotaHarness:
     async def limit(self, entity=ALICES, /, **limits):
         await self.access_store.alter_quota(entity, limits)
 
-    def context(self, api, version=None, *, request_bytes=0, identity=ALICE, **client):
+    def context(self, api, version=None, *, request_bytes=0, principal=ALICE, **client):
         return RequestContext(
-            ClientInfo("10.0.0.1", 50_000, identity=identity, **client),
+            ClientInfo("10.0.0.1", 50_000, principal=principal, **client),
             "loader",
             api,
             api.version_max if version is None else version,
@@ -171,11 +171,11 @@ def test_longest_throttle_time_is_returned_and_counted():
 def test_authentication_requests_are_free():
     async def body(harness):
         await harness.limit(DEFAULT_USER, request_rate=0.1)
-        peer = harness.context(API_VERSIONS, identity=ANONYMOUS, listener=SASL)
+        peer = harness.context(API_VERSIONS, principal=ANONYMOUS, listener=SASL)
         again = harness.context(SASL_AUTHENTICATE, listener=SASL)
         for context in [peer, again] * 5:
             assert harness.quotas.charge(context, None, 1.0) == 0
-        anonymous = [harness.heartbeat(identity=ANONYMOUS) for _ in range(2)]
+        anonymous = [harness.heartbeat(principal=ANONYMOUS) for _ in range(2)]
         assert anonymous == [0, 10_000], "without authentication all clients are ANONYMOUS"
 
     run_with_quotas(body)

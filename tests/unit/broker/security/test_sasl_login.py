@@ -53,7 +53,7 @@ def test_session_allows_only_authentication_before_login():
 def test_valid_token_authenticates_the_client():
     harness = SessionHarness()
     assert harness.log_in() == SaslResult(b"welcome")
-    assert harness.client.identity.full_name == "User:alice"
+    assert harness.client.principal.full_name == "User:alice"
     assert harness.session.allows(PRODUCE.key)
     assert harness.audit.events == [("in", "User:alice", "PLAIN")]
     assert not harness.client.is_closing
@@ -64,7 +64,7 @@ def test_exchange_may_take_several_tokens():
     harness.session.handshake(harness.client, "SCRAM-SHA-512", 1)
     for _ in range(3):
         assert harness.session.authenticate(harness.client, b"more") == SaslResult(b"go on")
-        assert harness.client.identity.full_name == "User:ANONYMOUS"
+        assert harness.client.principal.full_name == "User:ANONYMOUS"
     assert harness.session.authenticate(harness.client, b"User:bob") == SaslResult(b"welcome")
     assert harness.audit.events == [("in", "User:bob", "SCRAM-SHA-512")]
 
@@ -78,7 +78,7 @@ def test_invalid_token_ends_the_session():
     assert harness.audit.events == [("failed", "PLAIN", "claimed", "the token is not valid")]
     with pytest.raises(IllegalSaslStateError):
         harness.session.authenticate(harness.client, b"User:alice")
-    assert harness.session.identity is None
+    assert harness.session.principal is None
 
 
 def test_handshake_may_be_retried_after_an_unsupported_mechanism():
@@ -94,7 +94,7 @@ def test_out_of_order_requests_are_refused():
     harness = SessionHarness()
     with pytest.raises(IllegalSaslStateError):
         harness.session.authenticate(harness.client, b"User:alice")
-    assert harness.session.identity is None
+    assert harness.session.principal is None
     harness.session.handshake(harness.client, "PLAIN", 1)
     with pytest.raises(IllegalSaslStateError):
         harness.session.handshake(harness.client, "PLAIN", 1)
@@ -166,7 +166,7 @@ def test_reauthentication_requires_the_same_principal():
         harness.log_in(b"User:mallory")
     assert harness.client.is_closing
     assert not harness.session.allows(PRODUCE.key)
-    assert harness.client.identity.full_name == "User:alice", (
+    assert harness.client.principal.full_name == "User:alice", (
         "requests in flight keep their principal"
     )
 
@@ -219,7 +219,7 @@ def test_failure_with_acknowledgement_is_logged_once():
 def test_only_the_first_login_is_charged_as_a_connection():
     harness = SessionHarness(max_reauth_ms=5_000)
     principals = []
-    harness.sessions.throttled_ms = lambda identity: principals.append(identity.full_name) or 250
+    harness.sessions.throttled_ms = lambda principal: principals.append(principal.full_name) or 250
     harness.log_in()
     assert harness.client.throttled_ms == 250
     harness.client.throttled_ms = 0
@@ -247,7 +247,7 @@ def test_backoff_evicts_the_address_that_failed_longest_ago():
     backoff = LoginBackoff(100, 1_000)
     for number in range(BACKOFF_HOSTS_MAX):
         backoff.failed(str(number), 0)
-    backoff.failed("0", 1)  # No longer the quietest.
+    backoff.failed("0", 1)  # No longer the one that failed longest ago.
     backoff.failed("new", 2)
     assert backoff.failed("0", 3) == 400
     assert backoff.failed("1", 3) == 100
