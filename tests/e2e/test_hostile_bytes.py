@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafscale.broker.security.sasl_login import OPEN_APIS
+from kafscale.broker.security.sasl_login import UNAUTHENTICATED_APIS
 from kafscale.protocol.apis import APIS
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.metadata import METADATA
@@ -84,7 +84,7 @@ def test_requests_of_strangers_whole_and_spoiled(siege, listener, seed):
                 stranger.say(hostile_requests.spoiled(whole, source) if seed else whole)
                 stranger.socket.shutdown(1)
                 said = stranger.drain()
-            if listener == INSIDE and api.key not in OPEN_APIS:
+            if listener == INSIDE and api.key not in UNAUTHENTICATED_APIS:
                 assert said == b"", (api.name, version)
 
 
@@ -95,7 +95,7 @@ def test_requests_of_those_who_may_do_everything_whole_and_spoiled(siege, seed):
     with siege.unharmed():
         wire = siege.admin()
         for api, version in source.sample(EVERY_REQUEST, len(EVERY_REQUEST)):
-            if api.key in OPEN_APIS:
+            if api.key in UNAUTHENTICATED_APIS:
                 continue
             asked = hostile_requests.request(api, version, source)
             wire.say(hostile_requests.spoiled(asked, source) if seed % 2 else asked)
