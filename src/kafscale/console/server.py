@@ -131,5 +131,5 @@ def _ssl_context(settings: Ui) -> ssl.SSLContext | None:
 
 def _url(bound: socket.socket, settings: Ui) -> str:
     host, port = bound.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    return f"{'https' if settings.cert_file else 'http'}://{shown}:{port}"
+    url_host = f"[{host}]" if ":" in host else host
+    return f"{'https' if settings.cert_file else 'http'}://{url_host}:{port}"

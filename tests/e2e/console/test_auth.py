@@ -129,7 +129,7 @@ def test_failed_logins_are_throttled(own_console):
     response = guesser.sign_in(password=WRONG)
     assert (response.status, response.json["error"]) == (429, "throttled")
     assert 0 < int(response.headers["Retry-After"]) <= 60
-    assert guesser.sign_in().status == 429, "the right one as well, or guessing would go on"
+    assert guesser.sign_in().status == 429, "the right password as well, or guessing would continue"
     assert PASSWORD not in own_console.logged()
 
 
@@ -144,7 +144,7 @@ def test_clients_behind_a_trusted_proxy_are_throttled_separately(tmp_path, broke
         return {response.status for response in responses}
 
     with ConsoleProcess(tmp_path, broker) as console:
-        assert statuses(console, 6) == {401, 429}, "what anybody may say is not believed"
+        assert statuses(console, 6) == {401, 429}, "an untrusted X-Forwarded-For is ignored"
     with ConsoleProcess(tmp_path, broker, ui_trusted_proxies="127.0.0.0/8") as console:
         assert statuses(console, 6) == {401}
 

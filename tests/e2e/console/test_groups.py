@@ -51,7 +51,7 @@ def test_group_has_members_and_lag(visitor, broker, topic, group):
         assert (second["committedOffset"], second["endOffset"], second["lag"]) == (None, 3, None)
         assert first["memberId"] == second["memberId"] == member["memberId"]
 
-        wait_until(lambda: listed(visitor, group), "the group to be seen in a look")
+        wait_until(lambda: listed(visitor, group), "the group to be polled")
         (row,) = visitor.get("/groups", search=group.upper(), state="stable")["items"]
         assert (row["group"], row["memberCount"], row["topics"]) == (group, 1, [topic])
         assert visitor.get("/groups", search=group, state="Empty")["total"] == 0

@@ -72,7 +72,7 @@ def test_single_broker_is_healthy_and_measured(visitor, broker, kafscale):
     assert before["health"] == {"state": "healthy", "reasons": []}
     wait_until(
         lambda: visitor.get("/overview")["totals"]["produceBytesPerSecond"] is not None,
-        "two looks, for growth to be seen",
+        "two polls, for rates to be known",
     )
     produce(broker, "orders", 1000)
     commit(broker, "billing", "orders", 400)
@@ -173,7 +173,9 @@ def test_hanging_broker_is_reported_without_delay(visitor, broker):
         assert "within 2 s" in overview["health"]["reasons"][0]["sentence"]
     finally:
         broker.resume()
-    wait_until(lambda: visitor.get("/overview")["health"]["state"] == "healthy", "it to go on")
+    wait_until(
+        lambda: visitor.get("/overview")["health"]["state"] == "healthy", "the broker to recover"
+    )
 
 
 @pytest.mark.long

@@ -81,9 +81,7 @@ def test_list_is_searched_sorted_and_paged(visitor, broker, topic):
     assert listed(order="desc") == ["-c", "-b", "-a"]
     assert listed(sort="partitions", order="desc", size=2) == ["-c", "-b"]
     assert listed(sort="partitions", order="desc", size=2, page=2) == ["-a"]
-    wait_until(
-        lambda: listed(sort="records", order="desc")[0] == "-b", "the records to be seen in a look"
-    )
+    wait_until(lambda: listed(sort="records", order="desc")[0] == "-b", "the records to be polled")
 
 
 def test_consumers_of_a_topic_with_lag(visitor, broker, topic):
@@ -105,9 +103,7 @@ def test_consumers_of_a_topic_with_lag(visitor, broker, topic):
         wait_until(lambda: read.extend(consumer.consume(8, 0.5)) or len(read) == 8, "the records")
         consumer.commit(asynchronous=False)
         produce(broker, topic, 2, partition=1)
-        wait_until(
-            lambda: visitor.get("/groups", search=topic)["total"], "the group to be seen in a look"
-        )
+        wait_until(lambda: visitor.get("/groups", search=topic)["total"], "the group to be polled")
         assert visitor.get(f"/topics/{topic}/consumers") == [
             {
                 "group": f"group-{topic}",

@@ -36,7 +36,7 @@ from kafscale.net.host_port import Address
 
 BROKERS_MAX = 1_000
 BOOTSTRAP_MAX = 3
-"""How many known addresses are tried before the poller goes on without topics and groups."""
+"""How many known addresses are tried before the poller continues without topics and groups."""
 
 Responses = dict[Address, BrokerResponse | KafscaleError]
 

@@ -138,7 +138,7 @@ class _Browser:
         self._fetches = asyncio.Semaphore(_FETCHES_MAX)
         self._scans = asyncio.Semaphore(_SCANS_MAX)
         self._failed: set[int] = set()
-        self._moved: set[int] = set()
+        self._advanced: set[int] = set()
 
     async def page(self) -> Page:
         topic = await self._client.topic(self._name)
@@ -193,7 +193,7 @@ class _Browser:
             return max(ready, key=lambda each: each.matches[0].record.timestamp_ms)
         return min(ready, key=lambda each: each.matches[0].record.timestamp_ms)
 
-    # --- where the partitions are to be read -------------------------------------------------
+    # --- cursors ------------------------------------------------------------------------------
 
     async def _cursors(self, topic: TopicMetadata) -> list[PartitionCursor]:
         leaders = leaders_of(topic)
@@ -209,7 +209,7 @@ class _Browser:
             self._page.add_problem(f"partition {index} has no leader at the moment: try again")
             if index in self._query.cursor:
                 self._page.cursor[index] = self._query.cursor[index]
-        starts, ends, starts_at = await asyncio.gather(
+        starts, ends, first_offsets = await asyncio.gather(
             self._client.offsets(topic, dict.fromkeys(with_leader, EARLIEST_TIME)),
             self._client.offsets(topic, dict.fromkeys(with_leader, LATEST_TIME)),
             self._start_offsets(topic, with_leader),
@@ -219,7 +219,7 @@ class _Browser:
             self._cursor(
                 Partition(self._client, topic, each),
                 budget,
-                PartitionRange(each, starts[each], ends[each], starts_at.get(each)),
+                PartitionRange(each, starts[each], ends[each], first_offsets.get(each)),
             )
             for each in with_leader
         ]
@@ -229,11 +229,13 @@ class _Browser:
     ) -> Mapping[int, int]:
         """Where a cursor or a time begins; -1 if no record is that new."""
         query = self._query
-        starts_at = {each: query.cursor[each] for each in indexes if each in query.cursor}
+        first_offsets = {each: query.cursor[each] for each in indexes if each in query.cursor}
         if query.start != "time":
-            return starts_at
-        timed = [each for each in indexes if each not in starts_at]
-        return starts_at | await self._client.offsets(topic, dict.fromkeys(timed, query.time_ms))
+            return first_offsets
+        timed = [each for each in indexes if each not in first_offsets]
+        return first_offsets | await self._client.offsets(
+            topic, dict.fromkeys(timed, query.time_ms)
+        )
 
     def _cursor(
         self, source: Partition, budget: FetchBudget, bounds: PartitionRange
@@ -263,7 +265,7 @@ class _Browser:
         key = self._query.filter.key
         return partition_of(key.encode(), len(topic.partitions)) if key else -1
 
-    # --- the work -----------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------
 
     async def _step_all(self, cursors: Sequence[PartitionCursor]) -> None:
         """Step all cursors; errors are raised after all steps have ended."""
@@ -290,10 +292,10 @@ class _Browser:
 
     async def _advance_start(self, cursor: PartitionCursor) -> None:
         """Records were deleted meanwhile: continue at the new start, but only once."""
-        if cursor.partition in self._moved:
+        if cursor.partition in self._advanced:
             self._fail(cursor, "loses records to retention while it is read: try again")
             return
-        self._moved.add(cursor.partition)
+        self._advanced.add(cursor.partition)
         topic = await self._client.topic(self._name)
         starts = await self._client.offsets(topic, {cursor.partition: EARLIEST_TIME})
         cursor.advance_start(starts[cursor.partition])
@@ -302,14 +304,14 @@ class _Browser:
         self._failed.add(cursor.partition)
         self._page.add_problem(f"partition {cursor.partition} {problem}")
 
-    async def _scan(self, batches: Sequence[BatchView], stretch: ScanRange) -> ScanResult:
+    async def _scan(self, batches: Sequence[BatchView], scan_range: ScanRange) -> ScanResult:
         async with self._scans:
-            scanned = await asyncio.to_thread(scan, batches, self._filter, stretch)
-        self._page.scanned_records += scanned.record_count
-        self._page.scanned_bytes += scanned.size_bytes
-        for problem in scanned.problems:
+            result = await asyncio.to_thread(scan, batches, self._filter, scan_range)
+        self._page.scanned_records += result.record_count
+        self._page.scanned_bytes += result.size_bytes
+        for problem in result.problems:
             self._page.add_problem(problem)
-        return scanned
+        return result
 
     def _render(self, match: Match) -> RenderedRecord:
         partition, record, timestamp_type = match

@@ -104,10 +104,10 @@ class RecordFilter:
             value = self._values.parse_json(record.value)
         except (InvalidRecordError, StoreUnavailableError):
             return False
-        found = json_path.find(value, self._path)
-        if found is json_path.MISSING:
+        field = json_path.find(value, self._path)
+        if field is json_path.MISSING:
             return False
-        return not self._equals or json_path.equals(found, self._equals)
+        return not self._equals or json_path.equals(field, self._equals)
 
 
 def _is_literal_in_json(word: str) -> bool:

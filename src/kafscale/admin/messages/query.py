@@ -55,10 +55,6 @@ class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
     json_equals: str = ""
     header: str = ""
 
-    @property
-    def is_empty(self) -> bool:
-        return self == FilterSpec()
-
 
 class BrowseQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which records of a topic to show; `newest` reads backwards from the end."""

@@ -133,12 +133,14 @@ class PayloadRenderer:
     ) -> RenderedPayload:
         looks_like_json = any_json or payload.lstrip()[:1] in {b"{", b"["}
         if looks_like_json and _is_json(payload):
-            shown = self._text(_indented(payload))._replace(format="json", size_bytes=len(payload))
+            rendered = self._text(_indented(payload))._replace(
+                format="json", size_bytes=len(payload)
+            )
         elif _is_text(payload):
-            shown = self._text(payload)
+            rendered = self._text(payload)
         else:
-            shown = self._hex(payload)
-        return shown._replace(problem=problem)
+            rendered = self._hex(payload)
+        return rendered._replace(problem=problem)
 
     def _text(self, payload: bytes) -> RenderedPayload:
         # A character takes at most four bytes, so the rest need not be decoded.

@@ -62,11 +62,11 @@ class Authenticator:
         self, request: Request, *, to_session: bool = False
     ) -> LoginSession | csrf_and_access.Rejection | None:
         """The session of a request, or why it is rejected."""
-        asked = csrf_and_access.RequestInfo(
+        info = csrf_and_access.RequestInfo(
             request.method, request.headers, request.cookies, to_session
         )
         return csrf_and_access.check_access(
-            asked, self.sessions, is_configured=self.is_configured, now_ms=clock_ms()
+            info, self.sessions, is_configured=self.is_configured, now_ms=clock_ms()
         )
 
     def is_valid(self, session: LoginSession) -> bool:
@@ -74,18 +74,18 @@ class Authenticator:
 
     async def session(self, request: Request) -> Response:
         """Handle requests for the session resource: read, log in, log out."""
-        found = self.check_access(request, to_session=True)
-        if isinstance(found, csrf_and_access.Rejection):
-            return responses.rejection(found)
+        session = self.check_access(request, to_session=True)
+        if isinstance(session, csrf_and_access.Rejection):
+            return responses.rejection(session)
         if request.method == "POST":
-            return await self._log_in(request, found)
+            return await self._log_in(request, session)
         if request.method == "DELETE":
-            return self._log_out(found)
+            return self._log_out(session)
         if request.method not in csrf_and_access.SAFE_METHODS:
             return responses.problem(
                 405, "invalid-request", "The session resource supports GET, POST and DELETE."
             )
-        return responses.success(self._session_view(found))
+        return responses.success(self._session_view(session))
 
     async def _log_in(self, request: Request, previous: LoginSession | None) -> Response:
         address = request.client.host if request.client else ""

@@ -66,7 +66,7 @@ class ClusterMonitor:
         )
         self._views: SnapshotViews | None = None
 
-    # --- reading ------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------
 
     @property
     def overview(self) -> Overview | None:
@@ -116,9 +116,6 @@ class ClusterMonitor:
     def topic_throughput(self, name: str) -> list[Series]:
         """`produce` and `fetch` of a topic, in bytes per second."""
         return self._state.topic_throughput(name) if self._state else []
-
-    def broker_throughput(self, broker_id: int) -> list[Series]:
-        return self._state.broker_throughput(broker_id) if self._state else []
 
     def lag_history(self, group: str) -> list[Series]:
         """The lag of a group, one series per topic."""

@@ -141,7 +141,7 @@ class Overview(ResponseModel):
 
 
 class Drain(RequestModel):
-    reason: str = "asked for in the console"
+    reason: str = "requested in the console"
     deadline_seconds: int = 60
 
 

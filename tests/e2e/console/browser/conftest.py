@@ -1,7 +1,7 @@
 """The console's pages in a real browser, with a broker that has the topics of a shop.
 
-The law: a module has one browser, which is closed when the module ends; Playwright keeps an event
-loop running in the thread meanwhile, so nothing in these modules may call `asyncio.run`.
+A module has one browser, which is closed when the module ends. Playwright keeps an event loop
+running in the thread meanwhile, so these modules must not call `asyncio.run`.
 """
 
 from collections.abc import Callable, Iterator
@@ -73,9 +73,9 @@ def start_console(tmp_path) -> Iterator[StartConsole]:
 
 @pytest.fixture
 def open_window(browser, start_console) -> Iterator[OpenWindow]:  # noqa: ARG001
-    """Opens windows on consoles; in the end, the browser must have had nothing to complain about.
+    """Opens windows on consoles; at the end, the browser must have logged no errors.
 
-    They close before any console of the test's own ends, which they would complain about.
+    Windows are closed before the consoles of the test, as they would log errors otherwise.
     """
     windows = []
     with ExitStack() as stack:

@@ -62,9 +62,9 @@ BUTTONS = """() => [...document.querySelectorAll("#content button:not(th button,
 
 def show(window, path):
     """Open a page, and wait until it is loaded."""
-    look = PAGES[path]
-    page = window.open(path, look.heading)
-    expect(page.locator("#content").get_by_text(look.seen).first).to_be_visible()
+    case = PAGES[path]
+    page = window.open(path, case.heading)
+    expect(page.locator("#content").get_by_text(case.seen).first).to_be_visible()
     expect(page.get_by_role("status", name="Loading")).to_have_count(0)
     return page
 

@@ -30,7 +30,7 @@ export function DrainDialog({ broker, opened, onClose }: Props) {
       <Text size="sm">
         The broker hands all of its partitions to the others and takes no new ones until it is started again. Do this before it is stopped for good or updated; with no other broker there, its partitions have nowhere to go.
       </Text>
-      <TextInput label="Reason" description="For the log of the broker" placeholder="asked for in the console" value={reason} onChange={(event) => setReason(event.currentTarget.value)} maxLength={200} />
+      <TextInput label="Reason" description="For the log of the broker" placeholder="requested in the console" value={reason} onChange={(event) => setReason(event.currentTarget.value)} maxLength={200} />
       <NumberInput label="Deadline in seconds" description="How long to wait for it; the broker goes on with what is left" min={1} max={600} value={deadline} onChange={setDeadline} />
     </ActionDialog>
   );
