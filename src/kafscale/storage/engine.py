@@ -125,13 +125,9 @@ class StorageEngine:
             clock=clock,
             counters=self.counters,
         )
+        interval = settings.index_interval_bytes
         self._swapper = Swapper(
-            store,
-            namespace,
-            self.reader,
-            index_interval_bytes=settings.index_interval_bytes,
-            save=save,
-            random=random,
+            store, namespace, self.reader, index_interval_bytes=interval, save=save, random=random
         )
         self._wal: WalWriter | None = None
 

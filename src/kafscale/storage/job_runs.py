@@ -155,20 +155,20 @@ class JobRuns:
 
     async def _read(self, refs: Sequence[object_keys.JobRunRef]) -> list[JobRun]:
         reads = asyncio.Semaphore(READS_MAX)
-        found: dict[object_keys.JobRunRef, JobRun] = {}
+        runs: dict[object_keys.JobRunRef, JobRun] = {}
 
         async def read(ref: object_keys.JobRunRef) -> None:
             key = object_keys.job_run_key(self._namespace, ref.job, ref.started_at_ms, ref.run)
             try:
                 async with reads:
-                    found[ref] = decode(key, await self._store.get(key))
+                    runs[ref] = decode(key, await self._store.get(key))
             except ObjectNotFoundError:
                 pass  # Pruned since the listing.
             except DamagedObjectError as error:
                 logger.warning("damaged job record", key=key, reason=error.reason)
 
         await gather_or_cancel(read(ref) for ref in refs)
-        return [found[ref] for ref in refs if ref in found]
+        return [runs[ref] for ref in refs if ref in runs]
 
     async def _prune(self, job: str) -> None:
         old = (await self._refs(job))[:-RUNS_MAX]

@@ -47,7 +47,7 @@ def test_a_server_that_ignores_if_none_match_is_refused():
     async def scenario():
         async with scripted_server(CarelessServer()) as server:
             store = S3ObjectStore(replace(BUCKET, endpoint=server.url))
-            with pytest.raises(ConfigError, match="use a version of the server that has"):
+            with pytest.raises(ConfigError, match="use a server version with conditional writes"):
                 await probe_create_only(store, "ns", Random(1))
             assert "if-none-match: *" in server.requests[0].lower()
             await store.close()
@@ -59,7 +59,7 @@ def test_a_server_that_refuses_if_none_match_is_refused():
     async def scenario():
         async with scripted_server(response(501, "NotImplemented")) as server:
             store = S3ObjectStore(replace(BUCKET, endpoint=server.url))
-            with pytest.raises(OperatingError, match="lacks what Kafscale needs"):
+            with pytest.raises(OperatingError, match="lacks a feature that Kafscale needs"):
                 await probe_create_only(store, "ns", Random(1))
             await store.close()
 

@@ -219,14 +219,14 @@ def rebuild(
     return builder.finish(prior_max_timestamp_ms=prior_max_timestamp_ms)
 
 
-def verify(key: str, found: Index, batches: Iterable[BatchView]) -> None:
+def verify(key: str, index: Index, batches: Iterable[BatchView]) -> None:
     """Raise unless every entry points to the start of a batch of the segment."""
     base_offsets: dict[int, int] = {}
     position = FIRST_POSITION
     for batch in batches:
         base_offsets[position] = batch.base_offset
         position += len(batch)
-    for offset, position in zip(found.offsets, found.positions, strict=True):
+    for offset, position in zip(index.offsets, index.positions, strict=True):
         if base_offsets.get(position) != offset:
             _raise_damaged(key, f"no batch of the segment at {position} with offset {offset}")
 

@@ -30,9 +30,9 @@ def decode_section(key: str, version: int, section: Buffer) -> memoryview:
     view = memoryview(section)
     if len(view) < _PREFIX.size:
         raise DamagedObjectError(key, f"a section of {len(view)} bytes is shorter than its prefix")
-    found, checksum = _PREFIX.unpack_from(view)
-    if found != version:
-        raise DamagedObjectError(key, f"a section has version {found}, expected {version}")
+    found_version, checksum = _PREFIX.unpack_from(view)
+    if found_version != version:
+        raise DamagedObjectError(key, f"a section has version {found_version}, expected {version}")
     body = view[_PREFIX.size :]
     if crc32c(body) != checksum:
         raise DamagedObjectError(key, "CRC mismatch in a section")

@@ -38,10 +38,10 @@ class LogDirectory:
         return None if logs is None else logs.get(partition)
 
     def find(self, topic: str, partition: int) -> PartitionLog:
-        found = self.get(topic, partition)
-        if found is None:
+        log = self.get(topic, partition)
+        if log is None:
             raise UnknownTopicError(f"partition {partition} of topic {topic!r} is not served here")
-        return found
+        return log
 
     def find_by_id(self, topic_id: bytes, partition: int) -> PartitionLog | None:
         return self._by_id.get((topic_id, partition))

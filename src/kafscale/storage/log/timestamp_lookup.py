@@ -11,7 +11,7 @@ from functools import partial
 import msgspec
 
 from kafscale.records import BatchView, TimestampType, iterate
-from kafscale.storage.formats import segment
+from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.read.log_reader import LogReader
 
@@ -55,11 +55,11 @@ async def _offset_of_max_timestamp(reader: LogReader, log: PartitionLog) -> Time
     if len(log.segments):
         last = await reader.index(log, log.segments[-1])
         if last.log_max_timestamp_ms is not None:
-            found = await _offset_for_timestamp(
+            newest = await _offset_for_timestamp(
                 reader, log, max(max_timestamp_ms, last.log_max_timestamp_ms)
             )
-            if found is not None:
-                return found
+            if newest is not None:
+                return newest
         # That record has been deleted meanwhile, or the index does not know the timestamp.
         max_timestamp_ms = await _max_timestamp_ms(reader, log)
     return await _offset_for_timestamp(reader, log, max_timestamp_ms)
@@ -69,16 +69,16 @@ async def _max_timestamp_ms(reader: LogReader, log: PartitionLog) -> int:
     """The largest timestamp of all records at or above the log start offset."""
     start_offset = log.start_offset
     max_timestamp_ms = -1
-    for found in list(log.segments):
-        if found.next_offset <= start_offset:
+    for segment in list(log.segments):
+        if segment.next_offset <= start_offset:
             continue
-        position = segment.HEADER_BYTES
-        if found.base_offset >= start_offset:
-            reached_ms = (await reader.index(log, found)).max_timestamp_ms
+        position = segment_format.HEADER_BYTES
+        if segment.base_offset >= start_offset:
+            reached_ms = (await reader.index(log, segment)).max_timestamp_ms
             if reached_ms is not None:
                 max_timestamp_ms = max(max_timestamp_ms, reached_ms)
                 continue
-        while batches := await reader.batches(log, found, position):
+        while batches := await reader.batches(log, segment, position):
             position += sum(map(len, batches))
             max_timestamp_ms = max(max_timestamp_ms, _max_timestamp_of(batches, start_offset))
     for run in list(log.tail.runs):
@@ -106,20 +106,20 @@ async def _candidates(
     """Batches in offset order, including all that reach the timestamp."""
     number = await _first_segment(reader, log, timestamp_ms)
     while number < len(log.segments):
-        found = log.segments[number]
-        entries = await reader.index(log, found)
+        segment = log.segments[number]
+        entries = await reader.index(log, segment)
         entry = entries.find_time(timestamp_ms)
         position = None if entry is None else entries.positions[entry]
         while position is not None:
-            batches = await reader.batches(log, found, position)
+            batches = await reader.batches(log, segment, position)
             for batch in batches:
                 yield batch
                 position += len(batch)
             if not batches:
                 position = None
-        if found.next_offset >= log.segments.end_offset:
+        if segment.next_offset >= log.segments.end_offset:
             break
-        number = log.segments.find(found.next_offset)
+        number = log.segments.find(segment.next_offset)
     end_offset = log.segments.end_offset
     for run in list(log.tail.runs):
         if run.last_offset >= end_offset and run.max_timestamp_ms >= timestamp_ms:

@@ -87,10 +87,10 @@ class MemoryObjectStore:
 
     def _view(self, key: str) -> memoryview:
         check_key(key)
-        found = self._objects.get(key)
-        if found is None:
+        stored = self._objects.get(key)
+        if stored is None:
             raise ObjectNotFoundError(key)
-        return memoryview(found[0])
+        return memoryview(stored[0])
 
     def _info(self, key: str) -> ObjectInfo:
         size_bytes = len(self._view(key))

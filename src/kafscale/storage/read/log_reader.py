@@ -17,7 +17,8 @@ from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingEr
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, batch
 from kafscale.storage.counters import StorageCounters
-from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.formats import index, object_keys
+from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
@@ -59,7 +60,7 @@ class LogReader:
         self._index_interval_bytes = index_interval_bytes
         self._counters = counters
         self._indexes: LoadingCache[str, Index] = LoadingCache(
-            indexes_bytes_max, lambda found: found.cost_bytes
+            indexes_bytes_max, lambda index: index.cost_bytes
         )
 
     @property
@@ -80,20 +81,20 @@ class LogReader:
                 break  # Deleted while this reader waited for an earlier batch.
             if log.in_tail(offset):
                 self._counters.reads_from_tail += 1
-                found, offset = log.tail.read(offset, bytes_max, first=first)
+                read_slices, offset = log.tail.read(offset, bytes_max, first=first)
             else:
                 self._counters.reads_from_segments += 1
                 try:
-                    found, offset = await self.retry_during_swap(
+                    read_slices, offset = await self.retry_during_swap(
                         log, partial(self._read_segment, log, offset, bytes_max, first=first)
                     )
                 except ObjectNotFoundError:
                     log.check_readable(offset)  # Retention may have deleted the segment.
                     raise
-            if not found:
+            if not read_slices:
                 break
-            slices += found
-            bytes_max -= sum(map(len, found))
+            slices += read_slices
+            bytes_max -= sum(map(len, read_slices))
             first = False
         return slices, offset
 
@@ -107,36 +108,36 @@ class LogReader:
             log.check_open()
             swap_count = log.swap_count
             try:
-                found = await operation()
+                result = await operation()
             except OperatingError:
                 if log.swap_count == swap_count:
                     raise
                 continue
             if log.swap_count == swap_count:
-                return found
+                return result
 
     def is_cached(self, log: PartitionLog, offset: int) -> bool:
         """Whether a read from this offset starts without a request to the store."""
         if log.in_tail(offset):
             return True
-        segment_ = log.segments[log.segments.find(offset)]
-        entries = self._indexes.get(self._index_key(log, segment_))
+        segment = log.segments[log.segments.find(offset)]
+        entries = self._indexes.get(self._index_key(log, segment))
         return entries is not None and self._blocks.contains(
-            self._key(log, segment_), entries.positions[entries.find(offset)]
+            self._key(log, segment), entries.positions[entries.find(offset)]
         )
 
-    async def index(self, log: PartitionLog, segment_: Segment) -> Index:
+    async def index(self, log: PartitionLog, segment: Segment) -> Index:
         """The index of a segment."""
-        key = self._index_key(log, segment_)
+        key = self._index_key(log, segment)
         cached = self._indexes.get(key)
         if cached is not None:
             return cached
-        return await self._indexes.load(key, lambda: self._load_index(log, segment_))
+        return await self._indexes.load(key, lambda: self._load_index(log, segment))
 
-    async def batches(self, log: PartitionLog, segment_: Segment, position: int) -> list[BatchView]:
+    async def batches(self, log: PartitionLog, segment: Segment, position: int) -> list[BatchView]:
         """The batches of a segment from a position: about one block, but at least one batch."""
-        key = self._key(log, segment_)
-        body_end = segment_.size_bytes - segment.FOOTER_BYTES
+        key = self._key(log, segment)
+        body_end = segment.size_bytes - segment_format.FOOTER_BYTES
         batches: list[BatchView] = []
         end = position
         while end < body_end and end - position < BLOCK_BYTES:
@@ -171,43 +172,43 @@ class LogReader:
         if not len(log.segments):
             # Damage has left a gap before the tail.
             return log.tail.read(offset, bytes_max, first=first)
-        segment_ = log.segments[log.segments.find(offset)]
-        key = self._key(log, segment_)
-        entries = await self.index(log, segment_)
-        body_end = segment_.size_bytes - segment.FOOTER_BYTES
+        segment = log.segments[log.segments.find(offset)]
+        key = self._key(log, segment)
+        entries = await self.index(log, segment)
+        body_end = segment.size_bytes - segment_format.FOOTER_BYTES
         start = await self._seek(key, entries.positions[entries.find(offset)], offset, body_end)
         if start is None:
             # Damage has left a gap after this segment; continue with what follows it.
-            return await self._read_after_gap(log, segment_, bytes_max, first=first)
+            return await self._read_after_gap(log, segment, bytes_max, first=first)
         if start.end - start.position > bytes_max and not first:
             return [], offset
         limit = start.position + bytes_max
         stop = await self._stop(key, entries, start, limit, body_end)
-        if await self._extends_past_next(key, segment_, stop):
-            stop = await self._last_below(key, entries, start, limit, segment_.next_offset)
+        if await self._extends_past_next(key, segment, stop):
+            stop = await self._last_below(key, entries, start, limit, segment.next_offset)
         slices = await self._blocks.slices(key, start.position, stop.end)
-        self._read_ahead(log, segment_, stop.end)
-        return slices, stop.next_offset if stop.end < body_end else segment_.next_offset
+        self._read_ahead(log, segment, stop.end)
+        return slices, stop.next_offset if stop.end < body_end else segment.next_offset
 
     async def _read_after_gap(
-        self, log: PartitionLog, segment_: Segment, bytes_max: int, *, first: bool
+        self, log: PartitionLog, segment: Segment, bytes_max: int, *, first: bool
     ) -> tuple[list[memoryview], int]:
         logger.error(
-            "offsets missing", topic=log.topic, partition=log.partition, before=segment_.next_offset
+            "offsets missing", topic=log.topic, partition=log.partition, before=segment.next_offset
         )
-        if segment_.next_offset >= log.segments.end_offset:
-            return log.tail.read(segment_.next_offset, bytes_max, first=first)
-        return await self._read_segment(log, segment_.next_offset, bytes_max, first=first)
+        if segment.next_offset >= log.segments.end_offset:
+            return log.tail.read(segment.next_offset, bytes_max, first=first)
+        return await self._read_segment(log, segment.next_offset, bytes_max, first=first)
 
     async def _seek(
         self, key: str, position: int, offset: int, body_end: int
     ) -> _BatchRange | None:
         """The batch that holds the offset, searched from an index entry."""
         while position < body_end:
-            found = await self._header(key, position)
-            if offset < found.next_offset:
-                return found
-            position = found.end
+            candidate = await self._header(key, position)
+            if offset < candidate.next_offset:
+                return candidate
+            position = candidate.end
         return None
 
     async def _stop(
@@ -221,23 +222,23 @@ class LogReader:
         if entries.positions[entry] > last.end:
             last = _BatchRange(start.position, entries.positions[entry], entries.offsets[entry])
         while last.end < body_end:
-            found = await self._header(key, last.end)
-            if found.end > limit:
+            candidate = await self._header(key, last.end)
+            if candidate.end > limit:
                 break
-            last = found
+            last = candidate
         return last
 
-    async def _extends_past_next(self, key: str, segment_: Segment, stop: _BatchRange) -> bool:
+    async def _extends_past_next(self, key: str, segment: Segment, stop: _BatchRange) -> bool:
         """Whether a segment holds offsets of the next one.
 
         It does if a crash interrupted a swap and left some of the old segments.
         """
-        body_end = segment_.size_bytes - segment.FOOTER_BYTES
+        body_end = segment.size_bytes - segment_format.FOOTER_BYTES
         if stop.end < body_end:
-            return stop.next_offset > segment_.next_offset
-        raw = await self._blocks.contiguous(key, body_end, segment_.size_bytes)
+            return stop.next_offset > segment.next_offset
+        raw = await self._blocks.contiguous(key, body_end, segment.size_bytes)
         try:
-            return segment.decode_footer(key, raw).last_offset >= segment_.next_offset
+            return segment_format.decode_footer(key, raw).last_offset >= segment.next_offset
         except DamagedObjectError:
             return False
 
@@ -252,10 +253,10 @@ class LogReader:
         if entry >= 0 and entries.positions[entry] > last.end:
             last = _BatchRange(start.position, entries.positions[entry], entries.offsets[entry])
         while last.next_offset < next_offset:
-            found = await self._header(key, last.end)
-            if found.end > limit:
+            candidate = await self._header(key, last.end)
+            if candidate.end > limit:
                 break
-            last = found
+            last = candidate
         return last
 
     async def _header(self, key: str, position: int) -> _BatchRange:
@@ -266,36 +267,36 @@ class LogReader:
             raise DamagedObjectError(key, f"no batch at position {position}")
         return _BatchRange(position, end, base_offset + last_offset_delta + 1)
 
-    def _read_ahead(self, log: PartitionLog, segment_: Segment, position: int) -> None:
+    def _read_ahead(self, log: PartitionLog, segment: Segment, position: int) -> None:
         """Prefetch the blocks that follow, in this segment and the next ones."""
         segments = log.segments
-        number = segments.find(segment_.base_offset)
+        number = segments.find(segment.base_offset)
         block = position // BLOCK_BYTES
         for _ in range(self._read_ahead_blocks):
             block += 1
-            if block * BLOCK_BYTES >= segment_.size_bytes:
+            if block * BLOCK_BYTES >= segment.size_bytes:
                 number, block = number + 1, 0
                 if number >= len(segments):
                     break
-                segment_ = segments[number]
-            self._blocks.prefetch(self._key(log, segment_), block)
+                segment = segments[number]
+            self._blocks.prefetch(self._key(log, segment), block)
 
-    async def _load_index(self, log: PartitionLog, segment_: Segment) -> Index:
+    async def _load_index(self, log: PartitionLog, segment: Segment) -> Index:
         """Load the stored index; if it is missing or damaged, rebuild it from the segment."""
-        key = self._index_key(log, segment_)
+        key = self._index_key(log, segment)
         swap_count = log.swap_count
         try:
             return index.decode(key, await self._store.get(key))
         except (ObjectNotFoundError, DamagedObjectError) as error:
             reason = str(error)
-        segment_key = self._key(log, segment_)
+        segment_key = self._key(log, segment)
         data = await self._store.get(segment_key)
-        batches = await asyncio.to_thread(segment.salvage, data)
+        batches = await asyncio.to_thread(segment_format.salvage, data)
         if not batches:
             raise DamagedObjectError(segment_key, "it holds no whole batch")
         rebuilt = index.rebuild(batches, self._index_interval_bytes)
         logger.warning("index rebuilt", key=key, reason=reason, entries=len(rebuilt))
-        if segment_.next_offset > log.start_offset and not log.segments_lock.locked():
+        if segment.next_offset > log.start_offset and not log.segments_lock.locked():
             async with log.segments_lock:
                 if not log.closed and log.swap_count == swap_count:
                     await self._repair_index(key, rebuilt)
@@ -307,12 +308,10 @@ class LogReader:
         except OperatingError as error:
             logger.warning("index not written", key=key, error=str(error))
 
-    def _index_key(self, log: PartitionLog, segment_: Segment) -> str:
-        return object_keys.index_key(
-            self._namespace, log.topic, log.partition, segment_.base_offset
-        )
+    def _index_key(self, log: PartitionLog, segment: Segment) -> str:
+        return object_keys.index_key(self._namespace, log.topic, log.partition, segment.base_offset)
 
-    def _key(self, log: PartitionLog, segment_: Segment) -> str:
+    def _key(self, log: PartitionLog, segment: Segment) -> str:
         return object_keys.segment_key(
-            self._namespace, log.topic, log.partition, segment_.base_offset
+            self._namespace, log.topic, log.partition, segment.base_offset
         )

@@ -80,25 +80,25 @@ class BucketScanner:
         self._reads = asyncio.Semaphore(PARALLEL_READS_MAX)
 
     async def scan(self) -> BucketScan:
-        found = BucketScan(defaultdict(TopicScan.empty), {})
-        await self._read_catalog(found)
+        scan = BucketScan(defaultdict(TopicScan.empty), {})
+        await self._read_catalog(scan)
         # Streams first: records that are rolled meanwhile are found as segments.
-        await self._read_streams(found)
-        await self._list(found)
-        return found
+        await self._read_streams(scan)
+        await self._list(scan)
+        return scan
 
-    async def _read_catalog(self, found: BucketScan) -> None:
+    async def _read_catalog(self, scan: BucketScan) -> None:
         key = object_keys.catalog_key(self._namespace)
         try:
             info = await self._store.head(key)
-            found.catalog = topic_catalog.decode(key, bytes(await self._store.get(key)))
-            found.catalog_ms = info.modified_ms
+            scan.catalog = topic_catalog.decode(key, bytes(await self._store.get(key)))
+            scan.catalog_ms = info.modified_ms
         except ObjectNotFoundError:
             logger.warning("topic catalog missing", key=key)
         except DamagedObjectError as error:
             logger.warning("damaged topic catalog", key=key, reason=error.reason)
 
-    async def _read_streams(self, found: BucketScan) -> None:
+    async def _read_streams(self, scan: BucketScan) -> None:
         items = [
             item
             for stream in await self._streams.all()
@@ -106,10 +106,10 @@ class BucketScanner:
             for item in stream.acknowledged
             if item.size_bytes != wal_object.EMPTY_BYTES
         ]
-        found.wal_object_count = len(items)
-        await self._gather_limited(self._read_ranges(item, found) for item in items)
+        scan.wal_object_count = len(items)
+        await self._gather_limited(self._read_ranges(item, scan) for item in items)
 
-    async def _read_ranges(self, item: ObjectInfo, found: BucketScan) -> None:
+    async def _read_ranges(self, item: ObjectInfo, scan: BucketScan) -> None:
         try:
             ranges = await read_ranges(self._store, item)
         except DamagedObjectError as error:
@@ -117,23 +117,23 @@ class BucketScanner:
             return
         for range_ in ranges:
             if range_.partition < PARTITION_COUNT_MAX:
-                trace = found.topics[range_.topic].in_wal[range_.topic_id]
-                trace.add(range_.partition, item.modified_ms)
+                partitions = scan.topics[range_.topic].in_wal[range_.topic_id]
+                partitions.add(range_.partition, item.modified_ms)
 
-    async def _list(self, found: BucketScan) -> None:
+    async def _list(self, scan: BucketScan) -> None:
         with_log_start = []
         async for chunk in self._store.list(f"{self._namespace}/"):
-            found.object_count += len(chunk)
+            scan.object_count += len(chunk)
             for item in chunk:
                 topic_partition = self._parse_key(item.key)
                 if topic_partition is None:
                     continue
                 topic, partition = topic_partition
-                found.topics[topic].objects.add(partition, item.modified_ms)
+                scan.topics[topic].objects.add(partition, item.modified_ms)
                 if item.key == object_keys.log_start_key(self._namespace, topic, partition):
                     with_log_start.append(topic_partition)
         await self._gather_limited(
-            self._read_start(topic_partition, found) for topic_partition in with_log_start
+            self._read_start(topic_partition, scan) for topic_partition in with_log_start
         )
 
     def _parse_key(self, key: str) -> tuple[str, int] | None:
@@ -150,11 +150,11 @@ class BucketScanner:
             return None
         return topic_partition
 
-    async def _read_start(self, topic_partition: tuple[str, int], found: BucketScan) -> None:
+    async def _read_start(self, topic_partition: tuple[str, int], scan: BucketScan) -> None:
         key = object_keys.log_start_key(self._namespace, *topic_partition)
         data = bytes(await self._store.get(key))
         if data.isdigit():
-            found.log_starts[topic_partition] = int(data)
+            scan.log_starts[topic_partition] = int(data)
         else:
             logger.warning("damaged log start object", key=key)
 

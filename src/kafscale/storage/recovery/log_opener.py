@@ -16,7 +16,8 @@ from kafscale.aio.gather import gather_or_cancel
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
-from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.formats import object_keys
+from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import PartitionLog
@@ -114,11 +115,11 @@ class LogOpener:
                     object_keys.partition_prefix(self._namespace, topic, number)
                     for number in numbers
                 ]
-        found: Listing = defaultdict(list)
-        await gather_or_cancel(self._list_below(prefix, found) for prefix in prefixes)
-        return found
+        listing: Listing = defaultdict(list)
+        await gather_or_cancel(self._list_below(prefix, listing) for prefix in prefixes)
+        return listing
 
-    async def _list_below(self, prefix: str, found: Listing) -> None:
+    async def _list_below(self, prefix: str, listing: Listing) -> None:
         ignored_count = 0
         async with self._parallel:
             async for chunk in self._store.list(prefix):
@@ -130,7 +131,7 @@ class LogOpener:
                         ignored_count += 1
                         logger.debug("object ignored", key=item.key)
                     elif not ref.is_index:
-                        found[ref.topic, ref.partition].append((ref.base_offset, item.size_bytes))
+                        listing[ref.topic, ref.partition].append((ref.base_offset, item.size_bytes))
         if ignored_count:
             logger.warning(
                 "unknown objects in topic prefix ignored", prefix=prefix, count=ignored_count
@@ -183,14 +184,14 @@ class LogOpener:
             key = object_keys.segment_key(
                 self._namespace, partition.topic, partition.partition, base_offset
             )
-            suffix = await self._store.get_suffix(key, segment.FOOTER_BYTES)
+            suffix = await self._store.get_suffix(key, segment_format.FOOTER_BYTES)
             try:
-                segments.end_offset = segment.decode_footer(key, suffix).last_offset + 1
+                segments.end_offset = segment_format.decode_footer(key, suffix).last_offset + 1
             except DamagedObjectError as error:
                 reason = error.reason
             else:
                 return damaged
-            batches = segment.salvage(await self._store.get(key))
+            batches = segment_format.salvage(await self._store.get(key))
             logger.error("damaged segment", key=key, reason=reason, batches_salvaged=len(batches))
             segments.drop_last()
             damaged[base_offset] = batches
@@ -229,10 +230,10 @@ class LogOpener:
 
     async def _replay(self, log: PartitionLog, number: int, now_ms: int) -> None:
         """Restore producer state and leader epochs from the batches of a segment."""
-        found = log.segments[number]
-        position = segment.HEADER_BYTES
+        segment = log.segments[number]
+        position = segment_format.HEADER_BYTES
         try:
-            while batches := await self._reader.batches(log, found, position):
+            while batches := await self._reader.batches(log, segment, position):
                 for batch in batches:
                     log.update_state(batch, now_ms)
                     position += len(batch)
@@ -241,7 +242,7 @@ class LogOpener:
                 "damaged segment",
                 topic=log.topic,
                 partition=log.partition,
-                base_offset=found.base_offset,
+                base_offset=segment.base_offset,
                 reason=str(error),
             )
 

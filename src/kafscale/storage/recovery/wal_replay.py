@@ -126,18 +126,18 @@ class WalReplay:
     def _collect(self, key: str, data: memoryview, *, is_last: bool) -> None:
         """Keep copies of the records for the logs, so that the object's memory can be freed."""
         try:
-            found = self._decode(key, data)
+            object_ = self._decode(key, data)
         except DamagedObjectError as error:
             report = logger.warning if is_last else logger.error
             report("damaged WAL object skipped", key=key, reason=error.reason, last=is_last)
             return
         self._known_ranges[key] = [
-            (range_.topic_id, range_.partition, range_.last_offset) for range_ in found.ranges
+            (range_.topic_id, range_.partition, range_.last_offset) for range_ in object_.ranges
         ]
-        for range_ in found.ranges:
+        for range_ in object_.ranges:
             log = self._logs.get((range_.topic_id, range_.partition))
             if log is not None and range_.last_offset >= log.recovery_offset:
-                self._runs[log].append(BatchRun.parse(found.body(range_)))
+                self._runs[log].append(BatchRun.parse(object_.body(range_)))
                 self.recovered_bytes += range_.length
 
     def _decode(self, key: str, data: memoryview) -> wal_object.WalObject:
@@ -145,15 +145,15 @@ class WalReplay:
 
         Where files are reused, a power loss may leave the content of a newer object in a file.
         """
-        found = wal_object.decode(key, data)
-        header = found.header
+        object_ = wal_object.decode(key, data)
+        header = object_.header
         if key != object_keys.wal_key(
             self._namespace, header.broker_id, header.epoch, header.sequence
         ):
             raise DamagedObjectError(
                 key, f"it contains object {header.sequence} of epoch {header.epoch}"
             )
-        return found
+        return object_
 
 
 def _objects_with_records(streams: Iterable[Stream]) -> Iterator[ObjectInfo]:

@@ -200,15 +200,15 @@ class SegmentWriter:
         """
         data = await self._store.get(key)
         try:
-            found = _read_own(log, key, data)
+            existing = _read_own(log, key, data)
         except DamagedObjectError as error:
             await self._save(log)  # Fails unless this broker owns the log.
             logger.warning("segment replaced", key=key, reason=error.reason)
             await self._store.put(key, built.parts, create=False)
             return RolledSegment.from_built(built)
-        next_offset = found.footer.last_offset + 1
+        next_offset = existing.footer.last_offset + 1
         adopted = index.rebuild(
-            found.batches,
+            existing.batches,
             self._index_interval_bytes,
             prior_max_timestamp_ms=log.rolled_max_timestamp_ms,
         )
@@ -217,7 +217,7 @@ class SegmentWriter:
             built.base_offset,
             next_offset,
             len(data),
-            max(batch.max_timestamp_ms for batch in found.batches),
+            max(batch.max_timestamp_ms for batch in existing.batches),
             adopted.encode(),
         )
 
@@ -244,13 +244,13 @@ class SegmentWriter:
 
 def _read_own(log: PartitionLog, key: str, data: Buffer) -> segment.Segment:
     """Decode an undamaged segment that belongs to this log."""
-    found = segment.read(key, data)
+    existing = segment.read(key, data)
     ours = log.tail.unrolled_batches(segment.SEGMENT_BYTES_MAX)
-    if not all(map(_is_same, found.batches, ours)):
+    if not all(map(_is_same, existing.batches, ours)):
         raise DamagedObjectError(key, "it holds records of another log")
-    if len(found.batches) > len(ours):
+    if len(existing.batches) > len(ours):
         raise NotOwnerError(f"{key} holds records of a later owner")
-    return found
+    return existing
 
 
 def _is_same(batch: BatchView, ours: BatchView) -> bool:

@@ -12,7 +12,8 @@ from itertools import pairwise
 import msgspec
 
 from kafscale.errors import DamagedObjectError, InvalidRequestError
-from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.formats import object_keys
+from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
@@ -63,25 +64,25 @@ class Staging:
         return segments
 
     async def _check(self, key: str, base_offset: int) -> StagedSegment:
-        data, found = await self.read(key)
-        if found.header.base_offset != base_offset:
+        data, segment = await self.read(key)
+        if segment.header.base_offset != base_offset:
             raise InvalidRequestError(
-                f"{key} begins at offset {found.header.base_offset}, not {base_offset}"
+                f"{key} begins at offset {segment.header.base_offset}, not {base_offset}"
             )
         return StagedSegment(
             key,
             base_offset,
-            found.footer.last_offset + 1,
+            segment.footer.last_offset + 1,
             len(data),
-            found.footer.checksum,
-            max(batch.max_timestamp_ms for batch in found.batches),
+            segment.footer.checksum,
+            max(batch.max_timestamp_ms for batch in segment.batches),
         )
 
-    async def read(self, key: str) -> tuple[memoryview, segment.Segment]:
+    async def read(self, key: str) -> tuple[memoryview, segment_format.Segment]:
         """Read an undamaged staged segment."""
         data = await self._store.get(key)
         try:
-            return data, await asyncio.to_thread(segment.read, key, data)
+            return data, await asyncio.to_thread(segment_format.read, key, data)
         except DamagedObjectError as error:
             raise InvalidRequestError(f"damaged staged segment: {error}") from error
 
@@ -89,9 +90,9 @@ class Staging:
         """The segments of the log that the staged ones span."""
         start_offset, end_offset = staged[0].base_offset, staged[-1].next_offset
         replaced = [
-            found
-            for found in self._log.segments
-            if start_offset <= found.base_offset and found.next_offset <= end_offset
+            segment
+            for segment in self._log.segments
+            if start_offset <= segment.base_offset and segment.next_offset <= end_offset
         ]
         if (
             not replaced

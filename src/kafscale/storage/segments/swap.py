@@ -64,8 +64,8 @@ class _Swap(msgspec.Struct, frozen=True):
             self.old[-1].next_offset,
             len(self.old),
             len(self.new),
-            sum(found.size_bytes for found in self.old),
-            sum(found.size_bytes for found in self.new),
+            sum(segment.size_bytes for segment in self.old),
+            sum(segment.size_bytes for segment in self.new),
         )
 
 
@@ -141,7 +141,7 @@ class Swapper:
                 ref = object_keys.parse_segment(self._namespace, item.key)
                 if ref is not None and not ref.is_index:
                     strays.append(ref.base_offset)
-        known = {found.base_offset for found in log.segments}
+        known = {segment.base_offset for segment in log.segments}
         end_offset = log.segments.end_offset
         for base_offset in sorted(set(strays) - known):
             if base_offset < end_offset:
@@ -153,11 +153,11 @@ class Swapper:
 
     async def _write(self, swap: _Swap) -> None:
         """Write all new segments, the last one first."""
-        old_indexes = {found.base_offset: await self._index(swap.log, found) for found in swap.old}
+        old_indexes = {old.base_offset: await self._index(swap.log, old) for old in swap.old}
         sections = {
-            found.next_offset: entries.sections
-            for found in swap.old
-            if (entries := old_indexes[found.base_offset]) is not None
+            old.next_offset: entries.sections
+            for old in swap.old
+            if (entries := old_indexes[old.base_offset]) is not None
         }
         first = old_indexes[swap.old[0].base_offset]
         prior_max_timestamps = _prior_max_timestamps(
@@ -165,11 +165,11 @@ class Swapper:
         )
         for number in reversed(range(len(swap.new))):
             new = swap.new[number]
-            data, found = await swap.staging.read(new.key)
-            if found.footer.checksum != new.checksum:
+            data, segment = await swap.staging.read(new.key)
+            if segment.footer.checksum != new.checksum:
                 raise InvalidRequestError(f"{new.key} changed during the swap")
             entries = index.rebuild(
-                found.batches,
+                segment.batches,
                 self._index_interval_bytes,
                 prior_max_timestamp_ms=prior_max_timestamps[number],
             )
@@ -193,9 +193,9 @@ class Swapper:
             [(later.base_offset, later.size_bytes) for later in swap.new[number:]],
             swap.new[-1].next_offset,
         )
-        changed = [found for found in swap.old if found.base_offset >= new.base_offset]
+        changed = [segment for segment in swap.old if segment.base_offset >= new.base_offset]
         self._reader.forget(
-            *(key for found in changed for key in self._keys(log, found.base_offset))
+            *(key for segment in changed for key in self._keys(log, segment.base_offset))
         )
         log.end_swap()
 
@@ -214,14 +214,14 @@ class Swapper:
     async def _delete_old(self, swap: _Swap) -> None:
         """Delete old segments whose keys were not overwritten, one at a time, in order."""
         kept = {new.base_offset for new in swap.new}
-        for found in swap.old:
-            if found.base_offset not in kept:
-                keys = self._keys(swap.log, found.base_offset)
+        for segment in swap.old:
+            if segment.base_offset not in kept:
+                keys = self._keys(swap.log, segment.base_offset)
                 await self._retry(swap.log, keys[0], lambda: self._store.delete(keys))  # noqa: B023
 
-    async def _index(self, log: PartitionLog, found: Segment) -> Index | None:
+    async def _index(self, log: PartitionLog, segment: Segment) -> Index | None:
         try:
-            return await self._reader.index(log, found)
+            return await self._reader.index(log, segment)
         except DamagedObjectError:
             return None  # The job may have recovered records from the damaged segment.
 

@@ -129,12 +129,14 @@ class DeadStreamCleaner:
         """Read what an object holds from its footer; a damaged object holds nothing."""
         if item.key in self._pins:
             return
-        found: list[wal_object.Range] = []
+        ranges: list[wal_object.Range] = []
         try:
             if item.size_bytes != wal_object.EMPTY_BYTES:
-                found = await read_ranges(self._store, item)
+                ranges = await read_ranges(self._store, item)
         except ObjectNotFoundError:
             logger.debug("wal object already deleted", key=item.key)
         except DamagedObjectError as error:
             logger.warning("damaged WAL object", key=item.key, reason=error.reason)
-        self._pins[item.key] = [_Pin(one.topic_id, one.partition, one.last_offset) for one in found]
+        self._pins[item.key] = [
+            _Pin(range_.topic_id, range_.partition, range_.last_offset) for range_ in ranges
+        ]

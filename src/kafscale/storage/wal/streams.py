@@ -219,8 +219,8 @@ class Streams:
         await self._fence(await self._find_one(broker_id, epoch))
 
     async def _find_one(self, broker_id: int, epoch: int) -> Stream:
-        found = await self._find(object_keys.stream_prefix(self._namespace, broker_id, epoch))
-        return found[0] if found else Stream(broker_id, epoch, {})
+        streams = await self._find(object_keys.stream_prefix(self._namespace, broker_id, epoch))
+        return streams[0] if streams else Stream(broker_id, epoch, {})
 
     async def _fence(self, stream: Stream) -> None:
         for _ in range(FENCE_TRIES_MAX):

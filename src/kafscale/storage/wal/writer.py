@@ -169,11 +169,11 @@ class WalWriter:
 
     def unflushed_bytes_by_log(self) -> dict[PartitionLog, int]:
         """Bytes of each log that are appended but not yet durable."""
-        found = {piece.key: piece.size_bytes for piece in self._open.partitions()}
+        sizes = {batches.key: batches.size_bytes for batches in self._open.partitions()}
         for sealed in self._sealed:
             for log, run in sealed.runs:
-                found[log] = found.get(log, 0) + len(run)
-        return found
+                sizes[log] = sizes.get(log, 0) + len(run)
+        return sizes
 
     def backpressure(self) -> "asyncio.Future[None] | None":
         """A future that producers should wait for before they send more; None if not needed."""
@@ -244,12 +244,14 @@ class WalWriter:
         key, header = self._position.next_object(self._clock())
         runs = [
             (
-                piece.key,
-                BatchRun.from_buffers(piece.buffers, piece.last_offset, piece.max_timestamp_ms),
+                batches.key,
+                BatchRun.from_buffers(
+                    batches.buffers, batches.last_offset, batches.max_timestamp_ms
+                ),
             )
-            for piece in self._open.partitions()
+            for batches in self._open.partitions()
         ]
-        pieces = [
+        partitions = [
             wal_object.PartitionData(
                 log.topic_id,
                 log.topic,
@@ -262,7 +264,11 @@ class WalWriter:
             for log, run in runs
         ]
         sealed = SealedObject(
-            key, wal_object.encode(header, pieces), runs, self._open_future, self._open.size_bytes
+            key,
+            wal_object.encode(header, partitions),
+            runs,
+            self._open_future,
+            self._open.size_bytes,
         )
         if self._span_links is not None:
             sealed.causes = self._span_links.take()

@@ -88,7 +88,7 @@ def _write_whole(write: Write, descriptor: int, view: memoryview) -> None:
 
 def _buffer() -> memoryview:
     """An aligned buffer per thread."""
-    found: memoryview | None = getattr(_buffers, "view", None)
-    if found is None:
-        found = _buffers.view = memoryview(mmap.mmap(-1, _CHUNK_BYTES))
-    return found
+    view: memoryview | None = getattr(_buffers, "view", None)
+    if view is None:
+        view = _buffers.view = memoryview(mmap.mmap(-1, _CHUNK_BYTES))
+    return view

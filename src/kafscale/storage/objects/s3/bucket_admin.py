@@ -45,12 +45,12 @@ async def replicate(
 class BucketLifecycle:
     """The lifecycle rules of a namespace in a bucket."""
 
-    __slots__ = ("_bucket", "_namespace", "_told")
+    __slots__ = ("_bucket", "_namespace", "_reported")
 
     def __init__(self, bucket: S3Bucket, namespace: str) -> None:
         self._bucket = bucket
         self._namespace = namespace
-        self._told: tuple[int, tuple[str, ...]] = (0, ())
+        self._reported: tuple[int, tuple[str, ...]] = (0, ())
 
     async def apply(self, topics: Iterable[TopicRetention]) -> bool:
         """Set the rules for all topics; return whether anything changed.
@@ -67,19 +67,19 @@ class BucketLifecycle:
 
     def _apply(self, topics: list[TopicRetention]) -> tuple[bool, Plan]:
         aws = boto_client(self._bucket)
-        found = aws.read_lifecycle()
-        planned = plan(self._namespace, topics, found["Rules"])
-        changed = not is_same(planned.rules, found["Rules"])
+        configuration = aws.read_lifecycle()
+        planned = plan(self._namespace, topics, configuration["Rules"])
+        changed = not is_same(planned.rules, configuration["Rules"])
         if changed:
-            aws.write_lifecycle(found, planned.rules)
+            aws.write_lifecycle(configuration, planned.rules)
         return changed, planned
 
     def _log_warnings(self, planned: Plan) -> None:
         """Log each problem once."""
-        news = (len(planned.left_out), tuple(planned.threats))
-        if news == self._told:
+        problems = (len(planned.left_out), tuple(planned.threats))
+        if problems == self._reported:
             return
-        self._told = news
+        self._reported = problems
         if planned.left_out:
             logger.warning(
                 "lifecycle rule limit of S3 reached, topics without a rule",

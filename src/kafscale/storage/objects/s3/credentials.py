@@ -112,12 +112,12 @@ def credentials_for(bucket: S3Bucket) -> Credentials:
     """The credential provider of a bucket."""
     if bucket.access_key and not bucket.role_arn:
         return FixedCredentials(bucket)
-    found: list[BotoClient] = []
+    clients: list[BotoClient] = []
 
     def fetch() -> "AccessKeys":
-        if not found:
-            found.append(boto_client(bucket))
-        return found[0].keys()
+        if not clients:
+            clients.append(boto_client(bucket))
+        return clients[0].keys()
 
     return RefreshingCredentials(fetch)
 
