@@ -81,8 +81,8 @@ def autoscaler(metric: Manifest) -> Manifest:
 
 
 def has_replicas(count: int):
-    return lambda stateful_set_: (
-        stateful_set_["spec"]["replicas"] == count and stateful_set_["status"]["replicas"] == count
+    return lambda manifest: (
+        manifest["spec"]["replicas"] == count and manifest["status"]["replicas"] == count
     )
 
 
@@ -132,6 +132,6 @@ def test_unknown_metrics_do_not_scale(
         AUTOSCALERS,
         namespace,
         "web",
-        lambda stateful_set_: has_condition(stateful_set_, "ScalingActive", "False"),
+        lambda manifest: has_condition(manifest, "ScalingActive", "False"),
     )
     kube.wait_for(STATEFUL_SETS, namespace, "web", has_replicas(2))

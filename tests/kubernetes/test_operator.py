@@ -80,6 +80,6 @@ def _next_leader(shop: DeployedCluster, before: str) -> str:
 
 
 def _restarts(kafscale: Installation, pod: str) -> int:
-    pod_ = kafscale.kube.get(PODS, HOME, pod)
-    assert pod_ is not None
-    return sum(each["restartCount"] for each in pod_["status"]["containerStatuses"])
+    manifest = kafscale.kube.get(PODS, HOME, pod)
+    assert manifest is not None
+    return sum(each["restartCount"] for each in manifest["status"]["containerStatuses"])

@@ -33,12 +33,12 @@ Pod = tuple[str, str]
 class FaultInjector:
     """Injects faults into one cluster and the operators."""
 
-    def __init__(self, deployed: DeployedCluster, random_: random.Random) -> None:
+    def __init__(self, deployed: DeployedCluster, generator: random.Random) -> None:
         self._deployed = deployed
         self._kube = deployed.kube
         self._kubelet = deployed.installation.kubelet
         self._s3 = deployed.installation.s3
-        self._random = random_
+        self._random = generator
         self.log_of_faults: list[str] = []
         """The injected faults, in order."""
 

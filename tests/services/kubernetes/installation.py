@@ -177,8 +177,8 @@ class Installation:
         operators = [(HOME, each) for each in self.operators()]
         pods = [(namespace, pod["metadata"]["name"]) for pod in self.kube.list(PODS, namespace)]
         logs = [
-            f"--- {pod}\n{self.kubelet.logs(namespace_, pod)[-LOG_SHOWN_MAX:]}"
-            for namespace_, pod in [*operators, *pods]
+            f"--- {pod}\n{self.kubelet.logs(pod_namespace, pod)[-LOG_SHOWN_MAX:]}"
+            for pod_namespace, pod in [*operators, *pods]
         ]
         return "\n".join([yaml.safe_dump(status), *logs])
 

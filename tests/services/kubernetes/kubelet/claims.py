@@ -47,8 +47,8 @@ def volume(claim: Manifest, directory: Path) -> Manifest:
 
 async def provide(api: Api, claim: Manifest, directory: Path) -> None:
     manifest = volume(claim, directory)
-    directory_ = Path(manifest["spec"]["hostPath"]["path"])
-    await asyncio.to_thread(directory_.mkdir, parents=True, exist_ok=True)
+    volume_directory = Path(manifest["spec"]["hostPath"]["path"])
+    await asyncio.to_thread(volume_directory.mkdir, parents=True, exist_ok=True)
     await api.create(VOLUMES.path(), manifest)
 
 

@@ -81,8 +81,8 @@ def expand(text: str, known: Mapping[str, str]) -> str:
     '1-$(B) $(A)'
     """
 
-    def replacement(match_: re.Match[str]) -> str:
-        return "$" if match_[1] is None else known.get(match_[1], match_[0])
+    def replacement(match: re.Match[str]) -> str:
+        return "$" if match[1] is None else known.get(match[1], match[0])
 
     return _REFERENCE.sub(replacement, text)
 
@@ -165,9 +165,9 @@ def _value_from(source: Manifest, pod: Manifest, container: Manifest, store: Sto
         owner = by_name.get(reference.get("containerName", ""), container)
         return resource(owner, reference["resource"], reference.get("divisor", "1"))
     [(kind, reference)] = source.items()
-    match_ = _referred(source, store, ("configMapKeyRef", "secretKeyRef"))
-    if reference["key"] in match_:
-        return match_[reference["key"]].decode()
+    data = _referred(source, store, ("configMapKeyRef", "secretKeyRef"))
+    if reference["key"] in data:
+        return data[reference["key"]].decode()
     if reference.get("optional"):
         return None
     raise ConfigError(f"couldn't find key {reference['key']} in {kind} {reference['name']}")
@@ -182,9 +182,9 @@ def _referred(source: Manifest, store: Store, kinds: tuple[str, str]) -> Mapping
     }
     for kind, lookup in lookups.items():
         if reference := source.get(kind):
-            match_ = lookup(reference["name"])
-            if match_ is None and not reference.get("optional"):
+            data = lookup(reference["name"])
+            if data is None and not reference.get("optional"):
                 what = "configmap" if kind == of_config else "secret"
                 raise ConfigError(f'{what} "{reference["name"]}" not found')
-            return match_ or {}
+            return data or {}
     raise ConfigError(f"unsupported source {', '.join(source)}")

@@ -64,10 +64,10 @@ class Network:
         return Link(next(self._indexes))
 
 
-async def ip(*commands_: str, process: int | None = None) -> None:
+async def ip(*ip_commands: str, process: int | None = None) -> None:
     """Run `ip` commands, in the network namespace of a process if given."""
     prefix = [] if process is None else ["nsenter", f"--target={process}", "--net"]
-    await asyncio.to_thread(_run, [*prefix, "ip", "-batch", "-"], "\n".join(commands_))
+    await asyncio.to_thread(_run, [*prefix, "ip", "-batch", "-"], "\n".join(ip_commands))
 
 
 def _run(command: Sequence[str], commands: str) -> None:

@@ -36,11 +36,11 @@ def files(volume: Manifest, pod: Manifest, store: Store, tokens: Mapping[str, st
         return _source_files(kind, source, mode, pod, store)
     result: Files = {}
     for each in source.get("sources", ()):
-        [(part, files_)] = each.items()
+        [(part, details)] = each.items()
         if part == "serviceAccountToken":
-            result[files_["path"]] = File(tokens[files_["path"]].encode(), mode)
+            result[details["path"]] = File(tokens[details["path"]].encode(), mode)
         else:
-            result |= _source_files(part, files_, mode, pod, store)
+            result |= _source_files(part, details, mode, pod, store)
     return result
 
 
@@ -51,13 +51,13 @@ def token_requests(volume: Manifest) -> Iterable[Manifest]:
             yield source["serviceAccountToken"]
 
 
-def write(directory: Path, files_: Files) -> None:
+def write(directory: Path, new_files: Files) -> None:
     """Replace the files of a directory atomically."""
     data = directory / "..data"
     previous = data.readlink() if data.is_symlink() else None
     index = int(previous.name.removeprefix("..")) + 1 if previous else 0
     version_directory = directory / f"..{index}"
-    for path, file in files_.items():
+    for path, file in new_files.items():
         target_path = version_directory / path
         target_path.parent.mkdir(parents=True, exist_ok=True)
         target_path.write_bytes(file.content)
@@ -66,7 +66,7 @@ def write(directory: Path, files_: Files) -> None:
     link = directory / "..data.new"
     link.symlink_to(version_directory.name)
     link.rename(data)
-    top_level = {path.partition("/")[0] for path in files_}
+    top_level = {path.partition("/")[0] for path in new_files}
     existing = {path.name for path in directory.iterdir() if not path.name.startswith("..")}
     for name in top_level - existing:
         (directory / name).symlink_to(f"..data/{name}")
@@ -102,7 +102,7 @@ def _source_files(kind: str, source: Manifest, mode: int, pod: Manifest, store: 
 def _downward(item: Manifest, pod: Manifest) -> str:
     if "fieldRef" in item:
         return field(pod, item["fieldRef"]["fieldPath"])
-    files_ = item["resourceFieldRef"]
+    reference = item["resourceFieldRef"]
     named = {each["name"]: each for each in pod["spec"]["containers"]}
-    owner = named[files_["containerName"]]
-    return resource(owner, files_["resource"], files_.get("divisor", "1"))
+    owner = named[reference["containerName"]]
+    return resource(owner, reference["resource"], reference.get("divisor", "1"))

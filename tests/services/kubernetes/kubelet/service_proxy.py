@@ -58,11 +58,11 @@ class ServiceProxy:
         self._connections: set[asyncio.Task[None]] = set()
         self._next_endpoint = itertools.count()
 
-    async def update(self, routes_: Routes) -> None:
-        self._routes = routes_
-        for address in self._servers.keys() - routes_.keys():
+    async def update(self, new_routes: Routes) -> None:
+        self._routes = new_routes
+        for address in self._servers.keys() - new_routes.keys():
             self._servers.pop(address).close()
-        for address in routes_.keys() - self._servers.keys():
+        for address in new_routes.keys() - self._servers.keys():
             self._servers[address] = await self._listen(address)
 
     async def close(self) -> None:

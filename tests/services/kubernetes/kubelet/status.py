@@ -60,8 +60,8 @@ class Conditions:
     def __init__(self) -> None:
         self._known: dict[str, Status] = {}
 
-    def update(self, conditions_: Mapping[str, bool], of_phase: str) -> list[Status]:
-        for kind, holds in conditions_.items():
+    def update(self, statuses: Mapping[str, bool], of_phase: str) -> list[Status]:
+        for kind, holds in statuses.items():
             value = "True" if holds else "False"
             if self._known.get(kind, {}).get("status") != value:
                 self._known[kind] = {"type": kind, "status": value, "lastTransitionTime": now()}

@@ -70,14 +70,14 @@ def test_only_an_older_resource_conflicts():
 
 def test_list_is_cached_unless_fresh_data_is_required():
     async def body(kube, owners):
-        resource_ = await created(kube, "one", topicName="orders")
-        await owners.conflicting(resource_, now=False)
-        await owners.conflicting(resource_, now=False)
+        listed = await created(kube, "one", topicName="orders")
+        await owners.conflicting(listed, now=False)
+        await owners.conflicting(listed, now=False)
         assert kube.lists == 1
-        await owners.conflicting(resource_, now=True)
+        await owners.conflicting(listed, now=True)
         assert kube.lists == 2
         await asyncio.sleep(FRESH_MS / 1000)
-        await owners.conflicting(resource_, now=False)
+        await owners.conflicting(listed, now=False)
         return kube.lists
 
     assert run_test(body) == 3

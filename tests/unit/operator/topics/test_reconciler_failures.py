@@ -109,12 +109,12 @@ def test_older_of_two_resources_owns_the_topic():
         await fixture.reconcile("second")
         return partitions, rejected, fixture.api.get("orders").partitions
 
-    partitions, (ready, status), finally_ = run_test(body)
+    partitions, (ready, status), partitions_afterwards = run_test(body)
     assert partitions == 1
     assert ready == ("False", "Conflict")
     assert "topicId" not in status
     assert "partitions" not in status
-    assert finally_ == 9
+    assert partitions_afterwards == 9
 
 
 def test_concurrent_resources_do_not_both_act():
