@@ -215,7 +215,7 @@ def _cluster_node(
     node = ClusterNode(
         stores.metadata,
         catalog=stores.catalog,
-        view=stores.view,
+        cache=stores.view,
         guards=guards,
         registration=registration,
         storage=storage,

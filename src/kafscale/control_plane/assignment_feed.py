@@ -39,14 +39,14 @@ class PartitionOwner(msgspec.Struct, frozen=True):
 PartitionOwners = Mapping[Partition, PartitionOwner]
 
 
-def partition_owners(view: ClusterCache) -> PartitionOwners:
+def partition_owners(cache: ClusterCache) -> PartitionOwners:
     """Everything that is assigned to live brokers."""
     return {
         Partition(each.topic, each.partition): PartitionOwner(
             each.broker_id, each.leader_epoch, each.reassigning_to
         )
-        for each in view.all_assignments()
-        if each.is_owned_by(view.brokers.get(each.broker_id))
+        for each in cache.all_assignments()
+        if each.is_owned_by(cache.brokers.get(each.broker_id))
     }
 
 

@@ -165,11 +165,11 @@ class _Reader:
     def _take(self, size: int) -> memoryview:
         if size < 0:
             _fail(f"length {size}")
-        taken = self._view[self._position : self._position + size]
-        if len(taken) < size:
-            _fail(f"expected {size} bytes, got {len(taken)}")
+        data = self._view[self._position : self._position + size]
+        if len(data) < size:
+            _fail(f"expected {size} bytes, got {len(data)}")
         self._position += size
-        return taken
+        return data
 
 
 def _fail(reason: str) -> NoReturn:

@@ -239,7 +239,7 @@ def _build(stores, config, *, catalog, view, access_store, metrics, node_id):
     node = ClusterNode(
         stores.metadata,
         catalog=catalog,
-        view=view,
+        cache=view,
         guards=guards,
         registration=registration,
         storage=storage,

@@ -25,9 +25,9 @@ class Drainer:
     """Transfers what this broker owns to other brokers."""
 
     def __init__(
-        self, view: ClusterCache, registration: Registration, ownership: Ownership
+        self, cache: ClusterCache, registration: Registration, ownership: Ownership
     ) -> None:
-        self._view = view
+        self._cache = cache
         self._registration = registration
         self._ownership = ownership
 
@@ -73,10 +73,10 @@ class Drainer:
         own = self._registration.broker
         return [
             broker
-            for broker in self._view.brokers.values()
+            for broker in self._cache.brokers.values()
             if not broker.is_draining and own is not None and broker.id != own.id
         ]
 
     def _least_loaded(self) -> int:
-        loads = Counter(assignment.broker_id for assignment in self._view.all_assignments())
+        loads = Counter(assignment.broker_id for assignment in self._cache.all_assignments())
         return min(self._transfer_targets(), key=lambda broker: (loads[broker.id], broker.id)).id

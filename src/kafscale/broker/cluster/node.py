@@ -49,7 +49,7 @@ class ClusterNode:
         metadata: MetadataStore,
         *,
         catalog: Catalog,
-        view: ClusterCache,
+        cache: ClusterCache,
         guards: OwnershipGuards,
         registration: Registration,
         storage: StorageEngine,
@@ -70,13 +70,13 @@ class ClusterNode:
         self._clock = clock
         self._groups = groups
         self._storage = storage
-        self.view = view
+        self.cache = cache
         self.registration = registration
-        transfers = OwnershipTransfer(metadata, view, storage, groups, clock=clock)
+        transfers = OwnershipTransfer(metadata, cache, storage, groups, clock=clock)
         self.ownership = Ownership(
-            view, catalog, storage, groups, guards=guards, transfers=transfers, defaults=defaults
+            cache, catalog, storage, groups, guards=guards, transfers=transfers, defaults=defaults
         )
-        self.drainer = Drainer(view, registration, self.ownership)
+        self.drainer = Drainer(cache, registration, self.ownership)
         self.topics = Topics(
             catalog,
             wait_for_leaders=self.ownership.wait_for_leaders,
@@ -86,7 +86,7 @@ class ClusterNode:
         )
         self.controller = Controller(
             metadata,
-            view,
+            cache,
             catalog,
             streams,
             reaper,
@@ -155,7 +155,7 @@ class ClusterNode:
         except (KafscaleError, TimeoutError) as error:
             log.warning("drain failed", reason=str(error) or "timed out")
         else:
-            if pending and len(self.view.brokers) > 1:
+            if pending and len(self.cache.brokers) > 1:
                 log.warning("drain incomplete", left=len(pending))
 
     async def close(self) -> None:
@@ -175,7 +175,7 @@ class ClusterNode:
     def standing(self) -> ClusterStatus:
         """The cluster metrics of this broker."""
         return ClusterStatus(
-            brokers=len(self.view.brokers),
+            brokers=len(self.cache.brokers),
             is_controller=self.controller.is_controller,
             lease_is_valid=self.registration.lease_is_valid,
             partitions=len(self._storage.logs),
@@ -195,4 +195,4 @@ class ClusterNode:
         return await self.ownership.delete_objects(topic)
 
     def _linger_seconds(self) -> float:
-        return LINGER_SECONDS if len(self.view.brokers) > 1 else 0.0
+        return LINGER_SECONDS if len(self.cache.brokers) > 1 else 0.0

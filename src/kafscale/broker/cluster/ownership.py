@@ -44,7 +44,7 @@ class Ownership:
 
     def __init__(
         self,
-        view: ClusterCache,
+        cache: ClusterCache,
         catalog: Catalog,
         storage: StorageEngine,
         groups: Coordinator,
@@ -53,7 +53,7 @@ class Ownership:
         transfers: OwnershipTransfer,
         defaults: TopicDefaults,
     ) -> None:
-        self._view = view
+        self._cache = cache
         self._catalog = catalog
         self._storage = storage
         self._groups = groups
@@ -73,7 +73,7 @@ class Ownership:
 
     def subscribe(self) -> None:
         """Follow the cluster cache and the topic catalog."""
-        self._view.subscribe(self._changed.set)
+        self._cache.subscribe(self._changed.set)
         self._catalog.subscribe(self._on_topic_change)
 
     def start_session(self, broker: BrokerInfo) -> None:
@@ -113,15 +113,15 @@ class Ownership:
     @property
     def is_up_to_date(self) -> bool:
         """Whether this broker serves everything that is assigned to it."""
-        ours = self.broker
-        if ours is None or self._view.controller_id not in self._view.brokers:
+        broker = self.broker
+        if broker is None or self._cache.controller_id not in self._cache.brokers:
             return False
-        if len(self._view.assignments(SHARDS_TOPIC)) < SHARD_COUNT:
+        if len(self._cache.assignments(SHARDS_TOPIC)) < SHARD_COUNT:
             return False
         assigned = [
             assignment
-            for assignment in self._view.all_assignments()
-            if assignment.broker_id == ours.id
+            for assignment in self._cache.all_assignments()
+            if assignment.broker_id == broker.id
         ]
         return all(
             self._is_served(assignment) for assignment in assigned if self._exists(assignment)
@@ -134,9 +134,9 @@ class Ownership:
         """Wait until all partitions of a topic have leaders, and those owned here are open."""
 
         def all_led() -> bool:
-            found = self._view.assignments(topic.name)
+            assignments = self._cache.assignments(topic.name)
             return all(
-                (assignment := found.get(number)) is not None
+                (assignment := assignments.get(number)) is not None
                 and assignment.mod_revision > topic.create_revision
                 and (not self._is_owned_here(assignment) or self._is_served(assignment))
                 for number in range(topic.partitions)
@@ -175,18 +175,18 @@ class Ownership:
     def _reconcile(self) -> None:
         desired = {
             (assignment.topic, assignment.partition): assignment
-            for assignment in self._view.all_assignments()
+            for assignment in self._cache.all_assignments()
             if self._is_owned_here(assignment) and self._exists(assignment)
         }
         for topic_partition, served in list(self._served.items()):
-            found = desired.get(topic_partition)
-            if found is None or found.leader_epoch != served.leader_epoch:
+            assignment = desired.get(topic_partition)
+            if assignment is None or assignment.leader_epoch != served.leader_epoch:
                 self.close(topic_partition)
             else:
-                self._served[topic_partition] = found
-                self._guards.update(found)
+                self._served[topic_partition] = assignment
+                self._guards.update(assignment)
                 if topic_partition[0] == SHARDS_TOPIC:
-                    self._groups.update_guard(topic_partition[1], found)
+                    self._groups.update_guard(topic_partition[1], assignment)
         self._open_missing(desired)
         for topic_partition, assignment in self._served.items():
             if assignment.reassigning_to is not None:
@@ -194,14 +194,14 @@ class Ownership:
 
     def _open_missing(self, desired: dict[TopicPartition, Assignment]) -> None:
         missing = [
-            found
-            for topic_partition, found in desired.items()
+            assignment
+            for topic_partition, assignment in desired.items()
             if topic_partition not in self._served
         ]
-        shards = [found for found in missing if found.topic == SHARDS_TOPIC]
-        logs = [found for found in missing if found.topic != SHARDS_TOPIC]
-        rolled = [found for found in logs if found.fully_rolled]
-        unrolled = [found for found in logs if not found.fully_rolled]
+        shards = [assignment for assignment in missing if assignment.topic == SHARDS_TOPIC]
+        logs = [assignment for assignment in missing if assignment.topic != SHARDS_TOPIC]
+        rolled = [assignment for assignment in logs if assignment.fully_rolled]
+        unrolled = [assignment for assignment in logs if not assignment.fully_rolled]
         if shards:
             self._start_task("open shards", lambda: self._open_shards(shards))
         # New topics do not wait for partitions that are taken over from a failed broker.
@@ -237,29 +237,33 @@ class Ownership:
     # --- opening --------------------------------------------------------------------------------
 
     async def _open_shards(self, assignments: list[Assignment]) -> None:
-        guards = {found.partition: self._guards.add(found) for found in assignments}
+        guards = {assignment.partition: self._guards.add(assignment) for assignment in assignments}
         await self._groups.open_shards(guards)
         self._mark_served(assignments)
 
     async def _open_logs(self, assignments: list[Assignment]) -> None:
-        states = await self._states(assignments)
+        states = await self._load_states(assignments)
         to_open: list[PartitionToOpen] = []
-        for found in assignments:
-            topic = self._catalog.get(found.topic)
-            if topic is not None and self._exists(found):
-                self._guards.add(found)
-                state = states.get((found.topic, found.partition))
-                to_open.append(self._to_open(topic, found, state))
+        for assignment in assignments:
+            topic = self._catalog.get(assignment.topic)
+            if topic is not None and self._exists(assignment):
+                self._guards.add(assignment)
+                state = states.get((assignment.topic, assignment.partition))
+                to_open.append(self._partition_to_open(topic, assignment, state))
         await self._storage.open(to_open)
         topic_partitions = {(opened.topic, opened.partition) for opened in to_open}
         self._mark_served(
-            found for found in assignments if (found.topic, found.partition) in topic_partitions
+            assignment
+            for assignment in assignments
+            if (assignment.topic, assignment.partition) in topic_partitions
         )
 
-    async def _states(self, assignments: list[Assignment]) -> dict[TopicPartition, PartitionState]:
+    async def _load_states(
+        self, assignments: list[Assignment]
+    ) -> dict[TopicPartition, PartitionState]:
         by_topic: dict[str, list[int]] = {}
-        for found in assignments:
-            by_topic.setdefault(found.topic, []).append(found.partition)
+        for assignment in assignments:
+            by_topic.setdefault(assignment.topic, []).append(assignment.partition)
         topics = [topic for name in by_topic if (topic := self._catalog.get(name)) is not None]
         loaded = await asyncio.gather(
             *(self._guards.load(topic, by_topic[topic.name]) for topic in topics)
@@ -270,7 +274,7 @@ class Ownership:
             for number, state in states.items()
         }
 
-    def _to_open(
+    def _partition_to_open(
         self, topic: Topic, assignment: Assignment, state: PartitionState | None
     ) -> PartitionToOpen:
         is_new = assignment.leader_epoch == FIRST_LEADER_EPOCH and state is None

@@ -63,73 +63,69 @@ class OwnershipGuards:
         """Load the stored states of these partitions; those that were never saved are missing."""
         desired = set(partitions)
         states = await partition_states.load(self._store, topic)
-        found = {number: state for number, state in states.items() if number in desired}
-        self._states |= {(topic.name, number): state for number, state in found.items()}
-        return found
+        selected = {number: state for number, state in states.items() if number in desired}
+        self._states |= {(topic.name, number): state for number, state in selected.items()}
+        return selected
 
-    async def save(self, partition: PartitionLog) -> None:
+    async def save(self, log: PartitionLog) -> None:
         """Save the partition's offsets and newest segments, readable without opening the log."""
-        topic_partition = (partition.topic, partition.partition)
-        topic = self._catalog.by_id.get(partition.topic_id)
+        topic_partition = (log.topic, log.partition)
+        topic = self._catalog.by_id.get(log.topic_id)
         if topic is None:
             return
         guard = self._guards.get(topic_partition)
-        if guard is None or guard.assignment.leader_epoch != partition.leader_epoch:
-            raise NotOwnerError(
-                f"{partition.topic}/{partition.partition} is no longer owned by this broker"
-            )
+        if guard is None or guard.assignment.leader_epoch != log.leader_epoch:
+            raise NotOwnerError(f"{log.topic}/{log.partition} is no longer owned by this broker")
         before = self._states.get(topic_partition)
-        if before is not None and before.topic_id != partition.topic_id:
+        if before is not None and before.topic_id != log.topic_id:
             before = None
         state = PartitionState(
-            topic=partition.topic,
-            topic_id=partition.topic_id,
-            partition=partition.partition,
+            topic=log.topic,
+            topic_id=log.topic_id,
+            partition=log.partition,
             leader_broker=str(guard.assignment.broker_id),
-            leader_epoch=partition.leader_epoch,
-            log_start_offset=partition.start_offset,
-            log_end_offset=partition.end_offset,
-            high_watermark=partition.high_watermark,
-            segments=self._segments(partition, before),
-            active_segment=self._newest_key(partition),
-            segment_count=len(partition.segments),
-            size_bytes=partition.segments.total_bytes,
-            rolled_offset=partition.tail.rolled_offset,
+            leader_epoch=log.leader_epoch,
+            log_start_offset=log.start_offset,
+            log_end_offset=log.end_offset,
+            high_watermark=log.high_watermark,
+            segments=self._segments(log, before),
+            active_segment=self._newest_key(log),
+            segment_count=len(log.segments),
+            size_bytes=log.segments.total_bytes,
+            rolled_offset=log.tail.rolled_offset,
             mod_revision=before.mod_revision if before else 0,
         )
         self._states[topic_partition] = await partition_states.save(
             self._store, topic, state, guard
         )
 
-    def _newest_key(self, partition: PartitionLog) -> str:
-        if not len(partition.segments):
+    def _newest_key(self, log: PartitionLog) -> str:
+        if not len(log.segments):
             return ""
-        base_offset = partition.segments[-1].base_offset
-        return object_keys.segment_key(
-            self._namespace, partition.topic, partition.partition, base_offset
-        )
+        base_offset = log.segments[-1].base_offset
+        return object_keys.segment_key(self._namespace, log.topic, log.partition, base_offset)
 
     def _segments(
-        self, partition: PartitionLog, before: PartitionState | None
+        self, log: PartitionLog, before: PartitionState | None
     ) -> tuple[SegmentInfo, ...]:
         """The newest segments; the cached entry of an unchanged segment is reused."""
         known = {info.base_offset: info for info in before.segments} if before else {}
-        newest = len(partition.segments) - 1
+        newest = len(log.segments) - 1
         return tuple(
             self._info(
-                partition,
+                log,
                 segment.base_offset,
                 segment.next_offset,
                 segment.size_bytes,
                 known.get(segment.base_offset),
                 is_newest=number == newest,
             )
-            for number, segment in partition.segments.newest(SEGMENTS_MAX)
+            for number, segment in log.segments.newest(SEGMENTS_MAX)
         )
 
     def _info(
         self,
-        partition: PartitionLog,
+        log: PartitionLog,
         base_offset: int,
         next_offset: int,
         size_bytes: int,
@@ -144,7 +140,5 @@ class OwnershipGuards:
             size_bytes=size_bytes,
             created_ms=self._clock(),
             last_offset=next_offset - 1,
-            max_timestamp_ms=partition.segment_max_timestamp_ms
-            if is_newest
-            else UNKNOWN_TIMESTAMP_MS,
+            max_timestamp_ms=log.segment_max_timestamp_ms if is_newest else UNKNOWN_TIMESTAMP_MS,
         )

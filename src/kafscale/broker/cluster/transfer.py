@@ -41,14 +41,14 @@ class OwnershipTransfer:
     def __init__(
         self,
         store: MetadataStore,
-        view: ClusterCache,
+        cache: ClusterCache,
         storage: StorageEngine,
         groups: Coordinator,
         *,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
-        self._view = view
+        self._cache = cache
         self._storage = storage
         self._groups = groups
         self._clock = clock
@@ -68,7 +68,7 @@ class OwnershipTransfer:
     ) -> bool:
         """Transfer ownership to another broker; return false if this broker still owns it."""
         async with self._limit:
-            target = self._view.brokers.get(target_id)
+            target = self._cache.brokers.get(target_id)
             if target is None or target.is_draining:
                 # The controller will choose another target.
                 await asyncio.sleep(RETRY_SECONDS)
@@ -80,9 +80,9 @@ class OwnershipTransfer:
                     return True
                 await self._groups.open_shards({number: guard})
                 return False
-            partition = self._storage.logs.get(topic, number)
-            return partition is not None and await self._transfer_log(
-                topic_partition, guard, target, partition
+            partition_log = self._storage.logs.get(topic, number)
+            return partition_log is not None and await self._transfer_log(
+                topic_partition, guard, target, partition_log
             )
 
     async def _transfer_log(
@@ -90,24 +90,24 @@ class OwnershipTransfer:
         topic_partition: TopicPartition,
         guard: OwnershipGuard,
         target: BrokerInfo,
-        partition: PartitionLog,
+        partition_log: PartitionLog,
     ) -> bool:
         started_ms = self._clock()
-        await self._storage.release(partition)
+        await self._storage.release(partition_log)
         try:
             is_transferred = await self._commit(topic_partition, guard, target)
         except BaseException:
-            partition.resume_appends()
+            partition_log.resume_appends()
             raise
         if not is_transferred:
-            partition.resume_appends()
+            partition_log.resume_appends()
             return False
         log.info(
             "partition transferred",
-            topic=partition.topic,
-            partition=partition.partition,
+            topic=partition_log.topic,
+            partition=partition_log.partition,
             to=target.id,
-            end_offset=partition.end_offset,
+            end_offset=partition_log.end_offset,
             duration=round((self._clock() - started_ms) / 1000, 3),
         )
         return True

@@ -58,7 +58,7 @@ def _parts(services: Services, node: ClusterNode) -> BrokerParts:
         broker_id=services.node_id,
         cluster_id=services.cluster_id,
         namespace=services.config.s3.namespace,
-        view=services.cluster,
+        cache=services.cluster,
         catalog=services.catalog,
         storage=services.storage,
         swap=services.storage.swap_segments,

@@ -54,7 +54,7 @@ class BrokerParts:
     broker_id: int
     cluster_id: str
     namespace: str
-    view: ClusterCache
+    cache: ClusterCache
     catalog: Catalog
     storage: StorageEngine
     swap: Callable[[PartitionLog, str], Awaitable[SwapResult]]
@@ -94,10 +94,10 @@ class BrokerControlService:
         )
 
     def partition_owners(self) -> PartitionOwners:
-        return partition_owners(self._parts.view)
+        return partition_owners(self._parts.cache)
 
     def subscribe(self, listener: Callable[[], None]) -> None:
-        self._parts.view.subscribe(listener)
+        self._parts.cache.subscribe(listener)
 
     # --- ownership ----------------------------------------------------------------------------
 
@@ -118,9 +118,9 @@ class BrokerControlService:
         return DrainResult(_sorted(drained), _sorted(pending))
 
     async def rebalance(self) -> Sequence[Move]:
-        view = self._parts.view
+        cache = self._parts.cache
         if not self._parts.controller.is_controller:
-            raise NotControllerError(f"not the controller: {_describe_broker(view.controller_id)}")
+            raise NotControllerError(f"not the controller: {_describe_broker(cache.controller_id)}")
         await self._run_to_completion(self._parts.controller.rebalance())
         return [
             Move(
@@ -128,7 +128,7 @@ class BrokerControlService:
                 from_broker=str(each.broker_id),
                 to_broker=str(each.reassigning_to),
             )
-            for each in view.all_assignments()
+            for each in cache.all_assignments()
             if each.reassigning_to is not None
         ]
 
@@ -208,7 +208,7 @@ class BrokerControlService:
 
     def _check_owned(self, partition: Partition) -> None:
         self._check_exists(partition)
-        owner_id, _ = self._parts.view.leader(*partition)
+        owner_id, _ = self._parts.cache.leader(*partition)
         if owner_id != self._parts.broker_id:
             raise NotOwnerError(f"not the owner of {partition}: {_describe_broker(owner_id)}")
 

@@ -34,7 +34,7 @@ async def status(
     problems = dict(parts.problems())
     if broker is None:
         problems["registration"] = "the broker is joining the cluster"
-    controller_id = parts.view.controller_id
+    controller_id = parts.cache.controller_id
     response = BrokerStatusResponse(
         broker_id=str(parts.broker_id),
         node_id=parts.broker_id,
@@ -46,26 +46,26 @@ async def status(
         is_controller=parts.controller.is_controller,
         controller_id="" if controller_id == NO_BROKER else str(controller_id),
         cluster_id=parts.cluster_id,
-        brokers=summaries(parts.view),
+        brokers=summaries(parts.cache),
         store_health=parts.store_health(),
         uptime_ms=parts.clock() - started_ms,
     )
     if broker is None:
         return response
-    shards = parts.view.assignments(SHARDS_TOPIC).values()
+    shards = parts.cache.assignments(SHARDS_TOPIC).values()
     response.shards.extend(sorted(each.partition for each in shards if each.is_owned_by(broker)))
     if with_partitions:
         await _add_partitions(response, parts, broker)
     return response
 
 
-def summaries(view: ClusterCache) -> list[BrokerSummary]:
+def summaries(cache: ClusterCache) -> list[BrokerSummary]:
     """All live brokers, with their numbers of partitions and shards."""
     partitions: Counter[int] = Counter()
     shards: Counter[int] = Counter()
     moving: Counter[int] = Counter()
-    for assignment in view.all_assignments():
-        owner = view.brokers.get(assignment.broker_id)
+    for assignment in cache.all_assignments():
+        owner = cache.brokers.get(assignment.broker_id)
         if assignment.is_owned_by(owner):
             counts = shards if assignment.topic == SHARDS_TOPIC else partitions
             counts[assignment.broker_id] += 1
@@ -85,7 +85,7 @@ def summaries(view: ClusterCache) -> list[BrokerSummary]:
             shard_count=shards[broker.id],
             moving_count=moving[broker.id],
         )
-        for _, broker in sorted(view.brokers.items())
+        for _, broker in sorted(cache.brokers.items())
     ]
 
 
@@ -93,7 +93,7 @@ async def _add_partitions(
     response: BrokerStatusResponse, parts: "BrokerParts", broker: BrokerInfo
 ) -> None:
     owned = sorted(
-        (each for each in parts.view.all_assignments() if each.is_owned_by(broker)),
+        (each for each in parts.cache.all_assignments() if each.is_owned_by(broker)),
         key=lambda each: (each.topic, each.partition),
     )
     for count, assignment in enumerate(owned, 1):

@@ -48,18 +48,20 @@ class GroupShards:
         try:
             loaded = await loader.read(self._store, started.keys(), self._catalog.topics)
             # No await from here on: sessions that were ended meanwhile are excluded.
-            ours = {shard: each for shard, each in started.items() if each.phase is Phase.LOADING}
-            loader.restore(loaded, self._registry, ours.keys(), self._catalog.topics)
+            current = {
+                shard: each for shard, each in started.items() if each.phase is Phase.LOADING
+            }
+            loader.restore(loaded, self._registry, current.keys(), self._catalog.topics)
         except BaseException:
             self._end_sessions(
                 started.values(), NotCoordinatorError("the group could not be loaded")
             )
             raise
-        for session in ours.values():
+        for session in current.values():
             session.phase = Phase.SERVING
         self._writer.retry_now()
-        group_count = sum(len(loaded.groups[shard]) for shard in ours)
-        log.info("group shards opened", count=len(ours), group_count=group_count)
+        group_count = sum(len(loaded.groups[shard]) for shard in current)
+        log.info("group shards opened", count=len(current), group_count=group_count)
 
     async def release(self, shards: Collection[int]) -> None:
         """Stop serving these shards, and complete their pending writes."""
@@ -118,9 +120,9 @@ class GroupShards:
         self._unload(ending, error)
 
     def _unload(self, sessions: Collection[ShardSession], error: NotCoordinatorError) -> None:
-        gone = set(sessions)
+        ended = set(sessions)
         for runtime in self._registry:
-            if runtime.session in gone:
+            if runtime.session in ended:
                 runtime.abort(error)
                 self._registry.unload(runtime)
 

@@ -123,9 +123,9 @@ class GroupWriter:
 
     async def _commit_patiently(self, writes: list[Write]) -> None:
         backoff = Backoff(self._random)
-        while ours := [write for write in writes if not write.session.has_ended]:
+        while current := [write for write in writes if not write.session.has_ended]:
             try:
-                if await self._try_commit(ours):
+                if await self._try_commit(current):
                     return
             except OperatingError as error:
                 log.warning("groups not saved yet", reason=str(error), tries=backoff.tries + 1)

@@ -28,8 +28,8 @@ def leave(group: GroupState, event: Leave, now_ms: int) -> None:
                 member = _find_leaving_member(group, leaving)
                 remove_member(group, member)
                 left.append(_describe(member, leaving))
-        except GroupError as refusal:
-            error = refusal
+        except GroupError as group_error:
+            error = group_error
         results.append((leaving.member_id, leaving.instance_id, error))
     group.reply(event.reply_token, Left(results))
     _continue_without(group, f"members have left: {', '.join(left)}" if left else "", now_ms)

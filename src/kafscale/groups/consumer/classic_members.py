@@ -82,8 +82,8 @@ def leave(group: GroupState, event: Leave) -> list[Effect]:
         try:
             member = _find_leaving_member(group, leaving)
             leaving_members[member.member_id] = member
-        except GroupError as refusal:
-            error = refusal
+        except GroupError as group_error:
+            error = group_error
         outcomes.append((leaving.member_id, leaving.instance_id, error))
     effects = group.remove(leaving_members.values(), "a member left")
     return [*effects, Reply(event.reply_token, Left(outcomes), durable=bool(leaving_members))]

@@ -71,8 +71,10 @@ class MemberMetadata(msgspec.Struct, frozen=True, kw_only=True):
         self, matching: frozenset[str], can_describe: Callable[[str], bool]
     ) -> "MemberMetadata":
         """The metadata, with the topics that match the regex and that the member may see."""
-        seen = frozenset(filter(can_describe, matching))
-        return self if seen == matching else msgspec.structs.replace(self, visible_topics=seen)
+        visible = frozenset(filter(can_describe, matching))
+        return (
+            self if visible == matching else msgspec.structs.replace(self, visible_topics=visible)
+        )
 
     def after_join(self, event: Join, subscription: Subscription) -> "MemberMetadata":
         """The metadata after a JoinGroup, which makes it a classic member."""

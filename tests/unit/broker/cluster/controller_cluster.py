@@ -102,14 +102,14 @@ class ControllerNode:
     def __init__(self, store, broker_id, settings):
         self.store = FlakyStore(store)
         self.broker_id = broker_id
-        self.view = ClusterCache(self.store)
+        self.cache = ClusterCache(self.store)
         self.catalog = Catalog(self.store)
         self.streams = Streams()
         self.cleaner = StreamCleaner()
         self.restorer = Restorer()
         self.controller = Controller(
             self.store,
-            self.view,
+            self.cache,
             self.catalog,
             self.streams,
             self.cleaner,
@@ -153,15 +153,15 @@ class ControllerCluster:
     def __init__(self, settings):
         self.store = MemoryStore(virtual_time.clock_ms)
         self.settings = settings
-        self.view = ClusterCache(self.store)
+        self.cache = ClusterCache(self.store)
         self.catalog = Catalog(self.store)
         self.nodes = {}
         self._closing = AsyncExitStack()
 
     async def start(self):
-        await self.view.start()
+        await self.cache.start()
         await self.catalog.start()
-        self._closing.push_async_callback(self.view.close)
+        self._closing.push_async_callback(self.cache.close)
         self._closing.push_async_callback(self.catalog.close)
 
     async def close(self):
@@ -171,7 +171,7 @@ class ControllerCluster:
     async def node(self, broker_id, rack=""):
         """Add a broker; its lease is renewed until it leaves."""
         node = self.nodes[broker_id] = ControllerNode(self.store, broker_id, self.settings)
-        await node.view.start()
+        await node.cache.start()
         await node.catalog.start()
         running = asyncio.create_task(node.controller.run())
         beating = asyncio.create_task(self._keep_alive(node))
@@ -180,7 +180,7 @@ class ControllerCluster:
             running.cancel()
             beating.cancel()
             await asyncio.wait([running, beating])
-            await node.view.close()
+            await node.cache.close()
             await node.catalog.close()
 
         self._closing.push_async_callback(close)
@@ -212,17 +212,17 @@ class ControllerCluster:
 
     def owners(self, topic):
         """The owners of the partitions of a topic: broker ids by partition."""
-        return {number: found.broker_id for number, found in self.view.assignments(topic).items()}
+        return {number: found.broker_id for number, found in self.cache.assignments(topic).items()}
 
     def is_assigned(self):
         """Whether everything is owned by a live broker, and nothing moves."""
         desired = {topic.name: topic.partitions for topic in self.catalog.topics.values()}
         for topic, count in {**desired, SHARDS_TOPIC: SHARD_COUNT}.items():
-            found = self.view.assignments(topic)
+            found = self.cache.assignments(topic)
             if found.keys() != set(range(count)):
                 return False
             for assignment in found.values():
-                owner = self.view.brokers.get(assignment.broker_id)
+                owner = self.cache.brokers.get(assignment.broker_id)
                 if not assignment.is_owned_by(owner) or assignment.reassigning_to is not None:
                     return False
         return True
@@ -249,12 +249,12 @@ class ControllerCluster:
         """Act for all owners: execute all requested transfers once; return their number."""
         moving = [
             found
-            for topic in self.view.assigned_topics()
-            for found in self.view.assignments(topic).values()
+            for topic in self.cache.assigned_topics()
+            for found in self.cache.assignments(topic).values()
             if found.reassigning_to is not None
         ]
         for found in moving:
-            target = self.view.brokers[found.reassigning_to]
+            target = self.cache.brokers[found.reassigning_to]
             after = replace(
                 found,
                 broker_id=target.id,

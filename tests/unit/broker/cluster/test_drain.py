@@ -15,7 +15,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.other = SimpleNamespace(id=1, is_draining=False)
-        self.view = SimpleNamespace(brokers={1: self.other})
+        self.cache = SimpleNamespace(brokers={1: self.other})
         self.broker = SimpleNamespace(id=0)
         self.served = {HERE}
         self.announced = 0
@@ -32,7 +32,7 @@ class Stage:
         return True
 
     def drainer(self) -> Drainer:
-        return Drainer(self.view, self, self)
+        return Drainer(self.cache, self, self)
 
 
 def drained(stage: Stage, happens) -> tuple[float, list, list]:
@@ -63,7 +63,7 @@ def test_drain_stops_waiting_when_all_brokers_drain() -> None:
 
 def test_drain_of_a_single_broker_keeps_everything() -> None:
     stage = Stage()
-    stage.view.brokers.clear()
+    stage.cache.brokers.clear()
     seconds, gone, pending = drained(stage, lambda _: None)
     assert (seconds, gone, pending) == (0, [], [HERE])
     assert stage.announced == 0

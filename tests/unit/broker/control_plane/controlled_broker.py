@@ -110,7 +110,7 @@ class ControlledBroker:
 
     def __init__(self, store):
         self.store = store
-        self.view = ClusterCache(store)
+        self.cache = ClusterCache(store)
         self.catalog = Catalog(store)
         self.storage = Storage(log("orders", 0), log("orders", 1))
         self.drainer = Drainer()
@@ -123,7 +123,7 @@ class ControlledBroker:
                 broker_id=ME.id,
                 cluster_id="cluster",
                 namespace="ns",
-                view=self.view,
+                cache=self.cache,
                 catalog=self.catalog,
                 storage=self.storage,
                 swap=self.storage.swap,
@@ -146,8 +146,8 @@ class ControlledBroker:
         ]
         done = await self.store.commit([], [*puts, Put(keys.CONTROLLER, b"1")])
         changed = asyncio.Event()
-        self.view.subscribe(changed.set)
-        while self.view.controller is None or self.view.controller.mod_revision < done.revision:
+        self.cache.subscribe(changed.set)
+        while self.cache.controller is None or self.cache.controller.mod_revision < done.revision:
             await changed.wait()
             changed.clear()
 
@@ -157,7 +157,7 @@ async def running_setup():
     store = MemoryStore(virtual_time.clock_ms)
     setup = ControlledBroker(store)
     await setup.catalog.start()
-    await setup.view.start()
+    await setup.cache.start()
     await setup.catalog.create("orders", 4, {}, 0, b"o" * 16)
     await setup.put(
         ME,
@@ -172,7 +172,7 @@ async def running_setup():
         yield setup
     finally:
         await setup.broker.close()
-        await setup.view.close()
+        await setup.cache.close()
         await setup.catalog.close()
         await store.close()
 

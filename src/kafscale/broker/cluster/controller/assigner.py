@@ -48,14 +48,14 @@ class Assigner:
     def __init__(
         self,
         store: MetadataStore,
-        view: ClusterCache,
+        cache: ClusterCache,
         catalog: Catalog,
         *,
         moves_max: int,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
-        self._view = view
+        self._cache = cache
         self._catalog = catalog
         self._moves_max = moves_max
         self._clock = clock
@@ -64,18 +64,18 @@ class Assigner:
         self.planning_seconds = 0.0
         """How long the last plan took; planning blocks the event loop."""
         self._changed_event = asyncio.Event()
-        view.subscribe(self._notify)
+        cache.subscribe(self._notify)
         catalog.subscribe(lambda _before, _after: self._notify())
 
     @property
     def is_cache_current(self) -> bool:
         """Whether the caches are connected to the store."""
-        return self._view.connected and self._catalog.connected
+        return self._cache.connected and self._catalog.connected
 
     def move_count(self) -> int:
         """How many moves are under way."""
         return sum(
-            assignment.reassigning_to is not None for assignment in self._view.all_assignments()
+            assignment.reassigning_to is not None for assignment in self._cache.all_assignments()
         )
 
     async def plan_and_write(self, controller: Entry, fencer: Fencer) -> bool:
@@ -85,7 +85,7 @@ class Assigner:
         planned = self._plan(fencer)
         transactions = list(
             build_transactions(
-                planned, controller, self._catalog.topics, self._view.brokers, self._puts_max
+                planned, controller, self._catalog.topics, self._cache.brokers, self._puts_max
             )
         )
         self.planning_seconds = loop.time() - began
@@ -104,7 +104,7 @@ class Assigner:
             return
         owned = Counter(
             (assignment.broker_id, assignment.broker_epoch)
-            for assignment in self._view.all_assignments()
+            for assignment in self._cache.all_assignments()
             if assignment.topic != SHARDS_TOPIC
         )
         for owner in sorted(owners):
@@ -114,9 +114,10 @@ class Assigner:
         partitions = {topic.name: topic.partitions for topic in self._catalog.topics.values()}
         return plan(
             partitions={**partitions, SHARDS_TOPIC: SHARD_COUNT},
-            brokers=self._view.brokers,
+            brokers=self._cache.brokers,
             assignments={
-                (found.topic, found.partition): found for found in self._view.all_assignments()
+                (assignment.topic, assignment.partition): assignment
+                for assignment in self._cache.all_assignments()
             },
             fenced=fencer.fenced,
             now_ms=self._clock(),
@@ -149,10 +150,10 @@ class Assigner:
         last = written.last.assignment
         if last.topic != SHARDS_TOPIC and last.topic not in self._catalog.topics:
             return True  # The topic is deleted, and its assignments with it.
-        found = self._view.assignments(last.topic).get(last.partition)
+        assignment = self._cache.assignments(last.topic).get(last.partition)
         if isinstance(written.last.operation, Delete):
-            return found is None or found.mod_revision > written.revision
-        return found is not None and found.mod_revision >= written.revision
+            return assignment is None or assignment.mod_revision > written.revision
+        return assignment is not None and assignment.mod_revision >= written.revision
 
     def _notify(self) -> None:
         self._changed_event.set()

@@ -76,7 +76,7 @@ class Controller:
     def __init__(
         self,
         store: MetadataStore,
-        view: ClusterCache,
+        cache: ClusterCache,
         catalog: Catalog,
         streams: StreamFencer,
         reaper: StreamCleaner,
@@ -89,17 +89,17 @@ class Controller:
         settings: ControllerSettings,
     ) -> None:
         self._store = store
-        self._view = view
+        self._cache = cache
         self._catalog = catalog
         self._streams = streams
         self._restorer = restorer
         self._broker_id = broker_id
         self._random = random
         self._settings = settings
-        self._election = Election(store, view)
-        self._assigner = Assigner(store, view, catalog, moves_max=settings.moves_max, clock=clock)
-        self._publisher = SnapshotPublisher(store, view, catalog.topics, cluster_id)
-        self._stream_cleanup = DeadStreamCleanup(store, view, reaper)
+        self._election = Election(store, cache)
+        self._assigner = Assigner(store, cache, catalog, moves_max=settings.moves_max, clock=clock)
+        self._publisher = SnapshotPublisher(store, cache, catalog.topics, cluster_id)
+        self._stream_cleanup = DeadStreamCleanup(store, cache, reaper)
         self._elected_listeners: list[Callable[[], None]] = []
         self._topics_listeners: list[TopicsListener] = []
         self._publish_listeners: list[TopicsListener] = []
@@ -113,7 +113,7 @@ class Controller:
         """Whether this broker is controller and the metadata are reliable: no restore is
         pending.
         """
-        view.subscribe(self._on_change)
+        cache.subscribe(self._on_change)
         catalog.subscribe(self._on_topic_change)
 
     # --- public interface -----------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Controller:
         """Plan now; return how many moves are under way after that."""
         if not self.is_controller:
             raise InvalidRequestError(
-                f"broker {self._broker_id} is not the controller, {self._view.controller_id} is"
+                f"broker {self._broker_id} is not the controller, {self._cache.controller_id} is"
             )
         plan = self._plans_begun + 1
         self.request_plan()

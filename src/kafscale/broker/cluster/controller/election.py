@@ -15,9 +15,9 @@ from kafscale.metadata.store.base import Entry, MetadataStore, Put, absent
 class Election:
     """One broker's part in the elections."""
 
-    def __init__(self, store: MetadataStore, view: ClusterCache) -> None:
+    def __init__(self, store: MetadataStore, cache: ClusterCache) -> None:
         self._store = store
-        self._view = view
+        self._cache = cache
         self.broker: BrokerInfo | None = None
         """The registration of the current session; without a session, this broker does not
         campaign.
@@ -26,7 +26,7 @@ class Election:
     @property
     def entry(self) -> Entry | None:
         """The entry that makes this broker controller; None if it is not."""
-        entry = self._view.controller
+        entry = self._cache.controller
         if self.broker is None or entry is None or entry.lease != self.broker.lease:
             return None
         return entry
@@ -34,14 +34,14 @@ class Election:
     @property
     def should_campaign(self) -> bool:
         """Whether there is no controller, and this broker is a candidate."""
-        if self.broker is None or self._view.controller is not None or not self._view.connected:
+        if self.broker is None or self._cache.controller is not None or not self._cache.connected:
             return False
-        registered = self._view.brokers.get(self.broker.id)
+        registered = self._cache.brokers.get(self.broker.id)
         if registered is None or registered.epoch != self.broker.epoch:
             return False
         # A draining broker would soon have to be replaced.
         return not registered.is_draining or all(
-            broker.is_draining for broker in self._view.brokers.values()
+            broker.is_draining for broker in self._cache.brokers.values()
         )
 
     async def campaign(self) -> None:

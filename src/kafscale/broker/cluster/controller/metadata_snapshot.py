@@ -27,10 +27,14 @@ class SnapshotPublisher:
     """Writes snapshots to the metadata store."""
 
     def __init__(
-        self, store: MetadataStore, view: ClusterCache, topics: Mapping[str, Topic], cluster_id: str
+        self,
+        store: MetadataStore,
+        cache: ClusterCache,
+        topics: Mapping[str, Topic],
+        cluster_id: str,
     ) -> None:
         self._store = store
-        self._view = view
+        self._cache = cache
         self._topics = topics
         self._cluster_id = cluster_id
         self._published: tuple[int, bytes] | None = None
@@ -39,7 +43,7 @@ class SnapshotPublisher:
 
     async def publish(self, controller: Entry) -> None:
         """Write the snapshot, if it has changed and this broker is still controller."""
-        value, is_complete = encode(build_document(self._view, self._topics, self._cluster_id))
+        value, is_complete = encode(build_document(self._cache, self._topics, self._cluster_id))
         if not is_complete and not self._is_truncation_logged:
             log.warning("metadata snapshot truncated", size_bytes_max=BYTES_MAX)
         self._is_truncation_logged = not is_complete
@@ -50,13 +54,13 @@ class SnapshotPublisher:
                 self._published = snapshot
 
 
-def build_document(view: ClusterCache, topics: Mapping[str, Topic], cluster_id: str) -> Document:
+def build_document(cache: ClusterCache, topics: Mapping[str, Topic], cluster_id: str) -> Document:
     """The cluster as the cache shows it."""
     return {
-        "controller_id": view.controller_id,
+        "controller_id": cache.controller_id,
         "cluster_id": cluster_id,
-        "brokers": [_broker_document(view.brokers[number]) for number in sorted(view.brokers)],
-        "topics": [_topic_document(view, topics[name]) for name in sorted(topics)],
+        "brokers": [_broker_document(cache.brokers[number]) for number in sorted(cache.brokers)],
+        "topics": [_topic_document(cache, topics[name]) for name in sorted(topics)],
     }
 
 
@@ -77,10 +81,10 @@ def _broker_document(broker: BrokerInfo) -> Document:
     return {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack}
 
 
-def _topic_document(view: ClusterCache, topic: Topic) -> Document:
+def _topic_document(cache: ClusterCache, topic: Topic) -> Document:
     partitions: list[Document] = []
     for number in range(topic.partitions):
-        leader, leader_epoch = view.leader(topic.name, number)
+        leader, leader_epoch = cache.leader(topic.name, number)
         partitions.append({"id": number, "leader": leader, "leader_epoch": leader_epoch})
     return {
         "name": topic.name,

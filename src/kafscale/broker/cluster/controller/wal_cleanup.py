@@ -45,9 +45,9 @@ class _Rolled(msgspec.Struct, frozen=True, gc=False):
 class DeadStreamCleanup:
     """Runs the cleaner with the offsets from the metadata store."""
 
-    def __init__(self, store: MetadataStore, view: ClusterCache, cleaner: StreamCleaner) -> None:
+    def __init__(self, store: MetadataStore, cache: ClusterCache, cleaner: StreamCleaner) -> None:
         self._store = store
-        self._view = view
+        self._cache = cache
         self._cleaner = cleaner
         self._known: dict[str, _Rolled] = {}
         """Decoded partition states of the last run, by key."""
@@ -56,14 +56,14 @@ class DeadStreamCleanup:
 
     async def run_once(self, controller: Entry) -> None:
         """Clean up once, if this broker is still controller."""
-        if not self._view.connected or await self._store.get(keys.CONTROLLER) != controller:
+        if not self._cache.connected or await self._store.get(keys.CONTROLLER) != controller:
             return
         ends = await self._rolled_ends()
-        gone = self._unknown.difference(ends)
+        deleted_topics = self._unknown.difference(ends)
         self._unknown.clear()
 
         def rolled_end(topic_id: bytes, partition: int) -> int | None:
-            if topic_id in gone:
+            if topic_id in deleted_topics:
                 return None
             if topic_id not in ends:
                 self._unknown.add(topic_id)
@@ -103,5 +103,5 @@ class DeadStreamCleanup:
 
     def _is_live(self, broker_id: int, epoch: int) -> bool:
         """Whether this broker may still write to its stream; true in doubt."""
-        broker = self._view.brokers.get(broker_id)
-        return not self._view.connected or (broker is not None and broker.epoch <= epoch)
+        broker = self._cache.brokers.get(broker_id)
+        return not self._cache.connected or (broker is not None and broker.epoch <= epoch)

@@ -218,8 +218,8 @@ class MetadataRestore:
             await id_allocator.advance_to(
                 self._store, id_allocator.broker_epoch_counter(str(broker_id)), epoch + 1
             )
-        given = await id_allocator.peek(self._store, id_allocator.PRODUCER_ID_COUNTER) or 0
-        first = partitions.producer_id(given, self._clock())
+        allocated = await id_allocator.peek(self._store, id_allocator.PRODUCER_ID_COUNTER) or 0
+        first = partitions.producer_id(allocated, self._clock())
         await id_allocator.advance_to(self._store, id_allocator.PRODUCER_ID_COUNTER, first)
         log.info("counters raised", brokers=len(newest), producer_id=first)
 

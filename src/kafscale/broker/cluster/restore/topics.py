@@ -164,12 +164,12 @@ class TopicEvidence:
 
     def _recently_written(self, name: str) -> Mapping[bytes, PartitionScan]:
         """Recent WAL records of topics of this name that the metadata do not know, by topic id."""
-        gone = (self.topics.get(name), self.tombstones.get(name))
-        gone_ids = {topic.id for topic in gone if topic is not None}
+        former = (self.topics.get(name), self.tombstones.get(name))
+        former_ids = {topic.id for topic in former if topic is not None}
         return {
             topic_id: trace
             for topic_id, trace in self._scan_of(name).in_wal.items()
-            if topic_id not in gone_ids and self._is_recent(trace)
+            if topic_id not in former_ids and self._is_recent(trace)
         }
 
     def _is_recent(self, trace: PartitionScan) -> bool:
@@ -181,11 +181,11 @@ class TopicEvidence:
 
     def _tombstone(self, name: str) -> Topic | None:
         """The tombstone that leads to the deletion of a topic's objects."""
-        gone = self.topics.get(name) or self.tombstones.get(name)
+        former = self.topics.get(name) or self.tombstones.get(name)
         left_count = self._scan_of(name).objects.partition_count
-        if gone is None and left_count:
+        if former is None and left_count:
             return self._topic(name, self.new_id(), left_count)
-        return gone
+        return former
 
     # --- sources --------------------------------------------------------------------------------
 

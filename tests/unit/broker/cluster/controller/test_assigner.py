@@ -27,7 +27,7 @@ def test_assigner_does_not_plan_while_the_cache_is_disconnected():
         await cluster.topic("orders", 3)
         await asyncio.sleep(0.4)
         assert "orders" in node.catalog.topics
-        assert not node.view.connected
+        assert not node.cache.connected
         assert cluster.owners("orders") == {}
         assert await cluster.wait_until_assigned() < 3 * RETRY_SECONDS
 
@@ -62,7 +62,7 @@ def test_assigner_plans_after_a_timeout_if_the_cache_shows_nothing():
         await cluster.topic("payments", 3)
         await asyncio.sleep(VISIBLE_SECONDS_MAX + 2)
         assert len(cluster.owners("payments")) == 3
-        assert {found.leader_epoch for found in cluster.view.assignments("orders").values()} == {0}
+        assert {found.leader_epoch for found in cluster.cache.assignments("orders").values()} == {0}
 
     simulate(body)
 
@@ -75,7 +75,7 @@ def test_assigner_retries_when_the_metadata_store_fails(fault):
         setattr(node.store, fault, 6)
         await cluster.wait_until_assigned(30)
         assert getattr(node.store, fault) == 0
-        for found in cluster.view.assignments("orders").values():
+        for found in cluster.cache.assignments("orders").values():
             assert found.leader_epoch == 0, "nothing was done twice"
 
     simulate(body)
@@ -109,7 +109,7 @@ def test_assignments_of_missing_topics_are_removed():
         )
         await cluster.store.commit([], [Put(keys.assignment("stray", 0), encode_assignment(stray))])
         await asyncio.sleep(0.1)
-        assert cluster.view.assigned_topics() == [SHARDS_TOPIC]
+        assert cluster.cache.assigned_topics() == [SHARDS_TOPIC]
 
     simulate(body)
 
@@ -150,7 +150,7 @@ def test_assigner_follows_topics_that_are_created_and_deleted():
             if round_ % 2:
                 await cluster.catalog.delete(topic.name)
         await cluster.wait_until_balanced()
-        assert set(cluster.view.assigned_topics()) == {*cluster.catalog.topics, SHARDS_TOPIC}
+        assert set(cluster.cache.assigned_topics()) == {*cluster.catalog.topics, SHARDS_TOPIC}
 
     simulate(body, moves_max=100)
 

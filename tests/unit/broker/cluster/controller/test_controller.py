@@ -16,7 +16,7 @@ def test_single_broker_is_controller_and_owns_everything():
         await cluster.node(1)
         assert await cluster.wait_until_assigned() < 0.1
         assert cluster.controllers == [1]
-        assert cluster.view.controller_id == 1
+        assert cluster.cache.controller_id == 1
         assert set(cluster.owners("orders").values()) == {1}
         assert len(cluster.owners(SHARDS_TOPIC)) == SHARD_COUNT
 
@@ -89,12 +89,12 @@ def test_next_controller_reassigns_the_partitions_of_the_lost_one():
             await asyncio.sleep(0.01)
         await cluster.wait_until_balanced()
         lost = cluster.controller
-        before = dict(cluster.view.assignments("orders"))
+        before = dict(cluster.cache.assignments("orders"))
         await lost.leave()
         assert await cluster.wait_until_assigned() < 0.1
         assert cluster.controller is not lost
         assert cluster.controller.streams.fences == [(lost.broker_id, 1)]
-        for number, found in cluster.view.assignments("orders").items():
+        for number, found in cluster.cache.assignments("orders").items():
             was_lost = before[number].broker_id == lost.broker_id
             assert found.leader_epoch == before[number].leader_epoch + was_lost
             assert found.fully_rolled != was_lost
@@ -135,7 +135,7 @@ def test_rejoined_broker_gets_its_partitions_back_in_a_new_epoch():
         await cluster.wait_until_assigned()
         assert cluster.controllers == [1]
         assert node.streams.fences == [(1, 1)]
-        for found in cluster.view.assignments("orders").values():
+        for found in cluster.cache.assignments("orders").values():
             assert (found.broker_epoch, found.leader_epoch, found.fully_rolled) == (2, 1, False)
 
     simulate(body)

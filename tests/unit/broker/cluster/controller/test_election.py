@@ -50,7 +50,7 @@ def test_stale_controller_writes_nothing():
         other = await cluster.node(2)
         await cluster.store.revoke(stale.broker.lease)
         await asyncio.sleep(0.1)
-        assert cluster.view.controller_id == 2
+        assert cluster.cache.controller_id == 2
         assert set(cluster.owners("orders").values()) == {2}
         assert stale.controller.is_controller, "as far as it knows"
         stale.store.commits.clear()

@@ -47,7 +47,7 @@ def test_owner_missing_in_a_stale_cache_is_not_fenced():
         first.store.late = {keys.BROKERS}
         await cluster.node(2)
         for topic in ("orders", SHARDS_TOPIC):
-            found = cluster.view.assignments(topic)[0]
+            found = cluster.cache.assignments(topic)[0]
             await cluster.store.commit(
                 [],
                 [
@@ -58,7 +58,7 @@ def test_owner_missing_in_a_stale_cache_is_not_fenced():
                 ],
             )
         await asyncio.sleep(3)
-        assert 2 not in first.view.brokers
+        assert 2 not in first.cache.brokers
         assert first.streams.fences == []
         assert cluster.owners("orders")[0] == cluster.owners(SHARDS_TOPIC)[0] == 2
 

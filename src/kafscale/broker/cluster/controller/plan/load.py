@@ -106,11 +106,11 @@ class LoadCounts:
 
     def _topic_counts(self, topic: str) -> tuple[dict[int, int], dict[str, int]]:
         """The counts of a topic by broker, and by rack."""
-        found = self._topics.get(topic)
-        if found is None:
-            found = dict.fromkeys(self._racks, 0), dict.fromkeys(self._rack_sizes, 0)
-            self._topics[topic] = found
-        return found
+        counts_of_topic = self._topics.get(topic)
+        if counts_of_topic is None:
+            counts_of_topic = dict.fromkeys(self._racks, 0), dict.fromkeys(self._rack_sizes, 0)
+            self._topics[topic] = counts_of_topic
+        return counts_of_topic
 
 
 def _by_id(broker: BrokerInfo) -> int:

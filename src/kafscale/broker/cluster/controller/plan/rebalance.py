@@ -28,38 +28,46 @@ def rebalance(units: Sequence[AssignmentUnit], load: LoadCounts, moves_max: int)
     """Start at most `moves_max` moves; return how many were started."""
     if load.is_balanced:
         return 0
-    held: defaultdict[int, list[AssignmentUnit]] = defaultdict(list)
+    units_by_broker: defaultdict[int, list[AssignmentUnit]] = defaultdict(list)
     for unit in units:
         if unit.owner != NO_BROKER:
-            held[unit.target].append(unit)
-    begun = 0
+            units_by_broker[unit.target].append(unit)
+    started = 0
     while not load.is_balanced:
-        fullest, emptiest = load.extremes()
-        chosen = _choose_unit(held[fullest], load, fullest, emptiest, may_begin=begun < moves_max)
+        most_loaded, least_loaded = load.extremes()
+        chosen = _choose_unit(
+            units_by_broker[most_loaded],
+            load,
+            most_loaded,
+            least_loaded,
+            may_start=started < moves_max,
+        )
         if chosen is None:
             break
         was_moving = chosen.is_moving
-        held[fullest].remove(chosen)
-        held[emptiest].append(chosen)
-        load.assign(chosen, emptiest)
-        begun += chosen.is_moving - was_moving
-    return begun
+        units_by_broker[most_loaded].remove(chosen)
+        units_by_broker[least_loaded].append(chosen)
+        load.assign(chosen, least_loaded)
+        started += chosen.is_moving - was_moving
+    return started
 
 
 def _choose_unit(
     units: Iterable[AssignmentUnit],
     load: LoadCounts,
-    fullest: int,
-    emptiest: int,
+    most_loaded: int,
+    least_loaded: int,
     *,
-    may_begin: bool,
+    may_start: bool,
 ) -> AssignmentUnit | None:
     """The unit to move: one that moves already, or one whose topic is spread more evenly by it."""
 
     def rank(unit: AssignmentUnit) -> tuple[bool, int, str, int]:
-        gain = load.count_of_topic(unit.topic, fullest) - load.count_of_topic(unit.topic, emptiest)
+        gain = load.count_of_topic(unit.topic, most_loaded) - load.count_of_topic(
+            unit.topic, least_loaded
+        )
         return unit.target == unit.owner, -gain, unit.topic, unit.partition
 
     return min(
-        (unit for unit in units if may_begin or unit.target != unit.owner), key=rank, default=None
+        (unit for unit in units if may_start or unit.target != unit.owner), key=rank, default=None
     )
