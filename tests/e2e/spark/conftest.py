@@ -1,7 +1,7 @@
-"""The session that all tests of Spark share, and what holds for them all.
+"""The Spark session that these tests share.
 
-They are marked `spark`, and `make test` runs them by themselves, in one process: with workers of
-xdist there would be one session in each.
+The tests are marked `spark`, and `make test` runs them separately, in one process: every xdist
+worker would start a session of its own.
 """
 
 from collections.abc import Iterator
@@ -35,10 +35,10 @@ def _shared_spark(tmp_path_factory) -> Iterator[tuple[object, Path]]:
 
 @pytest.fixture
 def spark(_shared_spark):
-    """The session; views, queries and settings are the test's own to clean up."""
+    """The shared session; a test cleans up its views, queries and settings."""
     session, log = _shared_spark
     logged_bytes = log.stat().st_size
     yield session
     with log.open("rb") as logged:
         logged.seek(logged_bytes)
-        print(logged.read().decode(errors="replace"))  # noqa: T201 - shown where the test failed.
+        print(logged.read().decode(errors="replace"))  # noqa: T201 - shown if the test fails.

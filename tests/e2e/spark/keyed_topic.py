@@ -1,4 +1,4 @@
-"""A compacted topic, everything that was written to it, and clients of every make that read it."""
+"""A compacted topic, the records written to it, and several clients that read it."""
 
 import asyncio
 import time
@@ -29,8 +29,8 @@ KEY_COUNT = 60
 WAIT_S = 60
 
 
-class Seen(NamedTuple):
-    """A record, as a client sees it."""
+class ReadRecord(NamedTuple):
+    """A record as a client reads it."""
 
     partition: int
     offset: int
@@ -39,17 +39,17 @@ class Seen(NamedTuple):
 
 
 class KeyedTopic:
-    """A topic of a broker, and what was written to it."""
+    """A topic of a broker, and the records written to it."""
 
     def __init__(
         self, broker: BrokerProcess, location: Location | None = None, **configs: str
     ) -> None:
-        """Create it; without a location, records are in the broker's directory."""
+        """Create the topic; by default, records are in the data directory of the broker."""
         self.broker = broker
         self.control = (f"127.0.0.1:{broker.metrics_port}",)
         self.shell = Shell(broker.address, control_servers=self.control[0])
         self.location = location or Location.parse(str(broker.data))
-        self.written: list[Seen] = []
+        self.written: list[ReadRecord] = []
         self._random = Random(0)
         named = {name.replace("_", "."): value for name, value in configs.items()}
         admin = AdminClient({"bootstrap.servers": broker.address})
@@ -58,15 +58,15 @@ class KeyedTopic:
         self.wait_for(TOPIC)
 
     def wait_for(self, name: str) -> None:
-        """Wait until readers of the store know a topic."""
-        wait_until(lambda: name in self.survey().catalog, f"{name} in the catalog")
+        """Wait until the topic catalog lists a topic."""
+        wait_until(lambda: name in self.list_offsets().catalog, f"{name} in the catalog")
 
-    def survey(self) -> OffsetMap:
+    def list_offsets(self) -> OffsetMap:
         with self.location.open() as store:
             return list_bucket(store, self.location.namespace)
 
     def write(self, count: int = 200, *, codec: str = "none") -> None:
-        """Write at random: few keys, some marks of deletion, values of all sizes."""
+        """Write random records: few keys, some tombstones, values of all sizes."""
         producer = Producer(
             {
                 "bootstrap.servers": self.broker.address,
@@ -87,13 +87,13 @@ class KeyedTopic:
 
         def note(error, message) -> None:
             assert error is None, error
-            self.written.append(Seen(partition, message.offset(), key, value))
+            self.written.append(ReadRecord(partition, message.offset(), key, value))
 
         producer.produce(TOPIC, value, key, partition, on_delivery=note)
         producer.poll(0)
 
     def fill(self) -> None:
-        """Segments of every codec, several of each partition."""
+        """Write segments of every codec, several for each partition."""
         for codec in CODECS:
             self.write(codec=codec)
             self.flush()
@@ -101,8 +101,8 @@ class KeyedTopic:
     def flush(self) -> None:
         self.shell("cluster", "flush", "--topic", TOPIC)
 
-    def latest(self) -> list[Seen]:
-        """What compaction leaves: the last of each key, and all without one."""
+    def latest(self) -> list[ReadRecord]:
+        """Return what compaction keeps: the last record of each key, and all without a key."""
         newest = {(seen.partition, seen.key): seen.offset for seen in sorted(self.written)}
         return [
             seen
@@ -113,7 +113,7 @@ class KeyedTopic:
     def segment_keys(self) -> list[str]:
         return [
             extent.key
-            for (topic, _), found in self.survey().partitions.items()
+            for (topic, _), found in self.list_offsets().partitions.items()
             for extent in found.extents
             if topic == TOPIC and not extent.is_wal
         ]
@@ -123,24 +123,24 @@ class KeyedTopic:
             return [item.key for item in store.list(f"{self.location.namespace}/_staging/")]
 
 
-# --- troubles -------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 
 class KilledError(Exception):
-    """A job ends as if it had been killed."""
+    """Stops a job as if it had been killed."""
 
 
 def killed_after(steps: int, job: Callable[[Callable[[str], None]], object]) -> bool:
-    """Run a job, which tells its steps, up to the one after so many; whether it came so far."""
+    """Run a job and kill it after a number of steps; return whether it got that far."""
     left = [steps]
 
-    def reached(step: str) -> None:
+    def on_step(step: str) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise KilledError(step)
 
     try:
-        job(reached)
+        job(on_step)
     except KilledError:
         return True
     return False
@@ -149,7 +149,7 @@ def killed_after(steps: int, job: Callable[[Callable[[str], None]], object]) -> 
 # --- readers --------------------------------------------------------------------------------------
 
 
-def with_librdkafka(topic: KeyedTopic) -> list[Seen]:
+def with_librdkafka(topic: KeyedTopic) -> list[ReadRecord]:
     settings = {
         "bootstrap.servers": topic.broker.address,
         "group.id": "none",
@@ -170,12 +170,14 @@ def with_librdkafka(topic: KeyedTopic) -> list[Seen]:
                 ended.add(message.partition())
             else:
                 found.append(
-                    Seen(message.partition(), message.offset(), message.key(), message.value())
+                    ReadRecord(
+                        message.partition(), message.offset(), message.key(), message.value()
+                    )
                 )
     return sorted(found)
 
 
-def with_kafka_python(topic: KeyedTopic) -> list[Seen]:
+def with_kafka_python(topic: KeyedTopic) -> list[ReadRecord]:
     places = [PythonPartition(TOPIC, number) for number in range(PARTITIONS)]
     settings = {"bootstrap_servers": topic.broker.address, "group_id": None}
     with closing(KafkaConsumer(**settings)) as consumer:
@@ -188,13 +190,14 @@ def with_kafka_python(topic: KeyedTopic) -> list[Seen]:
             assert time.monotonic() < deadline, "it does not come to the end"
             for place, records in consumer.poll(timeout_ms=500).items():
                 found += [
-                    Seen(place.partition, each.offset, each.key, each.value) for each in records
+                    ReadRecord(place.partition, each.offset, each.key, each.value)
+                    for each in records
                 ]
     return sorted(found)
 
 
-def with_aiokafka(topic: KeyedTopic) -> list[Seen]:
-    async def read() -> list[Seen]:
+def with_aiokafka(topic: KeyedTopic) -> list[ReadRecord]:
+    async def read() -> list[ReadRecord]:
         consumer = AIOKafkaConsumer(
             bootstrap_servers=topic.broker.address, auto_offset_reset="earliest"
         )
@@ -208,7 +211,7 @@ def with_aiokafka(topic: KeyedTopic) -> list[Seen]:
                 while any([await consumer.position(place) < ends[place] for place in places]):
                     for place, records in (await consumer.getmany(timeout_ms=500)).items():
                         found += [
-                            Seen(place.partition, each.offset, each.key, each.value)
+                            ReadRecord(place.partition, each.offset, each.key, each.value)
                             for each in records
                         ]
             return sorted(found)
@@ -218,17 +221,17 @@ def with_aiokafka(topic: KeyedTopic) -> list[Seen]:
     return asyncio.run(read())
 
 
-def with_our_command(topic: KeyedTopic) -> list[Seen]:
+def with_kafscale_consume(topic: KeyedTopic) -> list[ReadRecord]:
     printed = topic.shell("consume", TOPIC, "-e", "-f", "hex", "-t", "%p %o %k %v")
     found = [line.split(" ") for line in printed.splitlines()]
     return sorted(
-        Seen(int(partition), int(offset), _unhex(key), _unhex(value))
+        ReadRecord(int(partition), int(offset), _unhex(key), _unhex(value))
         for partition, offset, key, value in found
     )
 
 
-def with_java(topic: KeyedTopic) -> list[Seen]:
-    """Kafka's console consumer; it has to be told how many records to wait for."""
+def with_java(topic: KeyedTopic) -> list[ReadRecord]:
+    """Kafka's console consumer; it needs the number of records."""
     count = len(topic.latest())
     serializer = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
     printed = java.run(
@@ -260,15 +263,15 @@ def with_java(topic: KeyedTopic) -> list[Seen]:
     for line in printed.splitlines():
         partition, offset, key = (part.rpartition(":")[2] for part in line.split("\t"))
         place = (int(partition), int(offset), key.encode())
-        found.append(Seen(*place, values[place]))
+        found.append(ReadRecord(*place, values[place]))
     return sorted(found)
 
 
-READERS: dict[str, Callable[[KeyedTopic], list[Seen]]] = {
+READERS: dict[str, Callable[[KeyedTopic], list[ReadRecord]]] = {
     "librdkafka": with_librdkafka,
     "kafka-python": with_kafka_python,
     "aiokafka": with_aiokafka,
-    "kafscale": with_our_command,
+    "kafscale": with_kafscale_consume,
 }
 
 
@@ -287,8 +290,8 @@ def group_consumer(topic: KeyedTopic, group: str) -> Iterator[Consumer]:
         yield consumer
 
 
-def taken(consumer: Consumer, count: int) -> list[Seen]:
-    """So many records that a group reads next, which it commits."""
+def consume_and_commit(consumer: Consumer, count: int) -> list[ReadRecord]:
+    """Read the next `count` records of a group, and commit them."""
     found = []
     while len(found) < count:
         message = consumer.poll(WAIT_S)
@@ -296,7 +299,9 @@ def taken(consumer: Consumer, count: int) -> list[Seen]:
             places = consumer.assignment()
             raise AssertionError(f"nothing comes: {places} at {consumer.position(places)}")
         assert message.error() is None, message.error()
-        found.append(Seen(message.partition(), message.offset(), message.key(), message.value()))
+        found.append(
+            ReadRecord(message.partition(), message.offset(), message.key(), message.value())
+        )
         consumer.commit(message, asynchronous=False)
     return found
 

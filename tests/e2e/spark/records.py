@@ -1,4 +1,4 @@
-"""Records of every kind, as a real client produces them, a consumer reads them, and Spark does."""
+"""Records of every kind, produced by a real client, and read by a consumer and by Spark."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ WAIT_S_MAX = 60
 
 
 class Row(NamedTuple):
-    """A record, as everybody has to see it."""
+    """A record as every reader must return it."""
 
     topic: str
     partition: int
@@ -34,7 +34,7 @@ class Row(NamedTuple):
 
 
 class Client:
-    """An administrator, a producer and a consumer of one broker."""
+    """An admin client, a producer and a consumer of one broker."""
 
     def __init__(self, address: str) -> None:
         self._address = {"bootstrap.servers": address}
@@ -48,7 +48,9 @@ class Client:
 
     def grow(self, topic: str, partitions: int) -> None:
         self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(WAIT_S_MAX)
-        self._producer = self._new_producer()  # The old one learns of it minutes later.
+        self._producer = (
+            self._new_producer()
+        )  # The old one would refresh its metadata minutes later.
 
     def delete(self, topic: str) -> None:
         self._admin.delete_topics([topic])[topic].result(WAIT_S_MAX)
@@ -57,14 +59,14 @@ class Client:
         return Producer(self._address | {"linger.ms": 5, "enable.idempotence": True})
 
     def produce(self, topic: str, partition: int, values: Iterable[bytes], **more: Any) -> None:
-        """Produce in order, and wait until all are acknowledged."""
+        """Produce in order, and wait for all acknowledgements."""
         for value in values:
             self._producer.produce(topic, value, partition=partition, **more)
             self._producer.poll(0)
         assert self._producer.flush(WAIT_S_MAX) == 0
 
     def produce_mixed(self, topic: str, partitions: int, start_ms: int, seed: int) -> None:
-        """All codecs, small and large, keys and values that are none, headers, times in disorder.
+        """Produce all codecs, small and large, null keys and values, headers, unordered times.
 
         The producer that asks for no codec is idempotent.
         """
@@ -93,7 +95,7 @@ class Client:
             assert producer.flush(WAIT_S_MAX) == 0
 
     def consume(self, topics: Sequence[str]) -> list[Row]:
-        """Every record of some topics, as a consumer reads them."""
+        """Return every record of some topics, as a consumer reads them."""
         consumer = Consumer(self._address | {"group.id": "none", "enable.auto.commit": False})
         try:
             known = consumer.list_topics(timeout=WAIT_S_MAX).topics
@@ -114,7 +116,7 @@ class Client:
 
 
 def rows(frame: DataFrame) -> list[Row]:
-    """Every record of a table that has all columns."""
+    """Return every record of a frame with all columns."""
     chosen = frame.selectExpr(
         "topic",
         "partition",
@@ -134,7 +136,7 @@ def rows(frame: DataFrame) -> list[Row]:
 
 @contextmanager
 def s3a(spark: SparkSession, bucket: S3Bucket) -> Iterator[None]:
-    """Tell a session about a bucket in the way that Spark's users do."""
+    """Configure S3A access to a bucket in a session."""
     settings = {
         "spark.hadoop.fs.s3a.endpoint": bucket.endpoint,
         "spark.hadoop.fs.s3a.path.style.access": "true",

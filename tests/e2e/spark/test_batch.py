@@ -1,4 +1,4 @@
-"""`spark.read.format("kafscale")`: what Spark reads is what a consumer reads, record by record."""
+"""`spark.read.format("kafscale")` returns exactly the records that a consumer reads."""
 
 import json
 import time
@@ -22,7 +22,7 @@ SWITCH = "spark.sql.python.filterPushdown.enabled"
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    """A broker that goes on, its data directory, and what a consumer reads there."""
+    """A running broker, its data directory, and the records that a consumer reads."""
     with BrokerProcess(tmp_path_factory.mktemp("log"), **SMALL_SEGMENTS) as broker:
         client = Client(broker.address)
         start_ms = time.time_ns() // 1_000_000 - 3_600_000
@@ -35,7 +35,7 @@ def log(tmp_path_factory):
 
 @pytest.fixture
 def table(spark, log):
-    """Makes tables of the log by options."""
+    """Load frames of the log with options."""
     register(spark)
 
     def make(**options):
@@ -61,7 +61,7 @@ def of(found, topic="orders"):
 # --- records --------------------------------------------------------------------------------------
 
 
-def test_every_record_is_as_a_consumer_reads_it(table, log, expected):
+def test_batch_equals_what_a_consumer_reads(table, log, expected):
     """All codecs, 0 B to 1 MiB, nulls, headers; in segments, and in the WAL of a running broker."""
     broker, _ = log
     assert broker.objects("**/orders/0/*.kfs")
@@ -73,7 +73,7 @@ def test_every_record_is_as_a_consumer_reads_it(table, log, expected):
     ]
 
 
-def test_every_record_outlives_the_broker(spark, start_broker):
+def test_batch_after_the_broker_has_stopped(spark, start_broker):
     broker = start_broker(**SMALL_SEGMENTS)
     client = Client(broker.address)
     client.create("orders", 2)
@@ -86,8 +86,8 @@ def test_every_record_outlives_the_broker(spark, start_broker):
     assert rows(spark.read.format("kafscale").options(**options).load()) == expected
 
 
-def test_a_bucket_is_read_with_the_keys_that_the_session_has(spark, start_broker, s3, capfd):
-    """They reach planners and tasks, and are shown by no plan and no error."""
+def test_bucket_is_read_with_the_credentials_of_the_session(spark, start_broker, s3, capfd):
+    """Planners and tasks get them; plans and errors do not show them."""
     broker = start_broker(**broker_settings(s3.bucket), storage_wal_puts_per_second="1000")
     client = Client(broker.address)
     client.create("orders", 2)
@@ -99,17 +99,17 @@ def test_a_bucket_is_read_with_the_keys_that_the_session_has(spark, start_broker
         frame.explain("extended")
         shown = [capfd.readouterr().out, frame._jdf.queryExecution().toString()]
         assert "BatchScan kafscale" in shown[0]
-        with pytest.raises(PySparkException) as refused:
+        with pytest.raises(PySparkException) as raised:
             reader.load("s3a://no-such-bucket/default").count()
-    for text in [*shown, str(refused.value)]:
+    for text in [*shown, str(raised.value)]:
         assert SECRET_KEY not in text
         assert ACCESS_KEY not in text
 
 
-# --- which records --------------------------------------------------------------------------------
+# --- bounds and filters ---------------------------------------------------------------------------
 
 
-def test_offsets_of_the_users_choice(table, expected):
+def test_starting_and_ending_offsets(table, expected):
     starting = {"orders": {"0": 5, "1": -2, "2": 11}}
     ending = {"orders": {"0": 9, "1": 20, "2": -1}}
     found = rows(table(startingOffsets=json.dumps(starting), endingOffsets=json.dumps(ending)))
@@ -122,12 +122,12 @@ def test_offsets_of_the_users_choice(table, expected):
     ]
 
 
-def test_partitions_of_the_users_choice(table, expected):
+def test_assigned_partitions(table, expected):
     found = rows(table(subscribe="", assign='{"orders": [1], "users": [0]}'))
     assert found == [*[row for row in of(expected) if row.partition == 1], *of(expected, "users")]
 
 
-def test_times_of_the_users_choice(table, expected):
+def test_starting_and_ending_timestamps(table, expected):
     times = sorted(row.timestamp_ms for row in of(expected))
     since_ms, until_ms = times[len(times) // 3], times[-3]
     found = rows(table(startingTimestamp=str(since_ms), endingTimestamp=str(until_ms)))
@@ -141,12 +141,12 @@ def test_times_of_the_users_choice(table, expected):
     assert 0 < len(found) < len(of(expected))
 
 
-def test_nothing_is_read_of_topics_without_records(table):
+def test_topics_without_records(table):
     assert rows(table(subscribe="empty")) == []
 
 
 @pytest.mark.parametrize("is_on", ["true", "false"])
-def test_filters_with_and_without_sparks_switch(spark, table, expected, is_on):
+def test_filters_with_and_without_pushdown(spark, table, expected, is_on):
     wanted = [
         row
         for row in of(expected)
@@ -158,7 +158,7 @@ def test_filters_with_and_without_sparks_switch(spark, table, expected, is_on):
     try:
 
         def found(*more):
-            """What was loaded afresh: filters that are pushed want that."""
+            """Load a new frame, as pushed filters require."""
             loaded = table(subscribe="orders,clicks", pushFilters="true")
             conditions = ("topic = 'orders'", "offset >= 10", "offset < 40", "partition in (0, 2)")
             return loaded.where(" and ".join((*conditions, *more)))
@@ -176,8 +176,8 @@ def test_filters_with_and_without_sparks_switch(spark, table, expected, is_on):
         spark.conf.set(SWITCH, before)
 
 
-def test_what_is_loaded_once_may_be_used_often(spark, table, expected):
-    """Spark 4.2 would keep the filters of one query for the next, if we took them unasked."""
+def test_a_frame_can_be_used_several_times(spark, table, expected):
+    """Spark 4.2 would reuse the pushed filters of one query in the next."""
     assert spark.conf.get(SWITCH) == "true"
     loaded = table(columns="offset")
     few = loaded.where("offset < 10")
@@ -187,10 +187,10 @@ def test_what_is_loaded_once_may_be_used_often(spark, table, expected):
     assert few.union(loaded).count() == few_count + len(held)
 
 
-# --- how they are given ---------------------------------------------------------------------------
+# --- columns and tasks ----------------------------------------------------------------------------
 
 
-def test_columns_of_the_users_choice(spark, table, log, expected):
+def test_selected_columns(spark, table, log, expected):
     chosen = table(columns="offset,partition").where("partition = 1")
     assert chosen.columns == ["partition", "offset"]
     assert [row.offset for row in chosen.orderBy("offset").collect()] == [
@@ -206,7 +206,7 @@ def test_columns_of_the_users_choice(spark, table, log, expected):
     )
 
 
-def test_tasks_of_the_users_choice(table, expected):
+def test_number_and_size_of_tasks(table, expected):
     def counts(**options):
         by_task = table(subscribe="users", **options).groupBy(spark_partition_id()).count()
         return [row["count"] for row in by_task.collect()]
@@ -217,12 +217,12 @@ def test_tasks_of_the_users_choice(table, expected):
     assert sum(counts(taskBytes="1000000")) == len(of(expected, "users"))
 
 
-def test_a_query_may_end_early(table):
+def test_limit_stops_early(table):
     assert len(table().limit(3).collect()) == 3
 
 
 @pytest.mark.parametrize(
-    ("options", "refusal"),
+    ("options", "message"),
     [
         (
             {"startingOfsets": "earliest"},
@@ -234,18 +234,18 @@ def test_a_query_may_end_early(table):
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(table, options, refusal):
-    with pytest.raises(PySparkException) as refused:
+def test_invalid_options_are_rejected(table, options, message):
+    with pytest.raises(PySparkException) as raised:
         table(**options).count()
-    assert refusal in str(refused.value)
+    assert message in str(raised.value)
 
 
-# --- a log that moves -----------------------------------------------------------------------------
+# --- concurrent changes ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("retention_bytes", ["-1", "300000"], ids=["kept", "deleted"])
-def test_a_broker_rolls_and_deletes_during_the_read(spark, start_broker, retention_bytes):
-    """Whatever objects come and go, every record comes once, in order and as it was produced."""
+def test_batch_while_the_broker_rolls_and_deletes(spark, start_broker, retention_bytes):
+    """Every record is read once, in order, while objects appear and disappear."""
     broker = start_broker(
         segment_bytes="50000", storage_retention_check_interval_ms="200", local_fsync="false"
     )

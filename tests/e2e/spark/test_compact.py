@@ -1,4 +1,4 @@
-"""A compacted topic has the latest record of each key, for every client, whatever happens."""
+"""Tests of `kafscale spark compact` with several clients and with faults."""
 
 import json
 import time
@@ -10,10 +10,10 @@ from e2e.spark.keyed_topic import (
     READERS,
     TOPIC,
     KeyedTopic,
-    Seen,
+    ReadRecord,
+    consume_and_commit,
     group_consumer,
     killed_after,
-    taken,
     with_java,
     with_librdkafka,
 )
@@ -51,7 +51,7 @@ def with_spark(spark, topic):
     register(spark)
     options = {"subscribe": TOPIC, "includeHeaders": "true"}
     table = spark.read.format("kafscale").options(**options).load(str(topic.broker.data))
-    return [Seen(row.partition, row.offset, row.key, row.value) for row in rows(table)]
+    return [ReadRecord(row.partition, row.offset, row.key, row.value) for row in rows(table)]
 
 
 @pytest.fixture
@@ -59,11 +59,11 @@ def topic(start_broker):
     return KeyedTopic(start_broker(**FAST))
 
 
-def test_every_client_reads_the_latest_of_each_key(spark, topic):
+def test_every_client_reads_the_latest_record_of_each_key(spark, topic):
     topic.fill()
-    told = compacted(spark, topic)
-    assert told["rows"][0]["recordsBefore"] == len(topic.written) == 1000
-    assert told["rows"][0]["recordsAfter"] == len(topic.latest())
+    result = compacted(spark, topic)
+    assert result["rows"][0]["recordsBefore"] == len(topic.written) == 1000
+    assert result["rows"][0]["recordsAfter"] == len(topic.latest())
     assert len(topic.segment_keys()) == 2
     for name, read in READERS.items():
         assert read(topic) == topic.latest(), name
@@ -80,14 +80,14 @@ def test_every_client_reads_the_latest_of_each_key(spark, topic):
 
 @pytest.mark.long
 @pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
-def test_java_s_consumer_reads_it_too(spark, topic):
+def test_java_consumer_reads_a_compacted_topic(spark, topic):
     topic.fill()
     compacted(spark, topic)
     assert with_java(topic) == topic.latest()
 
 
 @pytest.mark.long
-def test_marks_of_deletion_go_in_their_time(spark, start_broker):
+def test_tombstones_are_removed_after_delete_retention(spark, start_broker):
     topic = KeyedTopic(start_broker(**FAST), delete_retention_ms="3600000")
     topic.fill()
     compacted(spark, topic)
@@ -99,7 +99,7 @@ def test_marks_of_deletion_go_in_their_time(spark, start_broker):
     assert with_librdkafka(topic) == left
 
 
-def test_retention_spares_what_is_compacted(start_broker):
+def test_retention_does_not_delete_compacted_topics(start_broker):
     broker = start_broker(**FAST, storage_retention_check_interval_ms="200")
     topic = KeyedTopic(broker, retention_ms="1", retention_bytes="1")
     topic.write(50)
@@ -110,7 +110,7 @@ def test_retention_spares_what_is_compacted(start_broker):
     wait_until(lambda: topic.segment_keys() == [], "retention")
 
 
-def test_killed_at_any_step_it_loses_nothing_and_can_be_run_again(spark, topic):
+def test_compaction_killed_at_any_step_can_be_repeated(spark, topic):
     topic.fill()
     steps, is_over = 0, False
     while not is_over:
@@ -123,7 +123,7 @@ def test_killed_at_any_step_it_loses_nothing_and_can_be_run_again(spark, topic):
 
 
 @pytest.mark.long
-def test_a_broker_that_dies_when_it_is_to_swap_costs_nothing(spark, topic):
+def test_broker_killed_during_the_swap(spark, topic):
     topic.fill()
     deaths = []
 
@@ -139,34 +139,36 @@ def test_a_broker_that_dies_when_it_is_to_swap_costs_nothing(spark, topic):
 
 
 @pytest.mark.long
-def test_a_group_that_reads_meanwhile_gets_nothing_twice(spark, topic):
-    """It stands somewhere in the log, perhaps where records have gone, and goes on from there."""
+def test_group_reads_no_record_twice_during_compaction(spark, topic):
+    """Its position may be at a record that is removed."""
     topic.fill()
     seen = []
     with group_consumer(topic, "readers") as consumer:
-        seen += taken(consumer, 300)
+        seen += consume_and_commit(consumer, 300)
         compacted(
             spark,
             topic,
-            on_step=lambda step: seen.extend(taken(consumer, 10)) if "swap " in step else None,
+            on_step=lambda step: (
+                seen.extend(consume_and_commit(consumer, 10)) if "swap " in step else None
+            ),
         )
-        seen += taken(consumer, 20)
+        seen += consume_and_commit(consumer, 20)
     topic.write(40)
     with group_consumer(topic, "readers") as consumer:
         while max(topic.written) not in seen:
-            seen += taken(consumer, 1)
+            seen += consume_and_commit(consumer, 1)
     assert len(seen) == len(set(seen))
     assert set(seen) <= set(topic.written)
 
 
 @pytest.mark.usefixtures("spark")
-def test_the_command_compacts_what_says_so(topic):
+def test_command_compacts_topics_with_the_cleanup_policy(topic):
     topic.write(200)
     topic.flush()
     command = ("spark", "compact", "--path", str(topic.broker.data), "-o", "json")
-    told = json.loads(topic.shell(*command))
-    assert [row["topic"] for row in told["rows"]] == [TOPIC]
-    assert told["rows"][0]["recordsAfter"] == len(topic.latest())
+    result = json.loads(topic.shell(*command))
+    assert [row["topic"] for row in result["rows"]] == [TOPIC]
+    assert result["rows"][0]["recordsAfter"] == len(topic.latest())
     assert json.loads(topic.shell(*command))["rows"] == [], "nothing is dirty any more"
     topic.shell("topic", "create", "others")
     others = ("spark", "compact", "--path", str(topic.broker.data), "--topic", "others")

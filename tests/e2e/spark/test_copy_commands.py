@@ -1,22 +1,22 @@
-"""`kafscale spark restore`, `replay` and `mirror`, from the command line to what they print."""
+"""Tests of the commands `kafscale spark restore`, `replay` and `mirror`."""
 
 import json
 
 import pytest
 
-from e2e.spark.orders import COUNT, START_MS, broker_of_orders, call
+from e2e.spark.orders_broker import COUNT, START_MS, call, orders_broker
 from services.kafka_records import read
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
-    with broker_of_orders(tmp_path_factory.mktemp("broker")) as running:
+    with orders_broker(tmp_path_factory.mktemp("broker")) as running:
         yield running
 
 
 @pytest.fixture
 def kafscale(broker, spark):
-    """Call a command on the session of the tests; the JSON that it prints."""
+    """Run a command on the shared session; return its JSON output."""
     assert spark is not None
 
     def printed(*arguments):
@@ -27,14 +27,14 @@ def kafscale(broker, spark):
     return printed
 
 
-def test_restore(kafscale, broker):
+def test_restore_command(kafscale, broker):
     until = f"@{START_MS + 9}"
     assert kafscale("restore", "orders", "restored", "--as-of", until)["written"] == 10
     assert kafscale("restore", "orders", "restored", "--as-of", until)["written"] == 0
     assert sum(map(len, read(broker.address, "restored").values())) == 10
 
 
-def test_replay(kafscale, broker):
+def test_replay_command(kafscale, broker):
     arguments = (
         "replay",
         "orders",
@@ -54,7 +54,7 @@ def test_replay(kafscale, broker):
     assert values == {b'{"id": %d}' % n for n in range(7)}
 
 
-def test_mirror(kafscale, broker):
+def test_mirror_command(kafscale, broker):
     arguments = ("mirror", "--from", broker.address, "--prefix", "mirrored.", "--topic", "orders")
     assert kafscale(*arguments)["records"] == COUNT
     assert kafscale(*arguments)["records"] == 0

@@ -1,4 +1,4 @@
-"""The examples run as they are, on a broker that they start themselves."""
+"""Runs the examples, which start their own broker."""
 
 import importlib
 from pathlib import Path
@@ -20,7 +20,7 @@ def load(monkeypatch):
 
 
 @pytest.mark.usefixtures("spark")
-def test_clicks_become_a_table_exactly_once_and_a_plot(load, tmp_path):
+def test_clickstream_example(load, tmp_path):
     plot = tmp_path / "clicks.svg"
     rows = load("clickstream_to_iceberg").main(["--records", "2000", "--plot", str(plot)])
     assert rows == 3000
@@ -29,13 +29,13 @@ def test_clicks_become_a_table_exactly_once_and_a_plot(load, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.usefixtures("spark")
-def test_a_table_follows_the_changes_of_a_database(load):
+def test_cdc_example(load):
     assert load("cdc_upsert").main(["--records", "1000"]) > 100
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("spark")
-def test_logs_are_asked_where_they_lie(load, capsys):
+def test_log_query_example(load, capsys):
     load("log_analytics").main(["--records", "2000"])
     said = capsys.readouterr().out
     assert said.count(" rows, ") == 3

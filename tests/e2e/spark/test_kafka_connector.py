@@ -1,7 +1,7 @@
 """Spark's own Kafka source and sink, with their default settings, against our broker.
 
-The sink's producers are idempotent by default. Everything is compared, record by record, with what
-a consumer reads.
+The producers of the sink are idempotent by default. All records are compared with those that a
+consumer reads.
 """
 
 import json
@@ -20,7 +20,7 @@ COUNT = 300
 @pytest.fixture(autouse=True)
 def _connector():
     if not service.connector_jars():
-        pytest.skip("the jars of Spark's Kafka connector cannot be fetched here")
+        pytest.skip("the jars of Spark's Kafka connector cannot be fetched")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def client(broker) -> Client:
 
 @pytest.fixture
 def source(spark, broker, topic):
-    """Spark's reader of the topic, for a batch or a stream."""
+    """Create a batch or stream frame of the topic with Spark's source."""
 
     def make(*, stream=False, **options):
         reader = spark.readStream if stream else spark.read
@@ -45,8 +45,8 @@ def source(spark, broker, topic):
 
 
 @pytest.fixture
-def drained(tmp_path):
-    """Runs a stream with a checkpoint until it has read all that there is; its batches' rows."""
+def run_to_end(tmp_path):
+    """Run a stream with a checkpoint until it has read everything; return its batches."""
 
     def run(frame) -> list[list[Row]]:
         batches = []
@@ -65,29 +65,29 @@ def drained(tmp_path):
     return run
 
 
-def filled(client, topic, start_ms=None):
-    """A topic with records of all kinds; what a consumer reads of it."""
+def fill(client, topic, start_ms=None):
+    """Fill a topic with all kinds of records; return what a consumer reads."""
     client.create(topic, PARTITIONS)
     client.produce_mixed(topic, PARTITIONS, start_ms or time.time_ns() // 1_000_000, seed=7)
     return client.consume([topic])
 
 
 def contents(found):
-    """Records without their places, in order of their keys and values."""
+    """Return records without partition and offset, sorted by key and value."""
     return sorted((row.key or b"", row.value or b"", row.headers or []) for row in found)
 
 
 # --- the source -----------------------------------------------------------------------------------
 
 
-def test_a_batch_has_every_record_as_a_consumer_reads_it(client, source, topic):
-    expected = filled(client, topic)
+def test_kafka_source_batch(client, source, topic):
+    expected = fill(client, topic)
     assert rows(source()) == expected
     assert source(minPartitions="7").count() == len(expected)
 
 
-def test_offsets_bound_a_batch(client, source, topic):
-    expected = filled(client, topic)
+def test_kafka_source_batch_with_offsets(client, source, topic):
+    expected = fill(client, topic)
     starts, ends = {"0": 5, "1": -2, "2": 9}, {"0": 20, "1": -1, "2": 10}
     found = rows(
         source(startingOffsets=json.dumps({topic: starts}), endingOffsets=json.dumps({topic: ends}))
@@ -96,7 +96,7 @@ def test_offsets_bound_a_batch(client, source, topic):
     assert found == [row for row in expected if row.offset in range(*limits[row.partition])]
 
 
-def test_timestamps_bound_a_batch(client, source, topic):
+def test_kafka_source_batch_with_timestamps(client, source, topic):
     client.create(topic, PARTITIONS)
     start_ms = time.time_ns() // 1_000_000 - 60_000
     for second in range(60):
@@ -114,33 +114,33 @@ def test_timestamps_bound_a_batch(client, source, topic):
     ]
 
 
-def test_a_stream_goes_on_after_a_restart_where_its_checkpoint_is(client, source, topic, drained):
-    expected = filled(client, topic)
+def test_kafka_source_stream_continues_from_its_checkpoint(client, source, topic, run_to_end):
+    expected = fill(client, topic)
     options = {"stream": True, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "50"}
-    batches = drained(source(**options))
+    batches = run_to_end(source(**options))
     assert len(batches) > 2
     assert sorted(row for batch in batches for row in batch) == sorted(expected)
 
     client.produce(topic, 1, [b"later"] * 10)
-    later = [row for batch in drained(source(**options)) for row in batch]
+    later = [row for batch in run_to_end(source(**options)) for row in batch]
     assert later == [row for row in client.consume([topic]) if row.value == b"later"]
-    assert drained(source(**options)) == []
+    assert run_to_end(source(**options)) == []
 
 
 # --- the sink -------------------------------------------------------------------------------------
 
 
-def written(frame):
-    """The columns that the sink takes."""
+def sink_columns(frame):
+    """Select the columns of the sink."""
     return frame.selectExpr("key", "value", "headers", "partition")
 
 
-def test_the_sink_writes_a_batch_idempotently(broker, client, source, topic, wire):
-    expected = filled(client, topic)
+def test_kafka_sink_batch_is_idempotent(broker, client, source, topic, wire):
+    expected = fill(client, topic)
     copy = f"{topic}-copy"
     client.create(copy, PARTITIONS)
     (
-        written(source())
+        sink_columns(source())
         .write.format("kafka")
         .option("kafka.bootstrap.servers", broker.address)
         .options(topic=copy, includeHeaders="true")
@@ -156,7 +156,7 @@ def test_the_sink_writes_a_batch_idempotently(broker, client, source, topic, wir
         assert all(batch.producer_id >= 0 for batch in batches)
 
 
-def test_the_sink_writes_a_stream(broker, client, source, topic, tmp_path):
+def test_kafka_sink_stream(broker, client, source, topic, tmp_path):
     client.create(topic, PARTITIONS)
     values = [b"%d" % number for number in range(COUNT)]
     for partition in range(PARTITIONS):
@@ -166,7 +166,9 @@ def test_the_sink_writes_a_stream(broker, client, source, topic, tmp_path):
 
     def run():
         query = (
-            written(source(stream=True, startingOffsets="earliest", maxOffsetsPerTrigger="100"))
+            sink_columns(
+                source(stream=True, startingOffsets="earliest", maxOffsetsPerTrigger="100")
+            )
             .writeStream.format("kafka")
             .option("kafka.bootstrap.servers", broker.address)
             .options(topic=copy, checkpointLocation=str(tmp_path / "sink"))

@@ -1,4 +1,4 @@
-"""The lake job on a real Spark, filled by a real broker, and read by Spark and others."""
+"""Tests of the lake job with a real broker; tables are read by Spark and other libraries."""
 
 import json
 import os
@@ -41,9 +41,9 @@ def broker(tmp_path_factory) -> Iterator[BrokerProcess]:
 
 @pytest.fixture(scope="module")
 def mixed(broker) -> tuple[str, list[Row]]:
-    """A topic in five codecs, and its records as a consumer reads them."""
+    """A topic in five codecs, and the records that a consumer reads."""
     client = Client(broker.address)
-    client.create("mixed", 3, retention_ms="-1")  # Its records are from long ago.
+    client.create("mixed", 3, retention_ms="-1")  # Its records have old timestamps.
     client.produce_mixed("mixed", 3, START_MS, seed=7)
     return "mixed", client.consume(["mixed"])
 
@@ -58,7 +58,7 @@ def settings(broker: BrokerProcess, topics: str, **how: Any) -> LakeSettings:
 
 
 def read(table_format: TableFormat, path: Path, table: str) -> pa.Table:
-    """A table as those see it who know nothing of ours."""
+    """Read a table with its own library."""
     if table_format is TableFormat.DELTA:
         return DeltaTable(str(path / table)).to_pyarrow_table()
     if table_format is TableFormat.PARQUET:
@@ -85,12 +85,12 @@ def as_rows(table: pa.Table) -> list[Row]:
 
 
 def without_null_headers(rows: list[Row]) -> list[Row]:
-    """What pyiceberg makes of lists that are missing."""
+    """Replace null headers by empty lists, as pyiceberg does."""
     return [row._replace(headers=row.headers or []) for row in rows]
 
 
 @pytest.mark.parametrize("table_format", list(TableFormat))
-def test_every_record_is_in_the_table_once(spark, broker, mixed, tmp_path, table_format):
+def test_table_has_every_record_once(spark, broker, mixed, tmp_path, table_format):
     topic, expected = mixed
     target = Target(table_format=table_format, path=str(tmp_path))
     asked = settings(
@@ -108,7 +108,7 @@ def test_every_record_is_in_the_table_once(spark, broker, mixed, tmp_path, table
     assert not again.rows
 
 
-def test_spark_reads_what_was_written(spark, broker, mixed, tmp_path):
+def test_spark_reads_the_table(spark, broker, mixed, tmp_path):
     topic, expected = mixed
     asked = settings(broker, topic)
     job.run(spark, asked, Target(table_format=TableFormat.PARQUET, path=str(tmp_path)))
@@ -117,7 +117,7 @@ def test_spark_reads_what_was_written(spark, broker, mixed, tmp_path):
     assert frame.selectExpr("sum(offset)").first()[0] == sum(row.offset for row in expected)
 
 
-def test_decoded_and_upserted(spark, broker, tmp_path):
+def test_upsert_of_decoded_values(spark, broker, tmp_path):
     client = Client(broker.address)
     client.create("people", 2)
     for number in range(200):
@@ -147,8 +147,8 @@ def test_decoded_and_upserted(spark, broker, tmp_path):
 
 
 @pytest.mark.parametrize("table_format", long_except(TableFormat, TableFormat.ICEBERG.__eq__))
-def test_killed_in_the_middle_and_run_again(spark, broker, mixed, tmp_path, table_format):
-    """The driver gets SIGKILL after its first commit, wherever it is; then it is run again."""
+def test_killed_driver_can_be_restarted(spark, broker, mixed, tmp_path, table_format):
+    """The driver is killed after its first commit and started again."""
     topic, expected = mixed
     log = tmp_path / "killed.log"
     with log.open("wb") as output, command(broker, tmp_path, table_format, output) as process:
@@ -168,7 +168,7 @@ def test_killed_in_the_middle_and_run_again(spark, broker, mixed, tmp_path, tabl
 def command(
     broker: BrokerProcess, directory: Path, table_format: TableFormat, output: IO[bytes]
 ) -> "subprocess.Popen[bytes]":
-    """The command as users run it, in a group of processes of its own."""
+    """Start the command in its own process group."""
     words = [
         str(Path(sys.executable).with_name("kafscale")),
         "spark",
@@ -196,7 +196,7 @@ def command(
 
 
 def is_committed(directory: Path, table_format: TableFormat) -> bool:
-    """Whether there has been a commit with rows."""
+    """Whether a commit with rows exists."""
     if table_format is TableFormat.ICEBERG:
         return len(list(directory.rglob("snap-*.avro"))) >= 1
     if table_format is TableFormat.DELTA:

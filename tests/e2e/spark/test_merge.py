@@ -1,4 +1,4 @@
-"""Many small segments become few large ones, and readers notice nothing."""
+"""Tests of `kafscale spark merge` with concurrent readers and with faults."""
 
 import json
 import time
@@ -10,10 +10,10 @@ import pytest
 from e2e.spark.keyed_topic import (
     TOPIC,
     KeyedTopic,
-    Seen,
+    ReadRecord,
+    consume_and_commit,
     group_consumer,
     killed_after,
-    taken,
     with_librdkafka,
 )
 from kafscale.records import iterate
@@ -50,12 +50,12 @@ def topic(start_broker):
     return KeyedTopic(start_broker(**FAST))
 
 
-def test_segments_become_few_and_records_stay(spark, topic):
+def test_merge_keeps_all_records(spark, topic):
     topic.fill()
     topic.write(20)  # These are in the WAL.
-    told = merged(spark, topic)
-    assert told["rows"][0]["segmentsBefore"] == 10
-    assert told["rows"][0]["segmentsAfter"] == len(topic.segment_keys()) == 2
+    result = merged(spark, topic)
+    assert result["rows"][0]["segmentsBefore"] == 10
+    assert result["rows"][0]["segmentsAfter"] == len(topic.segment_keys()) == 2
     assert merged(spark, topic)["made"] == 0, "there is nothing left to do"
     assert with_librdkafka(topic) == sorted(topic.written)
     topic.broker.kill()
@@ -66,15 +66,15 @@ def test_segments_become_few_and_records_stay(spark, topic):
 
 
 @pytest.mark.long
-def test_a_size_can_be_asked_for(spark, topic):
+def test_merge_to_a_target_size(spark, topic):
     topic.fill()
-    told = merged(spark, topic, target_bytes=120_000)
-    assert 2 < told["rows"][0]["segmentsAfter"] < 10
+    result = merged(spark, topic, target_bytes=120_000)
+    assert 2 < result["rows"][0]["segmentsAfter"] < 10
     assert max(path.stat().st_size for path in topic.broker.objects("**/*.kfs")) <= 120_000
     assert with_librdkafka(topic) == sorted(topic.written)
 
 
-def test_killed_at_any_step_it_loses_nothing_and_can_be_run_again(spark, topic):
+def test_merge_killed_at_any_step_can_be_repeated(spark, topic):
     topic.fill()
     steps, is_over = 0, False
     while not is_over:
@@ -87,15 +87,15 @@ def test_killed_at_any_step_it_loses_nothing_and_can_be_run_again(spark, topic):
 
 
 @pytest.mark.long
-def test_readers_notice_nothing(spark, topic):
-    """A consumer group and a reader of the store, over and over, while segments are swapped."""
+def test_readers_during_a_merge(spark, topic):
+    """A consumer group and a Spark reader read repeatedly while segments are swapped."""
     topic.fill()
     expected = sorted(topic.written)
-    is_over, looks = Event(), []
+    is_over, reads = Event(), []
 
     def read_store():
         while not is_over.is_set():
-            looks.append(_read_store(topic))
+            reads.append(_read_store(topic))
 
     reader = Thread(target=read_store)
     seen = []
@@ -108,16 +108,16 @@ def test_readers_notice_nothing(spark, topic):
                     topic,
                     target_bytes=target_bytes,
                     on_step=lambda step: (
-                        seen.extend(taken(consumer, 10)) if "swap " in step else None
+                        seen.extend(consume_and_commit(consumer, 10)) if "swap " in step else None
                     ),
                 )
-            seen += taken(consumer, len(expected) - len(seen))
+            seen += consume_and_commit(consumer, len(expected) - len(seen))
         finally:
             is_over.set()
             reader.join()
     assert sorted(seen) == expected
-    assert len(looks) > 1
-    assert all(look == expected for look in looks)
+    assert len(reads) > 1
+    assert all(each == expected for each in reads)
 
 
 def _read_store(topic):
@@ -130,7 +130,7 @@ def _read_store(topic):
         ]
         reader = SliceReader(store, location.namespace)
         return sorted(
-            Seen(part.partition, record.offset, record.key, record.value)
+            ReadRecord(part.partition, record.offset, record.key, record.value)
             for task in plan(found, ranges)
             for part in task.slices
             for read in reader.read(part)
@@ -140,14 +140,14 @@ def _read_store(topic):
 
 
 @pytest.mark.usefixtures("spark")
-def test_the_command_merges_in_a_bucket(start_broker, s3):
+def test_command_merges_in_a_bucket(start_broker, s3):
     settings = broker_settings(s3.bucket)
     broker = start_broker(**settings, **FAST, storage_wal_puts_per_second="1000")
     topic = KeyedTopic(broker, Location(namespace="default", bucket=s3.bucket))
     topic.fill()
     shell = Shell(broker.address, control_servers=topic.control[0], **settings)
-    told = json.loads(shell("spark", "merge", "-o", "json"))
-    assert told["rows"][0]["segmentsAfter"] == len(topic.segment_keys()) == 2
+    result = json.loads(shell("spark", "merge", "-o", "json"))
+    assert result["rows"][0]["segmentsAfter"] == len(topic.segment_keys()) == 2
     assert "segments before" in shell("spark", "merge", "--topic", TOPIC)
     assert with_librdkafka(topic) == sorted(topic.written)
     assert "there is no topic 'absent'" in shell("spark", "merge", "-t", "absent", code=1)

@@ -1,4 +1,4 @@
-"""A real Apache Kafka mirrored into a broker of ours, and back, compared record by record."""
+"""Tests of mirroring Apache Kafka to Kafscale and back."""
 
 from itertools import count
 
@@ -64,7 +64,7 @@ def simple(count, partition=0, start=0):
 
 @pytest.fixture
 def topic(kafka):
-    """A topic of the source, which the test fills."""
+    """A topic of the source cluster."""
     name = f"topic-{next(numbers)}"
     create(kafka.address, name, 1, **KEPT)
     return name
@@ -87,8 +87,8 @@ def mirrored(settings):
     return Mirror(settings, 2).mirror_once(share)
 
 
-def stripped(found):
-    """The records without what mirrors have added, nor what differs by place."""
+def without_mirror_headers(found):
+    """Return records without mirror headers, topic and offset."""
     return {
         partition: [
             record._replace(
@@ -100,11 +100,11 @@ def stripped(found):
     }
 
 
-def test_there_and_back_every_record_is_what_it_was(kafka, broker, settings):
+def test_mirror_there_and_back_keeps_records(kafka, broker, settings):
     source = read(kafka.address, "mixed")
     assert mirrored(settings("mixed")) == 5 * 91
     there = read(broker.address, "mixed")
-    assert stripped(there) == source
+    assert without_mirror_headers(there) == source
     assert [Origin.last_of(record.headers).offset for record in there[0]] == [
         record.offset for record in source[0]
     ]
@@ -112,11 +112,11 @@ def test_there_and_back_every_record_is_what_it_was(kafka, broker, settings):
         "mixed", source=Cluster(broker.address), target=Cluster(kafka.address), prefix="back."
     )
     assert mirrored(back) == 5 * 91
-    assert stripped(read(kafka.address, "back.mixed")) == source
+    assert without_mirror_headers(read(kafka.address, "back.mixed")) == source
     assert mirrored(settings("mixed")) == mirrored(back) == 0
 
 
-def test_what_came_from_a_topic_is_not_sent_back_into_it(kafka, broker, settings, topic):
+def test_records_are_not_mirrored_back_to_their_topic(kafka, broker, settings, topic):
     produce(kafka.address, topic, simple(10))
     mirrored(settings(topic))
     produce(broker.address, topic, simple(2, start=10))
@@ -124,12 +124,14 @@ def test_what_came_from_a_topic_is_not_sent_back_into_it(kafka, broker, settings
     assert mirrored(back) == 2
     assert mirrored(settings(topic)) == 0
     assert mirrored(back) == 0
-    assert stripped(read(kafka.address, topic)) == stripped(read(broker.address, topic))
+    assert without_mirror_headers(read(kafka.address, topic)) == without_mirror_headers(
+        read(broker.address, topic)
+    )
 
 
 @pytest.mark.parametrize("step", long_except([1, 2, 3, 4, 5], (3).__eq__))
-def test_a_mirror_that_was_killed_goes_on_exactly(kafka, broker, settings, topic, step):
-    """At each step: opened, produced, produced, flushed, committed."""
+def test_killed_mirror_continues_exactly_once(kafka, broker, settings, topic, step):
+    """Killed at each step: opened, produced, produced, flushed, committed."""
     produce(kafka.address, topic, simple(900))
     wanted = settings(topic)
     mirrored(wanted)
@@ -137,12 +139,10 @@ def test_a_mirror_that_was_killed_goes_on_exactly(kafka, broker, settings, topic
     (item,) = Mirror(wanted, 1).plan()
     assert kill_at(mirror_partitions, item, step)
     mirrored(wanted)
-    assert stripped(read(broker.address, topic)) == read(kafka.address, topic)
+    assert without_mirror_headers(read(broker.address, topic)) == read(kafka.address, topic)
 
 
-def test_aborted_records_stay_behind_and_offsets_are_translated_over_the_gaps(
-    kafka, broker, settings, topic
-):
+def test_aborted_records_are_skipped_and_offsets_translated(kafka, broker, settings, topic):
     producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic})
     producer.init_transactions()
     for number in range(6):
@@ -172,7 +172,7 @@ def test_aborted_records_stay_behind_and_offsets_are_translated_over_the_gaps(
     assert committed(broker.address, "group-at-a-gap", topic) == by_value[source[10].value]
 
 
-def test_a_transaction_that_is_open_is_waited_for(kafka, broker, settings, topic):
+def test_open_transactions_are_waited_for(kafka, broker, settings, topic):
     producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic})
     producer.init_transactions()
     producer.begin_transaction()
@@ -181,12 +181,12 @@ def test_a_transaction_that_is_open_is_waited_for(kafka, broker, settings, topic
     passes = Mirror(settings(topic), 1)
     assert passes.mirror_once(share) == 0
     producer.commit_transaction()
-    # Kafka says that it is committed, and writes so into the partition a moment later.
+    # Kafka acknowledges the commit before it writes the marker to the partition.
     wait_until(lambda: passes.mirror_once(share) == 1, "what was committed")
     assert [each.value for each in read(broker.address, topic)[0]] == [b"in time"]
 
 
-def test_a_group_is_never_sent_back(kafka, broker, settings, topic):
+def test_group_offsets_never_move_back(kafka, broker, settings, topic):
     produce(kafka.address, topic, simple(20))
     wanted = settings(topic)
     mirrored(wanted)
@@ -199,29 +199,27 @@ def test_a_group_is_never_sent_back(kafka, broker, settings, topic):
         job.run_translation(wanted, "absent")
 
 
-def test_what_retention_has_removed_from_the_target_is_not_written_again(
-    kafka, broker, settings, topic
-):
+def test_records_deleted_in_the_target_are_not_written_again(kafka, broker, settings, topic):
     produce(kafka.address, topic, simple(20))
     mirrored(settings(topic))
-    forget(broker.address, topic, 20)
+    delete_records(broker.address, topic, 20)
     produce(kafka.address, topic, simple(3, start=20))
     assert mirrored(settings(topic)) == 3
     assert [each.key for each in read(broker.address, topic)[0]] == [b"20", b"21", b"22"]
 
 
-def test_what_the_source_has_lost_is_told(kafka, settings, topic):
+def test_records_lost_in_the_source_are_reported(kafka, settings, topic):
     produce(kafka.address, topic, simple(20))
     mirrored(settings(topic))
     produce(kafka.address, topic, simple(10, start=20))
-    forget(kafka.address, topic, 27)
+    delete_records(kafka.address, topic, 27)
     passes = Mirror(settings(topic), 1)
     assert passes.mirror_once(share) == 3
     summary = job.summarize(passes.totals.values(), 1, 0.0)
     assert summary.facts["lost"] == 7
 
 
-def test_a_source_that_was_created_anew_is_refused(kafka, settings, topic):
+def test_a_recreated_source_topic_is_rejected(kafka, settings, topic):
     produce(kafka.address, topic, simple(20))
     mirrored(settings(topic))
     admin = AdminClient({"bootstrap.servers": kafka.address})
@@ -231,7 +229,7 @@ def test_a_source_that_was_created_anew_is_refused(kafka, settings, topic):
         mirrored(settings(topic))
 
 
-def test_topics_keep_their_configs_and_grow_with_their_source(kafka, broker, settings):
+def test_target_topics_get_configs_and_partitions_of_the_source(kafka, broker, settings):
     create(kafka.address, "grows", 1, cleanup_policy="compact", retention_ms="123456")
     wanted = settings("grows")
     mirrored(wanted)
@@ -246,17 +244,17 @@ def test_topics_keep_their_configs_and_grow_with_their_source(kafka, broker, set
     assert [len(records) for records in read(broker.address, "grows").values()] == [0, 0, 5]
 
 
-def test_a_topic_that_is_not_there_is_refused(settings):
+def test_a_missing_topic_is_rejected(settings):
     with pytest.raises(UnknownTopicError, match="no topic absent"):
         mirrored(settings("absent"))
 
 
-def test_on_spark_a_pattern_is_followed_until_somebody_interrupts(kafka, broker, settings, spark):
+def test_pattern_is_mirrored_until_interrupted(kafka, broker, settings, spark):
     create(kafka.address, "shop.orders", 2, **KEPT)
     produce(kafka.address, "shop.orders", simple(10))
     rests = []
 
-    def rest(_seconds):
+    def sleep(_seconds):
         rests.append(len(rests))
         if rests == [0]:
             produce(kafka.address, "shop.orders", simple(5, partition=1))
@@ -266,12 +264,12 @@ def test_on_spark_a_pattern_is_followed_until_somebody_interrupts(kafka, broker,
             raise KeyboardInterrupt
 
     wanted = settings(pattern=r"shop\..*", interval_s=1.0)
-    told = []
-    summary = job.run(spark, wanted, progress=False, sleep=rest, notify=told.append)
-    assert told == ["pass 1: 10 records", "pass 2: 12 records", "pass 3: 0 records"]
+    messages = []
+    summary = job.run(spark, wanted, progress=False, sleep=sleep, notify=messages.append)
+    assert messages == ["pass 1: 10 records", "pass 2: 12 records", "pass 3: 0 records"]
     assert (summary.facts["passes"], summary.facts["records"]) == (3, 22)
     for topic in ("shop.orders", "shop.users"):
-        assert stripped(read(broker.address, topic)) == read(kafka.address, topic)
+        assert without_mirror_headers(read(broker.address, topic)) == read(kafka.address, topic)
 
 
 # --- groups, configs, deletion --------------------------------------------------------------------
@@ -294,7 +292,7 @@ def committed(address, group, topic):
     return found.offset
 
 
-def forget(address, topic, offset):
+def delete_records(address, topic, offset):
     admin = AdminClient({"bootstrap.servers": address})
     for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
         future.result(WAIT_S_MAX)

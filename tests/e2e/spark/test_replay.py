@@ -1,4 +1,4 @@
-"""Topics replayed into others: filtered, changed, killed, run again, compared with a consumer's."""
+"""Tests of the replay job: filters, transforms, faults and repeated runs."""
 
 from itertools import count
 
@@ -59,14 +59,14 @@ def settings(broker):
     return make
 
 
-def as_replayed(source, wanted=lambda _: True):
-    """What a replay makes of records that it leaves as they are."""
+def as_replayed(source, selects=lambda _: True):
+    """Return the expected records of a replay without a transform."""
     return {
         partition: [
             record._replace(
                 offset=offset, headers=(*record.headers, source_of(partition, record.offset))
             )
-            for offset, record in enumerate(filter(wanted, records))
+            for offset, record in enumerate(filter(selects, records))
         ]
         for partition, records in source.items()
     }
@@ -76,24 +76,26 @@ def source_of(partition, offset):
     return SOURCE_HEADER, format_source("orders", partition, offset).encode()
 
 
-def test_everything_is_replayed_with_where_it_is_from(broker, settings):
-    wanted = settings()
-    assert replay_without_spark((wanted, every)) == 5 * 121
-    assert read(broker.address, wanted.target) == as_replayed(read(broker.address, "orders"))
+def test_replay_adds_the_source_header(broker, settings):
+    job_settings = settings()
+    assert replay_without_spark((job_settings, every)) == 5 * 121
+    assert read(broker.address, job_settings.target) == as_replayed(read(broker.address, "orders"))
 
 
 @pytest.mark.parametrize("step", long_except([1, 2, 5, 12], (5).__eq__))
-def test_a_filtered_replay_that_was_killed_is_completed_exactly(broker, settings, step):
-    wanted = settings(where="offset % 2 = 1")
-    assert kill_at(replay_without_spark, (wanted, odd), step)
-    replay_without_spark((wanted, odd))
+def test_killed_filtered_replay_is_completed_exactly_once(broker, settings, step):
+    job_settings = settings(where="offset % 2 = 1")
+    assert kill_at(replay_without_spark, (job_settings, odd), step)
+    replay_without_spark((job_settings, odd))
     source = read(broker.address, "orders")
-    assert read(broker.address, wanted.target) == as_replayed(source, lambda each: each.offset % 2)
-    assert replay_without_spark((wanted, odd)) == 0
+    assert read(broker.address, job_settings.target) == as_replayed(
+        source, lambda each: each.offset % 2
+    )
+    assert replay_without_spark((job_settings, odd)) == 0
 
 
 @pytest.mark.parametrize("partitioner", ["keep", "key"])
-def test_a_replay_that_fails_again_and_again_is_completed_exactly(broker, settings, partitioner):
+def test_repeatedly_failing_replay_is_completed_exactly_once(broker, settings, partitioner):
     class FailedError(Exception):
         pass
 
@@ -101,24 +103,26 @@ def test_a_replay_that_fails_again_and_again_is_completed_exactly(broker, settin
         if next(steps) == 0:
             raise FailedError
 
-    wanted = settings(partitioner=partitioner)
+    job_settings = settings(partitioner=partitioner)
     for steps_before in range(1, 8):
         steps = iter([*range(steps_before, 0, -1), 0, *[1] * 99])
         with pytest.raises(FailedError):
-            replay_without_spark((wanted, every), fail)
-    replay_without_spark((wanted, every))
+            replay_without_spark((job_settings, every), fail)
+    replay_without_spark((job_settings, every))
     found = [
-        record for records in read(broker.address, wanted.target).values() for record in records
+        record
+        for records in read(broker.address, job_settings.target).values()
+        for record in records
     ]
     marks = sorted(record.headers[-1] for record in found)
     source = read(broker.address, "orders")
     assert marks == sorted(source_of(p, record.offset) for p in source for record in source[p])
 
 
-def test_by_key_records_of_a_key_are_in_one_partition_and_in_order(broker, settings):
-    wanted = settings(partitioner="key", partition_count=5)
-    replay_without_spark((wanted, every))
-    found = read(broker.address, wanted.target)
+def test_partitioning_by_key_keeps_the_order_of_keys(broker, settings):
+    job_settings = settings(partitioner="key", partition_count=5)
+    replay_without_spark((job_settings, every))
+    found = read(broker.address, job_settings.target)
     assert sorted(found) == list(range(5))
     homes = {}
     places = {}
@@ -131,41 +135,41 @@ def test_by_key_records_of_a_key_are_in_one_partition_and_in_order(broker, setti
             places[partition, *source] = int(offset)
 
 
-def test_two_runs_at_once_write_every_record_once(broker, settings):
-    wanted = settings()
+def test_concurrent_replays_write_every_record_once(broker, settings):
+    job_settings = settings()
     begun = []
 
-    def let_the_other_go_first(_step):
+    def run_the_other_first(_step):
         if not begun:
-            begun.append(replay_without_spark((wanted, every)))
+            begun.append(replay_without_spark((job_settings, every)))
 
     try:
-        replay_without_spark((wanted, every), let_the_other_go_first)
+        replay_without_spark((job_settings, every), run_the_other_first)
     except KafscaleError as error:
         assert "another run of this job" in str(error)  # noqa: PT017
-    assert read(broker.address, wanted.target) == as_replayed(read(broker.address, "orders"))
+    assert read(broker.address, job_settings.target) == as_replayed(read(broker.address, "orders"))
 
 
-def test_what_others_write_in_between_is_passed_over(broker, settings):
-    wanted = settings(bounds={"endingTimestamp": str(START_MS + 1000)})
-    assert replay_without_spark((wanted, every)) == 121
+def test_records_of_other_producers_are_ignored(broker, settings):
+    job_settings = settings(bounds={"endingTimestamp": str(START_MS + 1000)})
+    assert replay_without_spark((job_settings, every)) == 121
     produce(
         broker.address,
-        wanted.target,
+        job_settings.target,
         [Sent(n % PARTITIONS, None, b"foreign", START_MS) for n in range(6_000)],
     )
-    assert replay_without_spark((wanted, every)) == 0
-    later = settings(target=wanted.target)
+    assert replay_without_spark((job_settings, every)) == 0
+    later = settings(target=job_settings.target)
     assert replay_without_spark((later, every)) == 4 * 121
 
 
-def test_a_replay_with_another_beginning_stands_beside_the_first(settings):
+def test_replay_with_another_start_is_separate(settings):
     late = settings(bounds={"startingTimestamp": str(START_MS + 4_000)})
     assert replay_without_spark((late, every)) == 121
     assert replay_without_spark((settings(target=late.target), every)) == 5 * 121
 
 
-def test_a_topic_is_not_replayed_into_itself_nor_into_fewer_partitions(settings):
+def test_replay_rejects_itself_and_fewer_partitions(settings):
     with pytest.raises(InvalidRequestError, match="into itself"):
         settings(target="orders")
     with pytest.raises(InvalidRequestError, match="set the partitioner to key"):
@@ -175,8 +179,8 @@ def test_a_topic_is_not_replayed_into_itself_nor_into_fewer_partitions(settings)
 # --- on Spark -------------------------------------------------------------------------------------
 
 
-def test_sql_filters_and_changes_records(broker, settings, spark):
-    wanted = settings(
+def test_sql_transform(broker, settings, spark):
+    job_settings = settings(
         where="json:id::int >= 100",
         select=(
             "concat(string(key), '!') AS key",
@@ -184,7 +188,7 @@ def test_sql_filters_and_changes_records(broker, settings, spark):
             "timestamp + INTERVAL 1 HOUR AS timestamp",
         ),
     )
-    summary = job.run(spark, wanted, progress=False)
+    summary = job.run(spark, job_settings, progress=False)
     source = read(broker.address, "orders")
     expected = {
         partition: [
@@ -201,32 +205,32 @@ def test_sql_filters_and_changes_records(broker, settings, spark):
         ]
         for partition, records in source.items()
     }
-    found = read(broker.address, wanted.target)
+    found = read(broker.address, job_settings.target)
     assert {
         partition: [(each.key, each.value, each.timestamp_ms, each.headers) for each in records]
         for partition, records in found.items()
     } == expected
     assert summary.facts["written"] == sum(map(len, expected.values())) > 0
-    assert job.run(spark, wanted, progress=False).facts["written"] == 0
+    assert job.run(spark, job_settings, progress=False).facts["written"] == 0
 
 
 def twice(records):
-    """Every record two times, the second with another value."""
+    """Return every record twice, the second time with another value."""
     rows = np.repeat(np.arange(records.num_rows), 2)
     doubled = records.take(pa.array(rows))
     values = pa.array([b"first", b"second"] * records.num_rows)
     return doubled.set_column(doubled.schema.get_field_index("value"), "value", values)
 
 
-def test_a_function_makes_several_records_of_one(broker, settings, spark):
-    wanted = settings(function=f"{__name__}:twice", where="key IS NOT NULL AND partition = 2")
-    job.run(spark, wanted, progress=False)
-    found = read(broker.address, wanted.target)
+def test_function_returns_several_records(broker, settings, spark):
+    job_settings = settings(function=f"{__name__}:twice", where="key IS NOT NULL AND partition = 2")
+    job.run(spark, job_settings, progress=False)
+    found = read(broker.address, job_settings.target)
     source = [each for each in read(broker.address, "orders")[2] if each.key is not None]
     assert [(each.key, each.value) for each in found[2]] == [
         (each.key, value) for each in source for value in (b"first", b"second")
     ]
-    assert job.run(spark, wanted, progress=False).facts["written"] == 0
+    assert job.run(spark, job_settings, progress=False).facts["written"] == 0
 
 
 @pytest.mark.parametrize(
@@ -238,14 +242,14 @@ def test_a_function_makes_several_records_of_one(broker, settings, spark):
         ({"select": ("1 AS offset",)}, "name each expression with AS"),
     ],
 )
-def test_sql_that_cannot_be_understood_is_told_in_a_sentence(settings, spark, more, problem):
+def test_invalid_sql_is_reported_in_one_sentence(settings, spark, more, problem):
     with pytest.raises(InvalidRequestError, match=problem) as caught:
         job.run(spark, settings(**more), progress=False)
     assert "\n" not in str(caught.value)
     assert "SQLSTATE" not in str(caught.value)
 
 
-def test_sql_that_fails_on_a_record_is_told_in_a_sentence(settings, spark):
+def test_failing_sql_is_reported_in_one_sentence(settings, spark):
     with pytest.raises(KafscaleError, match="raised on purpose") as caught:
         job.run(spark, settings(where="raise_error('raised on purpose')"), progress=False)
     assert len(str(caught.value)) < 500

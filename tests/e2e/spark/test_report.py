@@ -1,4 +1,4 @@
-"""`kafscale spark report` on a real Spark, about a broker that real clients have used."""
+"""Tests of `kafscale spark report` with a real broker and clients."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ VALUE = b'{"status": "paid", "note": "the same again and again and again and aga
 
 @pytest.fixture
 def broker(start_broker) -> Iterator[BrokerProcess]:
-    """A broker with two topics, of one of which a group has read a part."""
+    """A broker with two topics; a group has read a part of one."""
     running = start_broker(segment_bytes="16384", group_initial_rebalance_delay_ms="0")
     write(running.address, "orders", "lz4", ORDERS)
     write(running.address, "page-views", "none", 500)
@@ -62,7 +62,7 @@ def run(broker: BrokerProcess, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.usefixtures("spark")
-def test_the_report_counts_what_clients_have_written_and_read(broker, tmp_path):
+def test_report_counts_written_and_read_records(broker, tmp_path):
     page = tmp_path / "report.html"
     code, out = run(broker, "-o", "json", "--html", str(page), "-b", broker.address)
     assert code == 0
@@ -87,7 +87,7 @@ def test_the_report_counts_what_clients_have_written_and_read(broker, tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_damaged_segment_is_named_and_the_command_fails(broker):
+def test_report_fails_on_a_damaged_segment(broker):
     damaged: Path = broker.objects("**/orders/0/*.kfs")[0]
     broker.terminate()
     damaged.write_bytes(b"nonsense" + damaged.read_bytes()[8:])

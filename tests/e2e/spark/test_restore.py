@@ -1,4 +1,4 @@
-"""Topics restored from a bucket, compared record by record with what a consumer reads."""
+"""Tests of restoring topics from a bucket."""
 
 import shutil
 from itertools import count
@@ -40,7 +40,7 @@ def broker(tmp_path_factory):
 
 
 def mixed(start_ms):
-    """Nulls, headers, empty values and a large one, in all partitions."""
+    """Return nulls, headers, empty values and a large one, in all partitions."""
     for number in range(120):
         yield Sent(
             number % PARTITIONS,
@@ -84,7 +84,7 @@ def expected(source, until_ms=None):
     }
 
 
-def test_everything_is_restored_as_it_is_with_its_offsets(broker, settings):
+def test_restore_keeps_records_and_offsets(broker, settings):
     wanted = settings()
     summary = restored(wanted)
     assert read(broker.address, wanted.target) == read(broker.address, "orders")
@@ -95,21 +95,21 @@ def test_everything_is_restored_as_it_is_with_its_offsets(broker, settings):
 @pytest.mark.parametrize(
     "after_ms", long_except([-1, 0, 45, 2_060, 4_119, 4_500, 10_000], (45, 4_119).__contains__)
 )
-def test_as_of_a_time_every_record_up_to_it_is_restored_in_any_order(broker, settings, after_ms):
+def test_restore_up_to_a_timestamp(broker, settings, after_ms):
     wanted = settings(until_ms=START_MS + after_ms)
     restored(wanted)
     source = read(broker.address, "orders")
     assert read(broker.address, wanted.target) == expected(source, START_MS + after_ms)
 
 
-def test_as_of_offsets_partitions_end_where_it_is_said(broker, settings):
+def test_restore_up_to_offsets(broker, settings):
     wanted = settings(end_offsets='{"orders": {"0": 17, "1": -1, "2": 0}}')
     restored(wanted)
     source = read(broker.address, "orders")
     assert read(broker.address, wanted.target) == {0: source[0][:17], 1: source[1], 2: []}
 
 
-def test_a_second_run_writes_nothing(settings):
+def test_repeated_restore_writes_nothing(settings):
     wanted = settings(until_ms=START_MS + 2_060)
     first, second = restored(wanted), restored(wanted)
     assert second.facts["written"] == 0
@@ -117,7 +117,7 @@ def test_a_second_run_writes_nothing(settings):
 
 
 @pytest.mark.parametrize("step", long_except([1, 2], (2).__eq__))
-def test_a_run_that_was_killed_is_completed_by_the_next(broker, settings, step):
+def test_restore_killed_at_a_step_is_completed_by_the_next(broker, settings, step):
     wanted = settings(until_ms=START_MS + 3_070)
     assert kill_at(restore_partition, job.prepare(wanted)[1], step)
     restored(wanted)
@@ -125,11 +125,11 @@ def test_a_run_that_was_killed_is_completed_by_the_next(broker, settings, step):
     assert read(broker.address, wanted.target) == expected(source, START_MS + 3_070)
 
 
-def test_a_run_that_was_killed_anywhere_is_completed_by_the_next(broker, settings):
+def test_restore_killed_anywhere_is_completed_by_the_next(broker, settings):
     class KilledError(Exception):
         pass
 
-    def die(_step):
+    def kill(_step):
         if next(steps) == 0:
             raise KilledError
 
@@ -146,46 +146,46 @@ def test_a_run_that_was_killed_anywhere_is_completed_by_the_next(broker, setting
         steps = iter([*range(steps_before, 0, -1), 0, *[1] * 99])
         (item,) = job.prepare(wanted)
         with pytest.raises(KilledError):
-            restore_partition(item, die)
+            restore_partition(item, kill)
     restored(wanted)
     assert read(broker.address, wanted.target) == expected(source, START_MS + 3)
 
 
-def test_two_runs_at_once_write_every_record_once(broker, settings):
+def test_concurrent_restores_write_every_record_once(broker, settings):
     wanted = settings()
     first = job.prepare(wanted)
     second = job.prepare(wanted)
     begun = {}
 
-    def let_the_other_go_first(_step):
+    def run_the_other_first(_step):
         if not begun:
             begun["other"] = [restore_partition(item) for item in second]
 
     for item in first:
         try:
-            restore_partition(item, let_the_other_go_first)
+            restore_partition(item, run_the_other_first)
         except KafscaleError as error:
             assert "another run of this job" in str(error)  # noqa: PT017
     assert read(broker.address, wanted.target) == read(broker.address, "orders")
 
 
-def test_a_broker_that_is_killed_meanwhile_is_waited_for(broker, settings):
+def test_restore_waits_for_a_killed_broker(broker, settings):
     wanted = settings()
     killed = []
 
-    def kill_it_once(step):
+    def kill_broker_once(step):
         if step == "appended" and not killed:
             killed.append(step)
             broker.kill()
             broker.start()
 
     for item in job.prepare(wanted):
-        restore_partition(item, kill_it_once)
+        restore_partition(item, kill_broker_once)
     assert killed
     assert read(broker.address, wanted.target) == read(broker.address, "orders")
 
 
-def test_a_topic_of_somebody_else_is_refused_before_anything_is_written(broker, settings):
+def test_restore_rejects_a_topic_with_other_records(broker, settings):
     create(broker.address, "foreign", PARTITIONS)
     produce(broker.address, "foreign", [Sent(2, b"mine", b"mine", START_MS * 2)])
     before = read(broker.address, "foreign")
@@ -194,25 +194,25 @@ def test_a_topic_of_somebody_else_is_refused_before_anything_is_written(broker, 
     assert read(broker.address, "foreign") == before
 
 
-def test_what_was_restored_as_of_another_time_is_refused(settings):
+def test_restore_rejects_another_point_in_time(settings):
     wanted = settings(until_ms=START_MS + 50)
     restored(wanted)
     with pytest.raises(InvalidRequestError, match="another restore"):
         restored(settings(target=wanted.target, until_ms=START_MS + 60))
 
 
-def test_a_topic_with_other_partitions_is_refused(broker, settings):
+def test_restore_rejects_another_partition_count(broker, settings):
     create(broker.address, "narrow", PARTITIONS - 1)
     with pytest.raises(InvalidRequestError, match="has 2 partitions, but 3 are needed"):
         restored(settings(target="narrow"))
 
 
-def test_a_topic_that_is_not_there_is_refused(settings):
+def test_restore_rejects_a_missing_topic(settings):
     with pytest.raises(UnknownTopicError, match="no objects of topic absent"):
         restored(settings(topic="absent"))
 
 
-def test_times_of_the_broker_become_those_of_the_records(broker, settings):
+def test_restore_of_log_append_time(broker, settings):
     create(broker.address, "stamped", 1, message_timestamp_type="LogAppendTime")
     produce(broker.address, "stamped", [Sent(0, None, b"%d" % n, n + 1) for n in range(10)])
     wanted = settings(topic="stamped")
@@ -220,8 +220,8 @@ def test_times_of_the_broker_become_those_of_the_records(broker, settings):
     assert read(broker.address, wanted.target) == read(broker.address, "stamped")
 
 
-def test_a_deleted_topic_is_restored_from_a_copy_of_its_objects(broker, settings, tmp_path, spark):
-    """On Spark, with everything that the command does but reading its options."""
+def test_deleted_topic_is_restored_from_a_copy_of_its_objects(broker, settings, tmp_path, spark):
+    """On Spark, like the command, but without parsing options."""
     create(broker.address, "doomed", PARTITIONS, retention_ms="-1")
     produce(broker.address, "doomed", [each for each in mixed(START_MS) if each.key != b"large"])
     source = read(broker.address, "doomed")

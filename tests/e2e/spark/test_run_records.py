@@ -1,4 +1,4 @@
-"""The records that jobs leave of their runs, from the command line to the bucket."""
+"""Tests of the run records that jobs write to the bucket."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.spark.orders import COUNT, START_MS, broker_of_orders, call
+from e2e.spark.orders_broker import COUNT, START_MS, call, orders_broker
 from kafscale.spark.jobs.lake import job as lake_job
 from kafscale.spark.jobs.lake.settings import LakeSettings
 from kafscale.spark.jobs.shared.run_record import with_summary
@@ -20,13 +20,13 @@ from services.broker import BrokerProcess
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
-    with broker_of_orders(tmp_path_factory.mktemp("broker")) as running:
+    with orders_broker(tmp_path_factory.mktemp("broker")) as running:
         yield running
 
 
 @pytest.fixture
 def kafscale(broker, spark):
-    """Call a command on the session of the tests; with which code it exits."""
+    """Run a command on the shared session; return its exit code."""
     assert spark is not None
 
     return lambda *arguments: call(broker, *arguments).exit_code
@@ -43,7 +43,7 @@ def newest(broker: BrokerProcess, job: str) -> JobRun:
     return asyncio.run(read())
 
 
-def test_a_lake_run_tells_how_fresh_its_tables_are(kafscale, broker, tmp_path):
+def test_lake_run_record_has_the_freshness(kafscale, broker, tmp_path):
     assert kafscale("lake", "orders", "--to", str(tmp_path), "--once") == 0
     run = newest(broker, "lake")
     assert (run.outcome, run.error, run.topics) == (Outcome.SUCCEEDED, "", ("orders",))
@@ -54,8 +54,8 @@ def test_a_lake_run_tells_how_fresh_its_tables_are(kafscale, broker, tmp_path):
     assert run.ended_at_ms >= run.started_at_ms
 
 
-def test_a_lake_that_goes_on_tells_before_every_round(spark, broker, tmp_path):
-    told = []
+def test_continuous_lake_reports_every_round(spark, broker, tmp_path):
+    results = []
     settings = LakeSettings(
         location=Location.parse(str(broker.data)),
         subscription=Subscription.to_topics("orders"),
@@ -63,21 +63,21 @@ def test_a_lake_that_goes_on_tells_before_every_round(spark, broker, tmp_path):
         commit_records_max=COUNT // 4,
     )
     target = Target(table_format=TableFormat.PARQUET, path=str(tmp_path))
-    lake_job.run(spark, settings, target, progress=told.append)
-    counts = [with_summary(JobRun("lake", "0", 0), summary).records_in for summary in told]
+    lake_job.run(spark, settings, target, progress=results.append)
+    counts = [with_summary(JobRun("lake", "0", 0), summary).records_in for summary in results]
     assert counts[0] is None
     assert counts[1:] == sorted(counts[1:])
     assert 0 < counts[1] < COUNT
 
 
-def test_a_run_that_fails_tells_why(kafscale, broker, tmp_path):
+def test_failed_run_record_has_the_error(kafscale, broker, tmp_path):
     assert kafscale("lake", "absent", "--to", str(tmp_path), "--once") == 1
     run = newest(broker, "lake")
     assert (run.outcome, run.topics) == (Outcome.FAILED, ("absent",))
     assert "absent" in run.error
 
 
-def test_every_other_job_leaves_a_record(kafscale, broker):
+def test_other_jobs_write_run_records(kafscale, broker):
     calls = {
         "scrub": (),
         "report": (),
@@ -100,4 +100,4 @@ def test_every_other_job_leaves_a_record(kafscale, broker):
     assert report.by_topic["orders"].details["dollarsPerDay"] > 0
     assert json.dumps(report.details)
     assert kafscale("scrub") == 0
-    assert newest(broker, "scrub").details["orphans"] == 0, "records of runs belong to somebody"
+    assert newest(broker, "scrub").details["orphans"] == 0, "run records are not orphans"

@@ -1,4 +1,4 @@
-"""A scrub over what real brokers and jobs have written, beside a broker that goes on."""
+"""Tests of `kafscale spark scrub` with a running broker and other jobs."""
 
 import json
 import time
@@ -34,14 +34,14 @@ def topic(start_broker):
     return KeyedTopic(start_broker(**FAST))
 
 
-def test_what_brokers_and_jobs_write_is_whole(spark, topic):
+def test_scrub_finds_no_damage_after_jobs(spark, topic):
     topic.fill()
     topic.write(50)
     report = scrubbed(spark, topic)
     assert report.findings == ()
-    told = report.data()
-    assert (told["rows"][0]["segments"], told["rows"][0]["records"]) == (10, 1000)
-    assert told["walObjects"] > 0
+    result = report.data()
+    assert (result["rows"][0]["segments"], result["rows"][0]["records"]) == (10, 1000)
+    assert result["walObjects"] > 0
     settings = CompactSettings(location=topic.location, control=topic.control)
     job.run(spark, settings, clock=clock, random=Random(), progress=False)
     report = scrubbed(spark, topic)
@@ -49,16 +49,16 @@ def test_what_brokers_and_jobs_write_is_whole(spark, topic):
     assert report.data()["rows"][0]["records"] < 1000
 
 
-def test_a_broker_that_goes_on_is_no_damage(spark, topic):
+def test_scrub_finds_no_damage_while_a_broker_writes(spark, topic):
     topic.fill()
     is_over = Event()
 
-    def go_on():
+    def keep_writing():
         while not is_over.is_set():
             topic.write(50)
             topic.flush()
 
-    writer = Thread(target=go_on)
+    writer = Thread(target=keep_writing)
     writer.start()
     try:
         for _ in range(2):
@@ -71,7 +71,7 @@ def test_a_broker_that_goes_on_is_no_damage(spark, topic):
     assert with_librdkafka(topic) == sorted(topic.written)
 
 
-def test_the_command_finds_damage_and_mends_indexes(spark, topic):
+def test_command_finds_damage_and_repairs_indexes(spark, topic):
     topic.fill()
     command = ("spark", "scrub", "--path", str(topic.broker.data))
     assert "scrub: damaged 0" in topic.shell(*command)
@@ -97,14 +97,14 @@ def test_the_command_finds_damage_and_mends_indexes(spark, topic):
     assert "damaged index" not in refused
     repair = ScrubSettings(location=topic.location, repair=True)
     scrub_job.run(spark, repair, clock=lambda: later_ms, progress=False)
-    told = json.loads(_printed(*command, "-o", "json"))
-    assert [each["kind"] for each in told["findings"]] == ["damaged segment"]
+    result = json.loads(_printed(*command, "-o", "json"))
+    assert [each["kind"] for each in result["findings"]] == ["damaged segment"]
     assert indexes[0].exists()
     topic.broker.start()
 
 
 def _printed(*command):
-    """What a command prints that complains."""
+    """Return the output of a command that reports problems."""
     result = CliRunner().invoke(app, command, prog_name="kafscale")
     assert result.exit_code == 1
     return result.stdout

@@ -1,4 +1,4 @@
-"""Jobs that write through brokers log in where they have to, in the driver and in every task."""
+"""Tests of jobs that authenticate to brokers, in the driver and in every task."""
 
 import pytest
 
@@ -15,8 +15,8 @@ COUNT = 50
 
 
 @pytest.fixture
-def guarded(tmp_path):
-    """A broker, and the address of a listener at which clients have to log in."""
+def secured(tmp_path):
+    """A broker, and the address of a SASL listener."""
     broker = BrokerProcess(tmp_path)
     address = f"{HOST}:{free_port()}"
     broker.settings |= {
@@ -38,8 +38,8 @@ def job(password):
     return Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="job", password=password)
 
 
-def test_a_replay_logs_in_where_it_has_to(guarded, spark):
-    broker, address = guarded
+def test_replay_authenticates(secured, spark):
+    broker, address = secured
     wanted = replay_job.ReplaySettings(
         location=Location.parse(str(broker.data)),
         topic="orders",
@@ -55,8 +55,8 @@ def test_a_replay_logs_in_where_it_has_to(guarded, spark):
 
 
 @pytest.mark.long
-def test_a_replay_with_a_wrong_password_says_so(guarded, spark):
-    broker, address = guarded
+def test_replay_reports_a_wrong_password(secured, spark):
+    broker, address = secured
     wanted = replay_job.ReplaySettings(
         location=Location.parse(str(broker.data)),
         topic="orders",

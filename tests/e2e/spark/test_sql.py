@@ -1,4 +1,4 @@
-"""`kafscale sql` and what is below it, on a real Spark, over topics made by hand or by a broker."""
+"""Tests of `kafscale sql` on Spark, with stored topics and with a broker."""
 
 import json
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def order(offset: int) -> bytes:
 
 
 def put(location: Location, topic: str, offsets: range, partition: int = 0, value=order) -> str:
-    """A segment of records that are a second apart; its key."""
+    """Store a segment with records a second apart; return its key."""
     builder = segment.Builder(START_MS, 1, compression=None, prior_max_timestamp_ms=-1)
     for offset in offsets:
         made = Record(
@@ -62,7 +62,7 @@ def location(tmp_path) -> Location:
 
 @pytest.fixture
 def orders(location) -> list[str]:
-    """A topic of three segments with 100 records each; their keys."""
+    """Store three segments with 100 records each; return their keys."""
     return [put(location, "orders", range(start, start + 100)) for start in (0, 100, 200)]
 
 
@@ -71,12 +71,12 @@ def topics(spark, location) -> SqlEngine:
     return SqlEngine(spark, location)
 
 
-def answer(topics: SqlEngine, statement: str) -> list[Sequence[object]]:
+def run_query(topics: SqlEngine, statement: str) -> list[Sequence[object]]:
     return list(map(tuple, topics.run(statement).rows))
 
 
-def spoil(location: Location, key: str) -> None:
-    """Make a segment unreadable, while all that tells what is in it stays."""
+def damage(location: Location, key: str) -> None:
+    """Damage the batches of a segment, but not its footer and index."""
     path = Path(location.directory) / key
     data = bytearray(path.read_bytes())
     data[segment.HEADER_BYTES + 61 : -segment.FOOTER_BYTES] = bytes(len(data) - 61 - 48)
@@ -84,7 +84,7 @@ def spoil(location: Location, key: str) -> None:
 
 
 @pytest.mark.usefixtures("orders")
-def test_fields_are_columns_beside_what_every_record_has(topics):
+def test_columns_of_a_topic(topics):
     found = topics.run("select * from orders where id = 7")
     assert found.columns == (
         "id",
@@ -106,14 +106,14 @@ def test_fields_are_columns_beside_what_every_record_has(topics):
 
 
 @pytest.mark.usefixtures("orders")
-def test_topics_can_be_grouped_and_joined(topics, location):
+def test_group_by_and_join(topics, location):
     put(location, "page-views.v1", range(50), value=lambda offset: b'{"id": %d}' % (offset * 2))
-    assert answer(topics, "select status, count(*) from orders group by 1 order by 1") == [
+    assert run_query(topics, "select status, count(*) from orders group by 1 order by 1") == [
         ("open", 100),
         ("paid", 200),
     ]
     joined = "select count(*) from orders join `page-views.v1` views on orders.id = views.id"
-    assert answer(topics, joined) == [(50,)]
+    assert run_query(topics, joined) == [(50,)]
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ def test_topics_can_be_grouped_and_joined(topics, location):
         ("_partition = 5", 0),
     ],
 )
-def test_segments_that_cannot_matter_are_not_read(topics, location, orders, condition, count):
+def test_filters_skip_segments(topics, location, orders, condition, count):
     for key in orders[:2]:
-        spoil(location, key)
+        damage(location, key)
     counted = f"select count(*) from orders where {condition}"  # noqa: S608 - it is ours.
-    assert answer(topics, counted) == [(count,)]
+    assert run_query(topics, counted) == [(count,)]
     with pytest.raises(QueryError, match="segment-0"):
-        answer(topics, "select count(*) from orders")
+        run_query(topics, "select count(*) from orders")
 
 
 @pytest.mark.usefixtures("orders")
@@ -147,34 +147,32 @@ def test_segments_that_cannot_matter_are_not_read(topics, location, orders, cond
         (JOIN, (49,)),
     ],
 )
-def test_a_topic_that_is_read_twice_is_read_as_a_whole_where_it_has_to_be(
-    topics, statement, expected
-):
-    assert answer(topics, statement) == [expected]
+def test_filters_are_not_pushed_down_if_a_topic_is_read_twice(topics, statement, expected):
+    assert run_query(topics, statement) == [expected]
 
 
 @pytest.mark.usefixtures("orders")
-def test_every_statement_sees_the_log_as_it_is_then(topics, location):
+def test_statements_see_new_records(topics, location):
     count = "select count(*), max(id) from orders"
-    assert answer(topics, count) == [(300, 299)]
+    assert run_query(topics, count) == [(300, 299)]
     put(location, "orders", range(300, 320))
-    assert answer(topics, count) == [(320, 319)]
-    assert answer(topics, "create or replace temp view paid as select * from orders") == []
+    assert run_query(topics, count) == [(320, 319)]
+    assert run_query(topics, "create or replace temp view paid as select * from orders") == []
     put(location, "orders", range(320, 330))
-    assert answer(topics, "select count(*) from paid") == [(330,)]
+    assert run_query(topics, "select count(*) from paid") == [(330,)]
 
 
-def test_an_empty_topic_has_columns_for_its_fields_once_it_has_records(topics, location):
+def test_columns_of_a_topic_that_was_empty(topics, location):
     catalog = topic_catalog.encode([topic_catalog.CatalogTopic("new", "00" * 16, 1)])
     with location.open() as store:
         store.put(object_keys.catalog_key(NAMESPACE), [catalog])
-    assert answer(topics, "select _offset, _value from new") == []
+    assert run_query(topics, "select _offset, _value from new") == []
     put(location, "new", range(5))
-    assert answer(topics, "select sum(id) from new") == [(10,)]
+    assert run_query(topics, "select sum(id) from new") == [(10,)]
 
 
 @pytest.mark.usefixtures("orders")
-def test_columns_that_are_not_needed_are_not_read(topics, capfd):
+def test_unused_columns_are_not_read(topics, capfd):
     planned = topics.query("select _offset from orders where status = 'open'")
     planned.explain()
     scan = next(line for line in capfd.readouterr().out.splitlines() if "BatchScan" in line)
@@ -185,29 +183,31 @@ def test_columns_that_are_not_needed_are_not_read(topics, capfd):
     assert planned.count() == 100
 
 
-def test_what_is_no_json_is_text_or_bytes(topics, location):
+def test_values_that_are_not_json(topics, location):
     put(location, "lines", range(3), value=lambda offset: b"line %d" % offset)
     put(location, "blobs", range(3), value=lambda offset: bytes([255, offset]))
-    assert answer(topics, "select _value from lines order by _offset limit 1") == [("line 0",)]
-    assert answer(topics, "select _value from blobs order by _offset limit 1") == [(b"\xff\x00",)]
-    kinds = dict(row[:2] for row in answer(topics, "describe blobs"))
+    assert run_query(topics, "select _value from lines order by _offset limit 1") == [("line 0",)]
+    assert run_query(topics, "select _value from blobs order by _offset limit 1") == [
+        (b"\xff\x00",)
+    ]
+    kinds = dict(row[:2] for row in run_query(topics, "describe blobs"))
     assert (kinds["_key"], kinds["_value"], kinds["_offset"]) == ("string", "binary", "bigint")
 
 
 @pytest.mark.usefixtures("orders")
-def test_topics_and_their_columns_are_listed(topics, location):
+def test_show_tables_and_describe(topics, location):
     put(location, "other", range(7))
     put(location, "other", range(5), partition=1)
     shown = topics.run("show tables")
     assert shown.columns == ("topic", "partitions", "records", "bytes")
     assert [row[:3] for row in shown.rows] == [("orders", 1, 300), ("other", 2, 12)]
     assert [row[0] for row in topics.run("show tables like 'ord*'").rows] == ["orders"]
-    assert answer(topics, "describe orders")[0][:2] == ("id", "bigint")
+    assert run_query(topics, "describe orders")[0][:2] == ("id", "bigint")
 
 
 @pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     [
         ("select * from ordres", "there is no topic ordres; did you mean orders?"),
         ("select * from x", "there is no topic x; `show tables` lists all topics"),
@@ -217,18 +217,16 @@ def test_topics_and_their_columns_are_listed(topics, location):
         ("select 1 / 0", "Division by zero."),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(topics, location, statement, said):
+def test_errors_are_one_sentence(topics, location, statement, message):
     put(location, "a.b", range(1))
     with pytest.raises(QueryError) as caught:
         topics.run(statement)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "SQLSTATE" not in str(caught.value)
 
 
-def test_records_of_a_running_broker_are_rows_as_soon_as_they_are_acknowledged(
-    spark, start_broker, topic
-):
+def test_acknowledged_records_are_visible(spark, start_broker, topic):
     broker = start_broker()
     producer = Producer({"bootstrap.servers": broker.address, "compression.type": "zstd"})
     for number in range(1000):
@@ -236,14 +234,14 @@ def test_records_of_a_running_broker_are_rows_as_soon_as_they_are_acknowledged(
     producer.flush()
     topics = SqlEngine(spark, Location.parse(str(broker.data)))
     counted = f"select count(distinct id), sum(item.price) from `{topic}`"  # noqa: S608
-    assert answer(topics, counted) == [(1000, sum(number * 1.5 for number in range(1000)))]
+    assert run_query(topics, counted) == [(1000, sum(number * 1.5 for number in range(1000)))]
 
 
 # --- the command ----------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("spark", "orders")
-def test_the_command_prints_rows_for_people_and_for_programs(location, tmp_path):
+def test_command_prints_tables_and_json(location, tmp_path):
     def run(*arguments: str) -> tuple[int, str, str]:
         path = str(Path(location.directory).parent)
         done = CliRunner().invoke(app, ["sql", "--path", path, *arguments])

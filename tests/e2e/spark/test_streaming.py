@@ -1,4 +1,4 @@
-"""`spark.readStream.format("kafscale")`: every record once, whatever stops, starts or moves."""
+"""`spark.readStream.format("kafscale")` reads every record exactly once."""
 
 import json
 import shutil
@@ -21,14 +21,14 @@ PATIENCE_S = 120
 
 
 class Stream:
-    """A stream of a log, its checkpoint, and what has come out of it so far."""
+    """A stream of a log, its checkpoint, and the records that it has returned."""
 
     def __init__(self, spark, path, checkpoint: Path, **options: str) -> None:
         self._spark = spark
         self._options = {"path": str(path), "columns": "topic,partition,offset,value"} | options
         self._checkpoint = checkpoint
         self.seen = []
-        """The step, the partition and the offset of each record."""
+        """The micro-batch, partition and offset of each record."""
         self.steps = []
         self.values = {}
         self.query = None
@@ -43,7 +43,7 @@ class Stream:
         return self.query
 
     def run(self, **options):
-        """Read what is there, and end."""
+        """Read everything available, and stop."""
         query = self.start(is_once=True, **options)
         assert query.awaitTermination(PATIENCE_S)
 
@@ -53,7 +53,7 @@ class Stream:
 
     @property
     def offsets(self):
-        """The offsets that have come out, by topic and partition, in their order."""
+        """Return the offsets that were read, by topic and partition, in order."""
         found = {}
         for _, topic, partition, offset in self.seen:
             found.setdefault((topic, partition), []).append(offset)
@@ -69,7 +69,7 @@ class Stream:
 
 @pytest.fixture
 def stream(spark, tmp_path):
-    """Makes streams, which are stopped in the end."""
+    """Create streams; all are stopped at the end."""
     register(spark)
     made = []
 
@@ -92,7 +92,7 @@ def values(start, end, size=200):
     return [b"%d " % number + bytes(size) for number in range(start, end)]
 
 
-def test_every_record_once_through_limits_and_restarts(broker, stream):
+def test_stream_with_limits_and_restarts(broker, stream):
     client = Client(broker.address)
     client.create("orders", 3)
     for partition in range(3):
@@ -114,8 +114,8 @@ def test_every_record_once_through_limits_and_restarts(broker, stream):
 
 
 @pytest.mark.long
-def test_a_step_that_was_not_committed_is_repeated(broker, stream, tmp_path):
-    """The checkpoint says where it ended; the same records come again, and no others."""
+def test_uncommitted_batch_is_repeated(broker, stream, tmp_path):
+    """It reads the same records again, up to the end in the checkpoint."""
     client = Client(broker.address)
     client.create("orders", 2)
     client.produce("orders", 0, values(0, 100))
@@ -132,8 +132,8 @@ def test_a_step_that_was_not_committed_is_repeated(broker, stream, tmp_path):
     ]
 
 
-def test_from_the_latest_record_on_nothing_is_missed(broker, stream, tmp_path):
-    """Also where the very first step fails, and what came meanwhile is above where it began."""
+def test_stream_from_latest_misses_nothing(broker, stream, tmp_path):
+    """Also if the first micro-batch fails and records arrive meanwhile."""
     client = Client(broker.address)
     client.create("orders", 2)
     client.produce("orders", 0, values(0, 100))
@@ -146,7 +146,7 @@ def test_from_the_latest_record_on_nothing_is_missed(broker, stream, tmp_path):
     assert reading.offsets == {("orders", 0): list(range(100, 150))}
 
 
-def test_topics_and_partitions_appear_while_it_runs(broker, stream):
+def test_stream_reads_new_topics_and_partitions(broker, stream):
     client = Client(broker.address)
     client.create("orders-a", 1)
     client.produce("orders-a", 0, values(0, 10))
@@ -174,7 +174,7 @@ def test_topics_and_partitions_appear_while_it_runs(broker, stream):
 
 
 @pytest.mark.long
-def test_retention_passes_a_slow_reader(broker, stream):
+def test_stream_reports_records_deleted_by_retention(broker, stream):
     client = Client(broker.address)
     client.create("orders", 1, retention_bytes="60000", compression_type="producer")
     client.produce("orders", 0, values(0, 10))
@@ -193,7 +193,7 @@ def test_retention_passes_a_slow_reader(broker, stream):
     assert offsets[10:] == list(range(offsets[10], 1010))
 
 
-def test_a_topic_is_deleted_and_created_again(broker, stream):
+def test_stream_reports_a_recreated_topic(broker, stream):
     client = Client(broker.address)
     client.create("orders", 1)
     client.produce("orders", 0, values(0, 100))
@@ -212,7 +212,7 @@ def test_a_topic_is_deleted_and_created_again(broker, stream):
 
 
 @pytest.mark.long
-def test_a_broker_rolls_while_it_runs(broker, stream):
+def test_stream_while_a_broker_rolls(broker, stream):
     client = Client(broker.address)
     client.create("orders", 2, compression_type="producer")
     reading = stream(broker.data, subscribe="orders", startingOffsets="earliest")
@@ -229,7 +229,7 @@ def test_a_broker_rolls_while_it_runs(broker, stream):
 
 
 @pytest.mark.long
-def test_a_bucket(spark, start_broker, s3, stream):
+def test_stream_from_a_bucket(spark, start_broker, s3, stream):
     broker = start_broker(**broker_settings(s3.bucket), storage_wal_puts_per_second="1000")
     client = Client(broker.address)
     client.create("orders", 2)

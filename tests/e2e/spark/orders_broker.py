@@ -1,4 +1,4 @@
-"""A broker with forty orders in two partitions, and commands of `kafscale spark` that read it."""
+"""A broker with a topic `orders`, and `kafscale spark` commands that read it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ COUNT = 40
 
 
 @contextmanager
-def broker_of_orders(directory: Path) -> Iterator[BrokerProcess]:
+def orders_broker(directory: Path) -> Iterator[BrokerProcess]:
     with BrokerProcess(directory) as running:
         create(running.address, "orders", 2, retention_ms="-1")
         produce(
@@ -28,6 +28,6 @@ def broker_of_orders(directory: Path) -> Iterator[BrokerProcess]:
 
 
 def call(broker: BrokerProcess, *arguments: str) -> Result:
-    """Call a command on the session of the tests, for JSON."""
+    """Run a command on the shared session, with JSON output."""
     environ = {"KAFSCALE_DATA_DIR": str(broker.data), "KAFSCALE_BOOTSTRAP_SERVERS": broker.address}
     return CliRunner().invoke(app, ["spark", *arguments, "-o", "json"], env=environ)

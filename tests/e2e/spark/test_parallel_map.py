@@ -1,4 +1,4 @@
-"""Work shared out to real tasks: results, reports, failures, and what is cancelled."""
+"""Tests of `parallel_map` on Spark: results, failures and cancellation."""
 
 import gc
 import os
@@ -28,8 +28,8 @@ def damaged_at(bad, number):
     return number
 
 
-def linger(directory, number):
-    """Leave a file, and go on for as long as it is there, unless the test is lost."""
+def run_until_deleted(directory, number):
+    """Create a file, and run until it is deleted, or for a minute."""
     file = Path(directory) / str(number)
     file.touch()
     for _ in range(600):
@@ -44,17 +44,17 @@ def crash(_):
     os._exit(3)
 
 
-def describe(_):
+def describe_worker(_):
     loaded = {"pyarrow", "kafscale.spark.codec.decoder", "kafscale.spark.read.task"} <= set(
         sys.modules
     )
     return loaded, gc.get_freeze_count() > 0
 
 
-def test_results_come_in_the_order_of_items_and_each_is_told_once(spark):
-    told = []
-    assert run(spark, range(20), square, on_result=told.append) == [n * n for n in range(20)]
-    assert sorted(told) == [n * n for n in range(20)]
+def test_results_are_ordered_and_reported_once(spark):
+    reported = []
+    assert run(spark, range(20), square, on_result=reported.append) == [n * n for n in range(20)]
+    assert sorted(reported) == [n * n for n in range(20)]
 
 
 def test_many_items_share_tasks(spark):
@@ -63,33 +63,33 @@ def test_many_items_share_tasks(spark):
     wait_until(lambda: _task_count(spark) == tasks_before + 4, "four tasks to be counted")
 
 
-def test_a_result_is_told_while_others_are_worked_on(spark, tmp_path):
-    """Were it told in the end only, the second would wait in vain for its file to go."""
-    told = []
+def test_results_are_reported_while_others_run(spark, tmp_path):
+    """If results were reported at the end only, the second item would time out."""
+    reported = []
 
     def release(number):
-        told.append(number)
+        reported.append(number)
         if number == 0:
             wait_until((tmp_path / "1").exists, "the second to begin")
             (tmp_path / "1").unlink()
 
-    function = partial(_second_lingers, str(tmp_path))
+    function = partial(_second_waits, str(tmp_path))
     assert run(spark, [0, 1], function, on_result=release) == [0, 1]
-    assert told == [0, 1]
+    assert reported == [0, 1]
 
 
-def _second_lingers(directory, number):
-    return linger(directory, number) if number == 1 else number
+def _second_waits(directory, number):
+    return run_until_deleted(directory, number) if number == 1 else number
 
 
-def test_an_error_of_ours_arrives_as_it_was_raised(spark):
+def test_kafscale_errors_are_raised_unchanged(spark):
     with pytest.raises(DamagedObjectError, match=r"^a\.kfs: its checksum is wrong$") as error:
         run(spark, range(10), partial(damaged_at, 3))
     assert error.value.key == "a.kfs"
     assert error.value.__cause__ is None
 
 
-def test_a_lost_worker_is_told_in_a_sentence(spark):
+def test_a_lost_worker_is_reported_in_one_sentence(spark):
     with pytest.raises(
         OperatingError, match=r"testing: Spark failed: .* exited unexpectedly"
     ) as error:
@@ -98,52 +98,52 @@ def test_a_lost_worker_is_told_in_a_sentence(spark):
     assert run(spark, range(2), square) == [0, 1]
 
 
-def test_a_failure_ends_what_still_runs(spark, tmp_path):
+def test_a_failure_cancels_other_tasks(spark, tmp_path):
     def function(number):
         if number == 0:
             file = tmp_path / "1"
             while not file.exists():
                 time.sleep(0.02)
-            raise DamagedObjectError("a.kfs", "it is damaged")
-        return linger(str(tmp_path), number)
+            raise DamagedObjectError("a.kfs", "damaged")
+        return run_until_deleted(str(tmp_path), number)
 
     with pytest.raises(DamagedObjectError):
         run(spark, [0, 1], function)
     assert (tmp_path / "1").exists()
     assert not (tmp_path / "1-ended").exists()
-    _wait_for_quiet(spark)
+    _wait_until_idle(spark)
 
 
-def test_what_raises_at_a_result_ends_the_work(spark, tmp_path):
-    def refuse(_):
+def test_an_error_in_on_result_cancels_the_job(spark, tmp_path):
+    def fail(_):
         raise ValueError("enough")
 
     with pytest.raises(ValueError, match="enough"):
-        run(spark, [0, 1], partial(_second_lingers, str(tmp_path)), on_result=refuse)
-    _wait_for_quiet(spark)
+        run(spark, [0, 1], partial(_second_waits, str(tmp_path)), on_result=fail)
+    _wait_until_idle(spark)
 
 
-def test_an_interrupt_ends_the_work(spark, tmp_path):
+def test_an_interrupt_cancels_the_job(spark, tmp_path):
     def interrupt():
         wait_until((tmp_path / "0").exists, "a task to begin")
         signal.raise_signal(signal.SIGINT)
 
-    # The signal is handled in the thread that waits for the work.
+    # The main thread handles the signal.
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        run(spark, [0, 1], partial(linger, str(tmp_path)))
+        run(spark, [0, 1], partial(run_until_deleted, str(tmp_path)))
     thread.join()
-    _wait_for_quiet(spark)
+    _wait_until_idle(spark)
     assert run(spark, range(2), square) == [0, 1]
 
 
-def test_workers_have_loaded_what_they_need(spark):
-    assert run(spark, range(2), describe) == [(True, True)] * 2
+def test_workers_have_preloaded_modules(spark):
+    assert run(spark, range(2), describe_worker) == [(True, True)] * 2
 
 
-def _wait_for_quiet(spark):
-    """Return when nothing runs, which Spark tells a little later than it is so."""
+def _wait_until_idle(spark):
+    """Wait until no job is active, which Spark reports with a delay."""
     tracker = spark.sparkContext.statusTracker()
     wait_until(lambda: not tracker.getActiveJobsIds(), "no job to be active")
 
