@@ -1,9 +1,9 @@
 """AddOffsetsToTxn (25): make the offsets of a group part of a transaction (KIP-98).
 
 Version notes:
-* v2: the answer may be PRODUCER_FENCED (KIP-588).
+* v2: the response may have the error PRODUCER_FENCED (KIP-588).
 * v3: flexible.
-* v4: the answer may be TRANSACTION_ABORTABLE (KIP-890).
+* v4: the response may have the error TRANSACTION_ABORTABLE (KIP-890).
 """
 
 from kafscale.protocol.api import Api

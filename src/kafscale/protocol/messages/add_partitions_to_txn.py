@@ -1,11 +1,11 @@
 """AddPartitionsToTxn (24): make partitions part of a transaction before writing to them (KIP-98).
 
 Version notes:
-* v2: the answer may be PRODUCER_FENCED (KIP-588).
+* v2: the response may have the error PRODUCER_FENCED (KIP-588).
 * v3: flexible; the last version that clients use.
 * v4: from broker to broker, for any number of transactions, and able to ask only whether the
-  partitions are part already; an error for the whole answer (KIP-890).
-* v5: the answer may be TRANSACTION_ABORTABLE (KIP-890).
+  partitions are part already; an error for the whole response (KIP-890).
+* v5: the response may have the error TRANSACTION_ABORTABLE (KIP-890).
 """
 
 from typing import Annotated

@@ -3,7 +3,7 @@
 Came with KIP-133; `incremental_alter_configs` took its place. Resource types: `describe_configs`.
 
 Version notes:
-* v1: a throttled client is answered first and muted afterwards (KIP-219).
+* v1: a throttled response is sent first and the client muted afterwards (KIP-219).
 * v2: flexible.
 """
 

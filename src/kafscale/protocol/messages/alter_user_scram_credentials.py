@@ -1,6 +1,6 @@
 """AlterUserScramCredentials (51): set and delete the SCRAM credentials of users (KIP-554).
 
-Passwords never travel: the client salts and hashes them first.
+Passwords are not sent: the client salts and hashes them first.
 
 Version notes:
 * v0: flexible from the beginning.

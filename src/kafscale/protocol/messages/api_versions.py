@@ -1,13 +1,13 @@
-"""ApiVersions (18): the APIs that we serve, with their versions. The first thing that clients ask.
+"""ApiVersions (18): the APIs that the broker supports, with their versions.
 
-A version that we do not know is answered in v0, with UNSUPPORTED_VERSION (KIP-511).
+An unsupported version is answered in v0, with UNSUPPORTED_VERSION (KIP-511).
 
 Version notes:
 * v1: throttle time.
-* v2: an answer over quota is sent first and the client held back after it (KIP-219).
-* v3: flexible, but for the header of the answer; the client's name and version in the request
-  (KIP-511); features in the answer (KIP-584).
-* v4: a supported feature may begin at version 0, which clients of v3 refuse (KAFKA-17011).
+* v2: a throttled response is sent first and the client muted afterwards (KIP-219).
+* v3: flexible, but for the response header; the client's name and version in the request
+  (KIP-511); features in the response (KIP-584).
+* v4: a supported feature may begin at version 0, which v3 clients reject (KAFKA-17011).
 """
 
 from typing import Annotated
@@ -45,7 +45,7 @@ class ApiVersionsResponse(Message):
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     supported_features: Annotated[list[SupportedFeature], tag(0, since=3)] = []
     finalized_features_epoch: Annotated[Int64, tag(1, since=3)] = -1
-    """Grows whenever the finalized features change; -1 where it is not known."""
+    """Grows whenever the finalized features change; -1 if unknown."""
     finalized_features: Annotated[list[FinalizedFeature], tag(2, since=3)] = []
     is_zookeeper_migration_ready: Annotated[Boolean, tag(3, since=3)] = False
 

@@ -1,8 +1,8 @@
-"""ConsumerGroupDescribe (69): ask for the state and the members of consumer groups (KIP-848).
+"""ConsumerGroupDescribe (69): the state and the members of consumer groups (KIP-848).
 
 Version notes:
 * v0: flexible from the start.
-* v1: which protocol each member speaks (KIP-1099).
+* v1: the protocol of each member (KIP-1099).
 """
 
 from typing import Annotated
@@ -48,9 +48,9 @@ class DescribedMember(Message):
     subscribed_topic_names: list[String] = []
     subscribed_topic_regex: String | None = None
     assignment: Assignment = msgspec.field(default_factory=Assignment)
-    """What the member has now."""
+    """Its current assignment."""
     target_assignment: Assignment = msgspec.field(default_factory=Assignment)
-    """What it shall have once all members have followed."""
+    """Its target assignment."""
     member_type: Annotated[Int8, since(1)] = -1
     """-1 unknown, 0 classic protocol, 1 consumer protocol."""
 
@@ -67,7 +67,7 @@ class DescribedGroup(Message):
     assignor_name: String = ""
     members: list[DescribedMember] = []
     authorized_operations: Int32 = -2147483648
-    """A bit for each ACL operation, at the place of its number; the default when not asked for."""
+    """A bit for each ACL operation, at the place of its number; the default if not requested."""
 
 
 class ConsumerGroupDescribeResponse(Message):

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat (68): join, stay in and leave a group of the consumer protocol (KIP-848).
 
 A member sends what has changed since its last heartbeat, and null or -1 for what has not; the
-coordinator answers in the same manner.
+coordinator responds in the same way.
 
 Version notes:
 * v0: flexible from the start.

@@ -1,9 +1,9 @@
-"""CreateAcls (30): add access rules (KIP-140). Its numbers are explained in `describe_acls`.
+"""CreateAcls (30): add ACLs (KIP-140). Its numbers are explained in `describe_acls`.
 
 Version notes:
-* v1: pattern types (KIP-290); v0 knows literal names only.
+* v1: pattern types (KIP-290); v0 has literal names only.
 * v2: flexible.
-* v3: rules on users (KIP-373).
+* v3: ACLs for users (KIP-373).
 """
 
 from typing import Annotated
@@ -34,7 +34,7 @@ class CreatedAcl(Message):
 class CreateAclsResponse(Message):
     throttle_time_ms: Int32 = 0
     acls: list[CreatedAcl] = []
-    """One for each rule of the request, in the same order."""
+    """One for each ACL of the request, in the same order."""
 
 
 CREATE_ACLS = Api(30, "CreateAcls", CreateAclsRequest, CreateAclsResponse, 3, flexible_since=2)

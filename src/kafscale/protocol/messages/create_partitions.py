@@ -1,9 +1,9 @@
-"""CreatePartitions (37): give topics more partitions, or only check if they could (KIP-195).
+"""CreatePartitions (37): add partitions to topics, or only validate it (KIP-195).
 
 Version notes:
-* v1: an answer over quota is sent first and the client held back after it (KIP-219).
+* v1: a throttled response is sent first and the client muted afterwards (KIP-219).
 * v2: flexible.
-* v3: THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599).
+* v3: THROTTLING_QUOTA_EXCEEDED may be returned (KIP-599).
 """
 
 from kafscale.protocol.api import Api
@@ -17,9 +17,9 @@ class PartitionAssignment(Message):
 class TopicToGrow(Message):
     name: String = ""
     partition_count: Int32 = 0
-    """How many the topic shall have in all."""
+    """The total number of partitions."""
     assignments: list[PartitionAssignment] | None = []
-    """One for each new partition; None where the broker is to choose."""
+    """One for each new partition; None lets the broker choose."""
 
 
 class CreatePartitionsRequest(Message):

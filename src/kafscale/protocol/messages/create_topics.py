@@ -1,14 +1,14 @@
-"""CreateTopics (19): create topics, or only check whether they could be.
+"""CreateTopics (19): create topics, or only validate the request.
 
 Version notes:
-* v1: the check without the creation; an error message per topic.
+* v1: validation without creation; an error message per topic.
 * v2: throttle time.
-* v3: an answer over quota is sent first and the client held back after it (KIP-219).
+* v3: a throttled response is sent first and the client muted afterwards (KIP-219).
 * v4: -1 takes the broker's default of partitions and replicas (KIP-464); before, it was allowed
   beside assignments only.
-* v5: flexible; the new topic's partitions, replicas and configuration in the answer (KIP-525).
-* v6: THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599).
-* v7: the new topic's id in the answer (KIP-516).
+* v5: flexible; the new topic's partitions, replicas and configuration in the response (KIP-525).
+* v6: THROTTLING_QUOTA_EXCEEDED may be returned (KIP-599).
+* v7: the new topic's id in the response (KIP-516).
 """
 
 from typing import Annotated
@@ -45,7 +45,7 @@ class TopicToCreate(Message):
     replication_factor: Int16 = 0
     """-1 beside assignments, or for the broker's default."""
     assignments: list[PartitionAssignment] = []
-    """Empty where the broker is to choose."""
+    """Empty lets the broker choose."""
     configs: list[TopicConfig] = []
 
 
@@ -60,7 +60,7 @@ class CreatedTopicConfig(Message):
     value: String | None = ""
     is_read_only: Boolean = False
     source: Int8 = -1
-    """1: the topic's own, 2 to 4: the brokers', 5: the default; -1 where not known."""
+    """1: the topic's own, 2 to 4: the brokers', 5: the default; -1 if unknown."""
     is_sensitive: Boolean = False
 
 

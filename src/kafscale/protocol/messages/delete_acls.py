@@ -1,11 +1,11 @@
-"""DeleteAcls (31): remove the access rules that match filters (KIP-140).
+"""DeleteAcls (31): remove the ACLs that match filters (KIP-140).
 
 Its numbers are explained in `describe_acls`.
 
 Version notes:
-* v1: pattern types (KIP-290); v0 knows literal names only.
+* v1: pattern types (KIP-290); v0 has literal names only.
 * v2: flexible.
-* v3: rules on users (KIP-373).
+* v3: ACLs for users (KIP-373).
 """
 
 from typing import Annotated

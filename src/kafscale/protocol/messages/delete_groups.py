@@ -1,4 +1,4 @@
-"""DeleteGroups (42): forget groups that have no members, with their offsets (KIP-229).
+"""DeleteGroups (42): delete groups without members, with their offsets (KIP-229).
 
 Version notes:
 * v2: flexible.

@@ -1,7 +1,7 @@
 """DeleteRecords (21): delete the records of partitions before an offset (KIP-107).
 
 Version notes:
-* v1: an answer over quota is sent first and the client held back after it (KIP-219).
+* v1: a throttled response is sent first and the client muted afterwards (KIP-219).
 * v2: flexible.
 """
 

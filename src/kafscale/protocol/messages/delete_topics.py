@@ -1,12 +1,12 @@
-"""DeleteTopics (20): delete topics with all that is in them.
+"""DeleteTopics (20): delete topics with their records.
 
 Version notes:
 * v1: throttle time.
-* v2: an answer over quota is sent first and the client held back after it (KIP-219).
-* v3: TOPIC_DELETION_DISABLED may be answered.
+* v2: a throttled response is sent first and the client muted afterwards (KIP-219).
+* v3: TOPIC_DELETION_DISABLED may be returned.
 * v4: flexible.
-* v5: an error message per topic; THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599).
-* v6: topics go by their name or by their id (KIP-516).
+* v5: an error message per topic; THROTTLING_QUOTA_EXCEEDED may be returned (KIP-599).
+* v6: topics are identified by name or id (KIP-516).
 """
 
 from typing import Annotated
@@ -27,7 +27,7 @@ from kafscale.protocol.codec.wire import (
 
 class TopicToDelete(Message):
     name: String | None = None
-    """None where the topic goes by its id."""
+    """None if the topic is identified by id."""
     topic_id: Uuid = UUID_ZERO
 
 
@@ -39,7 +39,7 @@ class DeleteTopicsRequest(Message):
 
 class DeletedTopic(Message):
     name: Annotated[String | None, nullable(since=6)] = ""
-    """None where an id was given that no topic has."""
+    """None if no topic has the given id."""
     topic_id: Annotated[Uuid, since(6)] = UUID_ZERO
     error_code: Int16 = 0
     error_message: Annotated[String | None, since(5)] = None

@@ -1,6 +1,6 @@
-"""DescribeAcls (29): list the access rules that match a filter (KIP-140).
+"""DescribeAcls (29): list the ACLs that match a filter (KIP-140).
 
-The numbers that all three APIs on access rules share (0 is always "unknown"):
+The numbers that all three APIs on ACLs share (0 is always "unknown"):
 * resource type: 1 any, 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user;
 * pattern type: 1 any, 2 match, 3 literal, 4 prefixed; 1 and 2 in filters only;
 * operation: 1 any, 2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe,
@@ -9,9 +9,9 @@ The numbers that all three APIs on access rules share (0 is always "unknown"):
 * permission type: 1 any, 2 deny, 3 allow.
 
 Version notes:
-* v1: pattern types (KIP-290); v0 knows literal names only.
+* v1: pattern types (KIP-290); v0 has literal names only.
 * v2: flexible.
-* v3: rules on users (KIP-373).
+* v3: ACLs for users (KIP-373).
 """
 
 from typing import Annotated

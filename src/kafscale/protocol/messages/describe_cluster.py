@@ -2,8 +2,8 @@
 
 Version notes:
 * v0: flexible from the start.
-* v1: brokers or controllers may be asked for (KIP-919).
-* v2: brokers that are fenced, where asked for (KIP-1073).
+* v1: brokers or controllers may be requested (KIP-919).
+* v2: brokers that are fenced, if requested (KIP-1073).
 """
 
 from typing import Annotated
@@ -37,7 +37,7 @@ class DescribeClusterResponse(Message):
     controller_id: Int32 = -1
     brokers: list[Broker] = []
     cluster_authorized_operations: Int32 = -0x8000_0000
-    """One bit per operation; the default says that they were not asked for."""
+    """One bit per operation; the default means that they were not requested."""
 
 
 DESCRIBE_CLUSTER = Api(

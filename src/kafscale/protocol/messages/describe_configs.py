@@ -5,7 +5,7 @@ Resource types, here and in the other APIs on settings: 2 topic, 4 broker, 8 bro
 
 Version notes:
 * v1: where a value comes from, instead of only whether it is a default; synonyms (KIP-226).
-* v2: a throttled client is answered first and muted afterwards (KIP-219).
+* v2: a throttled response is sent first and the client muted afterwards (KIP-219).
 * v3: type and documentation of each setting (KIP-569).
 * v4: flexible.
 """

@@ -1,8 +1,8 @@
-"""DescribeGroups (15): ask for the state and the members of classic groups.
+"""DescribeGroups (15): the state and the members of classic groups.
 
 Version notes:
-* v1: throttle time in the answer.
-* v3: the operations that the asker may perform (KIP-430).
+* v1: throttle time in the response.
+* v3: the operations that the client is authorized for (KIP-430).
 * v4: group instances of static members (KIP-345).
 * v5: flexible.
 * v6: an unknown group is GROUP_ID_NOT_FOUND, with a message, instead of a dead group (KIP-1043).
@@ -25,7 +25,7 @@ class DescribedMember(Message):
     client_id: String = ""
     client_host: String = ""
     metadata: Bytes = b""
-    """What the member sent for the protocol that was chosen; empty unless the group is stable."""
+    """What the member sent for the selected protocol; empty unless the group is stable."""
     assignment: Bytes = b""
     """Empty unless the group is stable."""
 
@@ -37,10 +37,10 @@ class DescribedGroup(Message):
     group_state: String = ""
     protocol_type: String = ""
     protocol_name: String = ""
-    """The protocol that was chosen; empty unless the group is stable."""
+    """The selected protocol; empty unless the group is stable."""
     members: list[DescribedMember] = []
     authorized_operations: Annotated[Int32, since(3)] = -2147483648
-    """A bit for each ACL operation, at the place of its number; the default when not asked for."""
+    """A bit for each ACL operation, at the place of its number; the default if not requested."""
 
 
 class DescribeGroupsResponse(Message):

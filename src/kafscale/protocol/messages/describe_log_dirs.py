@@ -1,9 +1,9 @@
-"""DescribeLogDirs (35): how much partitions take of a broker's disks (KIP-113).
+"""DescribeLogDirs (35): the disk usage of partitions (KIP-113).
 
 Version notes:
-* v1: an answer over quota is sent first and the client held back after it (KIP-219).
+* v1: a throttled response is sent first and the client muted afterwards (KIP-219).
 * v2: flexible.
-* v3: an error of the whole answer.
+* v3: an error of the whole response.
 * v4: the size of each volume and what is free of it (KIP-827).
 * v5: whether a directory is closed to new partitions (KIP-1066).
 """
@@ -43,9 +43,9 @@ class LogDir(Message):
     path: String = ""
     topics: list[TopicInLogDir] = []
     total_bytes: Annotated[Int64, since(4)] = -1
-    """The size of the volume; -1 where not known."""
+    """The size of the volume; -1 if unknown."""
     usable_bytes: Annotated[Int64, since(4)] = -1
-    """What is free of the volume; -1 where not known."""
+    """What is free of the volume; -1 if unknown."""
     is_cordoned: Annotated[Boolean, since(5)] = False
 
 

@@ -1,4 +1,4 @@
-"""DescribeProducers (61): who writes to partitions, to find hanging transactions (KIP-664).
+"""DescribeProducers (61): active producers, to find hanging transactions (KIP-664).
 
 Version notes:
 * v0: flexible from the start.

@@ -48,7 +48,7 @@ class DescribedTopic(Message):
     is_internal: Boolean = False
     partitions: list[DescribedPartition] = []
     authorized_operations: Int32 = -0x8000_0000
-    """One bit per operation; the default says that they are not known."""
+    """One bit per operation; the default means unknown."""
 
 
 class DescribeTopicPartitionsResponse(Message):

@@ -1,4 +1,4 @@
-"""DescribeTransactions (65): ask for the state of transactions by their id (KIP-664).
+"""DescribeTransactions (65): the state of transactions by their id (KIP-664).
 
 Version notes:
 * v0: the only one, and flexible.

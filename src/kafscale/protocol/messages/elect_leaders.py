@@ -1,8 +1,8 @@
-"""ElectLeaders (43): have leaders of partitions elected anew (KIP-183).
+"""ElectLeaders (43): elect leaders of partitions (KIP-183).
 
 Version notes:
 * v0: the preferred replica is elected, always.
-* v1: the kind of election; an error of the whole answer (KIP-460).
+* v1: the kind of election; an error of the whole response (KIP-460).
 * v2: flexible.
 """
 

@@ -1,10 +1,10 @@
 """EndTxn (26): commit or abort a transaction (KIP-98).
 
 Version notes:
-* v2: the answer may be PRODUCER_FENCED (KIP-588).
+* v2: the response may have the error PRODUCER_FENCED (KIP-588).
 * v3: flexible.
-* v4: the answer may be TRANSACTION_ABORTABLE (KIP-890).
-* v5: every transaction raises the producer's epoch; the answer brings what holds for the next one
+* v4: the response may have the error TRANSACTION_ABORTABLE (KIP-890).
+* v5: every transaction raises the producer's epoch; the response has the one for the next
   (KIP-890).
 """
 

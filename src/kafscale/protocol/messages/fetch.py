@@ -2,22 +2,22 @@
 
 Version notes:
 * v0, v1: message sets of magic 0; v2, v3: magic 1 (timestamps, KIP-32); v4 and later: magic 2.
-* v1: throttle time in the answer.
-* v3: a byte limit for the whole answer; partitions are served in the order asked (KIP-74).
-* v4: isolation level; last stable offset and aborted transactions in the answer (KIP-98).
-* v5: log start offsets, the follower's in the request, ours in the answer (KIP-107).
-* v6: KAFKA_STORAGE_ERROR may be answered (KIP-112).
-* v7: incremental fetch sessions: only what changed is asked and answered (KIP-227).
-* v8: an answer over quota is sent first and the client held back after it (KIP-219).
-* v9: the leader epoch that the client knows, to fence the outdated (KIP-320).
+* v1: throttle time in the response.
+* v3: a byte limit for the whole response; partitions are served in request order (KIP-74).
+* v4: isolation level; last stable offset and aborted transactions in the response (KIP-98).
+* v5: log start offsets, the follower's in the request, ours in the response (KIP-107).
+* v6: KAFKA_STORAGE_ERROR may be returned (KIP-112).
+* v7: incremental fetch sessions: requests and responses contain changes only (KIP-227).
+* v8: a throttled response is sent first and the client muted afterwards (KIP-219).
+* v9: the leader epoch that the client knows, for fencing (KIP-320).
 * v10: the client reads zstd (KIP-110); a batch of it may only be sent from here on.
-* v11: the client's rack, and a replica near it in the answer (KIP-392).
+* v11: the client's rack, and a replica near it in the response (KIP-392).
 * v12: flexible; the epoch last fetched, the diverging epoch, the current leader (KIP-595), the
   snapshot to load instead (KIP-630).
-* v13: topics go by their id instead of their name (KIP-516).
-* v14: OFFSET_MOVED_TO_TIERED_STORAGE may be answered, to followers only (KIP-405).
+* v13: topics are identified by id instead of name (KIP-516).
+* v14: OFFSET_MOVED_TO_TIERED_STORAGE may be returned, to followers only (KIP-405).
 * v15: the replica's id moves into a tag, beside its epoch (KIP-903).
-* v16: addresses of new leaders in the answer (KIP-951).
+* v16: addresses of new leaders in the response (KIP-951).
 * v17: the follower's log directory (KIP-853).
 * v18: the high watermark that the follower knows (KIP-1166).
 """
@@ -49,7 +49,7 @@ class ReplicaState(Message):
 class PartitionToFetch(Message):
     index: Int32 = 0
     current_leader_epoch: Annotated[Int32, since(9)] = -1
-    """The epoch that the client believes to be current; -1 where it does not know."""
+    """The current epoch as known to the client; -1 if unknown."""
     offset: Int64 = 0
     last_fetched_epoch: Annotated[Int32, since(12)] = -1
     """The epoch of the last record that a follower has; -1 from consumers."""
@@ -58,7 +58,7 @@ class PartitionToFetch(Message):
     max_bytes: Int32 = 0
     replica_directory_id: Annotated[Uuid, tag(0, since=17)] = UUID_ZERO
     high_watermark: Annotated[Int64, tag(1, since=18)] = 0x7FFF_FFFF_FFFF_FFFF
-    """What a follower takes for the high watermark; the default says that it does not tell."""
+    """The high watermark that a follower knows; the default means unknown."""
 
 
 class TopicToFetch(Message):

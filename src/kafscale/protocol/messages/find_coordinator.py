@@ -1,10 +1,10 @@
-"""FindCoordinator (10): ask which broker looks after a group or a transactional id.
+"""FindCoordinator (10): find the coordinator of a group or a transactional id.
 
 Version notes:
-* v1: also for transactional ids (KIP-98); throttle time and error message in the answer.
+* v1: also for transactional ids (KIP-98); throttle time and error message in the response.
 * v3: flexible.
 * v4: any number of keys; what stood at the top for one key moves into each coordinator (KIP-699).
-* v5: the answer may be TRANSACTION_ABORTABLE (KIP-890).
+* v5: the response may have the error TRANSACTION_ABORTABLE (KIP-890).
 * v6: also for share groups (KIP-932).
 """
 

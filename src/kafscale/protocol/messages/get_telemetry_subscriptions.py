@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions (71): a client asks which of its metrics we want, how often (KIP-714).
+"""GetTelemetrySubscriptions (71): the metrics that a client should push, and how often (KIP-714).
 
 Version notes:
 * v0: flexible from the beginning.

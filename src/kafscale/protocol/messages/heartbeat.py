@@ -1,7 +1,7 @@
-"""Heartbeat (12): a member of a classic group says that it is alive.
+"""Heartbeat (12): a member of a classic group keeps its session alive.
 
 Version notes:
-* v1: throttle time in the answer.
+* v1: throttle time in the response.
 * v3: static members name their group instance (KIP-345).
 * v4: flexible.
 """

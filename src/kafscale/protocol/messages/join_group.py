@@ -2,13 +2,13 @@
 
 Version notes:
 * v1: a rebalance timeout beside that of the session (KIP-62).
-* v2: throttle time in the answer.
-* v4: a new member is first refused with MEMBER_ID_REQUIRED and an id, then joins with it (KIP-394).
+* v2: throttle time in the response.
+* v4: a new member is rejected with MEMBER_ID_REQUIRED and an id, then joins with it (KIP-394).
 * v5: static members name their group instance (KIP-345).
 * v6: flexible.
-* v7: the protocol type in the answer, where the protocol's name may now be null (KIP-559).
+* v7: the protocol type in the response, where the protocol's name may now be null (KIP-559).
 * v8: the client says why it joins (KIP-800).
-* v9: a leader that comes back may be told to leave the assignment as it is (KIP-814).
+* v9: a rejoining leader may have to skip the assignment (KIP-814).
 """
 
 from typing import Annotated
@@ -62,7 +62,7 @@ class JoinGroupResponse(Message):
     skip_assignment: Annotated[Boolean, since(9)] = False
     member_id: String = ""
     members: list[JoinedMember] = []
-    """All members in the leader's answer, none in those of the others."""
+    """All members in the response to the leader, none in those of the others."""
 
 
 JOIN_GROUP = Api(11, "JoinGroup", JoinGroupRequest, JoinGroupResponse, 9, flexible_since=6)

@@ -1,7 +1,7 @@
 """LeaveGroup (13): end the membership in a classic group.
 
 Version notes:
-* v1: throttle time in the answer.
+* v1: throttle time in the response.
 * v3: any number of members, which may be named by their group instance (KIP-345).
 * v4: flexible.
 * v5: each member says why it leaves (KIP-800).

@@ -13,7 +13,7 @@ from kafscale.protocol.codec.wire import Int8, Int16, Int32, Message, String, si
 
 class ListConfigResourcesRequest(Message):
     resource_types: Annotated[list[Int8], since(1)] = []
-    """Numbered as in `describe_configs`; empty: every type that we have."""
+    """Numbered as in `describe_configs`; empty: every supported type."""
 
 
 class ListedResource(Message):

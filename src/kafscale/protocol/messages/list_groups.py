@@ -1,10 +1,10 @@
-"""ListGroups (16): ask a broker for all groups that it coordinates.
+"""ListGroups (16): all groups that a broker coordinates.
 
 Version notes:
-* v1: throttle time in the answer.
+* v1: throttle time in the response.
 * v3: flexible.
-* v4: only groups in some states; the state in the answer (KIP-518).
-* v5: only groups of some types; the type in the answer (KIP-848).
+* v4: only groups in some states; the state in the response (KIP-518).
+* v5: only groups of some types; the type in the response (KIP-848).
 """
 
 from typing import Annotated

@@ -1,17 +1,17 @@
 """ListOffsets (2): find the offset of a partition that belongs to a time, or its first or next one.
 
 Version notes:
-* v0: up to so many segment starts before a time, as an array of offsets.
+* v0: up to N segment starts before a time, as an array of offsets.
 * v1: one offset, of the first record at or after a time, with its timestamp (KIP-79).
-* v2: isolation level; throttle time in the answer (KIP-98).
-* v3: an answer over quota is sent first and the client held back after it (KIP-219).
-* v4: leader epochs, the client's to fence the outdated, ours in the answer (KIP-320).
-* v5: OFFSET_NOT_AVAILABLE may be answered, by a leader that is new (KIP-207).
+* v2: isolation level; throttle time in the response (KIP-98).
+* v3: a throttled response is sent first and the client muted afterwards (KIP-219).
+* v4: leader epochs, the client's for fencing, ours in the response (KIP-320).
+* v5: OFFSET_NOT_AVAILABLE may be returned by a new leader (KIP-207).
 * v6: flexible.
 * v7: -3 asks for the record of the highest timestamp (KIP-734).
 * v8: -4 asks for the first offset that is held locally (KIP-405).
 * v9: -5 asks for the last offset that is in tiered storage (KIP-1005).
-* v10: a timeout, for answers that wait for tiered storage (KIP-1075).
+* v10: a timeout, for responses that wait for tiered storage (KIP-1075).
 * v11: -6 asks for the first offset that is not uploaded yet (KIP-1023).
 """
 
@@ -24,7 +24,7 @@ from kafscale.protocol.codec.wire import Int8, Int16, Int32, Int64, Message, Str
 class PartitionToList(Message):
     index: Int32 = 0
     current_leader_epoch: Annotated[Int32, since(4)] = -1
-    """The epoch that the client believes to be current; -1 where it does not know."""
+    """The current epoch as known to the client; -1 if unknown."""
     timestamp_ms: Int64 = 0
     """A time, or: -1 the next offset, -2 the first, -3 to -6 as in the version notes."""
     max_offset_count: Annotated[Int32, until(0)] = 1

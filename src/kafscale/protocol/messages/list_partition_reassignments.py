@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (46): partitions that are on their way to other brokers (KIP-455).
+"""ListPartitionReassignments (46): ongoing reassignments of partitions (KIP-455).
 
 Version notes:
 * v0: flexible from the start.

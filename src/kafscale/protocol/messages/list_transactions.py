@@ -1,4 +1,4 @@
-"""ListTransactions (66): ask a broker for all transactions that it coordinates (KIP-664).
+"""ListTransactions (66): all transactions that a broker coordinates (KIP-664).
 
 Version notes:
 * v0: flexible from the start.
@@ -33,7 +33,7 @@ class ListTransactionsResponse(Message):
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     unknown_state_filters: list[String] = []
-    """Those of the asked states that do not exist."""
+    """The requested states that do not exist."""
     transactions: list[ListedTransaction] = []
 
 

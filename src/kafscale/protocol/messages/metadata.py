@@ -7,14 +7,14 @@ Version notes:
 * v3: throttle time (KIP-124).
 * v4: the client may forbid that topics are created by asking for them.
 * v5: replicas that are offline (KIP-112).
-* v6: an answer over quota is sent first and the client held back after it (KIP-219).
+* v6: a throttled response is sent first and the client muted afterwards (KIP-219).
 * v7: leader epochs (KIP-320).
-* v8: authorized operations of the cluster and of topics, where asked for (KIP-430).
+* v8: authorized operations of the cluster and of topics, if requested (KIP-430).
 * v9: flexible.
-* v10: topic ids in the answer; the request has room for them, but they may not be used (KIP-516).
+* v10: topic ids in the response; those in the request must not be used (KIP-516).
 * v11: authorized operations of the cluster move to DescribeCluster (KIP-700).
-* v12: topics may be asked for by id, with a name of null; the answer's name may be null too.
-* v13: an error of the whole answer, by which clients are told to bootstrap again (KIP-1102).
+* v12: topics may be requested by id, with a null name; the response may have null names, too.
+* v13: an error of the whole response, which makes clients bootstrap again (KIP-1102).
 """
 
 from typing import Annotated
@@ -36,7 +36,7 @@ from kafscale.protocol.codec.wire import (
 class TopicToDescribe(Message):
     topic_id: Annotated[Uuid, since(10)] = UUID_ZERO
     name: Annotated[String | None, nullable(since=10)] = ""
-    """None where the topic is asked for by its id."""
+    """None where the topic is requested by its id."""
 
 
 class MetadataRequest(Message):
@@ -68,12 +68,12 @@ class PartitionMetadata(Message):
 class TopicMetadata(Message):
     error_code: Int16 = 0
     name: Annotated[String | None, nullable(since=12)] = ""
-    """None where an id was asked for that no topic has."""
+    """None if no topic has the requested id."""
     topic_id: Annotated[Uuid, since(10)] = UUID_ZERO
     is_internal: Annotated[Boolean, since(1)] = False
     partitions: list[PartitionMetadata] = []
     authorized_operations: Annotated[Int32, since(8)] = -0x8000_0000
-    """One bit per operation; the default says that they were not asked for."""
+    """One bit per operation; the default means that they were not requested."""
 
 
 class MetadataResponse(Message):
@@ -83,7 +83,7 @@ class MetadataResponse(Message):
     controller_id: Annotated[Int32, since(1)] = -1
     topics: list[TopicMetadata] = []
     cluster_authorized_operations: Annotated[Int32, since(8, until=10)] = -0x8000_0000
-    """One bit per operation; the default says that they were not asked for."""
+    """One bit per operation; the default means that they were not requested."""
     error_code: Annotated[Int16, since(13)] = 0
 
 

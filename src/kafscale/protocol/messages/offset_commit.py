@@ -1,16 +1,16 @@
-"""OffsetCommit (8): store how far a group has read.
+"""OffsetCommit (8): commit the offsets of a group.
 
 Version notes:
-* v0: from the days of ZooKeeper, without any membership.
+* v0: for ZooKeeper, without membership.
 * v1: generation and member; a timestamp per partition, which v2 drops again.
 * v2: a retention time for the whole request, which v5 drops again (KIP-211).
-* v3: throttle time in the answer.
+* v3: throttle time in the response.
 * v6: leader epoch of the committed offset (KIP-320).
 * v7: static members name their group instance (KIP-345).
 * v8: flexible.
-* v9: also for groups of the consumer protocol; the answer may then be STALE_MEMBER_EPOCH, and for
+* v9: also for groups of the consumer protocol; the response may then be STALE_MEMBER_EPOCH, and for
   either protocol GROUP_ID_NOT_FOUND (KIP-848).
-* v10: topics go by their id instead of their name (KIP-848).
+* v10: topics are identified by id instead of name (KIP-848).
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""OffsetDelete (47): forget committed offsets of topics that a group no longer reads (KIP-496).
+"""OffsetDelete (47): delete committed offsets of topics that a group no longer reads (KIP-496).
 
 Version notes:
 * v0: the only one, and not flexible.

@@ -1,15 +1,15 @@
-"""OffsetFetch (9): ask how far groups have read.
+"""OffsetFetch (9): fetch the committed offsets of groups.
 
 Version notes:
-* v0: offsets as ZooKeeper had them; v1: the same bytes for those that Kafka keeps itself.
-* v2: null topics ask for all that the group has; an error for the whole answer (KIP-88).
-* v3: throttle time in the answer.
+* v0: offsets in ZooKeeper; v1: the same, in Kafka.
+* v2: null topics means all topics of the group; an error for the whole response (KIP-88).
+* v3: throttle time in the response.
 * v5: leader epoch of the committed offset (KIP-320).
 * v6: flexible.
-* v7: a reader may insist on offsets that no open transaction is about to change (KIP-447).
-* v8: any number of groups; what stood at the top for one group moves into each of them (KIP-709).
+* v7: stable offsets only: none that an open transaction may change (KIP-447).
+* v8: any number of groups; top-level fields move into each group (KIP-709).
 * v9: member and epoch, for groups of the consumer protocol (KIP-848).
-* v10: topics go by their id instead of their name (KIP-848).
+* v10: topics are identified by id instead of name (KIP-848).
 """
 
 from typing import Annotated

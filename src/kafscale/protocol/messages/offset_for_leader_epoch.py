@@ -1,10 +1,10 @@
-"""OffsetForLeaderEpoch (23): where a leader epoch ended, to find out what a reader must unread.
+"""OffsetForLeaderEpoch (23): the end offset of a leader epoch, to detect log truncation.
 
 Version notes:
 * v0: followers ask, to truncate their logs (KIP-101).
-* v1: the epoch in the answer, which may be an older one than was asked for (KIP-279).
-* v2: consumers ask too; the leader epoch that they know, to fence the outdated (KIP-320); throttle
-  time in the answer.
+* v1: the epoch in the response, which may be an older one than requested (KIP-279).
+* v2: for consumers, too; the current leader epoch, for fencing (KIP-320); throttle
+  time in the response.
 * v3: the id of the replica that asks.
 * v4: flexible.
 """
@@ -18,9 +18,9 @@ from kafscale.protocol.codec.wire import Int16, Int32, Int64, Message, String, s
 class EpochOfPartition(Message):
     index: Int32 = 0
     current_leader_epoch: Annotated[Int32, since(2)] = -1
-    """The epoch that the client believes to be current; -1 where it does not know."""
+    """The current epoch as known to the client; -1 if unknown."""
     leader_epoch: Int32 = 0
-    """The epoch whose end is asked for."""
+    """The requested epoch."""
 
 
 class EpochsOfTopic(Message):
@@ -30,7 +30,7 @@ class EpochsOfTopic(Message):
 
 class OffsetForLeaderEpochRequest(Message):
     replica_id: Annotated[Int32, since(3)] = -2
-    """The broker that follows; -1 from consumers; -2 from who may see past the high watermark."""
+    """The follower's broker id; -1 for consumers; -2 to read past the high watermark."""
     topics: list[EpochsOfTopic] = []
 
 
@@ -38,7 +38,7 @@ class EpochEndOfPartition(Message):
     error_code: Int16 = 0
     index: Int32 = 0
     leader_epoch: Annotated[Int32, since(1)] = -1
-    """The latest epoch that is not after the one asked for; -1 where there is none."""
+    """The latest epoch that is not after the requested one; -1 where there is none."""
     end_offset: Int64 = -1
     """The offset after the last record of that epoch; -1 where there is none."""
 

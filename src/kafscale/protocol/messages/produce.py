@@ -2,14 +2,14 @@
 
 Version notes:
 * v0, v1: message sets of magic 0; v2: magic 1 (timestamps); v3 and later: record batches, magic 2.
-* v1: throttle time in the answer.
-* v2: the broker's append time in the answer, where the topic asks for it.
+* v1: throttle time in the response.
+* v2: the append time in the response, for topics with LogAppendTime.
 * v3: transactional id, for transactional producers (KIP-98).
-* v5: log start offset in the answer.
+* v5: log start offset in the response.
 * v8: errors per record, and a message (KIP-467).
 * v9: flexible.
-* v10: the new leader and its address in the answer of a broker that leads no more (KIP-951).
-* v13: topics go by their id instead of their name (KIP-516).
+* v10: the new leader and its address in the response of a former leader (KIP-951).
+* v13: topics are identified by id instead of name (KIP-516).
 """
 
 from typing import Annotated

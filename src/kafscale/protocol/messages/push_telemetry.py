@@ -1,4 +1,4 @@
-"""PushTelemetry (72): a client sends the metrics that it was asked for (KIP-714).
+"""PushTelemetry (72): a client sends the metrics that the broker requested (KIP-714).
 
 Version notes:
 * v0: flexible from the beginning.

@@ -1,8 +1,8 @@
-"""SaslHandshake (17): a client names the SASL mechanism it wants and learns which ones we offer.
+"""SaslHandshake (17): a client names the SASL mechanism to use and learns which ones are enabled.
 
 Version notes:
-* v0: the tokens that follow are bare, a length and the bytes, without any Kafka header.
-* v1: the tokens that follow travel in SaslAuthenticate (KIP-152).
+* v0: the following tokens are raw: a length and the bytes, without Kafka headers.
+* v1: the following tokens are in SaslAuthenticate requests (KIP-152).
 """
 
 from kafscale.protocol.api import Api

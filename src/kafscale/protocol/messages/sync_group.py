@@ -1,7 +1,7 @@
-"""SyncGroup (14): a classic group's leader hands in the assignment, each member gets its share.
+"""SyncGroup (14): a classic group's leader sends the assignment, each member gets its part.
 
 Version notes:
-* v1: throttle time in the answer.
+* v1: throttle time in the response.
 * v3: static members name their group instance (KIP-345).
 * v4: flexible.
 * v5: type and name of the protocol, both ways, so that either side can compare them (KIP-559).

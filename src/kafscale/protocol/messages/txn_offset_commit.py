@@ -1,10 +1,10 @@
-"""TxnOffsetCommit (28): store how far a group has read, once the transaction commits (KIP-98).
+"""TxnOffsetCommit (28): commit the offsets of a group with a transaction (KIP-98).
 
 Version notes:
 * v2: leader epoch of the committed offset (KIP-320).
-* v3: flexible; generation, member and group instance, so that a member that lost its place is
+* v3: flexible; generation, member and group instance, so that a removed member is
   fenced (KIP-447).
-* v4: the answer may be TRANSACTION_ABORTABLE (KIP-890).
+* v4: the response may have the error TRANSACTION_ABORTABLE (KIP-890).
 * v5: adds the group to the transaction by itself, where AddOffsetsToTxn had to come first
   (KIP-890).
 """
