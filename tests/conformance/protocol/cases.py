@@ -1,4 +1,4 @@
-"""Every message of the table in every version, as one flat list of cases."""
+"""All messages in all versions, as a flat list of test cases."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,7 @@
-"""Kafka's own message definitions, as the kafka-python wheel carries them, reduced to shapes.
+"""Kafka's own message definitions, from the kafka-python wheel, reduced to structures.
 
-A shape says all that the wire shows of a message in one version, and no names: for each field its
-type, whether it may be null, its tag, and its default. Two declarations of one shape are one
-protocol.
+A structure is what the wire format of a message version determines, without names: for each field
+its type, nullability, tag and default. Equal structures mean equal protocols.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""`ErrorCode` against two independent lists: kio's, made from Kafka's Java, and kafka-python's.
+"""`ErrorCode` compared with kio, which is generated from Kafka's Java, and with kafka-python.
 
-kio is the judge of everything. kafka-python is a second opinion, kept by hand: where it departs
-from Java the difference is listed here with its reason, so that a new one fails.
+kio is the reference. kafka-python is maintained by hand: its differences from Java are listed here
+with their reason, so that a new one fails.
 """
 
 import kafka.errors
@@ -41,24 +41,24 @@ KAFKA_PYTHON = {
 }
 
 
-def test_names_numbers_and_retriability_are_kios():
+def test_error_codes_equal_kio():
     ours = {(code.name, int(code), code.retriable) for code in ErrorCode}
     kios = {(code.name.upper(), int(code), code.retriable) for code in KioErrorCode}
     assert ours == kios
 
 
-def test_numbers_are_kafka_pythons():
+def test_error_numbers_equal_kafka_python():
     assert set(ErrorCode) - KAFKA_PYTHON_LACKS == set(KAFKA_PYTHON)
 
 
-def test_names_are_kafka_pythons():
+def test_error_names_equal_kafka_python():
     ours = {int(code): code.name for code in ErrorCode if code not in KAFKA_PYTHON_LACKS}
     theirs = {number: error.message for number, error in KAFKA_PYTHON.items()}
     assert ours | {int(code): name for code, name in KAFKA_PYTHON_NAMES.items()} == theirs
     assert all(ours[code] != name for code, name in KAFKA_PYTHON_NAMES.items())
 
 
-def test_retriability_is_kafka_pythons():
+def test_retriability_equals_kafka_python():
     ours = {int(code): code.retriable for code in ErrorCode if code not in KAFKA_PYTHON_LACKS}
     theirs = {number: error.retriable for number, error in KAFKA_PYTHON.items()}
     assert ours | {int(code): is_so for code, is_so in KAFKA_PYTHON_RETRIABLE.items()} == theirs

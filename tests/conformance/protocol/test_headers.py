@@ -1,4 +1,4 @@
-"""Headers: kio and kafka-python read ours and write the same bytes."""
+"""kio and kafka-python decode Kafscale's headers and encode the same bytes."""
 
 import importlib
 import io
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafka.protocol.api_header import RequestHeader as KafkaPythonRequestHeader
 from kafka.protocol.api_header import ResponseHeader as KafkaPythonResponseHeader
 
-from conformance.protocol.judges import kio_rewrite
+from conformance.protocol.reference_codecs import kio_rewrite
 from kafscale.protocol.header import RequestHeader, encode_request_header, encode_response_header
 
 int16s = st.integers(0, 2**15 - 1)
@@ -19,7 +19,7 @@ client_ids = st.none() | st.text(st.characters(codec="utf-8"), max_size=20)
 
 @pytest.mark.parametrize("version", [1, 2])
 @given(header=st.builds(RequestHeader, int16s, int16s, int32s, client_ids))
-def test_request_headers(version, header):
+def test_request_headers_equal_other_implementations(version, header):
     encoded = encode_request_header(header, version)
     module = importlib.import_module(f"kio.schema.request_header.v{version}.header")
     assert kio_rewrite(module.RequestHeader)(encoded) == encoded
@@ -31,7 +31,7 @@ def test_request_headers(version, header):
 
 @pytest.mark.parametrize("version", [0, 1])
 @given(correlation_id=int32s)
-def test_response_headers(version, correlation_id):
+def test_response_headers_equal_other_implementations(version, correlation_id):
     encoded = encode_response_header(correlation_id, version)
     module = importlib.import_module(f"kio.schema.response_header.v{version}.header")
     assert kio_rewrite(module.ResponseHeader)(encoded) == encoded

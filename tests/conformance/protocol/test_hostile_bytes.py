@@ -1,6 +1,6 @@
-"""Hostile bytes: every decoder, given anything at all, returns a message or raises `ProtocolError`.
+"""Malicious input: every decoder returns a message or raises `ProtocolError` for any bytes.
 
-A seed makes the damage; a failure names the case, and the bytes stand in the traceback.
+The damage is derived from a seed; a failure shows the case and the bytes.
 """
 
 import random
@@ -30,7 +30,7 @@ NOISE = [bytes([byte]) * 64 for byte in (0x00, 0x01, 0x7F, 0x80, 0xFF)] + [
 
 
 @every_case
-def test_damaged_messages_are_read_or_refused(case: Case):
+def test_damaged_messages_are_decoded_or_rejected(case: Case):
     @brief
     @given(messages(case.message, case.version))
     def damage(message):
@@ -42,7 +42,7 @@ def test_damaged_messages_are_read_or_refused(case: Case):
 
 
 @every_case
-def test_noise_takes_little_memory(case: Case):
+def test_random_bytes_allocate_little_memory(case: Case):
     assert case.codec  # Compiled before anything is counted.
     tracemalloc.start()
     try:

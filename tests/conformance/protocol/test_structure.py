@@ -1,9 +1,9 @@
-"""Structure: our declarations and Kafka's own say the same of every field.
+"""Message declarations are equal to Kafka's own definitions, field by field.
 
-Bytes cannot show everything: a tag that both sides leave at its default is never written. So the
-shapes are compared as well: type, order, nullability, tag and default of each field, in each
-version that Kafka still accepts. Older versions, and the few messages whose definitions
-kafka-python lacks, are judged by their bytes and, as far as kio goes, by its classes.
+Bytes do not show everything: a tagged field with its default value is not written. So the
+structures are compared as well: type, order, nullability, tag and default of each field, in each
+version that Kafka still accepts. Older versions, and the few messages without a definition in
+kafka-python, are compared by their bytes and with kio's classes.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import pytest
 
 from conformance.protocol import kafka_definitions
 from conformance.protocol.cases import CASES, Case
-from conformance.protocol.judges import kio_entity
+from conformance.protocol.reference_codecs import kio_entity
 from kafscale.protocol.api import NEVER
 from kafscale.protocol.apis import APIS
 
@@ -23,20 +23,20 @@ IN_KIO = [c for c in CASES if kio_entity(c) is not None]
 
 
 @pytest.mark.parametrize("case", DEFINED, ids=str)
-def test_a_message_has_the_shape_of_kafkas_definition(case: Case):
+def test_message_structure_equals_kafka_definition(case: Case):
     ours = kafka_definitions.our_shape(case.message, case.version)
     assert ours == kafka_definitions.kafka_shape(case.message.__name__, case.version)
 
 
 @pytest.mark.parametrize("case", IN_KIO, ids=str)
-def test_a_message_has_the_shape_of_kios_class(case: Case):
+def test_message_structure_equals_kio_class(case: Case):
     assert _types(kafka_definitions.our_shape(case.message, case.version)) == _kio_types(
         kio_entity(case)
     )
 
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
-def test_the_row_is_kafkas(api):
+def test_api_table_equals_kafka(api):
     entity = kio_entity(Case(api, "request", api.version_max))
     assert entity is not None
     assert entity.__api_key__ == api.key
@@ -51,16 +51,16 @@ def test_the_row_is_kafkas(api):
             assert entity.__flexible__ == api.is_flexible(version)
 
 
-def test_the_newest_stable_version_of_every_api_is_known():
+def test_newest_stable_version_of_every_api_is_supported():
     for api in APIS:
         if kafka_definitions.exists(api.request.__name__):
             newest = kafka_definitions.newest_stable_version(api.request.__name__)
             assert (api.name, api.version_max) == (api.name, newest)
 
 
-def test_nearly_everything_has_a_definition_to_be_compared_with():
-    judged = {str(case) for case in DEFINED} | {str(case) for case in IN_KIO}
-    old = sorted({case.api.name for case in CASES if str(case) not in judged})
+def test_most_messages_have_a_kafka_definition():
+    compared = {str(case) for case in DEFINED} | {str(case) for case in IN_KIO}
+    old = sorted({case.api.name for case in CASES if str(case) not in compared})
     assert old == [
         "CreateAcls",
         "CreateTopics",

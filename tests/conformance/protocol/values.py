@@ -1,7 +1,7 @@
-"""Hypothesis strategies for every message in every version, made from the declarations.
+"""Hypothesis strategies for every message in every version, derived from the declarations.
 
-Values stay inside what all judges can hold: kio knows error codes as an enum and times as
-datetimes. Lengths cross 127 now and then, where a compact length grows from one byte to two.
+Values are limited to what all reference implementations support: kio has an enum of error codes and
+datetimes. Some lengths exceed 127, where a compact length grows to two bytes.
 """
 
 from functools import cache
@@ -47,7 +47,7 @@ def messages(message: MessageType, version: int) -> st.SearchStrategy[Message]:
 def _values(field: Field, version: int) -> st.SearchStrategy[Any]:
     values = _of_type(field.type, field.name, version)
     if field.tag is not None and isinstance(field.type, type):
-        # Sending a struct that equals its default is legal, but no judge would: keep to None then.
+        # A struct equal to its default is legal, but the references never send it: use None.
         nothing = field.type()
         return st.none() | values.map(lambda value: None if value == nothing else value)
     return st.none() | values if field.nullable else values

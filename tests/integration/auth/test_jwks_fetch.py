@@ -1,4 +1,4 @@
-"""Keys come over HTTP, within limits, and tokens are verified by those that are there now."""
+"""JWKS are fetched over HTTP within limits, and verify tokens."""
 
 import asyncio
 import threading
@@ -57,39 +57,39 @@ def clock():
     return NOW_MS
 
 
-def test_what_is_there_is_fetched(issuer):
+def test_fetch_returns_the_content(issuer):
     assert fetch(issuer.url, clock) == b"content"
     issuer.content = bytes(CONTENT_BYTES_MAX)
     assert fetch(issuer.url, clock) == issuer.content
 
 
-def test_too_much_is_refused(issuer):
+def test_fetch_rejects_large_responses(issuer):
     issuer.content = bytes(CONTENT_BYTES_MAX + 1)
     with pytest.raises(OperatingError, match="larger than"):
         fetch(issuer.url, clock)
 
 
-def test_too_slow_is_refused(issuer):
+def test_fetch_rejects_slow_responses(issuer):
     times_ms = iter((NOW_MS, NOW_MS + TIME_MS_MAX + 1))
     with pytest.raises(OperatingError, match="takes longer than"):
         fetch(issuer.url, lambda: next(times_ms))
 
 
 @pytest.mark.parametrize("status", [304, 404, 500])
-def test_another_answer_is_told(issuer, status):
+def test_fetch_reports_http_errors(issuer, status):
     issuer.status = status
     with pytest.raises(OperatingError, match=f"the response is {status}"):
         fetch(issuer.url, clock)
 
 
 @pytest.mark.parametrize("target", ["/elsewhere", "file:///etc/passwd"])
-def test_a_redirection_is_not_followed(issuer, target):
+def test_fetch_follows_no_redirect(issuer, target):
     issuer.status, issuer.headers = 302, {"Location": target}
     with pytest.raises(OperatingError, match="the response is 302"):
         fetch(issuer.url, clock)
 
 
-def test_nobody_there_is_told(issuer):
+def test_fetch_reports_connection_errors(issuer):
     issuer.close()
     with pytest.raises(OperatingError, match="refused"):
         fetch(issuer.url, clock)
@@ -111,7 +111,7 @@ def settings(issuer):
     )
 
 
-def test_keys_are_replaced_while_the_broker_runs(issuer):
+def test_rotated_keys_are_used_without_restart(issuer):
     old, new = private_key("P-256", "old"), private_key("P-256", "new")
 
     async def body():
@@ -130,10 +130,10 @@ def test_keys_are_replaced_while_the_broker_runs(issuer):
     asyncio.run(body())
 
 
-def test_without_an_issuer_there_is_no_start(issuer):
+def test_start_fails_without_jwks(issuer):
     issuer.status = 503
     mechanisms = Mechanisms(settings(issuer), _none, clock=clock, random=SystemRandom())
-    with pytest.raises(ConfigError, match=r"sasl\.oauthJwksUrl .* 503 Service Unavailable"):
+    with pytest.raises(ConfigError, match=r"sasl\.oauthJwksUrl: .* 503 Service Unavailable"):
         asyncio.run(mechanisms.start())
 
 

@@ -1,7 +1,7 @@
-"""Every metadata store there is, each behind the same fixture.
+"""Every metadata store behind the same fixture.
 
-Those of this process are played in simulated time. etcd is a real one, so that there time is real
-as well, and ends of leases are late by what etcd takes to look for them.
+In-process stores run in virtual time. etcd is a real one in real time; its leases end late by the
+interval of its checks.
 """
 
 import asyncio

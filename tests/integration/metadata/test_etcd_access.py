@@ -1,4 +1,4 @@
-"""How to get into an etcd that asks who comes, and how it is told that one does not."""
+"""TLS and authentication of etcd, and the errors if they fail."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ def certificates(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory):
-    """Certificates of an authority that nobody knows."""
+    """Certificates of an untrusted CA."""
     return make_certificates(tmp_path_factory.mktemp("stranger"))
 
 
@@ -69,24 +69,24 @@ async def used(store):
 # --- TLS --------------------------------------------------------------------------------------
 
 
-def test_an_encrypted_connection_works(encrypted):
+def test_tls_connection_works(encrypted):
     assert start(encrypted.settings())
 
 
-def test_an_endpoint_may_say_how_it_is_reached(encrypted, etcd):
+def test_endpoint_may_have_a_url_scheme(encrypted, etcd):
     assert start(encrypted.settings(endpoints=(f"https://{encrypted.members[0].endpoint}",)))
     etcd.control("del", "/", "--prefix")
     assert start(etcd.settings(endpoints=(f"http://{etcd.members[0].endpoint}",)))
 
 
-def test_an_etcd_that_is_not_trusted_is_refused_at_once(encrypted, stranger):
+def test_untrusted_etcd_certificate_fails_immediately(encrypted, stranger):
     for tls in (EtcdTls(enabled=True, ca_file=str(stranger.authority)), EtcdTls(enabled=True)):
         with pytest.raises(OperatingError, match="not trusted") as caught:
             start(encrypted.settings(tls=tls), startup_timeout_sec=60)
         assert not isinstance(caught.value, StoreUnavailableError)
 
 
-def test_an_etcd_that_does_not_trust_us_is_given_up_at_once(encrypted, certificates, stranger):
+def test_untrusted_client_certificate_fails_immediately(encrypted, certificates, stranger):
     authority = str(certificates.authority)
     unknown = EtcdTls(
         enabled=True,
@@ -100,7 +100,7 @@ def test_an_etcd_that_does_not_trust_us_is_given_up_at_once(encrypted, certifica
         assert not isinstance(caught.value, StoreUnavailableError)
 
 
-def test_one_side_that_encrypts_is_not_enough(encrypted, etcd, certificates):
+def test_tls_on_one_side_only_fails(encrypted, etcd, certificates):
     with pytest.raises(StoreUnavailableError, match="cannot be reached"):
         start(encrypted.settings(tls=EtcdTls()), startup_timeout_sec=1)
     with pytest.raises(StoreUnavailableError, match="cannot be reached"):
@@ -122,7 +122,7 @@ def test_one_side_that_encrypts_is_not_enough(encrypted, etcd, certificates):
         ),
     ],
 )
-def test_files_that_are_of_no_use_are_named(certificates, files, complaint):
+def test_unusable_tls_files_are_named_in_the_error(certificates, files, complaint):
     directory = certificates.authority.parent
     named = {setting: str(directory / file) for setting, file in files.items()}
     settings = Etcd(endpoints=("127.0.0.1:1",), tls=EtcdTls(enabled=True, **named))
@@ -133,11 +133,11 @@ def test_files_that_are_of_no_use_are_named(certificates, files, complaint):
 # --- user and password ------------------------------------------------------------------------
 
 
-def test_a_user_with_a_password_is_let_in(guarded):
+def test_user_with_password_is_authenticated(guarded):
     assert start(guarded.settings())
 
 
-def test_a_wrong_password_is_refused_at_once_and_never_shown(guarded, caplog, capfd):
+def test_wrong_password_fails_immediately_and_is_not_shown(guarded, caplog, capfd):
     structlog.configure(logger_factory=structlog.stdlib.LoggerFactory())
     caplog.set_level(logging.DEBUG)
     wrong = "not-the-right-one"
@@ -149,19 +149,19 @@ def test_a_wrong_password_is_refused_at_once_and_never_shown(guarded, caplog, ca
         assert wrong not in text
 
 
-def test_nobody_is_told_that_etcd_wants_to_know_who_comes(guarded):
+def test_missing_user_is_reported(guarded):
     with pytest.raises(OperatingError, match="requires a user and a password"):
         start(guarded.settings(username="", password=""), startup_timeout_sec=60)
 
 
-def test_a_password_that_etcd_does_not_ask_for_does_no_harm(etcd):
+def test_password_without_etcd_authentication_is_ignored(etcd):
     etcd.control("del", "/", "--prefix")
     assert start(etcd.settings(username=USERNAME, password=PASSWORD))
 
 
 @pytest.mark.parametrize("first", ["get", "commit", "watch", "keep_alive"])
-def test_a_token_that_etcd_has_forgotten_is_renewed(guarded, first):
-    """Whoever comes first signs in again, and that may be a write."""
+def test_invalid_token_is_renewed(guarded, first):
+    """The first request authenticates again, even if it is a write."""
 
     async def body(store):
         lease = await store.grant(10_000)
@@ -185,7 +185,7 @@ def test_a_token_that_etcd_has_forgotten_is_renewed(guarded, first):
     start(guarded.settings(), then=body)
 
 
-def test_who_may_not_is_told_so(guarded):
+def test_missing_permission_is_reported(guarded):
     """Not an outage, but to those who call it is one: the same request may succeed later."""
     guarded.control("user", "add", "guest:guest")
 
@@ -209,13 +209,13 @@ def test_who_may_not_is_told_so(guarded):
 # --- start ------------------------------------------------------------------------------------
 
 
-def test_an_etcd_that_is_not_there_is_waited_for_and_then_named():
+def test_unreachable_etcd_fails_the_start_after_the_timeout():
     place = f"127.0.0.1:{free_port()}"
     with pytest.raises(StoreUnavailableError, match=f"etcd .*{place}.*Connection refused"):
         start(Etcd(endpoints=(place,)), startup_timeout_sec=1)
 
 
-def test_an_etcd_that_starts_later_is_waited_for(tmp_path):
+def test_start_waits_for_etcd(tmp_path):
     with EtcdServer(tmp_path) as server:
         server.members[0].kill()
 

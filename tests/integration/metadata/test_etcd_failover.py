@@ -1,4 +1,4 @@
-"""Members of etcd are lost, one by one and all together: what goes on, and what is told."""
+"""Failover of requests, watches and leases when etcd members fail."""
 
 import asyncio
 import random
@@ -59,7 +59,7 @@ async def replace(cluster, endpoint):
     await asyncio.to_thread(cluster.member(endpoint).start)
 
 
-def test_reads_and_writes_go_on_without_the_member_they_went_to(cluster):
+def test_requests_continue_after_a_member_fails(cluster):
     async def body():
         async with opened(cluster) as store:
             await store.commit([], [Put("/a", b"before")])
@@ -121,17 +121,17 @@ class Writers:
 
 async def follow(store):
     """What is written, by revision, up to a commit that ends it."""
-    told = {}
+    reported = {}
     async with aclosing(store.watch("/w/", 0)) as commits:
         while (events := await anext(commits))[0].key != "/w/end":
             assert [event.mod_revision for event in events] == [events[0].mod_revision] * 2
-            assert events[0].mod_revision > max(told, default=0)
-            told[events[0].mod_revision] = events[0].value
-    return told
+            assert events[0].mod_revision > max(reported, default=0)
+            reported[events[0].mod_revision] = events[0].value
+    return reported
 
 
 @pytest.mark.long
-def test_a_watch_misses_nothing_and_tells_nothing_twice_while_members_die(cluster):
+def test_watch_reports_every_change_once_while_members_fail(cluster):
     """Four write, one follows, the member that all of them use is killed, and the next one too."""
 
     async def body():
@@ -148,15 +148,17 @@ def test_a_watch_misses_nothing_and_tells_nothing_twice_while_members_die(cluste
             await succeed(lambda: store.commit([], [Put("/w/end", b"")]))
             return writers, await following
 
-    writers, told = asyncio.run(body())
-    values = list(told.values())
+    writers, reported = asyncio.run(body())
+    values = list(reported.values())
     assert len(values) == len(set(values))
-    assert {revision: value for value, revision in writers.acked.items()}.items() <= told.items()
+    assert {
+        revision: value for value, revision in writers.acked.items()
+    }.items() <= reported.items()
     assert set(values) - set(writers.acked) <= writers.in_doubt
 
 
 @pytest.mark.parametrize("fault", [EtcdMember.kill, EtcdMember.pause])
-def test_a_lease_is_kept_alive_while_a_member_is_lost(cluster, fault):
+def test_lease_is_renewed_while_a_member_fails(cluster, fault):
     async def body():
         async with opened(cluster) as store:
             lease = await store.grant(4000)
@@ -172,7 +174,7 @@ def test_a_lease_is_kept_alive_while_a_member_is_lost(cluster, fault):
     asyncio.run(body())
 
 
-def test_a_member_that_falls_silent_slows_down_one_request_and_not_every(cluster):
+def test_unresponsive_member_delays_one_request_only(cluster):
     async def body():
         async with opened(cluster, request_timeout_ms=6000) as store:
             await store.commit([], [Put("/a", b"1")])
@@ -191,7 +193,7 @@ def test_a_member_that_falls_silent_slows_down_one_request_and_not_every(cluster
     asyncio.run(body())
 
 
-def test_a_watch_leaves_a_silent_member_as_soon_as_a_request_has_found_it_out(cluster):
+def test_watch_leaves_an_unresponsive_member_after_a_failed_request(cluster):
     async def body():
         async with opened(cluster) as store, opened(cluster) as other:
             last = (await store.commit([], [Put("/a", b"1")])).revision
@@ -208,7 +210,7 @@ def test_a_watch_leaves_a_silent_member_as_soon_as_a_request_has_found_it_out(cl
     asyncio.run(body())
 
 
-def test_a_write_whose_answer_is_lost_is_in_doubt_and_not_sent_again(cluster):
+def test_write_with_lost_response_is_not_retried(cluster):
     async def body(links, places):
         async with (
             opened(cluster, endpoints=places, request_timeout_ms=1500) as store,
@@ -237,7 +239,7 @@ def test_a_write_whose_answer_is_lost_is_in_doubt_and_not_sent_again(cluster):
 
 
 @pytest.mark.long
-def test_everything_stops_when_all_members_are_lost_and_goes_on_when_they_return(cluster):
+def test_requests_fail_without_members_and_recover(cluster):
     async def body():
         async with opened(cluster, request_timeout_ms=1000) as store:
             lease = await store.grant(60_000)
@@ -269,7 +271,7 @@ def test_everything_stops_when_all_members_are_lost_and_goes_on_when_they_return
     asyncio.run(body())
 
 
-def test_a_member_without_a_leader_says_so_and_is_believed(cluster):
+def test_member_without_leader_is_skipped(cluster):
     """The others are silent, so that our member hears nothing from a majority."""
 
     async def body():
@@ -291,7 +293,7 @@ def test_a_member_without_a_leader_says_so_and_is_believed(cluster):
     asyncio.run(body())
 
 
-def test_members_that_are_not_there_do_not_delay_the_others(cluster):
+def test_missing_members_cause_no_delay(cluster):
     """One refuses connections, one takes them and never says a word."""
 
     async def body():

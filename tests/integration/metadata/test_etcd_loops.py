@@ -1,4 +1,4 @@
-"""gRPC has threads and queues of its own, which outlast an event loop: nothing is left in them."""
+"""The etcd store works on several event loops and leaves no gRPC state behind."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ from kafscale.metadata.store.base import Entry, Put
 from kafscale.metadata.store.etcd import EtcdStore
 
 
-def test_a_store_works_on_any_loop_and_leaves_nothing_behind(etcd, caplog):
+def test_etcd_store_works_on_consecutive_event_loops(etcd, caplog):
     """Much is under way when it is closed, and the next loop begins at once."""
     caplog.set_level(logging.WARNING)
 

@@ -1,4 +1,4 @@
-"""Looking after members of a real etcd: what they say, what they hand out, what is done to them."""
+"""Maintenance of a real etcd: status, snapshots, compaction, alarms and members."""
 
 import asyncio
 import hashlib
@@ -38,7 +38,7 @@ async def whole(etcd):
     return b"".join([piece async for piece in etcd.snapshot()])
 
 
-def test_a_member_tells_how_it_is(etcd):
+def test_status_of_a_member(etcd):
     async def body(member):
         before = await member.status()
         await write(etcd, 1, 10)
@@ -54,14 +54,14 @@ def test_a_member_tells_how_it_is(etcd):
     assert after.revision == before.revision + 1
 
 
-def test_a_snapshot_is_the_whole_database_and_its_checksum(etcd):
+def test_snapshot_contains_the_database_and_its_checksum(etcd):
     asyncio.run(write(etcd, 20, 100_000))
     database = look_after(etcd, whole)
     assert len(database) > 1_000_000
     assert database[-32:] == hashlib.sha256(database[:-32]).digest()
 
 
-def test_a_snapshot_that_is_given_up_leaves_the_member_useful(etcd):
+def test_aborted_snapshot_leaves_the_member_usable(etcd):
     async def body(member):
         pieces = member.snapshot()
         await anext(pieces)
@@ -71,7 +71,7 @@ def test_a_snapshot_that_is_given_up_leaves_the_member_useful(etcd):
     assert look_after(etcd, body).leader_id
 
 
-def test_what_is_forgotten_is_given_back_by_a_defragmentation(etcd):
+def test_defragmentation_frees_compacted_space(etcd):
     asyncio.run(write(etcd, 60, 100_000))
 
     async def body(member):
@@ -92,7 +92,7 @@ def test_what_is_forgotten_is_given_back_by_a_defragmentation(etcd):
     assert after.revision == before.revision
 
 
-def test_a_full_database_raises_an_alarm_until_there_is_room_again(tmp_path):
+def test_full_database_raises_an_alarm_until_space_is_freed(tmp_path):
     with EtcdServer(tmp_path, options=("--quota-backend-bytes", "2000000")) as server:
         with pytest.raises(StoreUnavailableError, match="database space exceeded"):
             asyncio.run(write(server, 100, 100_000))
@@ -111,7 +111,7 @@ def test_a_full_database_raises_an_alarm_until_there_is_room_again(tmp_path):
         asyncio.run(write(server, 1, 100_000))
 
 
-def test_members_come_and_go(tmp_path):
+def test_members_are_added_and_removed(tmp_path):
     peer_url = f"http://127.0.0.1:{free_port()}"
     with EtcdServer(tmp_path) as server:
 
@@ -132,7 +132,7 @@ def test_members_come_and_go(tmp_path):
     assert last == [only]
 
 
-def test_a_learner_that_has_not_caught_up_is_not_promoted(tmp_path):
+def test_learner_is_not_promoted_before_it_has_caught_up(tmp_path):
     with EtcdServer(tmp_path) as server:
 
         async def body(member):
@@ -143,7 +143,7 @@ def test_a_learner_that_has_not_caught_up_is_not_promoted(tmp_path):
             look_after(server, body)
 
 
-def test_a_member_that_has_lost_the_others_still_tells_and_hands_out(cluster):
+def test_member_without_quorum_serves_status_and_snapshot(cluster):
     first, *others = cluster.members
     asyncio.run(write(cluster, 1, 10))
     for other in others:
@@ -166,7 +166,7 @@ def test_a_member_that_has_lost_the_others_still_tells_and_hands_out(cluster):
     assert first.is_running
 
 
-def test_a_member_that_is_away_is_unavailable(cluster):
+def test_stopped_member_is_unavailable(cluster):
     cluster.members[1].kill()
 
     async def body(member):
@@ -176,7 +176,7 @@ def test_a_member_that_is_away_is_unavailable(cluster):
         look_after(cluster, body, index=1, request_timeout_ms=300)
 
 
-def test_those_who_look_after_members_sign_in_and_show_certificates(tmp_path):
+def test_maintenance_uses_authentication_and_tls(tmp_path):
     certificates = make_certificates(tmp_path / "certificates")
     with EtcdServer(tmp_path, certificates=certificates) as server:
         server.demand_password()

@@ -1,4 +1,4 @@
-"""Requests to a real etcd, traced: one span each, within whatever has asked."""
+"""Spans of requests to a real etcd."""
 
 import asyncio
 from pathlib import PurePosixPath
@@ -17,7 +17,7 @@ from services import otlp_collector
 pytestmark = pytest.mark.timeout(60)
 
 
-def test_every_request_is_a_span_of_who_has_asked(etcd):
+def test_etcd_request_is_a_child_span(etcd):
     async def scenario():
         store = EtcdStore(etcd.settings())
         try:

@@ -1,4 +1,4 @@
-"""What is etcd's alone: watches that are cut off and compacted, answers that come in pieces."""
+"""Watches and ranges of etcd: reconnects, compaction, fragments and pages."""
 
 import asyncio
 import random
@@ -42,7 +42,7 @@ async def put(store, key, value=b""):
     return (await store.commit([], [Put(key, value)])).revision
 
 
-def test_a_watch_goes_on_where_it_was_cut_off(etcd):
+def test_watch_resumes_after_a_disconnect(etcd):
     async def body():
         async with linked(etcd) as (link, far), opened(etcd) as near:
             last = await put(near, "/t/0")
@@ -58,17 +58,17 @@ def test_a_watch_goes_on_where_it_was_cut_off(etcd):
     asyncio.run(body())
 
 
-def test_a_mirror_that_was_cut_off_while_etcd_forgot_is_read_again(etcd):
+def test_watch_cache_reloads_after_a_compaction(etcd):
     async def body():
         async with linked(etcd) as (link, far), opened(etcd) as near:
             for key in ("/t/changed", "/t/gone", "/t/same"):
                 await put(near, key, b"1")
-            told = []
-            mirror = WatchCache(
-                far, "/t/", lambda key, entry: told.append((key, entry and entry.value))
+            reported = []
+            cache = WatchCache(
+                far, "/t/", lambda key, entry: reported.append((key, entry and entry.value))
             )
-            await mirror.start()
-            told.clear()
+            await cache.start()
+            reported.clear()
             await link.set(Fault(refuses=True))
             await put(near, "/t/changed", b"2")
             await put(near, "/t/new", b"1")
@@ -77,25 +77,25 @@ def test_a_mirror_that_was_cut_off_while_etcd_forgot_is_read_again(etcd):
             last = await put(near, "/t/last", b"1")
             etcd.compact(last)
             await link.set(HEALTHY)
-            await mirror.wait_for_revision(last)
-            assert sorted(told) == [
+            await cache.wait_for_revision(last)
+            assert sorted(reported) == [
                 ("/t/changed", b"2"),
                 ("/t/gone", None),
                 ("/t/last", b"1"),
                 ("/t/new", b"1"),
             ]
             # And the watch goes on from there.
-            await mirror.wait_for_revision(await put(near, "/t/later", b"1"))
-            assert told[-1] == ("/t/later", b"1")
+            await cache.wait_for_revision(await put(near, "/t/later", b"1"))
+            assert reported[-1] == ("/t/later", b"1")
             assert (await near.range("/t/")).entries == tuple(
-                entry for _, entry in sorted(mirror.entries.items())
+                entry for _, entry in sorted(cache.entries.items())
             )
-            await mirror.close()
+            await cache.close()
 
     asyncio.run(body())
 
 
-def test_a_watch_that_is_open_is_not_disturbed_by_a_compaction(etcd):
+def test_open_watch_survives_a_compaction(etcd):
     async def body():
         async with opened(etcd) as store:
             last = await put(store, "/t/0")
@@ -111,7 +111,7 @@ def test_a_watch_that_is_open_is_not_disturbed_by_a_compaction(etcd):
     asyncio.run(body())
 
 
-def test_a_watch_without_news_knows_how_far_the_store_has_come(etcd):
+def test_idle_watch_advances_its_revision(etcd):
     """So that it can be cut off from a store that forgets where it began, and miss nothing."""
 
     async def body():
@@ -131,7 +131,7 @@ def test_a_watch_without_news_knows_how_far_the_store_has_come(etcd):
     asyncio.run(body())
 
 
-def test_every_commit_is_told_of_by_itself_however_many_come_at_once(etcd):
+def test_watch_reports_each_commit_separately(etcd):
     async def body():
         async with opened(etcd) as store:
             at = (await store.range("/")).revision
@@ -146,8 +146,8 @@ def test_every_commit_is_told_of_by_itself_however_many_come_at_once(etcd):
     asyncio.run(body())
 
 
-def test_commits_that_are_larger_together_than_an_answer_come_whole_all_the_same(etcd):
-    """etcd tells of it in one answer, here of 60 MB, which it cuts into fragments."""
+def test_watch_reassembles_fragmented_commits(etcd):
+    """etcd sends them in one response, here of 60 MB, which it splits into fragments."""
 
     async def body():
         async with opened(etcd) as store:
@@ -166,7 +166,7 @@ def test_commits_that_are_larger_together_than_an_answer_come_whole_all_the_same
 
 
 @pytest.mark.parametrize(("count", "size"), [(5000, 10), (100, MIB)], ids=["many", "large"])
-def test_a_range_of_any_size_is_read_as_of_one_revision(etcd, count, size):
+def test_paged_range_is_of_one_revision(etcd, count, size):
     """Others write meanwhile, and are seen up to that revision and no further."""
 
     async def body():
@@ -198,7 +198,7 @@ def test_a_range_of_any_size_is_read_as_of_one_revision(etcd, count, size):
     asyncio.run(body())
 
 
-def test_a_watch_from_a_revision_that_is_compacted_says_so_though_nothing_has_changed(etcd):
+def test_watch_from_a_compacted_revision_reports_it(etcd):
     async def body():
         async with opened(etcd) as store:
             at = await put(store, "/t/0")

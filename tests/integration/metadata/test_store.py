@@ -1,4 +1,4 @@
-"""The laws of `MetadataStore`, one body for every implementation."""
+"""The invariants of `MetadataStore`, for every implementation."""
 
 import asyncio
 from contextlib import aclosing
@@ -40,17 +40,17 @@ async def watched(store, prefix, after_revision, last_revision):
 
     What belongs together comes together; whether more comes with it is the store's affair.
     """
-    told = []
+    reported = []
     async with aclosing(store.watch(prefix, after_revision)) as stream:
         async for events in stream:
-            assert not told or told[-1].mod_revision < events[0].mod_revision
-            told += events
-            if told[-1].mod_revision >= last_revision:
+            assert not reported or reported[-1].mod_revision < events[0].mod_revision
+            reported += events
+            if reported[-1].mod_revision >= last_revision:
                 break
-    return told
+    return reported
 
 
-def test_a_key_has_the_revisions_of_its_creation_and_of_its_last_change(play):
+def test_key_has_create_and_mod_revision(play):
     async def body(store):
         assert await store.get("/a") is None
         at = await revision_of(store)
@@ -66,7 +66,7 @@ def test_a_key_has_the_revisions_of_its_creation_and_of_its_last_change(play):
     play(body)
 
 
-def test_a_range_is_sorted_and_holds_its_prefix_only(play):
+def test_range_is_sorted_and_limited_to_its_prefix(play):
     async def body(store):
         for key in ["/t/b/1", "/t/a", "/t", "/ta", "/t/é", "/t/b/0", "/s/z", "/u", "/t0"]:
             last = await put(store, key)
@@ -94,7 +94,7 @@ COMPARES = {
 
 @pytest.mark.parametrize("operations", [[Put("/b", b""), Delete("/a")], []], ids=["some", "none"])
 @pytest.mark.parametrize(("compare", "holds"), COMPARES.values(), ids=COMPARES)
-def test_a_commit_is_made_only_if_its_compares_hold(play, compare, holds, operations):
+def test_commit_succeeds_only_if_compares_hold(play, compare, holds, operations):
     async def body(store):
         first = await put(store, "/a", b"one")
         last = await put(store, "/a", b"two")
@@ -107,7 +107,7 @@ def test_a_commit_is_made_only_if_its_compares_hold(play, compare, holds, operat
     play(body)
 
 
-def test_a_commit_takes_one_revision_whatever_it_changes(play):
+def test_commit_takes_one_revision(play):
     async def body(store):
         at = await revision_of(store)
         done = await store.commit([], [Put("/a", b"1"), Put("/b", b"2")])
@@ -122,7 +122,7 @@ def test_a_commit_takes_one_revision_whatever_it_changes(play):
     play(body)
 
 
-def test_a_commit_that_changes_nothing_takes_no_revision(play):
+def test_commit_without_changes_takes_no_revision(play):
     async def body(store):
         last = await put(store, "/a")
         done = await store.commit([], [Delete("/none"), DeletePrefix("/none/")])
@@ -133,7 +133,7 @@ def test_a_commit_that_changes_nothing_takes_no_revision(play):
     play(body)
 
 
-def test_deleting_a_prefix_leaves_its_neighbours(play):
+def test_delete_prefix_keeps_adjacent_keys(play):
     async def body(store):
         for key in ["/t/a/1", "/t/a/2", "/t/a", "/t/ab/1", "/t/b"]:
             await put(store, key)
@@ -143,7 +143,7 @@ def test_deleting_a_prefix_leaves_its_neighbours(play):
     play(body)
 
 
-def test_of_many_who_compare_the_same_revision_one_succeeds(play):
+def test_one_of_many_concurrent_compares_succeeds(play):
     async def body(store):
         await put(store, "/a", b"start")
         entry = await store.get("/a")
@@ -157,7 +157,7 @@ def test_of_many_who_compare_the_same_revision_one_succeeds(play):
     play(body)
 
 
-def test_what_etcd_would_refuse_is_refused(play):
+def test_limits_of_etcd_are_asserted(play):
     async def body(store):
         many = [Put(f"/{i}", b"") for i in range(OPERATIONS_MAX + 1)]
         await store.commit([], many[:-1])
@@ -175,7 +175,7 @@ def test_what_etcd_would_refuse_is_refused(play):
     play(body)
 
 
-def test_a_compare_is_about_one_thing():
+def test_compare_has_one_condition():
     with pytest.raises(AssertionError):
         Compare(key="/a")
     with pytest.raises(AssertionError):
@@ -185,7 +185,7 @@ def test_a_compare_is_about_one_thing():
 # --- watches ----------------------------------------------------------------------------------
 
 
-def test_a_watch_tells_what_happened_since_a_revision_in_order(play):
+def test_watch_reports_changes_after_a_revision_in_order(play):
     async def body(store):
         await put(store, "/t/a", b"1")
         revision = await put(store, "/t/b", b"2")
@@ -204,7 +204,7 @@ def test_a_watch_tells_what_happened_since_a_revision_in_order(play):
     play(body)
 
 
-def test_a_watch_waits_for_what_comes_and_tells_nothing_twice(play):
+def test_watch_waits_and_reports_each_change_once(play):
     async def body(store):
         at = await revision_of(store)
         async with asyncio.TaskGroup() as group:
@@ -221,7 +221,7 @@ def test_a_watch_waits_for_what_comes_and_tells_nothing_twice(play):
     play(body)
 
 
-def test_a_watch_misses_nothing_while_many_write(play):
+def test_watch_misses_no_change_of_concurrent_writers(play):
     """Writers race, a reader follows: the events, played back, are what the store holds."""
 
     async def body(store):
@@ -259,7 +259,7 @@ def test_a_watch_misses_nothing_while_many_write(play):
     play(body)
 
 
-def test_a_watch_from_a_forgotten_revision_says_so_and_ends(play):
+def test_watch_from_a_compacted_revision_ends(play):
     async def body(store):
         at = await revision_of(store)
         for i in range(20):
@@ -282,7 +282,7 @@ def test_a_watch_from_a_forgotten_revision_says_so_and_ends(play):
 # --- leases -----------------------------------------------------------------------------------
 
 
-def test_a_lease_that_is_not_kept_alive_takes_its_keys_with_it(play):
+def test_expired_lease_deletes_its_keys(play):
     async def body(store):
         began = asyncio.get_running_loop().time()
         lease = await store.grant(1500)
@@ -292,7 +292,7 @@ def test_a_lease_that_is_not_kept_alive_takes_its_keys_with_it(play):
         await asyncio.sleep(0.9)
         assert await keys_under(store) == ["/b/1", "/b/2", "/c"]
         events = await watched(store, "/b/", last, last + 1)
-        # The watch was woken by the end of the lease: nobody else has called the store.
+        # The watch was woken by the end of the lease: no other call was made.
         assert 1.5 <= asyncio.get_running_loop().time() - began <= 1.5 + play.late_s
         assert sorted((event.kind.value, event.key) for event in events) == [
             ("delete", "/b/1"),
@@ -305,7 +305,7 @@ def test_a_lease_that_is_not_kept_alive_takes_its_keys_with_it(play):
     play(body)
 
 
-def test_a_lease_lasts_as_long_as_it_is_kept_alive(play):
+def test_lease_lasts_while_it_is_renewed(play):
     async def body(store):
         lease = await store.grant(2000)
         short = await store.grant(1000)
@@ -324,7 +324,7 @@ def test_a_lease_lasts_as_long_as_it_is_kept_alive(play):
     play(body)
 
 
-def test_a_revoked_lease_ends_at_once_and_only_once(play):
+def test_revoked_lease_ends_once(play):
     async def body(store):
         lease, other = await store.grant(10_000), await store.grant(10_000)
         assert lease != other
@@ -338,7 +338,7 @@ def test_a_revoked_lease_ends_at_once_and_only_once(play):
     play(body)
 
 
-def test_nothing_is_put_under_a_lease_that_has_ended(play):
+def test_put_under_an_ended_lease_fails(play):
     async def body(store):
         lease = await store.grant(1000)
         last = await put(store, "/end", b"", lease)
@@ -350,7 +350,7 @@ def test_nothing_is_put_under_a_lease_that_has_ended(play):
     play(body)
 
 
-def test_a_key_belongs_to_the_lease_of_its_last_put(play):
+def test_key_belongs_to_the_lease_of_its_last_put(play):
     async def body(store):
         first, second = await store.grant(60_000), await store.grant(60_000)
         await put(store, "/a", b"1", first)
@@ -368,7 +368,7 @@ def test_a_key_belongs_to_the_lease_of_its_last_put(play):
 # --- the end ----------------------------------------------------------------------------------
 
 
-def test_a_closed_store_fails_whoever_calls_or_waits(play):
+def test_closed_store_fails_calls_and_watches(play):
     async def body(store):
         stream = store.watch("/", await revision_of(store))
         waiting = asyncio.ensure_future(anext(stream))

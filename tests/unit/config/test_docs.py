@@ -1,4 +1,4 @@
-"""The page about settings says what the code does; no page names a variable that is not there."""
+"""docs/configuration.md is complete, and documents name existing variables only."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_page_names_every_setting_its_default_and_every_variable():
+def test_page_has_all_settings_defaults_and_variables():
     page = docs.page()
     for setting in SETTINGS:
         _, _, section = page.partition(f"### `{setting.path}`\n")
@@ -23,14 +23,14 @@ def test_the_page_names_every_setting_its_default_and_every_variable():
         assert f"\n| `{variable}` | " in page
 
 
-def test_every_variable_in_the_documentation_exists():
+def test_variables_in_the_documentation_exist():
     assert ROOT / "docs" / "configuration.md" in PAGES
     for page in PAGES:
         named = set(re.findall(r"KAFSCALE_[A-Z0-9_]*[A-Z0-9]", page.read_text(encoding="utf-8")))
         assert named <= set(VARIABLES), page
 
 
-def test_descriptions_are_found_by_field():
+def test_descriptions_are_read_by_field():
     class Group:
         """The docstring of the class is not that of its first field."""
 

@@ -1,4 +1,4 @@
-"""The variables: names that are known, names that are not, and several that set one setting."""
+"""Environment variables: known, unknown, and several for one setting."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from kafscale.errors import ConfigError
 EVERYWHERE = Config().broker.host
 
 
-def test_every_setting_can_be_set_by_each_of_its_variables():
+def test_setting_is_set_by_each_of_its_variables():
     for setting in SETTINGS:
         shown = setting.type.show(setting.default)
         for variable in setting.variables:
@@ -27,17 +27,17 @@ def test_every_setting_can_be_set_by_each_of_its_variables():
         ("KAFSCALE_", "`kafscale config show` lists all settings"),
     ],
 )
-def test_an_unknown_variable_is_refused_with_the_nearest_known_one(name, hint):
+def test_unknown_variable_is_rejected_with_a_suggestion(name, hint):
     with pytest.raises(ConfigError) as refused:
         load({name: "hunter2"})
     assert str(refused.value) == f"unknown variable {name}: {hint}"
 
 
-def test_variables_of_others_are_none_of_our_business():
+def test_foreign_variables_are_ignored():
     assert load({"KAFKA_PORT": "x", "kafscale_broker_port": "x"}).origins == {}
 
 
-def test_the_cache_in_bytes_wins_over_the_cache_as_a_quantity():
+def test_cache_bytes_override_cache_size():
     config = load({"KAFSCALE_CACHE_SIZE": "2Gi", "KAFSCALE_CACHE_BYTES": "1048576"})
     assert config.cache.segment_cache_bytes == 1048576
     assert config.origin("cache.segmentCacheSize") == "KAFSCALE_CACHE_BYTES"
@@ -53,7 +53,7 @@ def test_the_cache_in_bytes_wins_over_the_cache_as_a_quantity():
         ("10.0.0.7:0", "10.0.0.7", 0),
     ],
 )
-def test_an_address_sets_a_host_and_a_port(address, host, port):
+def test_address_sets_host_and_port(address, host, port):
     broker = load({"KAFSCALE_METRICS_ADDR": address}).broker
     assert (broker.metrics_host, broker.metrics_port) == (host, port)
     assert (broker.host, broker.port) == (EVERYWHERE, 9092)
@@ -63,27 +63,27 @@ def test_an_address_sets_a_host_and_a_port(address, host, port):
     assert (broker.control_host, broker.control_port) == (host, port)
 
 
-def test_the_variable_of_the_port_alone_wins_over_an_address():
+def test_port_variable_overrides_address():
     broker = load({"KAFSCALE_BROKER_PORT": "1002", "KAFSCALE_BROKER_ADDR": "here:1001"}).broker
     assert (broker.host, broker.port) == ("here", 1002)
 
 
 @pytest.mark.parametrize("address", ["", "localhost", "9092", "a:b", "::1:9092", "http://a:1"])
-def test_what_is_no_address_is_refused(address):
+def test_invalid_address_is_rejected(address):
     with pytest.raises(
         ConfigError, match=r"^KAFSCALE_BROKER_ADDR: .* expected host:port or :port$"
     ):
         load({"KAFSCALE_BROKER_ADDR": address})
 
 
-def test_an_address_with_an_impossible_port_names_the_variable():
+def test_invalid_port_in_an_address_names_the_variable():
     with pytest.raises(
         ConfigError, match=r"broker.port \(KAFSCALE_BROKER_ADDR\): \"70000\" is above"
     ):
         load({"KAFSCALE_BROKER_ADDR": "here:70000"})
 
 
-def test_what_kubernetes_says_about_a_service_is_passed_over():
+def test_kubernetes_service_variables_are_ignored():
     """A Service named kafscale-broker puts these into every pod of its namespace."""
     environ = {
         "KAFSCALE_BROKER_SERVICE_HOST": "10.0.0.1",

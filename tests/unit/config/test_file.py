@@ -1,4 +1,4 @@
-"""A settings file: every way in which it can be no settings file."""
+"""Errors of the settings file."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def file(tmp_path):
         ("broker:\n  <<: {port: 1}", 2, "unknown setting broker.<<"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_line(file, text, line, problem):
+def test_invalid_file_is_rejected_with_the_line(file, text, line, problem):
     file.write_text(text)
     with pytest.raises(ConfigError, match=problem) as refused:
         load({}, file)
@@ -46,18 +46,18 @@ def test_a_wrong_file_is_refused_with_the_line(file, text, line, problem):
 
 
 @pytest.mark.parametrize("content", [b"broker: \xff\xfe", b"broker: \x00"])
-def test_bytes_that_are_no_text_are_refused(file, content):
+def test_binary_file_is_rejected(file, content):
     file.write_bytes(content)
     with pytest.raises(ConfigError, match=r"broker\.yaml: is not "):
         load({}, file)
 
 
-def test_a_directory_is_no_file(tmp_path):
+def test_directory_is_rejected(tmp_path):
     assert read_file(tmp_path).problems == [f"{tmp_path}: cannot be read: Is a directory"]
 
 
 @pytest.mark.parametrize("text", ["", "# only a comment\n", "broker:\n", "s3: {endpoint: }\nui: ~"])
-def test_what_is_left_empty_keeps_its_default(file, text):
+def test_empty_value_keeps_the_default(file, text):
     file.write_text(text)
     config = load({}, file)
     assert config == Config()

@@ -1,4 +1,4 @@
-"""Defaults, then the file, then the environment: who wins, who is refused, and in what words."""
+"""Precedence of defaults, file and environment, and error messages."""
 
 import pytest
 import yaml
@@ -72,18 +72,18 @@ def problems(environ, file=None):
     return str(refused.value).splitlines()
 
 
-def test_nothing_set_is_the_embedded_default(tmp_path):
+def test_no_settings_is_the_embedded_default(tmp_path):
     config = load({"PATH": "/bin", "HOME": "/"}, default_file=tmp_path / "absent.yaml")
     assert config == Config()
     assert config.origins == {}
     assert config.origin("broker.port") == "default"
 
 
-def test_a_file_that_spells_out_the_defaults_changes_nothing(write):
+def test_file_with_defaults_changes_nothing(write):
     assert load({}, write(FULL_FILE)) == Config()
 
 
-def test_the_environment_wins_over_the_file_and_the_file_over_the_default(write):
+def test_environment_overrides_file_overrides_default(write):
     file = write("broker:\n  port: 1001\n  host: filehost\nlogging:\n  level: debug\n")
     config = load({"KAFSCALE_BROKER_PORT": "1002"}, file)
     assert (config.broker.port, config.broker.host, config.broker.metrics_port) == (
@@ -97,7 +97,7 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_default(write)
     assert config.origin("broker.metricsPort") == "default"
 
 
-def test_a_value_reads_the_same_in_the_file_and_in_the_environment(write):
+def test_value_has_the_same_syntax_in_file_and_environment(write):
     file = write(
         "s3: {bucket: records}\netcd:\n  endpoints: ['a:2379', 'b:2379']\n  tls: {enabled: no}"
     )
@@ -110,13 +110,13 @@ def test_a_value_reads_the_same_in_the_file_and_in_the_environment(write):
     assert load(environ).etcd.endpoints == ("a:2379", "b:2379")
 
 
-def test_what_yaml_would_take_for_something_else_stays_text(write):
+def test_yaml_scalars_stay_text(write):
     config = load({}, write("s3: {bucket: '007', namespace: on, region: no}\nbroker: {id: 007}"))
     assert (config.s3.bucket, config.s3.namespace, config.s3.region) == ("007", "on", "no")
     assert config.broker.id == 7
 
 
-def test_a_named_file_has_to_exist_and_the_default_one_need_not(tmp_path, write):
+def test_named_file_must_exist(tmp_path, write):
     absent = tmp_path / "absent.yaml"
     assert problems({}, absent) == [f"{absent}: cannot be read: No such file or directory"]
     assert problems({"KAFSCALE_CONFIG_FILE": str(absent)})[0].startswith(
@@ -128,7 +128,7 @@ def test_a_named_file_has_to_exist_and_the_default_one_need_not(tmp_path, write)
     assert load({"KAFSCALE_CONFIG_FILE": str(file)}).broker.port == 1001
 
 
-def test_a_file_given_as_argument_wins_over_the_one_in_the_environment(write):
+def test_file_argument_overrides_the_variable(write):
     argument = write("broker: {port: 1001}", "one.yaml")
     other = write("broker: {port: 1002}", "two.yaml")
     assert (
@@ -152,7 +152,7 @@ def test_all_problems_are_reported_at_once(write):
     ]
 
 
-def test_a_wrong_value_is_refused_even_where_another_wins(write):
+def test_overridden_value_is_validated(write):
     assert len(problems({"KAFSCALE_CACHE_BYTES": "1073741824", "KAFSCALE_CACHE_SIZE": "much"})) == 1
     assert len(problems({"KAFSCALE_BROKER_PORT": "1"}, write("broker: {port: many}"))) == 1
 
@@ -161,30 +161,30 @@ def test_a_wrong_value_is_refused_even_where_another_wins(write):
     ("variable", "value"),
     [("KAFSCALE_S3_SECRET_KEY", "hunter2\n"), ("KAFSCALE_ETCD_ENDPOINTS", "http://me:hunter2@e:1")],
 )
-def test_no_problem_repeats_a_secret(variable, value):
+def test_errors_contain_no_secret(variable, value):
     [problem] = problems({variable: value})
     assert "hunter2" not in problem
     assert "********" in problem
 
 
-def test_a_secret_in_the_file_is_not_repeated_either(write):
+def test_errors_contain_no_secret_of_the_file(write):
     [problem] = problems({}, write("etcd:\n  password: [hunter2]\n"))
     assert problem.startswith("etcd.password (")
     assert "hunter2" not in problem
 
 
-def test_a_segment_of_two_gibibytes_is_refused():
+def test_segment_size_of_2_gib_is_rejected():
     assert load({"KAFSCALE_SEGMENT_BYTES": "2147483647"}).storage.segment_bytes == 2**31 - 1
     [problem] = problems({"KAFSCALE_SEGMENT_BYTES": "2Gi"})
     assert '"2Gi" is above the maximum of 2147483647' in problem
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "http"])
-def test_a_port_that_is_none_is_refused(port):
+def test_invalid_port_is_rejected(port):
     assert len(problems({"KAFSCALE_BROKER_PORT": port})) == 1
 
 
-def test_the_effective_configuration_is_a_file_that_means_the_same(write):
+def test_effective_configuration_round_trips_as_a_file(write):
     environ = {
         "KAFSCALE_S3_BUCKET": "records",
         "KAFSCALE_ETCD_ENDPOINTS": "a:2379,b:2379",

@@ -1,4 +1,4 @@
-"""The settings as a whole: their names, their defaults, and what each field has to say."""
+"""All settings: names, defaults and descriptions."""
 
 import dataclasses
 
@@ -207,26 +207,26 @@ client.controlServers         | localhost:9093 | KAFSCALE_CONTROL_SERVERS
 ROWS = [[cell.strip() for cell in line.split("|")] for line in NAMED.strip().splitlines()]
 
 
-def test_these_settings_and_no_others_exist():
+def test_list_of_settings_is_complete():
     assert [setting.path for setting in SETTINGS] == [path for path, _, _ in ROWS]
 
 
 @pytest.mark.parametrize(("path", "default", "variables"), ROWS)
-def test_a_setting_has_its_default_and_its_variables(path, default, variables):
+def test_setting_has_default_and_variables(path, default, variables):
     setting = next(setting for setting in SETTINGS if setting.path == path)
     assert setting.default == setting.read(default)
     assert setting.variables == tuple(variables.split())
     assert setting.value(Config()) == setting.default
 
 
-def test_no_two_settings_share_a_variable():
+def test_variables_are_unique():
     assert len(VARIABLES) == len(set(VARIABLES))
     assert {"KAFSCALE_CONFIG_FILE", "KAFSCALE_BROKER_ADDR", "KAFSCALE_CONTROL_ADDR"} < set(
         VARIABLES
     )
 
 
-def test_what_is_secret_is_marked_so():
+def test_secrets_are_marked():
     assert {setting.path for setting in SETTINGS if setting.secret} == {
         "tls.keyPassword",
         "sasl.plainUsers",
@@ -242,7 +242,7 @@ def test_what_is_secret_is_marked_so():
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.path)
-def test_every_field_says_what_it_means_and_why_its_default_is_what_it_is(setting):
+def test_every_setting_has_a_description(setting):
     description = docs.describe(setting)
     assert description.count(". ") >= 1, (
         "say the meaning in one sentence and the default in another"
@@ -250,7 +250,7 @@ def test_every_field_says_what_it_means_and_why_its_default_is_what_it_is(settin
     assert description.endswith(".")
 
 
-def test_every_group_says_what_it_is():
+def test_every_section_has_a_description():
     for setting in SETTINGS:
         assert setting.group.__doc__
         assert "(" not in setting.group.__doc__, (
@@ -258,12 +258,12 @@ def test_every_group_says_what_it_is():
         )
 
 
-def test_every_default_is_a_value_that_could_be_written():
+def test_defaults_are_valid_values():
     for setting in SETTINGS:
         assert setting.read(setting.type.show(setting.default)) == setting.default
 
 
-def test_a_configuration_cannot_be_changed():
+def test_configuration_is_immutable():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Config().broker.port = 1
 
@@ -283,7 +283,7 @@ SECRETS = {
 }
 
 
-def test_secrets_are_there_but_never_shown():
+def test_secrets_are_masked():
     config = load(SECRETS)
     assert config.etcd.password == SECRETS["KAFSCALE_ETCD_PASSWORD"]
     assert "hunter2" not in repr(config)
@@ -292,11 +292,11 @@ def test_secrets_are_there_but_never_shown():
     assert all(setting.show(setting.value(config)) != "hunter2" for setting in SETTINGS)
 
 
-def test_a_secret_that_is_not_set_shows_as_empty():
+def test_unset_secret_is_shown_as_empty():
     assert Config().effective()["s3"]["secretKey"] == ""
 
 
-def test_the_effective_configuration_has_every_setting_under_its_own_key():
+def test_effective_configuration_has_every_setting():
     effective = load({"KAFSCALE_ETCD_TLS_ENABLED": "false"}).effective()
     for setting in SETTINGS:
         branch = effective

@@ -1,4 +1,4 @@
-"""Each kind of value says what is wrong with a text, and reads back what it shows."""
+"""The types of settings reject invalid values and round-trip valid ones."""
 
 import pytest
 
@@ -44,7 +44,7 @@ from kafscale.config.types import (
         (StringList(Text(), required=True), " ", "is empty"),
     ],
 )
-def test_a_wrong_value_is_refused_with_its_reason(kind, text, reason):
+def test_invalid_value_is_rejected_with_a_reason(kind, text, reason):
     with pytest.raises(ValueError, match=f"^{reason}$"):
         kind.read(text)
 
@@ -73,6 +73,6 @@ def test_a_wrong_value_is_refused_with_its_reason(kind, text, reason):
         (StringList(Text()), "", ()),
     ],
 )
-def test_a_right_value_is_read_and_reads_back_as_shown(kind, text, value):
+def test_valid_value_round_trips(kind, text, value):
     assert kind.read(text) == value
     assert kind.read(kind.show(value)) == value

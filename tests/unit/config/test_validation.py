@@ -1,4 +1,4 @@
-"""Settings that cannot both be meant are refused; unusual ones that can are not."""
+"""Invalid combinations of settings are rejected, unusual ones are not."""
 
 import pytest
 
@@ -115,7 +115,7 @@ MECHANISMS = {"KAFSCALE_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-512"}
         ({"KAFSCALE_UI_CERT_FILE": "/crt"}, "ui.certFile is set, but ui.keyFile is not"),
     ],
 )
-def test_a_contradiction_is_refused(environ, problem):
+def test_invalid_combination_is_rejected(environ, problem):
     with pytest.raises(ConfigError) as refused:
         load(environ)
     assert problem in str(refused.value)
@@ -148,15 +148,15 @@ def test_a_contradiction_is_refused(environ, problem):
         {"KAFSCALE_GROUP_MAX_SESSION_TIMEOUT_MS": "6000"},  # every session is as long
     ],
 )
-def test_what_is_sound_is_let_through(environ):
+def test_valid_combination_is_accepted(environ):
     assert len(load(environ).origins) >= 1
 
 
 @pytest.mark.parametrize("name", ["username", "password"])
-def test_who_may_sign_in_to_the_console_is_said_by_variables_only(tmp_path, name):
+def test_console_credentials_are_read_from_variables_only(tmp_path, name):
     file = tmp_path / "broker.yaml"
-    file.write_text(f"ui: {{{name}: somebody}}")
+    file.write_text(f"ui: {{{name}: admin}}")
     with pytest.raises(ConfigError, match=f"set KAFSCALE_UI_{name.upper()}") as refused:
         load({}, file)
-    assert "somebody" not in str(refused.value)
-    assert load({f"KAFSCALE_UI_{name.upper()}": "somebody"}, file).ui
+    assert "admin" not in str(refused.value)
+    assert load({f"KAFSCALE_UI_{name.upper()}": "admin"}, file).ui

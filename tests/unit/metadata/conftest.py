@@ -1,4 +1,4 @@
-"""Stores to test with: every implementation, in simulated time."""
+"""Metadata stores for tests: every in-process implementation, in virtual time."""
 
 import pytest
 

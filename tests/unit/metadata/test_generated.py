@@ -1,4 +1,4 @@
-"""The protobuf modules are those of the schema, and the schema is the published one."""
+"""The generated protobuf modules are current, and extend the published schema."""
 
 import subprocess
 import sys
@@ -89,13 +89,13 @@ def written(field):
     return f"repeated {name}" if field.is_repeated else name
 
 
-def test_the_messages_are_those_of_the_published_schema():
+def test_schema_has_the_published_messages():
     assert messages.DESCRIPTOR.package == "kafscale.metadata"
     assert set(messages.DESCRIPTOR.message_types_by_name) == set(PUBLISHED) | OWN_MESSAGES
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_message_has_the_published_fields_and_own_ones_from_100_on(name):
+def test_own_fields_are_numbered_from_100(name):
     fields = messages.DESCRIPTOR.message_types_by_name[name].fields
     published = {
         field.name: (written(field), field.number) for field in fields if field.number < OWN_FROM
@@ -104,7 +104,7 @@ def test_a_message_has_the_published_fields_and_own_ones_from_100_on(name):
 
 
 @pytest.mark.parametrize("schema", ["metadata/metadata", "etcd/rpc"])
-def test_the_modules_are_what_the_compiler_makes_of_the_schema(tmp_path, schema):
+def test_generated_modules_are_current(tmp_path, schema):
     folder, name = schema.split("/")
     command = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""Reading what metrics expose, as Prometheus does."""
+"""Parses an exposition as Prometheus does."""
 
 from prometheus_client.parser import text_string_to_metric_families
 

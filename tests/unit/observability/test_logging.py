@@ -1,4 +1,4 @@
-"""Logs: one event a line, the same for our loggers and for those of libraries, and no secrets."""
+"""Logging: one event per line, also for loggers of libraries, without secrets."""
 
 import io
 import json
@@ -23,7 +23,7 @@ def events(stream):
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_an_event_is_one_line_of_json_with_what_every_event_has_first(stream):
+def test_event_is_one_json_line_with_common_fields_first(stream):
     configure("info", "json", stream)
     get_logger("kafscale.storage").info("segment committed", topic="orders", base_offset=42)
     [event] = events(stream)
@@ -38,7 +38,7 @@ def test_an_event_is_one_line_of_json_with_what_every_event_has_first(stream):
     }
 
 
-def test_a_logger_made_before_the_configuration_follows_it(stream):
+def test_logger_created_before_configuration_uses_it(stream):
     log = get_logger("early")
     configure("info", "json", stream)
     log.info("hello")
@@ -54,7 +54,7 @@ def test_a_logger_made_before_the_configuration_follows_it(stream):
         ("error", ["error"]),
     ],
 )
-def test_less_important_events_are_left_out_for_all_loggers(stream, level, seen):
+def test_events_below_the_level_are_dropped_for_all_loggers(stream, level, seen):
     configure(level, "json", stream)
     for log in (get_logger("ours"), logging.getLogger("theirs")):
         log.debug("event")
@@ -64,7 +64,7 @@ def test_less_important_events_are_left_out_for_all_loggers(stream, level, seen)
     assert [event["level"] for event in events(stream)] == seen * 2
 
 
-def test_loggers_of_libraries_go_the_same_way(stream):
+def test_library_loggers_use_the_same_output(stream):
     configure("info", "json", stream)
     logging.getLogger("library").info("%d requests", 3, extra={"peer": "a", "token": "hunter2"})
     [event] = events(stream)
@@ -73,7 +73,7 @@ def test_loggers_of_libraries_go_the_same_way(stream):
 
 
 @pytest.mark.parametrize("style", ["json", "text"])
-def test_a_traceback_shows_no_local_variables(stream, style):
+def test_traceback_has_no_local_variables(stream, style):
     configure("info", style, stream)
     local = f"hunter{2}"
     try:
@@ -99,7 +99,7 @@ def test_a_traceback_shows_no_local_variables(stream, style):
     ],
 )
 @pytest.mark.parametrize("style", ["json", "text"])
-def test_a_fact_that_is_named_like_a_secret_is_masked_at_any_depth(stream, style, name):
+def test_secret_fields_are_masked_at_any_depth(stream, style, name):
     configure("info", style, stream)
     facts = {name: "hunter2"}
     get_logger("ours").info("facts", **facts, nested={"list": [facts], "pair": (facts, 1)})
@@ -107,7 +107,7 @@ def test_a_fact_that_is_named_like_a_secret_is_masked_at_any_depth(stream, style
     assert stream.getvalue().count("********") == 3
 
 
-def test_what_only_resembles_a_secret_is_shown(stream):
+def test_similar_field_names_are_not_masked(stream):
     configure("info", "json", stream)
     facts = {"key": "orders", "token_count": 3, "keyFile": "/key.pem", "password": ""}
     get_logger("ours").info("facts", **facts)
@@ -115,7 +115,7 @@ def test_what_only_resembles_a_secret_is_shown(stream):
     assert {name: event[name] for name in facts} == facts
 
 
-def test_text_is_for_people_and_without_colour_where_there_is_no_terminal(stream):
+def test_text_style_has_no_colours_without_a_terminal(stream):
     configure("info", "text", stream)
     get_logger("kafscale.storage").info("segment committed", topic="orders")
     [line] = stream.getvalue().splitlines()
@@ -126,7 +126,7 @@ def test_text_is_for_people_and_without_colour_where_there_is_no_terminal(stream
     assert line.endswith("topic=orders")
 
 
-def test_the_effective_configuration_is_logged_with_secrets_masked(stream):
+def test_effective_configuration_is_logged_with_masked_secrets(stream):
     configure("info", "json", stream)
     environ = {
         "KAFSCALE_S3_BUCKET": "records",
@@ -144,7 +144,7 @@ def test_the_effective_configuration_is_logged_with_secrets_masked(stream):
     assert "hunter2" not in stream.getvalue()
 
 
-def test_configuring_again_replaces_what_was_there(stream):
+def test_reconfiguration_replaces_handlers(stream):
     configure("info", "json", io.StringIO())
     configure("info", "json", stream)
     get_logger("ours").info("once")

@@ -1,4 +1,4 @@
-"""Tracing: nothing where it is off, and the right families where it is on."""
+"""Tracing: no overhead when disabled, and correct parents when enabled."""
 
 import asyncio
 import io
@@ -24,7 +24,7 @@ def notes():
         yield made
 
 
-def test_off_there_is_nothing():
+def test_disabled_tracing_creates_no_spans():
     tracing.start(Tracing(), "x")
     assert not tracing.is_enabled()
     with tracing.span("a") as span:
@@ -37,7 +37,7 @@ def test_off_there_is_nothing():
     tracing.stop()
 
 
-def test_a_span_is_a_child_of_the_one_around_it(notes):
+def test_span_is_a_child_of_the_enclosing_span(notes):
     with tracing.span("a"):
         with tracing.span("b"):
             pass
@@ -49,7 +49,7 @@ def test_a_span_is_a_child_of_the_one_around_it(notes):
     assert all(span.has_ended and not span.error for span in notes.spans)
 
 
-def test_tasks_inherit_it_until_it_is_over(notes):
+def test_tasks_inherit_the_span_until_it_ends(notes):
     async def scenario():
         may_end = asyncio.Event()
 
@@ -70,7 +70,7 @@ def test_tasks_inherit_it_until_it_is_over(notes):
     assert notes.family() == [("request", None), ("during", "request"), ("after", None)]
 
 
-def test_what_is_raised_is_an_error_unless_it_is_an_answer(notes):
+def test_exception_is_an_error_unless_expected(notes):
     with pytest.raises(ValueError, match="x"), tracing.span("a"):
         raise ValueError("x")
     with pytest.raises(KeyError), tracing.span("b", expected=(KeyError,)):
@@ -79,7 +79,7 @@ def test_what_is_raised_is_an_error_unless_it_is_an_answer(notes):
     assert all(span.has_ended for span in notes.spans)
 
 
-def test_a_trace_goes_along_with_a_call(notes):
+def test_trace_context_is_propagated_with_calls(notes):
     assert tracing.inject_context() == ()
     with tracing.span("a"):
         metadata = tracing.inject_context()
@@ -90,7 +90,7 @@ def test_a_trace_goes_along_with_a_call(notes):
     assert notes.family()[-1] == ("b", "00-a")
 
 
-def test_those_who_have_caused_something_are_remembered_within_bounds(notes):
+def test_span_links_are_bounded(notes):
     causes = tracing.collect_links()
     causes.add_current()
     for number in range(LINKS_MAX + 5):
@@ -105,7 +105,7 @@ def test_those_who_have_caused_something_are_remembered_within_bounds(notes):
     assert causes.take() == []
 
 
-def test_a_store_tells_of_every_request_once(notes):
+def test_object_store_request_is_one_span(notes):
     async def scenario():
         store = ObservedObjectStore(MemoryObjectStore(), lambda *_: None)
         with tracing.span("request"):
@@ -125,13 +125,13 @@ def test_a_store_tells_of_every_request_once(notes):
     assert all(span.has_ended for span in notes.spans)
 
 
-def test_stopping_sends_what_is_there(notes):
+def test_stop_exports_remaining_spans(notes):
     tracing.stop()
     assert notes.is_closed
     assert not tracing.is_enabled()
 
 
-def test_where_the_extra_is_missing_it_is_named(monkeypatch):
+def test_missing_extra_is_named_in_the_error(monkeypatch):
     monkeypatch.delitem(sys.modules, "kafscale.observability.otlp", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(ConfigError, match=r"pip install 'kafscale\[tracing\]'"):
@@ -139,7 +139,7 @@ def test_where_the_extra_is_missing_it_is_named(monkeypatch):
     assert not tracing.is_enabled()
 
 
-def test_events_of_a_traced_request_name_its_trace(notes):
+def test_log_events_have_the_trace_id(notes):
     logging.getLogger().handlers = []
     stream = io.StringIO()
     configure("info", "json", stream)

@@ -1,4 +1,4 @@
-"""The table and what is derived from it: header versions and the answer to ApiVersions."""
+"""The API table, header versions and the ApiVersions response."""
 
 import pytest
 
@@ -16,28 +16,28 @@ from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.produce import PRODUCE
 
 
-def test_the_table_is_in_the_order_of_its_keys():
+def test_table_is_sorted_by_key():
     assert [api.key for api in APIS] == sorted(BY_KEY)
     assert BY_NAME["Produce"] is BY_KEY[0] is PRODUCE
 
 
-def test_headers_follow_the_flexible_versions():
+def test_header_versions_follow_flexible_versions():
     assert [PRODUCE.request_header_version(version) for version in (0, 8, 9)] == [1, 1, 2]
     assert [PRODUCE.response_header_version(version) for version in (0, 8, 9)] == [0, 0, 1]
 
 
-def test_the_answer_to_api_versions_never_has_a_flexible_header():
+def test_api_versions_response_header_is_never_flexible():
     headers = {API_VERSIONS.response_header_version(version) for version in range(10)}
     assert headers == {0}
     assert API_VERSIONS.request_header_version(3) == 2
 
 
-def test_the_header_of_a_request_can_be_read_whatever_it_asks():
+def test_header_version_of_unsupported_requests():
     assert request_header_version(18, 99) == 2
     assert request_header_version(9999, 0) == 1
 
 
-def test_an_unknown_version_is_refused_with_those_that_are_known():
+def test_unsupported_version_is_rejected_with_the_supported_ones():
     with pytest.raises(UnknownApiError, match="Produce v14 is not supported; supported versions"):
         PRODUCE.request_codec(14)
     with pytest.raises(UnknownApiError):
@@ -46,7 +46,7 @@ def test_an_unknown_version_is_refused_with_those_that_are_known():
 
 
 @pytest.mark.parametrize("version", API_VERSIONS.versions)
-def test_what_is_advertised_is_what_is_served(version):
+def test_advertised_apis_are_the_served_ones(version):
     served = [API_VERSIONS, PRODUCE]
     codec = API_VERSIONS.response_codec(version)
     answer = codec.decode(codec.encode_bytes(api_versions_response(served)))
@@ -55,7 +55,7 @@ def test_what_is_advertised_is_what_is_served(version):
     assert answer.error_code == 0
 
 
-def test_an_unknown_version_of_api_versions_is_answered_in_v0_with_our_ranges():
+def test_unsupported_api_versions_request_gets_a_v0_response():
     answer = api_versions_response([API_VERSIONS])
     answer.error_code = ErrorCode.UNSUPPORTED_VERSION
     encoded = API_VERSIONS.response_codec(0).encode_bytes(answer)
@@ -63,6 +63,6 @@ def test_an_unknown_version_of_api_versions_is_answered_in_v0_with_our_ranges():
 
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
-def test_every_api_says_what_it_is_for(api):
+def test_every_api_has_a_description(api):
     assert docs.purpose(api).endswith(".")
     assert api.name in docs.page({api.key})

@@ -1,4 +1,4 @@
-"""docs/protocol-compatibility.md names the clients in the versions that the tests really run."""
+"""docs/protocol-compatibility.md names the client versions that the tests use."""
 
 import json
 import re
@@ -46,6 +46,6 @@ TESTED = {
 
 
 @pytest.mark.parametrize("client", TESTED)
-def test_a_client_is_named_with_its_version(client):
+def test_page_has_every_client_with_its_version(client):
     [version] = re.findall(rf"^\| {re.escape(client)}[^|]* \| ([^|]+) \|", PAGE, re.MULTILINE)
     assert version == TESTED[client]

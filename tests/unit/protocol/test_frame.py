@@ -1,4 +1,4 @@
-"""Frames: whatever way the bytes are cut on the road, the same frames come out."""
+"""`FrameReader`: the same frames, however the stream is split."""
 
 import struct
 import tracemalloc
@@ -21,7 +21,7 @@ def on_the_wire(payloads: list[bytes]) -> bytes:
     cuts=st.lists(st.integers(1, 50), min_size=1),
     receive_bytes=st.integers(5, 64),
 )
-def test_frames_do_not_depend_on_how_the_stream_is_cut(payloads, cuts, receive_bytes):
+def test_frames_do_not_depend_on_chunk_boundaries(payloads, cuts, receive_bytes):
     reader = FrameReader(pool=FrameBufferPool(receive_bytes))
     stream = on_the_wire(payloads)
     frames = []
@@ -36,7 +36,7 @@ def test_frames_do_not_depend_on_how_the_stream_is_cut(payloads, cuts, receive_b
 
 
 @given(st.data())
-def test_connections_may_share_one_receive_buffer(data):
+def test_connections_share_one_receive_buffer(data):
     shared = FrameBufferPool(16)
     sent = {0: b"first connection's bytes", 1: b"and those of the second one"}
     streams = {key: on_the_wire([payload] * 3) for key, payload in sent.items()}
@@ -50,7 +50,7 @@ def test_connections_may_share_one_receive_buffer(data):
     assert got == {key: [payload] * 3 for key, payload in sent.items()}
 
 
-def test_a_frame_owns_writable_memory():
+def test_frame_has_its_own_writable_memory():
     reader = FrameReader()
     (first,) = reader.feed(on_the_wire([b"first"]))
     reader.feed(on_the_wire([b"other"]))
@@ -58,7 +58,7 @@ def test_a_frame_owns_writable_memory():
     assert bytes(first) == b"First"
 
 
-def test_a_large_frame_is_read_straight_into_its_own_memory():
+def test_large_frame_is_received_into_its_own_memory():
     reader = FrameReader()
     reader.feed(struct.pack(">i", 60_000) + bytes(20_000))
     place = reader.buffer()
@@ -69,7 +69,7 @@ def test_a_large_frame_is_read_straight_into_its_own_memory():
     assert whole[-1:] == b"!"
 
 
-def test_memory_grows_with_what_comes_and_not_with_what_is_announced():
+def test_memory_grows_with_received_bytes():
     reader = FrameReader()
     reader.feed(struct.pack(">i", 50_000_000) + b"x")
     assert len(reader.buffer()) < 20_000
@@ -79,7 +79,7 @@ def test_memory_grows_with_what_comes_and_not_with_what_is_announced():
 
 @given(st.binary(max_size=300_000), st.integers(1, 70_000))
 @settings(max_examples=20)
-def test_a_frame_that_comes_in_pieces_is_whole(payload, piece_bytes):
+def test_frame_in_several_chunks_is_complete(payload, piece_bytes):
     reader = FrameReader()
     stream = struct.pack(">i", len(payload)) + payload
     frames = []
@@ -90,7 +90,7 @@ def test_a_frame_that_comes_in_pieces_is_whole(payload, piece_bytes):
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 101, 2**31 - 1])
-def test_a_bad_length_is_refused_before_anything_is_allocated(length):
+def test_invalid_length_is_rejected_before_allocation(length):
     reader = FrameReader(frame_bytes_max=100)
     tracemalloc.start()
     try:
@@ -102,13 +102,13 @@ def test_a_bad_length_is_refused_before_anything_is_allocated(length):
     assert peak_bytes < 100_000
 
 
-def test_the_default_cap_is_100_mib():
+def test_default_limit_is_100_mib():
     with pytest.raises(FrameError):
         FrameReader().feed(struct.pack(">i", 104857601))
     assert FrameReader().feed(struct.pack(">i", 104857600)) == []
 
 
-def test_an_unfinished_frame_is_pending():
+def test_incomplete_frame_is_pending():
     reader = FrameReader()
     assert not reader.pending
     reader.feed(b"\0")
@@ -119,7 +119,7 @@ def test_an_unfinished_frame_is_pending():
     assert not reader.pending
 
 
-def test_sending_joins_the_small_parts_and_leaves_the_records_alone():
+def test_frame_joins_small_parts_and_keeps_records():
     records = memoryview(b"records")
     parts = frame(b"head", [b"body", records, b"tail"])
     assert parts == [b"\0\0\0\x13headbody", records, b"tail"]

@@ -1,4 +1,4 @@
-"""Request and response headers, and the quirks that clients rely on."""
+"""Request and response headers."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ headers = st.builds(
 
 
 @given(header=headers, header_version=st.sampled_from([0, 1, 2]), body=st.binary(max_size=10))
-def test_a_request_header_is_read_as_it_was_written(header, header_version, body):
+def test_request_header_round_trips(header, header_version, body):
     encoded = encode_request_header(header, header_version)
     decoded, position = decode_request_header(memoryview(encoded + body), header_version)
     assert position == len(encoded)
@@ -33,19 +33,19 @@ def test_a_request_header_is_read_as_it_was_written(header, header_version, body
     assert peek_api(memoryview(encoded)) == (header.api_key, header.api_version)
 
 
-def test_the_client_id_is_not_compact_in_the_flexible_header():
+def test_client_id_is_not_compact_in_the_flexible_header():
     encoded = encode_request_header(RequestHeader(18, 3, 7, "me"), 2)
     assert encoded.hex() == "001200030000000700026d6500"
 
 
-def test_unknown_tags_in_a_header_are_passed_over():
+def test_unknown_tagged_fields_in_a_header_are_skipped():
     encoded = encode_request_header(RequestHeader(18, 3, 7, "me"), 1) + b"\x01\x09\x02xx"
     header, position = decode_request_header(memoryview(encoded + b"body"), 2)
     assert (header.client_id, position) == ("me", len(encoded))
 
 
 @given(header=headers, header_version=st.sampled_from([0, 1, 2]))
-def test_a_header_that_is_cut_off_is_an_error(header, header_version):
+def test_truncated_header_is_rejected(header, header_version):
     encoded = encode_request_header(header, header_version)
     for length in range(len(encoded)):
         with pytest.raises(ProtocolError):
@@ -55,19 +55,19 @@ def test_a_header_that_is_cut_off_is_an_error(header, header_version):
 @pytest.mark.parametrize(
     "damaged", ["0000000000000000fffe", "00000000000000007fff61", "0000000000000000000180"]
 )
-def test_a_damaged_client_id_is_an_error(damaged):
+def test_invalid_client_id_is_rejected(damaged):
     with pytest.raises(ProtocolError):
         decode_request_header(memoryview(bytes.fromhex(damaged)), 1)
 
 
-def test_endless_tags_are_an_error():
+def test_endless_tagged_fields_are_rejected():
     encoded = encode_request_header(RequestHeader(18, 3, 7), 1) + b"\xff\xff\xff\xff\x0f"
     with pytest.raises(ProtocolError):
         decode_request_header(memoryview(encoded), 2)
 
 
 @pytest.mark.parametrize(("header_version", "encoded"), [(0, "0000002a"), (1, "0000002a00")])
-def test_a_response_header_is_the_correlation_id_and_perhaps_tags(header_version, encoded):
+def test_response_header_is_correlation_id_and_tagged_fields(header_version, encoded):
     assert encode_response_header(42, header_version).hex() == encoded
     frame = memoryview(bytes.fromhex(encoded + "ff"))
     assert decode_response_header(frame, header_version) == (42, len(frame) - 1)

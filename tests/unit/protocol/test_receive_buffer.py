@@ -1,4 +1,4 @@
-"""The memory of frames: used again when nobody looks at it any more, and never before."""
+"""`FrameBufferPool`: buffers are reused only when they are no longer referenced."""
 
 import struct
 
@@ -22,58 +22,58 @@ def arriving(reader: FrameReader, payload: bytes) -> memoryview:
     return found
 
 
-def test_nothing_lies_idle_before_there_was_a_frame():
+def test_new_pool_has_no_idle_buffer():
     assert FrameBufferPool().take_idle(SIZE) is None
 
 
-def test_memory_is_given_out_again_when_nobody_looks_at_it():
-    memory = FrameBufferPool()
-    first = memory.allocate(SIZE)
-    room = first.obj
-    assert memory.take_idle(SIZE) is None
+def test_buffer_is_reused_when_it_is_not_referenced():
+    pool = FrameBufferPool()
+    first = pool.allocate(SIZE)
+    buffer = first.obj
+    assert pool.take_idle(SIZE) is None
     part = first[10:20]
     del first
-    assert memory.take_idle(SIZE) is None, "a part of it is looked at"
+    assert pool.take_idle(SIZE) is None, "a slice of it is referenced"
     del part
-    again = memory.take_idle(SIZE + 1)
+    again = pool.take_idle(SIZE + 1)
     assert again is not None
-    assert again.obj is room
+    assert again.obj is buffer
     assert len(again) == SIZE + 1
 
 
-def test_one_that_is_kept_for_long_does_not_hide_the_others():
-    memory = FrameBufferPool()
-    kept, gone = memory.allocate(SIZE), memory.allocate(SIZE)
+def test_referenced_buffer_does_not_hide_idle_ones():
+    pool = FrameBufferPool()
+    kept, gone = pool.allocate(SIZE), pool.allocate(SIZE)
     del gone
-    assert any(memory.take_idle(SIZE) is not None for _ in range(2))
+    assert any(pool.take_idle(SIZE) is not None for _ in range(2))
     del kept
 
 
 @pytest.mark.parametrize("size_bytes", [FRAME_BYTES_MIN - 1, FRAME_BYTES_MAX + 1])
-def test_small_and_huge_frames_are_not_kept(size_bytes):
-    memory = FrameBufferPool()
-    assert len(memory.allocate(size_bytes)) == size_bytes
-    assert memory.take_idle(size_bytes) is None
+def test_small_and_huge_buffers_are_not_kept(size_bytes):
+    pool = FrameBufferPool()
+    assert len(pool.allocate(size_bytes)) == size_bytes
+    assert pool.take_idle(size_bytes) is None
 
 
-def test_what_is_kept_is_bounded():
-    memory = FrameBufferPool(kept_bytes_max=3 * 131_072)
-    frames = [memory.allocate(SIZE) for _ in range(10)]
+def test_pool_size_is_bounded():
+    pool = FrameBufferPool(kept_bytes_max=3 * 131_072)
+    frames = [pool.allocate(SIZE) for _ in range(10)]
     rooms = {id(frame.obj) for frame in frames if len(frame.obj) > SIZE}
     assert len(rooms) == 3
     del frames
-    taken = [memory.take_idle(SIZE) for _ in range(10)]
+    taken = [pool.take_idle(SIZE) for _ in range(10)]
     assert sum(found is not None for found in taken) == 3
 
 
-def test_a_large_frame_is_received_where_another_was():
-    memory = FrameBufferPool()
-    reader = FrameReader(pool=memory)
+def test_large_frame_reuses_a_buffer():
+    pool = FrameBufferPool()
+    reader = FrameReader(pool=pool)
     first = arriving(reader, b"a" * 1_500_000)
-    room = first.obj
+    buffer = first.obj
     del first
     second = arriving(reader, b"b" * 1_400_000)
-    assert second.obj is room
+    assert second.obj is buffer
     assert bytes(second) == b"b" * 1_400_000
 
 
@@ -83,7 +83,7 @@ def test_a_large_frame_is_received_where_another_was():
         max_size=30,
     )
 )
-def test_frames_never_change_while_somebody_has_them(arrivals):
+def test_frames_do_not_change_while_referenced(arrivals):
     reader = FrameReader(pool=FrameBufferPool(kept_bytes_max=1_000_000))
     held: list[tuple[bytes, memoryview]] = []
     for letter, size_bytes, is_let_go in arrivals:

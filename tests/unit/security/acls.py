@@ -1,4 +1,4 @@
-"""Rules to test with, and what Hypothesis makes up of them."""
+"""Sample ACLs and Hypothesis strategies for them."""
 
 from hypothesis import strategies as st
 

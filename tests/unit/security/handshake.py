@@ -1,4 +1,4 @@
-"""A client and a server that shake hands in memory."""
+"""A TLS handshake between a client and a server in memory."""
 
 import ssl
 from typing import NamedTuple

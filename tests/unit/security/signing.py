@@ -1,4 +1,4 @@
-"""Somebody who issues tokens: keys of every kind, the JWKS that they are published in, and JWTs."""
+"""A token issuer for tests: keys of every type, their JWKS, and JWTs."""
 
 import functools
 import json

@@ -1,10 +1,12 @@
-"""A file is read again when it has changed, and what it said last is kept when it cannot be."""
+"""`ReloadingFile` and `WatchedFiles`: changed files are reloaded, failures keep the old value."""
+
+import os
 
 import pytest
 from structlog.testing import capture_logs
 
 from kafscale.errors import ConfigError
-from kafscale.security.reloading_file import CHECK_INTERVAL_MS, ReloadingFile
+from kafscale.security.reloading_file import CHECK_INTERVAL_MS, ReloadingFile, WatchedFiles
 
 
 class Clock:
@@ -36,7 +38,7 @@ def path(tmp_path):
     return tmp_path / "file"
 
 
-def test_a_change_shows_within_a_second(path, clock):
+def test_change_is_visible_within_a_second(path, clock):
     source = ReloadingFile(path, read, clock)
     path.write_text("two!")
     assert source.value() == "one"
@@ -44,7 +46,7 @@ def test_a_change_shows_within_a_second(path, clock):
     assert source.value() == "two!"
 
 
-def test_a_file_that_has_not_changed_is_not_read_again(path, clock):
+def test_unchanged_file_is_not_read_again(path, clock):
     reads = []
     source = ReloadingFile(path, reads.append, clock)
     for _ in range(3):
@@ -53,7 +55,7 @@ def test_a_file_that_has_not_changed_is_not_read_again(path, clock):
     assert reads == [path]
 
 
-def test_a_file_that_is_replaced_by_another_is_read(path, clock):
+def test_replaced_file_is_read(path, clock):
     source = ReloadingFile(path, read, clock)
     other = path.with_name("other")
     other.write_text("two")
@@ -62,14 +64,14 @@ def test_a_file_that_is_replaced_by_another_is_read(path, clock):
     assert source.value() == "two"
 
 
-def test_a_clock_that_was_set_back_does_not_stop_the_looking(path, clock):
+def test_clock_set_back_does_not_stop_checks(path, clock):
     source = ReloadingFile(path, read, clock)
     path.write_text("two!")
     clock.now_ms -= 10_000_000
     assert source.value() == "two!"
 
 
-def test_a_file_that_has_gone_leaves_what_it_said_and_is_told_once(path, clock):
+def test_missing_file_keeps_the_value_and_is_logged_once(path, clock):
     source = ReloadingFile(path, read, clock)
     path.unlink()
     with capture_logs() as events:
@@ -82,12 +84,12 @@ def test_a_file_that_has_gone_leaves_what_it_said_and_is_told_once(path, clock):
     assert source.value() == "back again"
 
 
-def test_there_is_no_start_without_the_file(tmp_path, clock):
+def test_missing_file_fails_the_start(tmp_path, clock):
     with pytest.raises(ConfigError, match="unreadable"):
         ReloadingFile(tmp_path / "none", read, clock)
 
 
-def test_a_directory_changes_with_the_files_in_it(tmp_path, path, clock):
+def test_directory_changes_with_its_files(tmp_path, path, clock):
     def joined(directory):
         return "".join(read(entry) for entry in sorted(directory.iterdir()))
 
@@ -101,3 +103,64 @@ def test_a_directory_changes_with_the_files_in_it(tmp_path, path, clock):
     (tmp_path / "later").write_text("four")
     clock.pass_interval()
     assert source.value() == "two!four"
+
+
+def rewritten(path):
+    path.write_text("another one")
+
+
+def rewritten_with_same_size_and_time(path):
+    """The same size and modification time."""
+    seen = path.stat()
+    path.write_text("two")
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+
+
+def replaced(path):
+    other = path.with_suffix(".new")
+    other.write_text("two")
+    other.rename(path)
+
+
+def removed(path):
+    path.unlink()
+
+
+def made_readable(path):
+    path.chmod(0o604)
+
+
+@pytest.mark.parametrize(
+    "change", [rewritten, rewritten_with_same_size_and_time, replaced, removed, made_readable]
+)
+def test_change_is_reported_once(path, change):
+    files = WatchedFiles([path, path.with_name("absent")])
+    assert not files.changed()
+    change(path)
+    assert files.changed()
+    assert not files.changed()
+
+
+def test_new_file_is_a_change(tmp_path):
+    files = WatchedFiles([str(tmp_path / "late")])
+    assert not files.changed()
+    (tmp_path / "late").touch()
+    assert files.changed()
+
+
+def test_changed_symlink_target_is_a_change(tmp_path):
+    for version in ("1", "2"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "tls.crt").write_text("same")
+    current = tmp_path / "current"
+    current.symlink_to("1")
+    files = WatchedFiles([current / "tls.crt"])
+    (tmp_path / "next").symlink_to("2")
+    (tmp_path / "next").rename(current)
+    assert files.changed()
+
+
+def test_watched_directory_changes_with_its_names(tmp_path):
+    files = WatchedFiles([tmp_path])
+    (tmp_path / "alice").touch()
+    assert files.changed()

@@ -1,4 +1,4 @@
-"""Users come from a setting, a file or a mounted secret, and their passwords stay nowhere."""
+"""`PlainUsers`: users of a setting, a file or a mounted Secret; no password is kept."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -19,7 +19,7 @@ def users(setting="", file=""):
     return PlainUsers(setting, str(file), secret=b"secret", clock=Clock())
 
 
-def test_users_of_the_setting():
+def test_users_of_the_setting_are_accepted():
     known = users("alice:secret,bob:with:colon")
     assert known.verify_password("alice", "secret")
     assert known.verify_password("bob", "with:colon")
@@ -28,7 +28,7 @@ def test_users_of_the_setting():
     assert not known.verify_password("carol", "secret")
 
 
-def test_users_of_a_file(tmp_path):
+def test_users_of_a_file_are_accepted(tmp_path):
     file = tmp_path / "users"
     file.write_bytes("# People.\n\nalice:secret\r\n bob: with spaces \npäivi:#1\u2028".encode())
     known = users(file=file)
@@ -38,7 +38,7 @@ def test_users_of_a_file(tmp_path):
     assert not known.verify_password("# People.", "")
 
 
-def test_users_of_a_secret_that_kubernetes_mounts(tmp_path):
+def test_users_of_a_mounted_secret_are_accepted(tmp_path):
     """It replaces all files at once, by pointing a link elsewhere."""
 
     def mount(version, passwords):
@@ -60,7 +60,7 @@ def test_users_of_a_secret_that_kubernetes_mounts(tmp_path):
     assert not known.verify_password("alice", "secret")
 
 
-def test_a_file_counts_more_than_the_setting(tmp_path):
+def test_file_overrides_the_setting(tmp_path):
     (tmp_path / "users").write_text("alice:from the file")
     known = users("alice:from the setting,bob:secret", tmp_path / "users")
     assert known.verify_password("alice", "from the file")
@@ -68,7 +68,7 @@ def test_a_file_counts_more_than_the_setting(tmp_path):
     assert known.verify_password("bob", "secret")
 
 
-def test_a_file_that_changes_is_read_again_and_a_broken_one_is_not_taken(tmp_path):
+def test_changed_file_is_reloaded_unless_it_is_invalid(tmp_path):
     file = tmp_path / "users"
     file.write_text("alice:secret")
     known = users(file=file)
@@ -95,7 +95,7 @@ def test_a_file_that_changes_is_read_again_and_a_broken_one_is_not_taken(tmp_pat
         ("", "there are no users"),
     ],
 )
-def test_a_file_that_is_of_no_use_is_no_start(tmp_path, content, reason):
+def test_invalid_file_fails_the_start(tmp_path, content, reason):
     (tmp_path / "users").write_text(content, errors="surrogateescape")
     with pytest.raises(ConfigError, match=reason) as refusal:
         users(file=tmp_path / "users")
@@ -103,13 +103,13 @@ def test_a_file_that_is_of_no_use_is_no_start(tmp_path, content, reason):
 
 
 @pytest.mark.parametrize("setting", ["alice", "alice:secret,", "alice:s3cret,alice:other"])
-def test_a_setting_that_is_of_no_use_is_no_start(setting):
+def test_invalid_setting_fails_the_start(setting):
     with pytest.raises(ConfigError, match=r"^sasl\.plainUsers: entry \d ") as refusal:
         users(setting)
     assert "s3cret" not in str(refusal.value)
 
 
-def test_no_users_are_no_start(tmp_path):
+def test_missing_users_fail_the_start(tmp_path):
     with pytest.raises(ConfigError, match="there are no users"):
         users()
     with pytest.raises(ConfigError, match="there are no users"):
@@ -118,13 +118,13 @@ def test_no_users_are_no_start(tmp_path):
         users(file=tmp_path / "none")
 
 
-def test_a_file_without_a_password_is_no_start(tmp_path):
+def test_empty_password_file_fails_the_start(tmp_path):
     (tmp_path / "alice").write_text("\n")
     with pytest.raises(ConfigError, match="'alice' is empty"):
         users(file=tmp_path)
 
 
-def test_no_password_is_kept(tmp_path):
+def test_passwords_are_not_kept(tmp_path):
     (tmp_path / "users").write_text("alice:s3cret")
     known = users("bob:s3cret", tmp_path / "users")
     assert "s3cret" not in str(vars(known)) + str(vars(known._file))

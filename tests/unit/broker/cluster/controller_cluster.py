@@ -17,7 +17,7 @@ from kafscale.metadata.store.base import Compare, Put
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.testing import virtual_time
-from unit.metadata.breakable import BreakableStore
+from unit.metadata.interruptible_store import InterruptibleStore
 
 TTL_MS = 10_000
 CLUSTER_ID = "cluster-of-tests"
@@ -67,7 +67,7 @@ class Restorer:
         self.terms.append(controller.mod_revision)
 
 
-class FlakyStore(BreakableStore):
+class FlakyStore(InterruptibleStore):
     """A store whose commits can fail or lose their responses, and whose watches can be late."""
 
     def __init__(self, store):

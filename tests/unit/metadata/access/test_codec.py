@@ -1,4 +1,4 @@
-"""Rules, credentials and quotas as bytes under keys."""
+"""Keys and encoding of ACLs, credentials and quotas."""
 
 import pytest
 from hypothesis import given
@@ -70,33 +70,33 @@ def entry(key, value):
 
 
 @given(acl=ACLS)
-def test_a_rule_is_read_as_it_was_written(acl):
+def test_acl_round_trips(acl):
     assert decode_acl(entry(keys.acl(acl), encode_acl(acl))) == acl
 
 
 @given(credential=CREDENTIALS)
-def test_a_credential_is_read_as_it_was_written(credential):
+def test_credential_round_trips(credential):
     key = keys.credential(credential.user, credential.mechanism)
     assert decode_credential(entry(key, encode_credential(credential))) == credential
 
 
 @given(entity=ENTITIES, limits=LIMITS)
-def test_a_quota_is_read_as_it_was_written(entity, limits):
+def test_quota_round_trips(entity, limits):
     key = keys.quota(entity)
     assert decode_quota(entry(key, encode_quota(entity, limits))) == (entity, limits)
 
 
 @given(one=ACLS, other=ACLS)
-def test_different_rules_have_different_keys(one, other):
+def test_acl_keys_are_unique(one, other):
     assert (keys.acl(one) == keys.acl(other)) == (one == other)
 
 
 @given(one=ENTITIES, other=ENTITIES)
-def test_different_entities_have_different_keys(one, other):
+def test_quota_keys_are_unique(one, other):
     assert (keys.quota(one) == keys.quota(other)) == (one == other)
 
 
-def test_keys_can_be_read_by_people():
+def test_keys_are_readable():
     assert keys.acl(RULE) == (
         "/kafscale/access/acls/TOPIC/LITERAL/orders%2Feu/User:alice/*/READ/ALLOW"
     )
@@ -111,12 +111,12 @@ def test_keys_can_be_read_by_people():
 
 @pytest.mark.parametrize("decode", [decode_acl, decode_credential, decode_quota])
 @pytest.mark.parametrize("value", [b"\xff", b"", messages.Quota().SerializeToString()])
-def test_what_is_no_such_message_is_damaged(decode, value):
+def test_invalid_message_is_damaged(decode, value):
     with pytest.raises(DamagedObjectError):
         decode(entry("/kafscale/access/x", value))
 
 
-def test_a_number_that_nobody_knows_is_damage():
+def test_unknown_enum_number_is_damaged():
     record = messages.AccessRule.FromString(encode_acl(RULE))
     record.operation = 99
     with pytest.raises(DamagedObjectError, match="99"):
@@ -126,6 +126,6 @@ def test_a_number_that_nobody_knows_is_damage():
         decode_credential(entry("/kafscale/access/users/alice/x", credential.SerializeToString()))
 
 
-def test_a_value_under_the_key_of_another_is_damaged():
+def test_value_under_another_key_is_damaged():
     with pytest.raises(DamagedObjectError, match="orders%2Feu"):
         decode_acl(entry(keys.acl(RULE) + "/", encode_acl(RULE)))

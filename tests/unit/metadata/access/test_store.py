@@ -1,4 +1,4 @@
-"""Rules, credentials and quotas as brokers see and change them."""
+"""`AclStore`: ACLs, credentials and quotas as brokers see and change them."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ from kafscale.metadata.access.model import (
 )
 from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.store.base import Delete, Put
-from unit.metadata.breakable import BreakableStore
+from unit.metadata.interruptible_store import InterruptibleStore
 
 READS = Acl(
     ResourceType.TOPIC,
@@ -47,42 +47,42 @@ async def brokers(store, count=1):
         await each.close()
 
 
-def test_rules_that_are_added_are_there_at_once_and_when_a_broker_starts_again(play):
+def test_added_acls_are_visible_and_survive_a_restart(play):
     async def body(store):
         async with brokers(store) as access:
             assert access.connected
-            told = []
-            access.subscribe_acls(lambda *change: told.append(change))
+            changes = []
+            access.subscribe_acls(lambda *change: changes.append(change))
             await access.add_acls([READS, WRITES, READS])
             assert set(access.acls) == {READS, WRITES}
             assert access.has(READS)
-            assert sorted(told) == [(None, READS), (None, WRITES)]
+            assert sorted(changes) == [(None, READS), (None, WRITES)]
             await access.add_acls([READS])
-            assert len(told) == 2
+            assert len(changes) == 2
         async with brokers(store) as access:
             assert set(access.acls) == {READS, WRITES}
 
     play(body)
 
 
-def test_rules_that_are_removed_are_gone_at_once(play):
+def test_removed_acls_are_gone_when_the_call_returns(play):
     async def body(store):
         async with brokers(store) as access:
             await access.add_acls([READS, WRITES])
-            told = []
-            access.subscribe_acls(lambda *change: told.append(change))
+            changes = []
+            access.subscribe_acls(lambda *change: changes.append(change))
             await access.remove_acls([READS])
             assert list(access.acls) == [WRITES]
             assert not access.has(READS)
-            assert told == [(READS, None)]
+            assert changes == [(READS, None)]
             await access.remove_acls([READS])  # Nothing is there to be waited for.
             await access.remove_acls([])
-            assert len(told) == 1
+            assert len(changes) == 1
 
     play(body)
 
 
-def test_more_rules_than_fit_into_one_commit(play):
+def test_many_acls_are_added_in_several_commits(play):
     acls = [replace(READS, resource_name=f"topic-{number}") for number in range(300)]
     large = [replace(READS, principal=f"User:{number}" + "x" * 400_000) for number in range(4)]
 
@@ -98,7 +98,7 @@ def test_more_rules_than_fit_into_one_commit(play):
     play(body)
 
 
-def test_what_one_broker_changes_the_others_see(play):
+def test_changes_of_one_broker_are_visible_to_others(play):
     async def body(store):
         async with brokers(store, 2) as (one, other):
             await asyncio.gather(one.add_acls([READS]), other.add_acls([WRITES]))
@@ -113,7 +113,7 @@ def test_what_one_broker_changes_the_others_see(play):
     play(body)
 
 
-def test_a_credential_is_replaced_and_removed(play):
+def test_credential_is_replaced_and_removed(play):
     other = replace(CREDENTIAL, mechanism=SHA_512)
     newer = replace(CREDENTIAL, iterations=8192)
 
@@ -133,11 +133,11 @@ def test_a_credential_is_replaced_and_removed(play):
     play(body)
 
 
-def test_limits_are_set_and_removed_one_by_one(play):
+def test_quota_limits_are_set_and_removed(play):
     async def body(store):
         async with brokers(store) as access:
-            told = []
-            access.subscribe_quotas(told.append)
+            changes = []
+            access.subscribe_quotas(changes.append)
             await access.alter_quota(ALICE, {"producer_byte_rate": 10.0, "request_percentage": 5.0})
             await access.alter_quota(ALICE, {"producer_byte_rate": 20.0, "consumer_byte_rate": 1.5})
             assert access.quotas[ALICE] == {
@@ -146,17 +146,17 @@ def test_limits_are_set_and_removed_one_by_one(play):
                 "consumer_byte_rate": 1.5,
             }
             await access.alter_quota(ALICE, {"producer_byte_rate": 20.0, "unheard_of": None})
-            assert told == [ALICE, ALICE]
+            assert changes == [ALICE, ALICE]
             await access.alter_quota(ALICE, dict.fromkeys(access.quotas[ALICE]))
             assert access.quotas == {}
-            assert told == [ALICE] * 3
+            assert changes == [ALICE] * 3
             await access.alter_quota(ALICE, {"producer_byte_rate": None})
             assert (await store.range(keys.QUOTAS)).entries == ()
 
     play(body)
 
 
-def test_many_who_change_one_quota_do_not_lose_one_anothers_change(play):
+def test_concurrent_quota_changes_are_all_kept(play):
     async def body(store):
         async with brokers(store, 4) as made:
             await asyncio.gather(
@@ -168,13 +168,13 @@ def test_many_who_change_one_quota_do_not_lose_one_anothers_change(play):
     play(body)
 
 
-def test_a_rule_that_cannot_be_read_is_told_apart_until_it_can(play):
+def test_damaged_acl_is_listed_until_it_is_valid(play):
     key = keys.acl(READS)
 
     async def body(store):
         async with brokers(store) as access:
-            told = []
-            access.subscribe_acls(lambda *change: told.append(change))
+            changes = []
+            access.subscribe_acls(lambda *change: changes.append(change))
             await access.add_acls([READS])
             await store.commit([], [Put(key, b"\xff"), Put(f"{keys.ACLS}strange", b"")])
             await asyncio.sleep(0.1)
@@ -184,36 +184,36 @@ def test_a_rule_that_cannot_be_read_is_told_apart_until_it_can(play):
             await store.commit([], [Delete(f"{keys.ACLS}strange")])
             await asyncio.sleep(0.1)
             assert not access.damaged
-            assert told == [(None, READS), (READS, None), (None, READS)]
+            assert changes == [(None, READS), (READS, None), (None, READS)]
 
     play(body)
 
 
-def test_a_rule_that_a_listener_cannot_take_counts_as_damaged(play):
+def test_acl_that_fails_a_listener_is_damaged(play):
     def broken(_before, _after):
         raise ValueError("no")
 
     async def body(store):
         async with brokers(store) as access:
-            told = []
+            changes = []
             access.subscribe_acls(broken)
-            access.subscribe_acls(lambda *change: told.append(change))
+            access.subscribe_acls(lambda *change: changes.append(change))
             await access.add_acls([READS])
             assert access.damaged == {keys.acl(READS)}
-            assert told == [(None, READS)]
+            assert changes == [(None, READS)]
             assert access.connected
 
     play(body)
 
 
-def test_credentials_and_quotas_that_cannot_be_read_are_as_good_as_absent(play):
+def test_damaged_credentials_and_quotas_are_absent(play):
     quota, credential = keys.quota(ALICE), keys.credential("alice", SHA_256)
 
     async def body(store):
         async with brokers(store) as access:
-            told = []
-            access.subscribe_quotas(told.append)
-            access.subscribe_quotas(told.pop)  # It fails, for there is no such index.
+            changes = []
+            access.subscribe_quotas(changes.append)
+            access.subscribe_quotas(changes.pop)  # It fails, for there is no such index.
             await access.set_credential(CREDENTIAL)
             await access.alter_quota(ALICE, {"producer_byte_rate": 10.0})
             await store.commit([], [Put(credential, b"\xff"), Put(quota, b"\xff")])
@@ -222,22 +222,22 @@ def test_credentials_and_quotas_that_cannot_be_read_are_as_good_as_absent(play):
             assert access.credential("alice", SHA_256) is None
             assert access.quotas == {}
             assert not access.damaged
-            assert told == [ALICE, ALICE]
+            assert changes == [ALICE, ALICE]
             await access.alter_quota(ALICE, {"request_percentage": 1.0})
             assert access.quotas == {ALICE: {"request_percentage": 1.0}}
 
     play(body)
 
 
-def test_a_change_that_cannot_be_seen_in_time_is_an_error(play):
+def test_change_that_does_not_become_visible_times_out(play):
     async def body(store):
-        breakable = BreakableStore(store)
+        breakable = InterruptibleStore(store)
         async with brokers(breakable) as access:
-            breakable.broken = True
+            breakable.interrupted = True
             with pytest.raises(StoreUnavailableError, match="not all added within 2000 ms"):
                 await access.add_acls([READS])
             assert not access.connected
-            breakable.broken = False
+            breakable.interrupted = False
             await asyncio.sleep(1)
             assert access.connected
             assert list(access.acls) == [READS]

@@ -41,7 +41,7 @@ def with_view(play, body):
     play(whole)
 
 
-def test_what_was_there_before_is_shown(play):
+def test_cache_shows_existing_records(play):
     async def body(store):
         await store.commit(
             [], [put_broker(BROKER), put_assignment(OWNED), Put(keys.CONTROLLER, b"1")]
@@ -58,7 +58,7 @@ def test_what_was_there_before_is_shown(play):
     play(body)
 
 
-def test_a_leader_of_an_earlier_life_is_nobody(play):
+def test_owner_of_an_earlier_registration_is_no_leader(play):
     async def body(store, view):
         await store.commit([], [put_broker(BROKER), put_assignment(OWNED)])
         await shown(view, lambda: view.leader("orders", 2) == (1, 7))
@@ -71,7 +71,7 @@ def test_a_leader_of_an_earlier_life_is_nobody(play):
     with_view(play, body)
 
 
-def test_listeners_are_told_after_the_view_shows_it(play):
+def test_listeners_are_called_after_the_cache_changed(play):
     async def body(store, view):
         seen = []
         view.subscribe(lambda: seen.append((dict(view.brokers), view.controller_id)))
@@ -83,7 +83,7 @@ def test_listeners_are_told_after_the_view_shows_it(play):
     with_view(play, body)
 
 
-def test_a_damaged_record_counts_as_not_there(play):
+def test_damaged_record_is_absent(play):
     async def body(store, view):
         await store.commit([], [put_assignment(OWNED), put_broker(BROKER)])
         await shown(view, lambda: view.leader("orders", 2) == (1, 7))

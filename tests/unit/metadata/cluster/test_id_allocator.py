@@ -14,7 +14,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 
 
-def test_no_number_is_given_out_twice(play):
+def test_allocated_numbers_are_unique(play):
     async def body(store):
         async def take(step):
             return [(await allocate(store, "producer-id", step), step) for _ in range(5)]
@@ -29,7 +29,7 @@ def test_no_number_is_given_out_twice(play):
     play(body)
 
 
-def test_counters_do_not_know_each_other(play):
+def test_counters_are_independent(play):
     async def body(store):
         assert [await allocate(store, broker_epoch_counter("0")) for _ in range(3)] == [0, 1, 2]
         assert await allocate(store, broker_epoch_counter("1")) == 0
@@ -38,7 +38,7 @@ def test_counters_do_not_know_each_other(play):
     play(body)
 
 
-def test_numbers_can_be_asked_for_above_another(play):
+def test_allocate_returns_numbers_above_a_minimum(play):
     async def body(store):
         assert await peek(store, "n") is None
         assert await allocate(store, "n", above=6) == 7
@@ -48,7 +48,7 @@ def test_numbers_can_be_asked_for_above_another(play):
     play(body)
 
 
-def test_a_counter_that_is_raised_never_goes_back(play):
+def test_advanced_counter_never_decreases(play):
     async def body(store):
         await advance_to(store, "n", 5)
         assert await allocate(store, "n") == 5
@@ -61,7 +61,7 @@ def test_a_counter_that_is_raised_never_goes_back(play):
     play(body)
 
 
-def test_a_damaged_counter_gives_out_nothing(play):
+def test_damaged_counter_raises(play):
     async def body(store):
         await store.commit([], [Put(keys.counter("n"), b"many")])
         with pytest.raises(DamagedObjectError, match="not a number"):
@@ -70,7 +70,7 @@ def test_a_damaged_counter_gives_out_nothing(play):
     play(body)
 
 
-def test_a_cluster_has_one_id_however_many_start_at_once(play):
+def test_concurrent_starts_agree_on_one_cluster_id(play):
     async def body(store):
         ids = await asyncio.gather(*(cluster_id(store, f"candidate-{i}") for i in range(5)))
         assert len(set(ids)) == 1

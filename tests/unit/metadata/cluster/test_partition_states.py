@@ -56,7 +56,7 @@ def with_topic(play, body):
     play(whole)
 
 
-def test_states_are_loaded_as_they_were_saved(play):
+def test_partition_states_round_trip(play):
     async def body(store, _catalog, topic):
         assert await partition_states.load(store, topic) == {}
         segment = SegmentInfo(
@@ -69,7 +69,7 @@ def test_states_are_loaded_as_they_were_saved(play):
     with_topic(play, body)
 
 
-def test_an_owner_saves_again_and_again(play):
+def test_owner_saves_repeatedly(play):
     async def body(store, catalog, topic):
         state = state_of(topic)
         for end in range(5):
@@ -84,7 +84,7 @@ def test_an_owner_saves_again_and_again(play):
     with_topic(play, body)
 
 
-def test_who_has_lost_the_partition_cannot_save(play):
+def test_former_owner_cannot_save(play):
     async def body(store, _catalog, topic):
         stale = await guard(store, topic, leader_epoch=1)
         old = await save(store, topic, state_of(topic, leader_epoch=1), stale)
@@ -97,7 +97,7 @@ def test_who_has_lost_the_partition_cannot_save(play):
     with_topic(play, body)
 
 
-def test_an_owner_that_is_asked_to_move_still_saves(play):
+def test_owner_saves_during_a_reassignment(play):
     async def body(store, _catalog, topic):
         ours = await guard(store, topic)
         moving = replace(ours.assignment, reassigning_to=2)
@@ -109,7 +109,7 @@ def test_an_owner_that_is_asked_to_move_still_saves(play):
     with_topic(play, body)
 
 
-def test_a_state_never_outlives_its_topic(play):
+def test_state_does_not_outlive_its_topic(play):
     async def body(store, catalog, old):
         state = await save(store, old, state_of(old))
         await catalog.delete("orders")
@@ -126,7 +126,7 @@ def test_a_state_never_outlives_its_topic(play):
     with_topic(play, body)
 
 
-def test_a_state_that_somebody_left_of_another_topic_is_not_loaded(play):
+def test_state_of_a_deleted_topic_is_not_loaded(play):
     async def body(store, _catalog, topic):
         foreign = encode_partition_state(replace(state_of(topic), topic_id=b"x" * 16))
         await store.commit([], [Put(keys.partition_state(topic.name, 0), foreign)])

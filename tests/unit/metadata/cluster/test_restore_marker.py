@@ -1,4 +1,4 @@
-"""The mark of a restored store: told by a key or by a leap, and settled once."""
+"""The marker of a restored store: set by a key or a revision bump, and completed once."""
 
 import pytest
 
@@ -37,7 +37,7 @@ class Leapt:
         return await self._store.commit(compares, operations)
 
 
-def test_a_store_that_was_never_restored_says_nothing(play):
+def test_store_without_restore_has_no_marker(play):
     async def body(store):
         await store.commit([], [Put("/kafscale/topics/a/config", b"")])
         return await find_pending_restore(store)
@@ -45,7 +45,7 @@ def test_a_store_that_was_never_restored_says_nothing(play):
     assert play(body) is None
 
 
-def test_a_mark_tells_which_snapshot_and_when(play):
+def test_marker_has_snapshot_and_times(play):
     async def body(store):
         await mark(store)
         return await find_pending_restore(store)
@@ -55,7 +55,7 @@ def test_a_mark_tells_which_snapshot_and_when(play):
     )
 
 
-def test_what_is_settled_is_settled_once(play):
+def test_restore_is_completed_once(play):
     async def body(store):
         await mark(store)
         found = await find_pending_restore(store)
@@ -65,7 +65,7 @@ def test_what_is_settled_is_settled_once(play):
     assert play(body) == ([True, False], None, None)
 
 
-def test_a_mark_that_was_made_again_is_not_settled_by_whoever_saw_the_one_before(play):
+def test_outdated_pending_restore_does_not_complete_a_new_marker(play):
     async def body(store):
         await mark(store, "first.db")
         found = await find_pending_restore(store)
@@ -76,7 +76,7 @@ def test_a_mark_that_was_made_again_is_not_settled_by_whoever_saw_the_one_before
     assert play(body).info.snapshot == "second.db"
 
 
-def test_a_leap_tells_by_itself_until_it_is_settled_and_the_next_one_again(play):
+def test_revision_bump_is_pending_until_completed(play):
     async def body(store):
         leapt = Leapt(store)
         first = await find_pending_restore(leapt)
@@ -92,7 +92,7 @@ def test_a_leap_tells_by_itself_until_it_is_settled_and_the_next_one_again(play)
     assert play(body) == (1, 2, None)
 
 
-def test_a_store_that_is_marked_after_it_was_settled_is_to_be_settled_again(play):
+def test_marker_after_completion_is_pending_again(play):
     async def body(store):
         leapt = Leapt(store)
         await complete_restore(leapt, await find_pending_restore(leapt))
@@ -104,7 +104,7 @@ def test_a_store_that_is_marked_after_it_was_settled_is_to_be_settled_again(play
 
 
 @pytest.mark.parametrize(("key", "value"), [(MARKER_KEY, b"{"), (COMPLETED_KEY, b"many")])
-def test_what_is_no_mark_is_told_by_its_key(play, key, value):
+def test_invalid_marker_is_damaged(play, key, value):
     async def body(store):
         await store.commit([], [Put(key, value)])
         await find_pending_restore(store)

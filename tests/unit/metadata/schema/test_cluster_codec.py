@@ -48,32 +48,32 @@ ASSIGNMENTS = st.builds(
 
 
 @given(broker=BROKERS)
-def test_a_broker_is_decoded_as_it_was_encoded(broker):
+def test_broker_round_trips(broker):
     value = encode_broker(broker, now_ms=0)
     key = keys.broker(str(broker.id))
     assert decode_broker(Entry(key, value, 1, broker.mod_revision, broker.lease)) == broker
 
 
 @given(assignment=ASSIGNMENTS)
-def test_an_assignment_is_decoded_as_it_was_encoded(assignment):
+def test_assignment_round_trips(assignment):
     key = keys.assignment(assignment.topic, assignment.partition)
     entry = Entry(key, encode_assignment(assignment), 1, assignment.mod_revision)
     assert decode_assignment(entry) == assignment
 
 
-def test_a_broker_under_another_ones_key_is_damaged():
+def test_broker_under_another_key_is_damaged():
     value = encode_broker(BrokerInfo(id=1, epoch=0, host="a", port=1), now_ms=0)
     with pytest.raises(DamagedObjectError, match="another broker id: '1'"):
         decode_broker(Entry(keys.broker("2"), value, 1, 1))
 
 
 @pytest.mark.parametrize("value", [b"\xff\xff", b""])
-def test_what_names_no_broker_is_damaged(value):
+def test_invalid_broker_id_is_damaged(value):
     with pytest.raises(DamagedObjectError):
         decode_assignment(Entry(keys.assignment("orders", 0), value, 1, 1))
 
 
-def test_an_owner_is_this_registration_and_no_other():
+def test_owner_is_a_single_registration():
     broker = BrokerInfo(id=3, epoch=5, host="a", port=1)
     owned = Assignment(
         topic="orders", partition=0, broker_id=3, broker_epoch=5, leader_epoch=0, fully_rolled=True

@@ -1,4 +1,4 @@
-"""Groups and offsets come back as written, and tell readers of the published schema the truth."""
+"""Groups and offsets round-trip, and are readable with the published schema."""
 
 import pytest
 from hypothesis import given
@@ -141,12 +141,12 @@ def published(group, topic_names=None):
 
 
 @given(GROUPS)
-def test_a_group_is_read_as_it_was_written(group):
+def test_group_round_trips(group):
     assert decode_group(kept(encode_group(group), keys.consumer_group(group.group_id))) == group
 
 
 @given(GROUPS, st.dictionaries(IDS, TEXTS))
-def test_names_are_for_other_readers_and_change_nothing_for_us(group, topic_names):
+def test_published_names_are_not_read_back(group, topic_names):
     names = topic_names | {
         topic_id: "known" for member in group.members.values() for topic_id in member.assigned
     }
@@ -155,18 +155,18 @@ def test_names_are_for_other_readers_and_change_nothing_for_us(group, topic_name
 
 
 @given(OFFSETS)
-def test_an_offset_is_read_as_it_was_written(committed):
+def test_offset_round_trips(committed):
     assert decode_offset(kept(encode_offset(committed), OFFSET_KEY)) == committed
 
 
 @pytest.mark.parametrize("instance_id", [None, "", "till-4"])
-def test_no_instance_is_not_an_instance_without_a_name(instance_id):
+def test_missing_instance_id_differs_from_an_empty_one(instance_id):
     member = replace(CLASSIC_MEMBER, instance_id=instance_id, rack_id=instance_id)
     group = replace(CLASSIC, members={member.member_id: member})
     assert decode_group(kept(encode_group(group))).members["consumer-1"] == member
 
 
-def test_an_offset_that_is_kept_for_ever_is_kept_as_long_as_a_calendar_goes():
+def test_offset_expiry_is_limited_to_the_year_9999():
     committed = CommittedOffset(offset=1, committed_ms=5, expires_ms=2**62)
     assert decode_offset(kept(encode_offset(committed), OFFSET_KEY)).expires_ms == TIME_MS_MAX
 
@@ -174,7 +174,7 @@ def test_an_offset_that_is_kept_for_ever_is_kept_as_long_as_a_calendar_goes():
 # --- readers and writers of the published schema ----------------------------------------------
 
 
-def test_a_group_is_written_for_readers_of_the_published_schema():
+def test_group_has_the_published_fields():
     record = messages.ConsumerGroup.FromString(encode_group(CLASSIC))
     assert (record.group_id, record.state, record.generation_id) == ("billing", "Stable", 7)
     assert (record.protocol_type, record.protocol) == ("consumer", "sticky")
@@ -185,7 +185,7 @@ def test_a_group_is_written_for_readers_of_the_published_schema():
     assert member.session_timeout_ms == 30_000
 
 
-def test_a_classic_member_reads_what_it_said_under_the_chosen_protocol():
+def test_classic_member_has_the_topics_of_the_selected_protocol():
     assert published(CLASSIC) == (["payments", "orders"], {"orders": [0, 1], "payments": [2]})
     assert published(replace(CLASSIC, protocol=""))[0] == ["orders"]
 
@@ -204,17 +204,17 @@ def test_a_classic_member_reads_what_it_said_under_the_chosen_protocol():
         ),
     ],
 )
-def test_bytes_that_only_their_writers_understand_have_no_names(group):
+def test_opaque_member_metadata_has_no_names(group):
     assert published(group) == ([], {})
 
 
-def test_a_member_of_a_consumer_group_has_partitions_of_the_topics_whose_names_are_known():
+def test_consumer_member_has_partitions_of_known_topics():
     names = {ORDERS_ID: "orders", bytes(16): "unrelated"}
     assert published(CONSUMER, names) == (["orders", "payments"], {"orders": [1, 3]})
     assert published(CONSUMER) == (["orders", "payments"], {})
 
 
-def test_a_group_of_somebody_who_knows_only_the_published_schema_is_understood():
+def test_group_with_published_fields_only_is_decoded():
     record = messages.ConsumerGroup(
         group_id="billing",
         state="Stable",
@@ -246,7 +246,7 @@ def test_a_group_of_somebody_who_knows_only_the_published_schema_is_understood()
 
 
 @pytest.mark.parametrize(("protocol_type", "protocol"), [("connect", "default"), ("consumer", "")])
-def test_nothing_is_made_up_where_nothing_is_known(protocol_type, protocol):
+def test_no_fields_are_synthesized_without_a_protocol(protocol_type, protocol):
     record = messages.ConsumerGroup(
         group_id="billing",
         state="PreparingRebalance",
@@ -258,7 +258,7 @@ def test_nothing_is_made_up_where_nothing_is_known(protocol_type, protocol):
     assert member == MemberRecord(member_id="worker-1", client_id="worker")
 
 
-def test_an_offset_of_somebody_who_knows_only_the_published_schema_is_understood():
+def test_offset_with_published_fields_only_is_decoded():
     record = messages.CommittedOffset(offset=150, committed_at="2025-01-15T10:30:00Z")
     expected = CommittedOffset(offset=150, committed_ms=1_736_937_000_000)
     assert decode_offset(kept(record.SerializeToString(), OFFSET_KEY)) == expected
@@ -270,7 +270,7 @@ def test_an_offset_of_somebody_who_knows_only_the_published_schema_is_understood
 # --- bounds and damage ------------------------------------------------------------------------
 
 
-def test_a_group_too_large_to_say_everything_twice_says_it_once():
+def test_large_group_omits_the_names():
     topics = tuple(f"topic-{number:0200}" for number in range(100))
     large = replace(CONSUMER.members["consumer-1"], subscribed_names=topics)
     members = {f"consumer-{number}": large for number in range(1, 31)}
@@ -319,7 +319,7 @@ def test_a_group_too_large_to_say_everything_twice_says_it_once():
         ),
     ],
 )
-def test_a_damaged_group_is_refused(record, reason):
+def test_damaged_group_is_rejected(record, reason):
     value = record if isinstance(record, bytes) else record.SerializeToString()
     with pytest.raises(
         DamagedObjectError, match=f"/kafscale/consumers/billing/metadata: .*{reason}"
@@ -336,7 +336,7 @@ def test_a_damaged_group_is_refused(record, reason):
         (messages.CommittedOffset(topic_id=b"x"), "invalid topic id of 1 bytes"),
     ],
 )
-def test_a_damaged_offset_is_refused(record, reason):
+def test_damaged_offset_is_rejected(record, reason):
     value = record if isinstance(record, bytes) else record.SerializeToString()
     with pytest.raises(DamagedObjectError, match=f"/offsets/orders/3: .*{reason}"):
         decode_offset(kept(value, OFFSET_KEY))

@@ -25,7 +25,7 @@ PARTITIONS = st.integers(0, 2**31 - 1)
         ("/kafscale/deletions/orders", keys.DeletionKey("orders")),
     ],
 )
-def test_keys_are_those_of_the_published_schema(key, meaning):
+def test_keys_equal_the_published_schema(key, meaning):
     assert keys.parse(key) == meaning
     assert made(meaning) == key
 
@@ -62,7 +62,7 @@ def made(meaning):
         st.builds(keys.DeletionKey, TOPICS),
     )
 )
-def test_what_a_key_is_made_from_is_read_back(meaning):
+def test_keys_round_trip(meaning):
     assert keys.parse(made(meaning)) == meaning
 
 
@@ -73,7 +73,7 @@ PARTS = st.sampled_from(WORDS + MORE_WORDS + TRAPS)
 
 
 @given(st.lists(PARTS, max_size=6))
-def test_what_is_read_is_how_the_key_would_be_made(parts):
+def test_parsed_key_rebuilds_the_same_key(parts):
     key = "/kafscale/" + "/".join(parts)
     meaning = keys.parse(key)
     assert meaning is None or made(meaning) == key
@@ -97,11 +97,11 @@ def test_what_is_read_is_how_the_key_would_be_made(parts):
         keys.CLUSTER_ID,
     ],
 )
-def test_other_keys_mean_nothing(key):
+def test_foreign_keys_are_not_parsed(key):
     assert keys.parse(key) is None
 
 
-def test_prefixes_hold_what_they_say():
+def test_prefixes_cover_their_keys():
     assert keys.partition_state("orders", 1).startswith(keys.partition_states("orders"))
     assert keys.partition_states("orders").startswith(keys.topic("orders"))
     assert keys.topic_config("orders").startswith(keys.topic("orders"))
@@ -110,6 +110,6 @@ def test_prefixes_hold_what_they_say():
     assert keys.committed_offset("g", "orders", 1).startswith(keys.committed_offsets("g"))
 
 
-def test_a_group_may_be_called_anything():
+def test_any_group_id_is_escaped():
     assert keys.consumer_group("a/b%c") == "/kafscale/consumers/a%2Fb%25c/metadata"
     assert keys.parse(keys.consumer_group("")) == keys.ConsumerGroupKey("")

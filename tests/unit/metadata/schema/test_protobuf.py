@@ -6,11 +6,11 @@ from kafscale.metadata.schema.protobuf import TIME_MS_MAX, format_time, parse_ti
 
 
 @given(st.integers(0, TIME_MS_MAX))
-def test_a_time_is_read_as_it_was_written(time_ms):
+def test_time_round_trips(time_ms):
     assert parse_time(format_time(time_ms)) == time_ms
 
 
-def test_the_last_time_is_the_end_of_the_year_9999():
+def test_latest_time_is_the_end_of_the_year_9999():
     assert format_time(TIME_MS_MAX) == "9999-12-31T23:59:59.999Z"
     with pytest.raises(OverflowError):
         format_time(TIME_MS_MAX + 1)
@@ -26,11 +26,11 @@ def test_the_last_time_is_the_end_of_the_year_9999():
         ("2025-01-15T10:30:00.123456789Z", 1_736_937_000_123),
     ],
 )
-def test_times_of_other_writers_are_understood(text, time_ms):
+def test_times_of_other_writers_are_parsed(text, time_ms):
     assert parse_time(text) == time_ms
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2025-01-15T10:30:00", "1736937000"])
-def test_what_is_no_time_is_refused(text):
+def test_invalid_time_is_rejected(text):
     with pytest.raises(ValueError, match=r"."):
         parse_time(text)

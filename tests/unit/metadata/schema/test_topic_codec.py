@@ -69,18 +69,18 @@ def kept(value, key=None):
 
 
 @given(TOPICS)
-def test_a_topic_is_read_as_it_was_written(topic):
+def test_topic_round_trips(topic):
     value = encode_topic(topic)
     assert decode_topic(kept(value, keys.topic_config(topic.name))) == topic
     assert decode_topic(kept(value, keys.deletion(topic.name))) == topic
 
 
 @given(STATES)
-def test_a_state_is_read_as_it_was_written(state):
+def test_partition_state_round_trips(state):
     assert decode_partition_state(kept(encode_partition_state(state), "/any")) == state
 
 
-def test_a_topic_is_written_with_its_defaults_for_readers_of_the_published_schema():
+def test_topic_is_encoded_with_defaults():
     record = messages.TopicConfig.FromString(encode_topic(ORDERS))
     assert (record.name, record.partitions, record.replication_factor) == ("orders", 6, 1)
     assert record.retention_ms == 604_800_000
@@ -90,19 +90,19 @@ def test_a_topic_is_written_with_its_defaults_for_readers_of_the_published_schem
     assert record.created_at == "1970-01-01T00:00:00.000Z"
 
 
-def test_what_is_set_shows_in_the_fields_of_the_published_schema():
+def test_explicit_configs_are_in_the_published_fields():
     configs = {"retention.ms": "1000", "segment.bytes": "2000", "compression.type": "zstd"}
     record = messages.TopicConfig.FromString(encode_topic(replace(ORDERS, configs=configs)))
     assert (record.retention_ms, record.retention_bytes, record.segment_bytes) == (1000, -1, 2000)
     assert record.config == {**configs, "cleanup.policy": "delete"}
 
 
-def test_a_default_that_was_set_on_purpose_is_told_from_one_that_was_not():
+def test_explicit_default_differs_from_an_implicit_one():
     configs = {"cleanup.policy": "delete", "retention.ms": "604800000"}
     assert decode_topic(kept(encode_topic(replace(ORDERS, configs=configs)))).configs == configs
 
 
-def test_a_topic_of_somebody_who_knows_only_the_published_schema_is_understood():
+def test_topic_with_published_fields_only_is_decoded():
     record = messages.TopicConfig(
         name="orders",
         partitions=3,
@@ -136,17 +136,17 @@ def test_a_topic_of_somebody_who_knows_only_the_published_schema_is_understood()
         messages.TopicConfig(name="orders", partitions=1, created_at="?").SerializeToString(),
     ],
 )
-def test_a_damaged_topic_is_refused(value):
+def test_damaged_topic_is_rejected(value):
     with pytest.raises(DamagedObjectError, match="/kafscale/topics/orders/config: "):
         decode_topic(kept(value))
 
 
-def test_a_damaged_state_is_refused():
+def test_damaged_partition_state_is_rejected():
     with pytest.raises(DamagedObjectError, match="not a PartitionState"):
         decode_partition_state(kept(b"\xff\xff\xff"))
 
 
-def test_a_state_stays_small_however_many_segments_there_are():
+def test_partition_state_lists_the_newest_segments_only():
     segments = tuple(
         SegmentInfo(
             base_offset=2**60 + i,

@@ -1,4 +1,4 @@
-"""What only the stores of this process do: they forget by themselves."""
+"""`History`: compaction of in-process stores."""
 
 from contextlib import aclosing
 
@@ -7,7 +7,7 @@ import pytest
 from kafscale.metadata.store.base import EventKind, Put
 
 
-def test_a_watcher_that_falls_behind_is_told_so(play):
+def test_slow_watch_gets_compacted(play):
     async def body(store):
         async with aclosing(store.watch("/", 0)) as stream:
             await store.commit([], [Put("/first", b"")])

@@ -1,4 +1,4 @@
-"""The memory store, judged by the other one: whatever is done to both, they answer alike."""
+"""The memory store and the SQLite store return the same results for random operations."""
 
 from contextlib import aclosing
 from pathlib import Path
@@ -32,27 +32,27 @@ COMMITS = st.tuples(
 
 @settings(max_examples=50)
 @given(st.lists(COMMITS, max_size=20))
-def test_two_stores_answer_alike(commits):
-    async def story(store):
-        told = [await store.commit(compares, operations) for compares, operations in commits]
-        told += [await store.range(prefix) for prefix in ("/", "/a", "/a/", "/b/")]
+def test_memory_store_behaves_like_sqlite(commits):
+    async def run_commits(store):
+        results = [await store.commit(compares, operations) for compares, operations in commits]
+        results += [await store.range(prefix) for prefix in ("/", "/a", "/a/", "/b/")]
         # Something to end the watch with, so that it need not be known how much there was.
         last = (await store.commit([], [Put("/end", b"")])).revision
         async with aclosing(store.watch("/", 0)) as stream:
             while True:
                 events = await anext(stream)
-                told += events
+                results += events
                 if events[-1].mod_revision == last:
                     break
         await store.close()
-        return told
+        return results
 
     async def both(_random):
         with TemporaryDirectory() as directory:
             path = Path(directory) / "metadata.db"
             on_disk = await SqliteStore.open(path, virtual_time.clock_ms, fsync=False)
             in_memory = MemoryStore(virtual_time.clock_ms)
-            return await story(in_memory), await story(on_disk)
+            return await run_commits(in_memory), await run_commits(on_disk)
 
     in_memory, on_disk = virtual_time.run(both, seed=0)
     assert in_memory == on_disk

@@ -1,4 +1,4 @@
-"""Topics as brokers see and change them; a "broker" here is a catalog of its own."""
+"""`Catalog`: topics as brokers see and change them; each "broker" is a catalog."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.topics.catalog import Catalog
-from unit.metadata.breakable import BreakableStore
+from unit.metadata.interruptible_store import InterruptibleStore
 
 ID = bytes(range(16))
 OTHER_ID = bytes(range(16, 32))
@@ -26,11 +26,11 @@ NOW_MS = 1_736_937_000_000
 
 @asynccontextmanager
 async def catalogs(store, count=1):
-    """So many brokers, and a list for each of what it has told; they share one store."""
+    """Catalogs that share one store, each with the list of its reported changes."""
     made = [(Catalog(store), []) for _ in range(count)]
-    for catalog, told in made:
+    for catalog, changes in made:
         await catalog.start()
-        catalog.subscribe(lambda before, after, told=told: told.append((before, after)))
+        catalog.subscribe(lambda before, after, changes=changes: changes.append((before, after)))
     yield made if count > 1 else made[0]
     for catalog, _ in made:
         await catalog.close()
@@ -49,15 +49,15 @@ async def settled(brokers):
         assert catalog.deletions == first.deletions
 
 
-def test_a_topic_that_is_created_is_there_at_once(play):
+def test_created_topic_is_visible_when_the_call_returns(play):
     async def body(store):
-        async with catalogs(store) as (catalog, told):
+        async with catalogs(store) as (catalog, changes):
             assert catalog.get("orders") is None
             topic = await create(catalog, configs={"retention.ms": "1000"})
             assert (topic.name, topic.id, topic.partitions) == ("orders", ID, 6)
             assert (topic.configs, topic.created_ms) == ({"retention.ms": "1000"}, NOW_MS)
             assert catalog.get("orders") == catalog.topics["orders"] == catalog.by_id[ID] == topic
-            assert told == [(None, topic)]
+            assert changes == [(None, topic)]
             entry = await store.get("/kafscale/topics/orders/config")
             assert messages.TopicConfig.FromString(entry.value).partitions == 6
             assert topic.mod_revision == topic.create_revision == entry.mod_revision
@@ -65,7 +65,7 @@ def test_a_topic_that_is_created_is_there_at_once(play):
     play(body)
 
 
-def test_who_waits_until_it_is_current_sees_what_others_have_done(play):
+def test_current_waits_for_changes_of_others(play):
     async def scene(store):
         async with catalogs(store, 2) as ((one, _), (other, _)):
             await other.current()
@@ -77,7 +77,7 @@ def test_who_waits_until_it_is_current_sees_what_others_have_done(play):
     play(scene)
 
 
-def test_a_topic_is_there_when_a_broker_starts_again(play):
+def test_topic_survives_a_restart(play):
     async def body(store):
         async with catalogs(store) as (catalog, _):
             topic = await create(catalog)
@@ -88,7 +88,7 @@ def test_a_topic_is_there_when_a_broker_starts_again(play):
     play(body)
 
 
-def test_of_many_brokers_that_create_one_topic_one_succeeds(play):
+def test_one_of_many_concurrent_creates_succeeds(play):
     async def body(store):
         async with catalogs(store, 4) as brokers:
             ids = [bytes([i]) * 16 for i in range(4)]
@@ -100,14 +100,14 @@ def test_of_many_brokers_that_create_one_topic_one_succeeds(play):
             losers = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
             assert [type(loser) for loser in losers] == [TopicExistsError] * 3
             await settled(brokers)
-            for catalog, told in brokers:
+            for catalog, changes in brokers:
                 assert catalog.topics == {"orders": winner}
-                assert told == [(None, winner)]
+                assert changes == [(None, winner)]
 
     play(body)
 
 
-def test_brokers_that_create_different_topics_at_once_all_succeed(play):
+def test_concurrent_creates_of_different_topics_succeed(play):
     async def body(store):
         async with catalogs(store, 3) as brokers:
             await asyncio.gather(
@@ -118,9 +118,9 @@ def test_brokers_that_create_different_topics_at_once_all_succeed(play):
                 )
             )
             await settled(brokers)
-            for catalog, told in brokers:
+            for catalog, changes in brokers:
                 assert set(catalog.topics) == {f"topic-{i}-{j}" for i in range(3) for j in range(5)}
-                assert len(catalog.by_id) == len(told) == 15
+                assert len(catalog.by_id) == len(changes) == 15
 
     play(body)
 
@@ -136,26 +136,26 @@ def test_brokers_that_create_different_topics_at_once_all_succeed(play):
         ("new", -1, InvalidPartitionsError),
     ],
 )
-def test_a_topic_that_may_not_be_is_not_created(play, name, partitions, error):
+def test_invalid_topic_is_not_created(play, name, partitions, error):
     async def body(store):
-        async with catalogs(store) as (catalog, told):
+        async with catalogs(store) as (catalog, changes):
             await create(catalog)
             await create(catalog, "in.voices", OTHER_ID)
             before = dict(catalog.topics)
-            told.clear()
+            changes.clear()
             with pytest.raises(error):
                 catalog.check_new(name, partitions)
             with pytest.raises(error):
                 await create(catalog, name, bytes(16), partitions)
             assert catalog.topics == before
-            assert told == []
+            assert changes == []
 
     play(body)
 
 
-def test_deleting_a_topic_removes_all_that_is_kept_about_it_in_one_commit(play):
+def test_delete_removes_all_keys_of_a_topic_in_one_commit(play):
     async def body(store):
-        async with catalogs(store) as (catalog, told):
+        async with catalogs(store) as (catalog, changes):
             topic = await create(catalog, partitions=300)
             await create(catalog, "orders2", OTHER_ID)
             for partition in range(300):
@@ -176,7 +176,7 @@ def test_deleting_a_topic_removes_all_that_is_kept_about_it_in_one_commit(play):
                 "/kafscale/topics/orders2/config",
                 "/kafscale/topics/orders2/partitions/0",
             ]
-            assert told[-1] == (topic, None)
+            assert changes[-1] == (topic, None)
             assert list(catalog.topics) == ["orders2"]
             assert list(catalog.by_id) == [OTHER_ID]
             assert catalog.deletions["orders"].id == ID
@@ -184,7 +184,7 @@ def test_deleting_a_topic_removes_all_that_is_kept_about_it_in_one_commit(play):
     play(body)
 
 
-def test_of_brokers_that_delete_one_topic_one_succeeds(play):
+def test_one_of_many_concurrent_deletes_succeeds(play):
     async def body(store):
         async with catalogs(store, 3) as brokers:
             await create(brokers[0][0])
@@ -197,12 +197,12 @@ def test_of_brokers_that_delete_one_topic_one_succeeds(play):
     play(body)
 
 
-def test_a_name_is_free_again_when_the_old_objects_are_gone(play):
+def test_name_is_free_after_the_deletion_finished(play):
     """Create waits for the deletion, whichever broker finishes it; the new topic is another."""
 
     async def body(store):
         async with catalogs(store, 2) as brokers:
-            (here, told), (there, _) = brokers
+            (here, changes), (there, _) = brokers
             old = await create(here)
             await here.delete("orders")
             creating = asyncio.create_task(create(here, topic_id=OTHER_ID))
@@ -212,12 +212,12 @@ def test_a_name_is_free_again_when_the_old_objects_are_gone(play):
             assert there.deletions == {}
             new = await creating
             assert new.id == OTHER_ID
-            assert told == [(None, old), (old, None), (None, new)]
+            assert changes == [(None, old), (old, None), (None, new)]
 
     play(body)
 
 
-def test_a_create_that_waits_too_long_is_refused_as_retriable(play):
+def test_create_times_out_with_a_retriable_error(play):
     async def body(store):
         async with catalogs(store) as (catalog, _):
             await create(catalog)
@@ -230,7 +230,7 @@ def test_a_create_that_waits_too_long_is_refused_as_retriable(play):
     play(body)
 
 
-def test_of_two_that_wait_for_one_name_one_gets_it(play):
+def test_one_of_two_waiting_creates_succeeds(play):
     async def body(store):
         async with catalogs(store, 2) as brokers:
             (here, _), (there, _) = brokers
@@ -249,7 +249,7 @@ def test_of_two_that_wait_for_one_name_one_gets_it(play):
     play(body)
 
 
-def test_deletions_are_known_after_a_restart_and_are_finished_once(play):
+def test_deletions_survive_a_restart_and_finish_once(play):
     async def body(store):
         async with catalogs(store) as (catalog, _):
             await create(catalog)
@@ -266,14 +266,14 @@ def test_deletions_are_known_after_a_restart_and_are_finished_once(play):
     play(body)
 
 
-def test_a_topic_grows_but_does_not_shrink(play):
+def test_partitions_can_only_be_added(play):
     async def body(store):
-        async with catalogs(store) as (catalog, told):
+        async with catalogs(store) as (catalog, changes):
             before = await create(catalog)
             after = await catalog.grow("orders", 9)
             assert after == catalog.get("orders")
             assert after == replace(before, partitions=9, version=2, mod_revision=2)
-            assert told[-1] == (before, after)
+            assert changes[-1] == (before, after)
             for partitions in (9, 8, 0):
                 with pytest.raises(InvalidPartitionsError):
                     await catalog.grow("orders", partitions)
@@ -282,7 +282,7 @@ def test_a_topic_grows_but_does_not_shrink(play):
     play(body)
 
 
-def test_changes_of_configurations_by_many_brokers_are_all_kept(play):
+def test_concurrent_config_changes_are_all_kept(play):
     async def body(store):
         async with catalogs(store, 3) as brokers:
             await create(brokers[0][0])
@@ -294,28 +294,28 @@ def test_changes_of_configurations_by_many_brokers_are_all_kept(play):
                 )
             )
             await settled(brokers)
-            for catalog, told in brokers:
+            for catalog, changes in brokers:
                 topic = catalog.topics["orders"]
                 assert set(topic.configs) == {f"{i}.{j}" for i in range(3) for j in range(4)}
                 assert topic.version == 13
-                assert [after.version for _, after in told] == list(range(1, 14))
+                assert [after.version for _, after in changes] == list(range(1, 14))
 
     play(body)
 
 
-def test_a_change_that_changes_nothing_is_not_written(play):
+def test_change_without_effect_is_not_written(play):
     async def body(store):
-        async with catalogs(store) as (catalog, told):
+        async with catalogs(store) as (catalog, changes):
             topic = await create(catalog, configs={"retention.ms": "1000"})
             assert await catalog.set_configs("orders", dict) == topic
             assert (await store.range("/")).revision == topic.mod_revision
-            assert len(told) == 1
+            assert len(changes) == 1
 
     play(body)
 
 
 @pytest.mark.parametrize("name", ["none", "", "a/config", "_wal"])
-def test_what_is_not_there_cannot_be_changed(play, name):
+def test_missing_topic_cannot_be_changed(play, name):
     async def body(store):
         async with catalogs(store) as (catalog, _):
             for change in (
@@ -329,70 +329,70 @@ def test_what_is_not_there_cannot_be_changed(play, name):
     play(body)
 
 
-def test_a_topic_that_was_made_again_unseen_is_told_as_both(play):
+def test_recreated_topic_is_reported_as_deletion_and_creation(play):
     """A broker that is cut off meanwhile must not take the new topic for the old one."""
 
     async def body(real):
-        store = BreakableStore(real)
+        store = InterruptibleStore(real)
         async with catalogs(real) as (there, _):
-            here, told = Catalog(store), []
+            here, changes = Catalog(store), []
             await here.start()
-            here.subscribe(lambda before, after: told.append((before, after)))
+            here.subscribe(lambda before, after: changes.append((before, after)))
             old = await create(there)
             await asyncio.sleep(1)
-            store.broken = True
+            store.interrupted = True
             await there.delete("orders")
             await there.finish_deletion("orders", ID)
             new = await create(there, topic_id=OTHER_ID)
             for i in range(20):
                 await real.commit([], [Put("/filler", b"%d" % i)])
-            store.broken = False
+            store.interrupted = False
             await asyncio.sleep(1)
-            assert told == [(None, old), (old, None), (None, new)]
+            assert changes == [(None, old), (old, None), (None, new)]
             assert here.by_id == {OTHER_ID: new}
             await here.close()
 
     play(body, commits_max=8)
 
 
-def test_a_record_that_cannot_be_read_changes_nothing(play):
+def test_damaged_record_is_ignored(play):
     async def body(store):
-        async with catalogs(store) as (catalog, told):
+        async with catalogs(store) as (catalog, changes):
             topic = await create(catalog)
             await store.commit([], [Put(keys.topic_config("orders"), b"\xff\xff")])
             await store.commit([], [Put(keys.topic_config("other"), b"\xff\xff")])
             await create(catalog, "last", OTHER_ID)
             assert list(catalog.topics) == ["orders", "last"]
             assert catalog.get("orders") == topic
-            assert len(told) == 2
+            assert len(changes) == 2
 
     play(body)
 
 
-def test_a_listener_that_fails_does_not_harm_the_others(play):
+def test_failing_listener_does_not_affect_others(play):
     async def body(store):
-        catalog, told = Catalog(store), []
+        catalog, changes = Catalog(store), []
         catalog.subscribe(lambda _before, _after: 1 / 0)
-        catalog.subscribe(lambda _before, after: told.append(after))
+        catalog.subscribe(lambda _before, after: changes.append(after))
         await catalog.start()
         first = await create(catalog)
         second = await create(catalog, "more", OTHER_ID)
-        assert told == [first, second]
+        assert changes == [first, second]
         await catalog.close()
 
     play(body)
 
 
-def test_a_change_fails_when_it_cannot_be_seen_here_in_time(play):
+def test_change_that_does_not_become_visible_times_out(play):
     async def body(real):
-        store = BreakableStore(real)
+        store = InterruptibleStore(real)
         catalog = Catalog(store, timeout_ms=3000)
         await catalog.start()
-        store.broken = True
+        store.interrupted = True
         with pytest.raises(StoreUnavailableError, match="within 3000 ms"):
             await create(catalog)
         assert not catalog.connected
-        store.broken = False
+        store.interrupted = False
         await asyncio.sleep(1)
         assert "orders" in catalog.topics
         await catalog.close()

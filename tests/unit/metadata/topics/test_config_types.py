@@ -1,4 +1,4 @@
-"""Values of configs are read as Kafka reads them."""
+"""Config values are parsed as in Kafka."""
 
 import pytest
 
@@ -37,7 +37,7 @@ WORDS = StringList()
         (WORDS, "", ""),
     ],
 )
-def test_what_is_right_is_stored_in_one_form(kind, text, value):
+def test_valid_values_are_normalized(kind, text, value):
     assert kind.parse(text) == value
     assert kind.parse(value) == value
 
@@ -62,15 +62,15 @@ def test_what_is_right_is_stored_in_one_form(kind, text, value):
         (WORD, "any", "one of: some, none"),
     ],
 )
-def test_what_is_wrong_says_what_would_be_right(kind, text, reason):
+def test_invalid_values_are_rejected_with_the_expected_form(kind, text, reason):
     with pytest.raises(ValueError, match=reason):
         kind.parse(text)
 
 
-def test_a_number_is_described_by_its_size():
+def test_integer_type_depends_on_its_bounds():
     assert SMALL.type is ConfigType.INT
     assert NUMBER.type is ConfigType.LONG
 
 
-def test_a_list_has_no_empty_words():
+def test_list_has_no_empty_entries():
     assert split_list(" , a,") == ["a"]

@@ -1,4 +1,4 @@
-"""Topic configs: what is taken, what is refused, and in which words."""
+"""Validation of topic configs and its error messages."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from kafscale.metadata.topics.config_validation import TopicDefaults, validate
 DEFAULTS = TopicDefaults.from_config(Config())
 
 
-def test_what_tools_set_when_they_create_topics_is_taken():
+def test_configs_of_common_tools_are_accepted():
     configs = {
         "cleanup.policy": "delete",
         "compression.type": "producer",
@@ -27,7 +27,7 @@ def test_what_tools_set_when_they_create_topics_is_taken():
     assert validate(configs, DEFAULTS) == configs
 
 
-def test_values_are_stored_in_one_form():
+def test_stored_values_are_normalized():
     assert validate({"retention.ms": " 0100 "}, DEFAULTS) == {"retention.ms": "100"}
 
 
@@ -47,7 +47,7 @@ def test_values_are_stored_in_one_form():
         ("retention.ms", None, "Null value not supported for topic configs: retention.ms"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_with_a_reason(name, value, reason):
+def test_unsupported_values_are_rejected_with_a_reason(name, value, reason):
     with pytest.raises(InvalidConfigError, match=reason):
         validate({"segment.ms": "1000", name: value}, DEFAULTS)
 
@@ -56,7 +56,7 @@ FIXED = [row for row in TOPIC_CONFIGS.values() if row.effect is Effect.FIXED]
 
 
 @pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)
-def test_a_fixed_config_takes_its_default_only(row):
+def test_fixed_config_accepts_its_default_only(row):
     other = {
         ConfigType.BOOLEAN: "false" if row.default == "true" else "true",
         ConfigType.LIST: "0:1",
@@ -66,14 +66,14 @@ def test_a_fixed_config_takes_its_default_only(row):
         validate({row.name: other}, DEFAULTS)
 
 
-def test_a_fixed_config_is_what_the_broker_says():
+def test_fixed_config_follows_the_broker_setting():
     defaults = TopicDefaults.from_config(Config(storage=Storage(index_interval_bytes=8192)))
     assert validate({"index.interval.bytes": "8192"}, defaults)
     with pytest.raises(InvalidConfigError, match="Value must be '8192'"):
         validate({"index.interval.bytes": "4096"}, defaults)
 
 
-def test_the_table_has_the_defaults_that_the_settings_have():
+def test_defaults_equal_those_of_the_settings():
     """They are said in two rooms: here for all topics, and where the settings are declared."""
     values = {name: row.default for name, row in TOPIC_CONFIGS.items()}
     assert TopicDefaults(values) == DEFAULTS

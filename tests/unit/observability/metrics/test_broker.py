@@ -1,4 +1,4 @@
-"""Metrics: what is declared is emitted, what is emitted is declared, and tests share nothing."""
+"""Broker metrics: declarations and scrapes agree, and instances are independent."""
 
 import pytest
 
@@ -31,36 +31,36 @@ def busy():
     return metrics
 
 
-def test_the_version_is_told():
+def test_version_is_exposed():
     assert values(Metrics(), "kafscale_build_info") == {(kafscale.__version__,): 1}
 
 
-def test_a_scrape_shows_exactly_what_is_declared(busy):
+def test_scrape_equals_the_declarations(busy):
     shown = {(family.name, family.type, family.documentation) for family in scrape(busy)}
     assert shown == {(d.name.removesuffix("_total"), d.type, d.meaning) for d in BROKER_METRICS}
     assert len(shown) == len(BROKER_METRICS)
 
 
-def test_every_series_has_the_labels_that_are_declared(busy):
+def test_series_have_the_declared_labels(busy):
     for declared, family in zip(BROKER_METRICS, scrape(busy), strict=True):
         assert family.samples, declared.name
         for sample in family.samples:
             assert tuple(name for name in sample.labels if name != "le") == declared.labels
 
 
-def test_counters_and_only_they_are_called_total():
+def test_only_counters_end_in_total():
     for declared in BROKER_METRICS:
         assert declared.name.endswith("_total") == (declared.type == "counter"), declared.name
 
 
-def test_two_sets_of_metrics_do_not_know_each_other():
+def test_instances_are_independent():
     one, other = Metrics(), Metrics()
     one.connections.active = 3
     assert values(one, "kafscale_active_connections") == {(): 3}
     assert values(other, "kafscale_active_connections") == {(): 0}
 
 
-def test_the_page_names_every_metric_with_its_labels():
+def test_page_has_every_metric_with_its_labels():
     page = docs.page()
     for declared in BROKER_METRICS:
         labels = ", ".join(f"`{label}`" for label in declared.labels)
@@ -68,7 +68,7 @@ def test_the_page_names_every_metric_with_its_labels():
         assert row in page
 
 
-def test_requests_are_told_by_how_they_ended(busy):
+def test_requests_are_counted_by_error(busy):
     busy.requests("Produce", 9).refused("REQUEST_TIMED_OUT", 0.4)
     assert values(busy, "kafscale_requests_total") == {
         ("Produce", "9", "NONE"): 1,
@@ -79,12 +79,12 @@ def test_requests_are_told_by_how_they_ended(busy):
     assert values(busy, "kafscale_request_seconds_count") == {("Produce",): 2, ("CreateTopics",): 1}
 
 
-def test_administration_is_told_apart_and_by_names_that_exist(busy):
+def test_admin_requests_are_counted_by_existing_api_names(busy):
     assert values(busy, "kafscale_admin_requests_total")["CreateTopics",] == 1
     assert set(BY_NAME) >= set(ADMIN_APIS)
 
 
-def test_partitions_are_told_by_success_and_error():
+def test_partition_requests_are_counted_by_result():
     metrics = Metrics()
     one = metrics.partition("orders", 0)
     assert metrics.partition("orders", 0) is one
@@ -104,13 +104,13 @@ def test_partitions_are_told_by_success_and_error():
         assert values(metrics, name) == {("orders", "0", *key): n for key, n in series.items()}
 
 
-def test_a_partition_that_nobody_has_read_has_a_hit_rate_of_nothing():
+def test_hit_rate_of_an_unread_partition_is_zero():
     metrics = Metrics()
     metrics.partition("orders", 0)
     assert values(metrics, "kafscale_cache_hit_rate") == {("orders", "0"): 0}
 
 
-def test_what_is_forgotten_is_shown_no_more():
+def test_removed_counters_are_not_exposed():
     metrics = Metrics()
     for topic in ("orders", "payments"):
         metrics.topic(topic).produced(1, 0.1)
@@ -124,7 +124,7 @@ def test_what_is_forgotten_is_shown_no_more():
     assert list(values(metrics, "kafscale_produce_latency_seconds_count")) == [("orders", "1")]
 
 
-def test_latencies_are_told_by_acks_and_by_whether_the_store_was_spared():
+def test_latencies_are_labelled_by_acks_and_cache_hit():
     metrics = Metrics()
     for acks in (-1, -1, 1):
         metrics.topic("orders").produced(acks, 0.02)
@@ -144,7 +144,7 @@ def test_latencies_are_told_by_acks_and_by_whether_the_store_was_spared():
     assert " ".join(bounds) == asked
 
 
-def test_requests_to_the_store_are_told_by_operation_and_outcome():
+def test_store_requests_are_counted_by_operation_and_result():
     metrics = Metrics()
     metrics.operation("put").observe(0.02, succeeded=True)
     metrics.operation("put").observe(20, succeeded=False)
@@ -158,7 +158,7 @@ def test_requests_to_the_store_are_told_by_operation_and_outcome():
     assert (buckets["put", "0.025"], buckets["put", "10"], buckets["put", "+Inf"]) == (1, 1, 2)
 
 
-def test_the_store_is_in_one_state():
+def test_store_health_has_one_state():
     metrics = Metrics()
     metrics.store_health.state = "degraded"
     metrics.store_health.error_rate = 0.25
@@ -170,7 +170,7 @@ def test_the_store_is_in_one_state():
     assert values(metrics, "kafscale_s3_error_rate") == {(): 0.25}
 
 
-def test_rates_and_uptime_follow_the_clock():
+def test_rates_and_uptime_use_the_clock():
     now = [1000.0]
     metrics = Metrics(timer=lambda: now[0])
     for _ in range(50):
@@ -182,7 +182,7 @@ def test_rates_and_uptime_follow_the_clock():
     assert values(metrics, "kafscale_fetch_rps") == {(): 0}
 
 
-def test_every_number_of_the_log_is_shown_somewhere():
+def test_all_log_counters_are_exposed():
     metrics = Metrics()
     for number, name in enumerate(type(metrics.log).__slots__, 1000):
         setattr(metrics.log, name, number)

@@ -1,4 +1,4 @@
-"""However many topics and groups clients make, a broker shows a bounded number of series."""
+"""The number of series is bounded, whatever names clients choose."""
 
 import pytest
 
@@ -20,7 +20,7 @@ NAMED_BY_CLIENTS = {"topic", "partition", "group"}
 
 @pytest.fixture(scope="module")
 def crowded():
-    """Metrics of a broker with more of everything than it tells by name."""
+    """Metrics of a broker with more series of each kind than the limits."""
     metrics = Metrics()
     for number in range(TOPICS):
         topic = metrics.topic(f"topic-{number}")
@@ -48,7 +48,7 @@ def crowded():
 
 
 @pytest.fixture(scope="module")
-def told(crowded):
+def samples(crowded):
     """The same as Prometheus reads it, which takes a while: series by name, then by labels."""
     found = {}
     for family in scrape(crowded):
@@ -62,7 +62,7 @@ def told(crowded):
     [each for each in BROKER_METRICS if NAMED_BY_CLIENTS & set(each.labels)],
     ids=lambda declared: declared.name,
 )
-def test_what_clients_name_is_bounded(crowded, declared):
+def test_series_named_by_clients_are_bounded(crowded, declared):
     by_label = dict(
         zip(declared.labels, zip(*_labels(crowded, declared), strict=True), strict=True)
     )
@@ -83,7 +83,7 @@ def _labels(metrics, declared):
     return [labels for labels, _ in declared.read(metrics)]
 
 
-def test_the_whole_exposition_is_bounded(crowded):
+def test_exposition_is_bounded(crowded):
     lines = crowded.exposition().count(b"\n")
     histogram = 14
     assert lines < (
@@ -107,24 +107,24 @@ def test_the_whole_exposition_is_bounded(crowded):
         ("kafscale_fetch_latency_seconds_count", TOPICS * 2),
     ],
 )
-def test_sums_stay_right(told, name, whole):
-    assert sum(told[name].values()) == whole
+def test_sums_are_preserved(samples, name, whole):
+    assert sum(samples[name].values()) == whole
 
 
-def test_rates_of_the_rest_are_those_of_all_of_it(told):
-    assert told["kafscale_cache_hit_rate"]["other", "other"] == 0.75
-    counts = told["kafscale_produce_latency_seconds_bucket"]
+def test_rates_of_the_rest_are_aggregated(samples):
+    assert samples["kafscale_cache_hit_rate"]["other", "other"] == 0.75
+    counts = samples["kafscale_produce_latency_seconds_bucket"]
     assert counts["other", "-1", "0.01"] == 0
     assert counts["other", "-1", "0.025"] == TOPICS - TOPIC_SERIES_MAX
 
 
-def test_few_are_told_by_name_alone():
+def test_few_series_are_all_named():
     metrics = Metrics()
     metrics.group("readers").commits = 1
     assert values(metrics, "kafscale_consumer_commits_total") == {("readers",): 1}
 
 
-def test_who_leaves_makes_room_for_another():
+def test_removed_series_free_space_for_others():
     metrics = Metrics()
     for number in range(GROUP_SERIES_MAX + 1):
         metrics.group(f"group-{number}")

@@ -1,4 +1,4 @@
-"""The pipeline's metrics: what is declared is emitted, and what is emitted is declared."""
+"""Metrics of Spark jobs: declarations and scrapes agree."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from kafscale.observability.metrics.jobs import (
 from unit.observability.scraping import scrape, values
 
 NOW_MS = 1_700_000_000_000
-PLACE = ("lake", "orders")
+LABELS = ("lake", "orders")
 RUN = LastRun(
     job="lake",
     topic="orders",
@@ -28,8 +28,8 @@ RUN = LastRun(
 )
 
 
-class Told:
-    """What tells of some runs, as other metrics are told."""
+class JobMetrics:
+    """Metrics of some runs, with the interface of other metrics."""
 
     def __init__(self, *runs: LastRun) -> None:
         self.figures = PipelineStatus.of(NOW_MS, runs)
@@ -38,10 +38,10 @@ class Told:
         return exposition(self.figures)
 
 
-def test_a_scrape_shows_exactly_what_is_declared():
-    shown = [(family.name, family.type, family.documentation) for family in scrape(Told(RUN))]
+def test_scrape_equals_the_declarations():
+    shown = [(family.name, family.type, family.documentation) for family in scrape(JobMetrics(RUN))]
     assert shown == [(each.name, each.type, each.meaning) for each in PIPELINE_METRICS]
-    for family in scrape(Told(RUN)):
+    for family in scrape(JobMetrics(RUN)):
         assert [tuple(sample.labels) for sample in family.samples] == [("job", "topic")]
 
 
@@ -55,46 +55,46 @@ def test_a_scrape_shows_exactly_what_is_declared():
         ("freshness_seconds", 90.5),
     ],
 )
-def test_a_run_is_told(name, value):
-    assert values(Told(RUN), f"kafscale_pipeline_{name}") == {PLACE: value}
+def test_successful_run_is_exposed(name, value):
+    assert values(JobMetrics(RUN), f"kafscale_pipeline_{name}") == {LABELS: value}
 
 
-def test_a_run_that_failed_is_told_as_such():
+def test_failed_run_is_exposed():
     failed = replace(RUN, succeeded=False)
-    assert values(Told(failed), "kafscale_pipeline_last_run_success") == {PLACE: 0}
+    assert values(JobMetrics(failed), "kafscale_pipeline_last_run_success") == {LABELS: 0}
 
 
-def test_what_is_not_known_is_not_told():
-    told = Told(replace(RUN, newest_record_at_ms=None))
-    assert values(told, "kafscale_pipeline_freshness_seconds") == {}
+def test_unknown_values_are_not_exposed():
+    metrics = JobMetrics(replace(RUN, newest_record_at_ms=None))
+    assert values(metrics, "kafscale_pipeline_freshness_seconds") == {}
 
 
-def test_records_from_the_future_are_fresh():
-    told = Told(replace(RUN, newest_record_at_ms=NOW_MS + 5000))
-    assert values(told, "kafscale_pipeline_freshness_seconds") == {PLACE: 0}
+def test_records_from_the_future_have_age_zero():
+    metrics = JobMetrics(replace(RUN, newest_record_at_ms=NOW_MS + 5000))
+    assert values(metrics, "kafscale_pipeline_freshness_seconds") == {LABELS: 0}
 
 
-def test_of_each_job_and_topic_the_newest_run_is_told():
+def test_newest_run_of_each_job_and_topic_is_exposed():
     older = replace(RUN, ended_at_ms=RUN.ended_at_ms - 1, records=1)
     for runs in ((older, RUN), (RUN, older)):
-        assert values(Told(*runs), "kafscale_pipeline_last_run_records") == {PLACE: 1000}
+        assert values(JobMetrics(*runs), "kafscale_pipeline_last_run_records") == {LABELS: 1000}
 
 
-def test_however_many_there_are_the_newest_are_told():
+def test_newest_runs_are_exposed_up_to_the_limit():
     runs = [
         replace(RUN, topic=f"topic-{number}", ended_at_ms=number) for number in range(RUNS_MAX + 5)
     ]
-    told = values(Told(*runs), "kafscale_pipeline_last_run_success")
-    assert len(told) == RUNS_MAX
-    assert ("lake", "topic-4") not in told
-    assert ("lake", "topic-5") in told
+    metrics = values(JobMetrics(*runs), "kafscale_pipeline_last_run_success")
+    assert len(metrics) == RUNS_MAX
+    assert ("lake", "topic-4") not in metrics
+    assert ("lake", "topic-5") in metrics
 
 
-def test_the_page_names_every_metric():
+def test_page_has_every_metric():
     page = docs.page()
     for declared in PIPELINE_METRICS:
         assert f"| `{declared.name}` | gauge | `job`, `topic` | {declared.meaning} |\n" in page
 
 
-def test_no_two_metrics_have_one_name():
+def test_metric_names_are_unique():
     assert len({declared.name for declared in METRICS}) == len(METRICS)

@@ -1,4 +1,4 @@
-"""The operator's metrics: what is declared is emitted, and what is emitted is declared."""
+"""Operator metrics: declarations and scrapes agree."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def busy(metrics):
     return metrics
 
 
-def test_a_scrape_shows_exactly_what_is_declared(busy):
+def test_scrape_equals_the_declarations(busy):
     shown = [(family.name, family.type, family.documentation) for family in scrape(busy)]
     declared = [
         (each.name.removesuffix("_total"), each.type, each.meaning) for each in OPERATOR_METRICS
@@ -42,27 +42,27 @@ def test_a_scrape_shows_exactly_what_is_declared(busy):
     assert shown == declared
 
 
-def test_every_series_has_the_labels_that_are_declared(busy):
+def test_series_have_the_declared_labels(busy):
     for declared, family in zip(OPERATOR_METRICS, scrape(busy), strict=True):
         assert family.samples, declared.name
         for sample in family.samples:
             assert tuple(name for name in sample.labels if name != "le") == declared.labels
 
 
-def test_counters_and_only_they_are_called_total_and_no_name_is_taken():
+def test_only_counters_end_in_total_and_names_are_unique():
     for declared in OPERATOR_METRICS:
         assert declared.name.endswith("_total") == (declared.type == "counter"), declared.name
     names = [declared.name for declared in (*BROKER_METRICS, *OPERATOR_METRICS)]
     assert len(set(names)) == len(names)
 
 
-def test_the_page_names_every_metric():
+def test_page_has_every_metric():
     page = docs.page()
     for declared in OPERATOR_METRICS:
         assert f"| `{declared.name}` | {declared.type} |" in page
 
 
-def test_snapshots_are_told_with_their_age(busy):
+def test_snapshots_are_exposed_with_their_age(busy):
     assert values(busy, "kafscale_operator_etcd_snapshot_age_seconds") == {LABELS: 90.5}
     assert values(busy, "kafscale_operator_etcd_snapshot_last_success_timestamp_seconds") == {
         LABELS: 1699999909.5
@@ -72,7 +72,7 @@ def test_snapshots_are_told_with_their_age(busy):
     assert values(busy, "kafscale_operator_etcd_snapshot_duration_seconds") == {LABELS: 1.5}
 
 
-def test_what_is_not_known_is_not_told(metrics):
+def test_unknown_values_are_not_exposed(metrics):
     cluster = metrics.cluster(*LABELS)
     for name in ("etcd_members_ready", "etcd_snapshot_failures_total"):
         assert values(metrics, f"kafscale_operator_{name}") == {}
@@ -94,7 +94,7 @@ def test_reconciliations_are_counted_and_timed(metrics):
     }
 
 
-def test_a_cluster_that_is_gone_takes_its_numbers_with_it(busy):
+def test_metrics_of_a_deleted_cluster_are_dropped(busy):
     assert values(busy, "kafscale_operator_clusters") == {(): 1}
     assert busy.cluster(*LABELS) is busy.cluster(*LABELS)
     busy.forget(*LABELS)

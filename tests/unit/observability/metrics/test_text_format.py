@@ -1,4 +1,4 @@
-"""The text format, read back by Prometheus' own parser."""
+"""The text format is parsed by Prometheus' own parser."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,14 +18,14 @@ def read(text):
 
 
 @given(st.dictionaries(st.tuples(words, words), finite | st.integers(-(2**50), 2**50)))
-def test_numbers_are_read_back_with_their_labels(series):
+def test_numbers_round_trip_with_labels(series):
     family = read(render("kafscale_x", "gauge", "Why.", ("a", "b"), series.items()))
     shown = {(sample.labels["a"], sample.labels["b"]): sample.value for sample in family.samples}
     assert shown == series
 
 
 @given(st.lists(st.floats(0, 10)))
-def test_distributions_are_cumulated(observed):
+def test_histogram_buckets_are_cumulative(observed):
     seconds = Histogram((0.5, 1, 5))
     for value in observed:
         seconds.observe(value)
@@ -41,6 +41,6 @@ def test_distributions_are_cumulated(observed):
     }
 
 
-def test_an_explanation_stays_on_its_line():
+def test_help_text_is_escaped():
     family = read(render("kafscale_x", "gauge", "One\\two\nthree.", (), [((), 1)]))
     assert family.documentation == "One\\two\nthree."

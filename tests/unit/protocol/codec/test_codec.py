@@ -1,4 +1,4 @@
-"""The compiler: golden bytes for each construct of the vocabulary, in both families of versions."""
+"""Generated codecs: golden bytes for each construct, in flexible and other versions."""
 
 import struct
 from typing import Annotated
@@ -84,7 +84,7 @@ def full() -> Everything:
     )
 
 
-def test_scalars_are_one_run_of_big_endian_fields():
+def test_scalars_are_packed_big_endian():
     message = Scalars(-1, -2, 65535, -3, 2**32 - 1, -4, 1.5, True, bytes(range(16)))
     expected = struct.pack(
         ">bhHiIqd?16s", -1, -2, 65535, -3, 2**32 - 1, -4, 1.5, True, bytes(range(16))
@@ -94,12 +94,12 @@ def test_scalars_are_one_run_of_big_endian_fields():
     assert codec(Scalars, 0, flexible=True).encode_bytes(message) == expected + b"\0"
 
 
-def test_any_byte_but_zero_is_true():
+def test_nonzero_byte_decodes_as_true():
     decoded = codec(Scalars, 0, flexible=False).decode(bytes(29) + b"\x02" + bytes(16))
     assert decoded.boolean is True
 
 
-def test_the_old_family_counts_in_int16_and_int32():
+def test_non_flexible_lengths_are_int16_and_int32():
     encoded = codec(Everything, 1, flexible=False).encode_bytes(full())
     assert encoded == bytes.fromhex(
         "0005"
@@ -128,7 +128,7 @@ def test_the_old_family_counts_in_int16_and_int32():
     )
 
 
-def test_the_flexible_family_counts_from_one_and_ends_structs_with_tags():
+def test_flexible_lengths_are_varints_plus_one_with_tagged_fields():
     encoded = codec(Everything, 3, flexible=True).encode_bytes(full())
     assert encoded == bytes.fromhex(
         "06"
@@ -168,7 +168,7 @@ def test_the_flexible_family_counts_from_one_and_ends_structs_with_tags():
 
 
 @pytest.mark.parametrize(("version", "flexible"), [(0, False), (1, False), (2, True), (3, True)])
-def test_a_version_keeps_what_it_knows_and_gives_defaults_for_the_rest(version, flexible):
+def test_fields_outside_a_version_have_defaults(version, flexible):
     decoded = codec(Everything, version, flexible=flexible).decode(
         codec(Everything, version, flexible=flexible).encode_bytes(full())
     )
@@ -184,7 +184,7 @@ def test_a_version_keeps_what_it_knows_and_gives_defaults_for_the_rest(version, 
     assert decoded == expected
 
 
-def test_null_is_minus_one_before_and_zero_in_flexible_versions():
+def test_null_is_minus_one_or_zero_in_flexible_versions():
     nothing = Everything(names=None, note=None)
     old = codec(Everything, 1, flexible=False)
     new = codec(Everything, 3, flexible=True)
@@ -196,14 +196,14 @@ def test_null_is_minus_one_before_and_zero_in_flexible_versions():
     assert new.decode(new.encode_bytes(nothing)) == nothing
 
 
-def test_lists_of_defaults_are_not_shared_between_messages():
+def test_default_lists_are_not_shared():
     new = codec(Everything, 2, flexible=True)
     first, second = (new.decode(new.encode_bytes(Everything())) for _ in range(2))
     first.labels.append("mine")
     assert second.labels == []
 
 
-def test_null_where_the_version_forbids_it_cannot_be_written_nor_read():
+def test_null_in_a_non_nullable_version_is_rejected():
     old = codec(Everything, 0, flexible=False)
     with pytest.raises(EncodeError, match="Everything v0"):
         old.encode(Everything(note=None))
@@ -214,12 +214,12 @@ def test_null_where_the_version_forbids_it_cannot_be_written_nor_read():
 @pytest.mark.parametrize(
     "wrong", [Scalars(int8=128), Scalars(uint16=-1), Scalars(int64="x"), Scalars(uuid=3)]
 )
-def test_a_value_that_does_not_fit_cannot_be_written(wrong):
+def test_out_of_range_value_cannot_be_encoded(wrong):
     with pytest.raises(EncodeError, match="Scalars v0"):
         codec(Scalars, 0, flexible=False).encode(wrong)
 
 
-def test_unknown_tags_are_passed_over():
+def test_unknown_tagged_fields_are_skipped():
     encoded = codec(Inner, 0, flexible=True).encode_bytes(Inner(5))
     with_tags = encoded[:-1] + b"\x02\x05\x01x\xb9\x60\x00"
     assert codec(Inner, 0, flexible=True).decode(with_tags) == Inner(5)
@@ -232,7 +232,7 @@ def test_unknown_tags_are_passed_over():
     assert everything.decode(with_tags) == Everything(level=4)
 
 
-def test_a_tag_that_its_value_does_not_fill_is_an_error():
+def test_tagged_field_with_wrong_size_is_rejected():
     everything = codec(Everything, 3, flexible=True)
     encoded = everything.encode_bytes(Everything())
     assert encoded[-1:] == b"\0"
@@ -240,14 +240,14 @@ def test_a_tag_that_its_value_does_not_fill_is_an_error():
         everything.decode(encoded[:-1] + b"\x01\x00\x05\x00\x00\x00\x04\x00")
 
 
-def test_bytes_after_the_message_are_an_error_unless_asked_for():
+def test_trailing_bytes_are_rejected_by_decode():
     inner = codec(Inner, 0, flexible=False)
     with pytest.raises(ProtocolError, match="2 bytes follow"):
         inner.decode(b"\0\5\0\0")
     assert inner.decode_at(memoryview(b"??\0\5\0\0"), 2) == (Inner(5), 4)
 
 
-def test_counts_are_compared_with_what_is_left_before_anything_is_made():
+def test_array_count_is_checked_before_allocation():
     class Many(Message):
         numbers: list[Int64] = []
 
@@ -268,7 +268,7 @@ class SliceCarrier(Message):
 
 
 @pytest.mark.parametrize("flexible", [False, True])
-def test_records_are_never_copied(flexible):
+def test_records_are_not_copied(flexible):
     carrier = codec(Carrier, 0, flexible=flexible)
     records = memoryview(bytearray(b"r" * 300))
     parts = carrier.encode(Carrier(records, 1))
@@ -282,7 +282,7 @@ def test_records_are_never_copied(flexible):
 
 
 @pytest.mark.parametrize("size_bytes", [126, 127, 16_382, 16_383, 2_097_150, 2_097_151])
-def test_lengths_of_records_grow_by_a_byte_at_a_time(size_bytes):
+def test_record_lengths_of_all_varint_sizes(size_bytes):
     class Preceded(Message):
         before: Int8 = 0
         records: Records | None = None
@@ -295,7 +295,7 @@ def test_lengths_of_records_grow_by_a_byte_at_a_time(size_bytes):
 
 
 @pytest.mark.parametrize("flexible", [False, True])
-def test_slices_follow_each_other_under_one_length(flexible):
+def test_record_slices_share_one_length(flexible):
     slices = [memoryview(b"one"), memoryview(b"two")]
     parts = codec(SliceCarrier, 0, flexible=flexible).encode(SliceCarrier(slices, 1))
     assert parts[1:3] == slices
@@ -304,13 +304,13 @@ def test_slices_follow_each_other_under_one_length(flexible):
 
 
 @pytest.mark.parametrize("flexible", [False, True])
-def test_no_records_are_not_empty_records(flexible):
+def test_null_records_differ_from_empty_records(flexible):
     carrier = codec(SliceCarrier, 0, flexible=flexible)
     assert carrier.decode(carrier.encode_bytes(SliceCarrier(None))).records is None
     assert carrier.decode(carrier.encode_bytes(SliceCarrier([]))).records == [memoryview(b"")]
 
 
-def test_a_field_may_have_a_name_that_the_emitted_code_uses():
+def test_field_names_do_not_clash_with_generated_code():
     class Awkward(Message):
         view: String = ""
         position: Int32 = 0
@@ -323,7 +323,7 @@ def test_a_field_may_have_a_name_that_the_emitted_code_uses():
         assert both_ways.decode(both_ways.encode_bytes(awkward)).end == [2]
 
 
-def test_a_message_may_have_no_fields():
+def test_message_without_fields():
     class Nothing(Message):
         later: Annotated[Int8, since(1)] = 0
 
@@ -332,7 +332,7 @@ def test_a_message_may_have_no_fields():
     assert codec(Nothing, 0, flexible=True).encode_bytes(Nothing()) == b"\0"
 
 
-def test_tags_may_hold_structs_with_tags():
+def test_nested_tagged_fields():
     class Leaf(Message):
         level: Annotated[Int8, tag(0, since=0)] = 0
         number: Int8 = 0
@@ -347,7 +347,7 @@ def test_tags_may_hold_structs_with_tags():
     assert codec(Root, 0, flexible=True).decode(encoded) == root
 
 
-def test_a_codec_is_compiled_once_and_shows_its_source():
+def test_codec_is_compiled_once_and_has_its_source():
     first = codec(Inner, 0, flexible=True)
     assert codec(Inner, 0, flexible=True) is first
     assert "def decode(view, position):" in first.decoder_source

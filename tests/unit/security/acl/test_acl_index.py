@@ -1,4 +1,4 @@
-"""What rules decide: by examples, and by Kafka's law written down without any index."""
+"""`AclIndex`: examples, and a comparison with Kafka's rules without an index."""
 
 import pytest
 from hypothesis import given
@@ -90,7 +90,7 @@ def any_by_the_book(acls, question):
     return any(rule.permission is Permission.ALLOW and not is_dominated(rule) for rule in said)
 
 
-def test_what_no_rule_allows_is_denied():
+def test_default_is_deny():
     assert not allows([])
     assert not allows([acl()], WRITE)
     assert not allows([acl()], name="Orders")
@@ -111,11 +111,11 @@ def test_what_no_rule_allows_is_denied():
     ],
     ids=str,
 )
-def test_a_rule_may_speak_of_many(rule):
+def test_wildcards_and_prefixes_match(rule):
     assert allows([rule])
 
 
-def test_a_group_of_somebody_may_be_named_in_a_rule():
+def test_acl_may_name_a_group():
     assert allows([acl(principal="Group:analysts")], principals=(*ALICE, "Group:analysts"))
     assert not allows([acl(principal="Group:analysts")])
 
@@ -133,57 +133,57 @@ def test_a_group_of_somebody_may_be_named_in_a_rule():
     ],
     ids=str,
 )
-def test_what_a_rule_denies_no_other_allows(rule):
+def test_deny_overrides_allow(rule):
     assert not allows([acl(), acl(Operation.ALL, "*", "User:*"), rule])
     assert allows([acl(name="*")], name="payments")
 
 
 @pytest.mark.parametrize("operation", [READ, WRITE, Operation.DELETE, Operation.ALTER])
-def test_who_may_do_something_may_describe_it_and_who_may_not_still_may(operation):
+def test_operations_imply_describe_but_denials_do_not(operation):
     assert allows([acl(operation)], DESCRIBE)
     assert not allows([acl(DESCRIBE)], operation)
     assert allows([acl(DESCRIBE), deny(operation)], DESCRIBE)
 
 
-def test_who_may_alter_configs_may_describe_them():
+def test_alter_configs_implies_describe_configs():
     assert allows([acl(Operation.ALTER_CONFIGS)], Operation.DESCRIBE_CONFIGS)
     assert not allows([acl(Operation.ALTER_CONFIGS)], DESCRIBE)
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_stands_for_its_operations(role):
+def test_role_covers_its_operations(role):
     allowed = {each for each in OPERATIONS if allows([acl(role)], each) and each not in ROLES}
     assert allowed == ROLES[role]
 
 
-def test_an_address_is_the_same_however_it_is_written():
+def test_host_addresses_are_normalized():
     one = deny(host="0:0:0:0:0:0:0:1")
     assert not allows([acl(), one], host="::1")
     assert allows([acl(), one], host="::2")
     assert allows([acl(host="10.0.0.1")], host="::ffff:10.0.0.1")
 
 
-def test_only_what_no_rule_speaks_of_is_allowed_by_default():
-    somebody_else = [acl(principal="User:bob")]
-    assert allows(somebody_else, name="payments", by_default=True)
-    assert not allows(somebody_else, name="payments")
-    assert not allows(somebody_else, by_default=True)
+def test_default_applies_to_resources_without_acls_only():
+    of_another_user = [acl(principal="User:bob")]
+    assert allows(of_another_user, name="payments", by_default=True)
+    assert not allows(of_another_user, name="payments")
+    assert not allows(of_another_user, by_default=True)
     assert not allows([prefixed(READ, "ord", "User:bob")], by_default=True)
 
 
 @given(acls=SETS, name=st.sampled_from(ASKED_NAMES), question=QUESTIONS, by_default=st.booleans())
-def test_decisions_are_kafkas(acls, name, question, by_default):
+def test_decisions_equal_kafka_rules(acls, name, question, by_default):
     decision = AclIndex(acls).allows(**question, name=name, by_default=by_default)
     assert decision == by_the_book(acls, question, name, by_default=by_default)
 
 
 @given(acls=SETS, question=QUESTIONS)
-def test_whether_anything_is_allowed_is_kafkas(acls, question):
+def test_allows_any_equals_kafka_rules(acls, question):
     assert AclIndex(acls).allows_any(**question) == any_by_the_book(acls, question)
 
 
 @given(acls=SETS, question=QUESTIONS, by_default=st.booleans())
-def test_what_is_allowed_somewhere_is_allowed_at_all(acls, question, by_default):
+def test_allowed_resource_implies_allows_any(acls, question, by_default):
     rules = AclIndex(acls)
     if any(
         rules.allows(**question, name=name, by_default=by_default)
@@ -193,7 +193,7 @@ def test_what_is_allowed_somewhere_is_allowed_at_all(acls, question, by_default)
         assert rules.allows_any(**question, by_default=by_default)
 
 
-def test_by_default_something_is_allowed_unless_rules_speak_of_everything():
+def test_allows_any_with_default_unless_a_wildcard_acl_exists():
     def allows_any(*acls):
         return AclIndex(acls).allows_any(ALICE, HOST, WRITE, TOPIC, by_default=True)
 
@@ -209,7 +209,7 @@ def test_by_default_something_is_allowed_unless_rules_speak_of_everything():
     question=QUESTIONS,
     by_default=st.booleans(),
 )
-def test_rules_that_are_removed_leave_nothing(acls, gone, name, question, by_default):
+def test_removed_acls_leave_no_entries(acls, gone, name, question, by_default):
     changed = AclIndex([*gone, *(each for each in acls if each not in gone)])
     for each in gone:
         changed.remove(each)

@@ -1,4 +1,4 @@
-"""Decisions about real identities, by rules in a real store."""
+"""`Authorizer`: decisions for principals, with ACLs in a store."""
 
 from contextlib import asynccontextmanager
 
@@ -62,7 +62,7 @@ def hold():
     return run
 
 
-def test_rules_that_are_there_already_are_obeyed(hold):
+def test_existing_acls_apply(hold):
     async def body(court):
         assert court.allows()
         assert court.allows_any()
@@ -74,7 +74,7 @@ def test_rules_that_are_there_already_are_obeyed(hold):
     hold(body, acl())
 
 
-def test_a_rule_that_comes_or_goes_changes_what_was_decided(hold):
+def test_acl_change_invalidates_cached_decisions(hold):
     async def body(court):
         assert not court.allows()
         assert not court.allows_any()
@@ -100,7 +100,7 @@ def test_super_users_may_do_everything(hold):
     hold(body, deny(Operation.ALL, "*", "User:*"), super_users=("User:root", "Group:analysts"))
 
 
-def test_groups_count_for_those_who_are_in_them(hold):
+def test_acls_of_groups_apply_to_their_users(hold):
     async def body(court):
         assert court.allows(ANALYST)
         assert not court.allows(Principal("User:carol"))
@@ -108,7 +108,7 @@ def test_groups_count_for_those_who_are_in_them(hold):
     hold(body, acl(principal="Group:analysts"))
 
 
-def test_everybody_may_use_what_no_rule_speaks_of_if_settings_say_so(hold):
+def test_resources_without_acls_are_allowed_if_configured(hold):
     async def body(court):
         assert court.allows(ANONYMOUS, name="payments")
         assert not court.allows(ANONYMOUS)
@@ -118,7 +118,7 @@ def test_everybody_may_use_what_no_rule_speaks_of_if_settings_say_so(hold):
 
 
 @pytest.mark.parametrize("is_repaired", [True, False])
-def test_while_a_rule_cannot_be_read_only_super_users_may_do_anything(hold, is_repaired):
+def test_damaged_acl_denies_all_but_super_users(hold, is_repaired):
     key = keys.acl(deny(principal="User:bob"))
 
     async def body(court):
@@ -143,7 +143,7 @@ def test_while_a_rule_cannot_be_read_only_super_users_may_do_anything(hold, is_r
     hold(body, acl(), super_users=("User:root",), allow_everyone_if_no_acl_found=True)
 
 
-def test_no_more_is_remembered_than_fits(hold):
+def test_decision_cache_is_bounded(hold):
     async def body(court):
         for number in range(authorizer.DECISIONS_COUNT_MAX + 10):
             assert not court.allows(name=f"topic-{number}")

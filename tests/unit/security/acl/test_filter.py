@@ -1,4 +1,4 @@
-"""Which rules a filter finds."""
+"""`AclFilter`: which ACLs match."""
 
 import pytest
 from hypothesis import given
@@ -14,21 +14,21 @@ ORDERS, EVERYTHING, PREFIX = acl(), acl(name="*"), prefixed(Operation.READ, "ord
 
 
 @given(rule=ACLS)
-def test_a_filter_that_says_nothing_finds_everything(rule):
+def test_empty_filter_matches_all(rule):
     assert AclFilter().matches(rule)
     assert AclFilter(pattern_type=MATCH).matches(rule)
     assert AclFilter().only() is None
 
 
 @given(rule=ACLS, other=ACLS)
-def test_a_filter_that_says_everything_finds_one_rule(rule, other):
+def test_complete_filter_matches_one_acl(rule, other):
     exact = AclFilter(**asdict(rule))
     assert exact.only() == rule
     assert exact.matches(other) == (other == rule)
 
 
 @given(rule=ACLS, left_out=st.sampled_from(sorted(asdict(ORDERS))))
-def test_a_filter_that_leaves_something_out_may_find_more(rule, left_out):
+def test_incomplete_filter_has_no_single_match(rule, left_out):
     nothing = getattr(AclFilter(), left_out)
     wide = replace(AclFilter(**asdict(rule)), **{left_out: nothing})
     assert wide.only() is None
@@ -51,7 +51,7 @@ def test_a_filter_that_leaves_something_out_may_find_more(rule, left_out):
         (MATCH, "or", [EVERYTHING]),
     ],
 )
-def test_names_are_taken_as_the_pattern_type_says(kind, name, found):
+def test_pattern_type_determines_name_matching(kind, name, found):
     wanted = AclFilter(pattern_type=kind, resource_name=name)
     assert [rule for rule in (ORDERS, EVERYTHING, PREFIX) if wanted.matches(rule)] == found
 
@@ -67,7 +67,7 @@ def test_names_are_taken_as_the_pattern_type_says(kind, name, found):
     ],
     ids=str,
 )
-def test_whatever_is_said_has_to_be_so(other):
+def test_all_given_fields_must_match(other):
     wanted = AclFilter(
         ResourceType.TOPIC, MATCH, "orders", "User:alice", "*", Operation.READ, Permission.ALLOW
     )

@@ -1,4 +1,4 @@
-"""Things kept by pattern, found by name."""
+"""`PatternIndex`: values by pattern, looked up by name."""
 
 from kafscale.metadata.access.model import PatternType
 from kafscale.security.acl.pattern_index import PatternIndex
@@ -13,7 +13,7 @@ def kept(*patterns):
     return found
 
 
-def test_a_name_finds_itself_everything_and_its_prefixes():
+def test_name_matches_literal_wildcard_and_prefixes():
     patterns = kept(
         (LITERAL, "ab"),
         (LITERAL, "*"),
@@ -33,13 +33,13 @@ def test_a_name_finds_itself_everything_and_its_prefixes():
     assert len(list(patterns.values())) == 7
 
 
-def test_a_star_is_found_once_and_a_prefix_star_is_no_wildcard():
+def test_prefix_star_is_no_wildcard():
     assert list(kept((LITERAL, "*")).matching("*")) == [(LITERAL, "*")]
     assert list(kept((PREFIXED, "*")).matching("a")) == []
     assert list(kept((PREFIXED, "*")).matching("*a")) == [(PREFIXED, "*")]
 
 
-def test_a_pattern_that_is_dropped_is_not_found_any_more():
+def test_dropped_pattern_does_not_match():
     patterns = kept((LITERAL, "a"), (PREFIXED, "a"), (PREFIXED, "b"))
     patterns.put(PREFIXED, "a", "again")
     patterns.drop(PREFIXED, "a")

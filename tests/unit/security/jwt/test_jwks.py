@@ -1,4 +1,4 @@
-"""Keys of tokens are there at the start, and stay fresh: from a file and from a URL."""
+"""`Jwks`: keys are loaded at start and kept current, from a file and a URL."""
 
 import asyncio
 from itertools import pairwise
@@ -53,7 +53,7 @@ def has(keys, name):
     return bool(keys.find(name, "ES256"))
 
 
-def test_keys_are_fetched_at_the_start_and_every_hour():
+def test_keys_are_fetched_at_start_and_hourly():
     async def body(issuer, keys):
         assert has(keys, "old")
         await asyncio.sleep(2.5 * 3600)
@@ -62,7 +62,7 @@ def test_keys_are_fetched_at_the_start_and_every_hour():
     assert play(body) == [0, HOUR_MS, 2 * HOUR_MS]
 
 
-def test_the_interval_may_be_shorter_than_the_least_between_two_wishes():
+def test_refresh_interval_may_be_below_the_fetch_minimum():
     async def body(issuer, _keys):
         await asyncio.sleep(3.5)
         return issuer.asked_ms
@@ -70,7 +70,7 @@ def test_the_interval_may_be_shorter_than_the_least_between_two_wishes():
     assert play(body, oauth_jwks_refresh_ms=1000) == [0, 1000, 2000, 3000]
 
 
-def test_a_key_that_is_not_known_has_them_fetched_soon():
+def test_unknown_key_triggers_a_fetch():
     async def body(issuer, keys):
         await asyncio.sleep(100)
         issuer.keys = {"new": NEW}
@@ -83,7 +83,7 @@ def test_a_key_that_is_not_known_has_them_fetched_soon():
     assert play(body) == [0, 100_000]
 
 
-def test_a_flood_of_keys_that_are_not_known_is_no_flood_of_questions():
+def test_unknown_keys_cause_a_bounded_number_of_fetches():
     async def body(issuer, keys):
         for name in range(1000):
             assert not has(keys, str(name))
@@ -99,7 +99,7 @@ def test_a_flood_of_keys_that_are_not_known_is_no_flood_of_questions():
 @pytest.mark.parametrize(
     "fault", [OperatingError("the response is 500"), RuntimeError("a fault of ours")]
 )
-def test_a_failure_keeps_the_old_keys_and_is_tried_again(fault):
+def test_failed_fetch_keeps_the_keys_and_is_retried(fault):
     async def body(issuer, keys):
         issuer.fault = fault
         with capture_logs() as events:
@@ -114,7 +114,7 @@ def test_a_failure_keeps_the_old_keys_and_is_tried_again(fault):
     assert play(body) == [0, HOUR_MS, HOUR_MS + RETRY_MS, HOUR_MS + 2 * RETRY_MS]
 
 
-def test_an_answer_without_keys_keeps_the_old_ones():
+def test_response_without_keys_keeps_the_old_ones():
     async def body(issuer, keys):
         issuer.keys = {}
         with capture_logs() as events:
@@ -125,7 +125,7 @@ def test_an_answer_without_keys_keeps_the_old_ones():
     play(body)
 
 
-def test_there_is_no_start_without_the_first_answer():
+def test_start_fails_if_the_first_fetch_fails():
     async def scenario(_random):
         issuer = Issuer()
         issuer.fault = OperatingError("the response is 404 Not Found")
@@ -137,7 +137,7 @@ def test_there_is_no_start_without_the_first_answer():
     virtual_time.run(scenario, seed=0)
 
 
-def test_there_is_no_start_without_any_keys():
+def test_start_fails_without_a_source():
     async def scenario(_random):
         with pytest.raises(ConfigError, match=r"set sasl\.oauthJwksFile or sasl\.oauthJwksUrl"):
             await Jwks(Sasl(), clock_ms).start()
@@ -145,7 +145,7 @@ def test_there_is_no_start_without_any_keys():
     virtual_time.run(scenario, seed=0)
 
 
-def test_a_file_is_read_again_when_it_has_changed(tmp_path):
+def test_changed_file_is_reloaded(tmp_path):
     file = tmp_path / "keys.json"
     file.write_bytes(jwks(jwk(OLD, kid="old")))
 
@@ -171,7 +171,7 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path):
     ("content", "reason"),
     [(None, "cannot be read"), (b"x", "is not a JWKS"), (jwks(), "no public")],
 )
-def test_there_is_no_start_without_a_file_of_use(tmp_path, content, reason):
+def test_start_fails_with_an_unusable_file(tmp_path, content, reason):
     file = tmp_path / "keys.json"
     if content is not None:
         file.write_bytes(content)
@@ -183,7 +183,7 @@ def test_there_is_no_start_without_a_file_of_use(tmp_path, content, reason):
     virtual_time.run(scenario, seed=0)
 
 
-def test_keys_of_a_file_and_of_a_url_hold_together(tmp_path):
+def test_keys_of_file_and_url_are_combined(tmp_path):
     file = tmp_path / "keys.json"
     file.write_bytes(jwks(jwk(NEW, kid="new")))
 

@@ -1,4 +1,4 @@
-"""Of a JWKS, public keys are taken for what they are made for, and nothing else is."""
+"""Parsing of JWKS: each public key verifies its own algorithms only."""
 
 import json
 
@@ -24,7 +24,7 @@ RSA_ALGORITHMS = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
         ("Ed448", {"EdDSA"}),
     ],
 )
-def test_a_key_is_for_what_it_is_made_for(kind, algorithms):
+def test_key_verifies_the_algorithms_of_its_type(kind, algorithms):
     key = private_key(kind)
     (read,) = jwt_keys.parse_jwks(jwks(jwk(key, kid="a")))
     assert read.key == key.public_key()
@@ -32,7 +32,7 @@ def test_a_key_is_for_what_it_is_made_for(kind, algorithms):
     assert read.id == "a"
 
 
-def test_a_key_may_be_for_less():
+def test_key_may_restrict_its_algorithm():
     (read,) = jwt_keys.parse_jwks(jwks(jwk(private_key("RSA"), alg="PS384", use="sig")))
     assert read.algorithms == ("PS384",)
     assert read.id is None
@@ -57,18 +57,18 @@ NO_KEYS = {
 
 
 @pytest.mark.parametrize("other", NO_KEYS.values(), ids=NO_KEYS)
-def test_what_is_no_public_key_to_trust_is_left_out(other):
+def test_untrusted_keys_are_ignored(other):
     with pytest.raises(ValueError, match="no public key"):
         jwt_keys.parse_jwks(jwks(other))
     assert len(jwt_keys.parse_jwks(jwks(other, jwk(private_key("P-256"))))) == 1
 
 
-def test_an_rsa_key_cannot_pass_for_a_curve():
+def test_rsa_key_with_a_curve_stays_rsa():
     (read,) = jwt_keys.parse_jwks(jwks(jwk(private_key("RSA"), crv="P-256")))
     assert set(read.algorithms) == RSA_ALGORITHMS
 
 
-def test_private_parts_are_not_looked_at():
+def test_private_parts_are_not_read():
     private = RSAAlgorithm.to_jwk(private_key("RSA"), as_dict=True) | {"key_ops": ["verify"]}
     assert "d" in private
     (read,) = jwt_keys.parse_jwks(jwks(private))
@@ -78,12 +78,12 @@ def test_private_parts_are_not_looked_at():
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"{}", b'{"keys":{}}', b"\xff", b"[" * 100_000, b'{"keys":[[[[[[']
 )
-def test_what_is_no_jwks_is_refused(content):
+def test_invalid_jwks_is_rejected(content):
     with pytest.raises(ValueError, match="is not a JWKS"):
         jwt_keys.parse_jwks(content)
 
 
-def test_there_is_a_limit():
+def test_number_of_keys_is_limited():
     with pytest.raises(ValueError, match="more than"):
         jwt_keys.parse_jwks(jwks(*[{}] * (jwt_keys.KEY_COUNT_MAX + 1)))
 
@@ -99,12 +99,12 @@ JSON = st.recursive(
 
 
 @given(st.lists(JSON))
-def test_keys_of_any_form_break_nothing(keys):
+def test_random_keys_are_parsed_or_ignored(keys):
     with pytest.raises(ValueError, match="no public key"):
         jwt_keys.parse_jwks(json.dumps({"keys": keys}).encode())
 
 
-def test_keys_are_found_by_name_and_kind():
+def test_keys_match_by_id_and_algorithm():
     named, other, bare = (private_key("P-256", name) for name in "abc")
     edwards = private_key("Ed25519")
     keys = jwt_keys.parse_jwks(
@@ -122,6 +122,6 @@ def test_keys_are_found_by_name_and_kind():
     assert found("a", "RS256") == []
 
 
-def test_few_keys_are_tried_on_one_token():
+def test_number_of_candidate_keys_is_limited():
     keys = jwt_keys.parse_jwks(jwks(*[jwk(private_key("P-256"))] * 100))
     assert len(jwt_keys.matching_keys(keys, None, "ES256")) == jwt_keys.CANDIDATE_COUNT_MAX

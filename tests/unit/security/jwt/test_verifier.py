@@ -1,4 +1,4 @@
-"""A token convinces by its signature first, and then by everything that it says."""
+"""`TokenVerifier`: signature first, then claims."""
 
 import base64
 import hashlib
@@ -54,13 +54,13 @@ def encoded(part):
 
 @pytest.mark.parametrize("algorithm", KINDS)
 @pytest.mark.parametrize("has_key_id", [True, False])
-def test_a_token_says_who_it_is_for(algorithm, has_key_id):
+def test_valid_token_has_a_principal(algorithm, has_key_id):
     headers = {"kid": KINDS[algorithm]} if has_key_id else None
     made = token(private_key(KINDS[algorithm]), algorithm, headers=headers)
     assert verifier().verify(made) == Principal("User:alice", (), (NOW_S + 3600) * 1000)
 
 
-def test_ed448_signs_as_well():
+def test_ed448_signature_is_accepted():
     key = private_key("Ed448")
     keys = jwt_keys.parse_jwks(jwks(jwk(key)))
     assert verifier(keys=keys).verify(token(key, "EdDSA")).user == "alice"
@@ -69,17 +69,17 @@ def test_ed448_signs_as_well():
 # --- signatures ---------------------------------------------------------------------------------
 
 
-def test_a_signature_by_another_key_is_wrong():
+def test_signature_of_another_key_is_rejected():
     with pytest.raises(TokenError, match="the token's signature is invalid"):
         verifier().verify(token(private_key("P-256", "other"), "ES256"))
 
 
-def test_a_key_that_is_not_known_is_told():
+def test_unknown_key_is_reported():
     with pytest.raises(TokenError, match="an unknown key"):
         verifier().verify(token(KEY, "ES256", headers={"kid": "new"}))
 
 
-def test_a_token_that_was_changed_is_refused():
+def test_modified_token_is_rejected():
     header, payload, signature = token(KEY, "ES256").split(".")
     claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
     forged = encoded(claims | {"sub": "root"})
@@ -88,7 +88,7 @@ def test_a_token_that_was_changed_is_refused():
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "", "HS256", "ES256K", None, 1, []])
-def test_only_public_keys_sign(algorithm):
+def test_symmetric_algorithms_are_rejected(algorithm):
     header = encoded({"alg": algorithm, "typ": "JWT"})
     payload = encoded({"sub": "root", "exp": NOW_S + 3600})
     for signature in ("", encoded(b"signed")):
@@ -97,8 +97,8 @@ def test_only_public_keys_sign(algorithm):
 
 
 @pytest.mark.parametrize("kind", ["RSA", "P-256"])
-def test_a_public_key_is_no_shared_secret(kind):
-    """The attack on those who believe the header: HMAC with the key that everybody can read."""
+def test_public_key_is_not_accepted_as_hmac_secret(kind):
+    """The algorithm confusion attack: HMAC with the public key as its secret."""
     public = private_key(kind).public_key()
     for form in (
         public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
@@ -110,13 +110,13 @@ def test_a_public_key_is_no_shared_secret(kind):
             verifier().verify(f"{signed}.{forged}")
 
 
-def test_a_key_does_not_sign_by_the_rules_of_another_kind():
+def test_algorithm_of_another_key_type_is_rejected():
     made = token(private_key("RSA"), "RS256", headers={"kid": "P-256"})
     with pytest.raises(TokenError, match="an unknown key"):
         verifier().verify(made)
 
 
-def test_a_key_in_the_token_itself_counts_for_nothing():
+def test_embedded_key_is_ignored():
     stranger = private_key("P-256", "stranger")
     headers = {
         "jwk": jwk(stranger),
@@ -127,7 +127,7 @@ def test_a_key_in_the_token_itself_counts_for_nothing():
         verifier().verify(token(stranger, "ES256", headers=headers))
 
 
-def test_an_extension_that_has_to_be_understood_is_not():
+def test_critical_extension_is_rejected():
     with pytest.raises(TokenError, match="is not a signed JWT"):
         verifier().verify(token(KEY, "ES256", headers={"crit": ["future"], "future": 1}))
 
@@ -136,32 +136,32 @@ def test_an_extension_that_has_to_be_understood_is_not():
 
 
 @pytest.mark.parametrize("seconds", [-30, -31])
-def test_a_token_ends(seconds):
+def test_expired_token_is_rejected(seconds):
     with pytest.raises(TokenError, match="has expired"):
         identity(exp=NOW_S + seconds)
 
 
-def test_clocks_may_differ_a_little():
+def test_clock_skew_is_tolerated():
     assert identity(exp=NOW_S - 29).expires_ms == NOW_MS - 29_000
     assert identity(nbf=NOW_S + 30, iat=NOW_S + 30)
     with pytest.raises(TokenError, match="has expired"):
         identity(exp=NOW_S, settings={"oauth_clock_skew_sec": 0})
 
 
-def test_a_token_without_an_end_is_refused():
+def test_token_without_expiry_is_rejected():
     with pytest.raises(TokenError, match="has no expiry"):
         identity(exp=None)
 
 
 @pytest.mark.parametrize("claim", ["nbf", "iat"])
-def test_a_token_begins(claim):
+def test_token_that_is_not_valid_yet_is_rejected(claim):
     with pytest.raises(TokenError, match=rf"not valid yet \({claim}\)"):
         identity(**{claim: NOW_S + 31})
 
 
 @pytest.mark.parametrize("claim", ["exp", "nbf", "iat"])
 @pytest.mark.parametrize("value", [True, "1750003600", [], -1, 1e30, 1 << 80])
-def test_a_time_is_a_number(claim, value):
+def test_time_claims_must_be_numbers(claim, value):
     made = jwt.PyJWS().encode(
         json.dumps({"sub": "alice", "exp": NOW_S + 3600} | {claim: value}).encode(), KEY, "ES256"
     )
@@ -169,12 +169,12 @@ def test_a_time_is_a_number(claim, value):
         verifier().verify(made)
 
 
-def test_a_time_may_have_a_fraction():
+def test_time_claims_may_have_fractions():
     assert identity(exp=NOW_S + 0.5).expires_ms == NOW_MS + 500
 
 
 @pytest.mark.parametrize("issuer", [None, "https://other", "https://issuer/"])
-def test_a_token_is_from_the_right_issuer(issuer):
+def test_issuer_must_match(issuer):
     settings = {"oauth_expected_issuer": "https://issuer"}
     assert identity(settings=settings, iss="https://issuer")
     with pytest.raises(TokenError, match="another issuer"):
@@ -182,7 +182,7 @@ def test_a_token_is_from_the_right_issuer(issuer):
 
 
 @pytest.mark.parametrize("audience", [None, "other", ["other"], []])
-def test_a_token_is_for_the_right_audience(audience):
+def test_audience_must_match(audience):
     settings = {"oauth_expected_audience": ("kafka", "kafscale")}
     assert identity(settings=settings, aud="kafscale")
     assert identity(settings=settings, aud=["other", "kafka"])
@@ -192,7 +192,7 @@ def test_a_token_is_for_the_right_audience(audience):
 
 
 @pytest.mark.parametrize("scope", [None, "", "read", ["read"], "readwrite", "read writes"])
-def test_a_token_allows_all_that_is_asked_for(scope):
+def test_required_scopes_must_be_present(scope):
     settings = {"oauth_required_scopes": ("read", "write")}
     assert identity(settings=settings, scope="write more read")
     assert identity(settings=settings, scope=["write", "read"])
@@ -202,25 +202,25 @@ def test_a_token_allows_all_that_is_asked_for(scope):
     assert refusal.value.status == "insufficient_scope"
 
 
-def test_the_name_may_be_in_another_claim():
+def test_principal_claim_is_configurable():
     settings = {"oauth_principal_claim": "client_id"}
     assert identity(settings=settings, client_id="shop").full_name == "User:shop"
 
 
 @pytest.mark.parametrize("name", [None, "", " "])
-def test_a_token_names_somebody(name):
+def test_principal_claim_must_not_be_empty(name):
     with pytest.raises(TokenError, match="no claim sub"):
         identity(sub=name)
 
 
 @pytest.mark.parametrize("name", [1, ["alice"], {"name": "alice"}, True])
-def test_a_name_is_text(name):
+def test_principal_claim_must_be_text(name):
     made = jwt.PyJWS().encode(json.dumps({"sub": name, "exp": NOW_S + 3600}).encode(), KEY, "ES256")
     with pytest.raises(TokenError, match="the claim sub of the token is not text"):
         verifier().verify(made)
 
 
-def test_groups_come_with_the_token():
+def test_groups_claim_is_used():
     assert identity(groups=["analysts", "User:root"]).groups == (
         "Group:analysts",
         "Group:User:root",
@@ -230,7 +230,7 @@ def test_groups_come_with_the_token():
 
 
 @pytest.mark.parametrize("groups", [1, {"a": 1}, ["a", 1], [["a"]]])
-def test_groups_that_cannot_be_read_are_not_left_out(groups):
+def test_invalid_groups_are_rejected(groups):
     """A rule may deny something to one of them."""
     with pytest.raises(TokenError, match="the claim groups of the token is not a list of text"):
         identity(groups=groups)
@@ -240,7 +240,7 @@ def test_groups_that_cannot_be_read_are_not_left_out(groups):
 
 
 @pytest.mark.parametrize("payload", [b"", b"[]", b"1", b"\xff", b"{", b"[" * 50_000])
-def test_what_is_signed_are_claims(payload):
+def test_payload_must_be_claims(payload):
     with pytest.raises(TokenError, match="has no claims"):
         verifier().verify(jwt.PyJWS().encode(payload, KEY, "ES256"))
 
@@ -258,19 +258,19 @@ def test_what_is_signed_are_claims(payload):
         f"{encoded({'alg': 'ES256'})}.e30.=",
     ],
 )
-def test_what_is_no_token_is_refused(made):
+def test_malformed_token_is_rejected(made):
     with pytest.raises(TokenError, match="is not a signed JWT"):
         verifier().verify(made)
 
 
 @given(st.from_regex(r"[-_.a-zA-Z0-9]{0,60}", fullmatch=True))
-def test_garbage_is_refused(made):
+def test_random_text_is_rejected(made):
     with pytest.raises(TokenError):
         verifier().verify(made)
 
 
 @given(st.binary(max_size=80))
-def test_a_signature_is_not_guessed(signature):
+def test_random_signature_is_rejected(signature):
     signed = token(KEY, "ES256").rpartition(".")[0]
     with pytest.raises(TokenError):
         verifier().verify(f"{signed}.{encoded(signature)}")
@@ -281,6 +281,6 @@ VALUES = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.tex
 
 
 @given(st.dictionaries(NAMES, VALUES))
-def test_a_header_of_any_form_is_refused(header):
+def test_random_header_is_rejected(header):
     with pytest.raises(TokenError):
         verifier().verify(f"{encoded(header)}.{encoded({'sub': 'root'})}.{encoded(b'x')}")

@@ -1,4 +1,4 @@
-"""Entities of quotas: parts in, parts out, and which of them a filter means."""
+"""Quota entities and filters."""
 
 import pytest
 from hypothesis import given
@@ -31,12 +31,12 @@ ALL = [ALICE, ANY_USER, LOADER, ALICES_LOADER, ANY_ADDRESS]
     | st.fixed_dictionaries({"client-id": names})
     | st.fixed_dictionaries({"ip": st.none() | st.ip_addresses(v=4).map(str)})
 )
-def test_an_entity_has_the_parts_that_it_was_made_of(parts):
+def test_entity_round_trips_its_parts(parts):
     assert dict(parts_of(entity_of(list(parts.items())))) == parts
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"),
+    ("parts", "message"),
     [
         ([], "Invalid empty client quota entity"),
         ([("ip", "10.0.0.1"), ("user", "alice")], "Invalid empty client quota entity"),
@@ -46,12 +46,12 @@ def test_an_entity_has_the_parts_that_it_was_made_of(parts):
         ([("ip", "a.host.example")], "a.host.example is not a valid IP"),
     ],
 )
-def test_what_is_no_entity_is_refused(parts, told):
-    with pytest.raises(InvalidRequestError, match=told):
+def test_invalid_entity_is_rejected(parts, message):
+    with pytest.raises(InvalidRequestError, match=message):
         entity_of(parts)
 
 
-def test_an_address_has_one_spelling():
+def test_address_is_normalized():
     spellings = ["2001:db8::1", "2001:DB8:0:0::1"]
     assert len({entity_of([("ip", each)]) for each in spellings}) == 1
     assert entity_of([("ip", "::ffff:10.0.0.1")]) == QuotaEntity(ip="10.0.0.1")
@@ -90,11 +90,11 @@ def test_filters_match_as_in_kafka(filters, loose, strict):
         ("user", ANY_NAME, "alice", InvalidRequestError),
     ],
 )
-def test_what_is_no_filter_is_refused(kind, match_type, name, error):
+def test_invalid_filter_is_rejected(kind, match_type, name, error):
     with pytest.raises(error):
         Filter(kind, match_type, name)
 
 
-def test_an_address_is_not_looked_for_together_with_somebody():
+def test_address_filter_cannot_be_combined():
     with pytest.raises(InvalidRequestError):
         select(ALL, [Filter("ip", ANY_NAME), Filter("user", ANY_NAME)], strict=False)

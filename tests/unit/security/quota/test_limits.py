@@ -1,4 +1,4 @@
-"""Which limits hold for whom: Kafka's order of precedence, and who shares a limit."""
+"""`Quotas`: Kafka's precedence of limits, and which clients share a limit."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def rate(quotas, user="alice", client_id="loader", key=PRODUCER_BYTE_RATE):
 
 
 @pytest.mark.parametrize("first", range(len(ORDER)))
-def test_the_most_specific_limit_holds(first):
+def test_most_specific_limit_applies(first):
     rules = {
         entity: {PRODUCER_BYTE_RATE: float(index + 1)}
         for index, entity in enumerate(ORDER)
@@ -34,7 +34,7 @@ def test_the_most_specific_limit_holds(first):
     assert rate(Quotas(rules)) == first + 1
 
 
-def test_each_key_has_its_own_most_specific_limit():
+def test_precedence_is_per_quota_key():
     quotas = Quotas({ORDER[0]: {REQUEST_RATE: 5.0}, ORDER[2]: {PRODUCER_BYTE_RATE: 7.0}})
     assert rate(quotas) == 7
     assert rate(quotas, key=REQUEST_RATE) == 5
@@ -53,7 +53,7 @@ def test_each_key_has_its_own_most_specific_limit():
         (ORDER[7], {("alice", "loader"), ("bob", "loader")}),
     ],
 )
-def test_a_limit_is_shared_by_what_its_entity_tells_apart(entity, shared_with):
+def test_limit_is_shared_within_its_entity(entity, shared_with):
     quotas = Quotas({entity: {PRODUCER_BYTE_RATE: 1.0}})
     ours = quotas.for_client("alice", "loader", 0)[PRODUCER_BYTE_RATE]
     same = {
@@ -65,11 +65,11 @@ def test_a_limit_is_shared_by_what_its_entity_tells_apart(entity, shared_with):
     assert same == shared_with
 
 
-def test_who_has_no_name_is_not_beyond_limits():
+def test_clients_without_an_id_get_the_default():
     assert rate(Quotas({QuotaEntity(client_id=""): {PRODUCER_BYTE_RATE: 3.0}}), client_id="") == 3
 
 
-def test_addresses_have_limits_of_their_own():
+def test_addresses_have_their_own_limits():
     rules = {
         QuotaEntity(ip=""): {CONNECTION_CREATION_RATE: 2.0},
         QuotaEntity(ip="10.0.0.1"): {CONNECTION_CREATION_RATE: 5.0},
@@ -83,7 +83,7 @@ def test_addresses_have_limits_of_their_own():
     assert quotas.for_client("alice", "loader", 0) == {}
 
 
-def test_what_was_used_stays_used_when_the_rules_change():
+def test_used_tokens_stay_used_after_a_change():
     rules = {ORDER[2]: {PRODUCER_BYTE_RATE: 10.0}}
     quotas = Quotas(rules)
     quotas.for_client("alice", "loader", 0)[PRODUCER_BYTE_RATE].consume(50, 0)
@@ -98,12 +98,12 @@ def test_what_was_used_stays_used_when_the_rules_change():
     assert rate(quotas) is None
 
 
-def test_what_nobody_here_understands_limits_nothing():
+def test_unknown_quota_keys_are_ignored():
     quotas = Quotas({ORDER[2]: {"happiness": 1.0, PRODUCER_BYTE_RATE: 0.0}})
     assert quotas.for_client("alice", "loader", 0) == {}
 
 
-def test_many_names_are_not_remembered_for_ever_but_debts_are_first():
+def test_unused_buckets_are_evicted_first():
     quotas = Quotas({QuotaEntity(client_id=""): {REQUEST_RATE: 1.0}}, clients_max=10)
     quotas.for_client("alice", "debtor", 0)[REQUEST_RATE].consume(9, 0)
     for number in range(1000):
@@ -113,7 +113,7 @@ def test_many_names_are_not_remembered_for_ever_but_debts_are_first():
     assert len(quotas._buckets) <= 20
 
 
-def test_a_flood_of_debtors_is_forgotten_as_well():
+def test_number_of_buckets_is_bounded():
     quotas = Quotas({QuotaEntity(client_id=""): {REQUEST_RATE: 1.0}}, clients_max=10)
     for number in range(1000):
         quotas.for_client("alice", f"client-{number}", 0)[REQUEST_RATE].consume(9, 0)

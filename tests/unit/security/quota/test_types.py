@@ -1,4 +1,4 @@
-"""Kinds of quotas: which values they take, and who may have them."""
+"""Quota types: valid values and entities."""
 
 import math
 
@@ -15,7 +15,7 @@ ADDRESS = QuotaEntity(ip="10.0.0.1")
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "message"),
     [
         ("producer_byte_rate", 0, "Quota producer_byte_rate must be greater than 0"),
         ("producer_byte_rate", -1, "Quota producer_byte_rate must be greater than 0"),
@@ -26,8 +26,8 @@ ADDRESS = QuotaEntity(ip="10.0.0.1")
         ("request_rate", math.inf, "Proposed value for request_rate is too large."),
     ],
 )
-def test_what_is_wrong_about_a_value_is_said(key, value, told):
-    with pytest.raises(InvalidRequestError, match=told.replace(".", r"\.")):
+def test_invalid_value_is_rejected_with_a_reason(key, value, message):
+    with pytest.raises(InvalidRequestError, match=message.replace(".", r"\.")):
         QUOTA_TYPES[key].check(value)
 
 
@@ -41,7 +41,7 @@ def test_what_is_wrong_about_a_value_is_said(key, value, told):
         ("request_rate", 0.1),
     ],
 )
-def test_what_makes_sense_is_taken(key, value):
+def test_valid_value_is_accepted(key, value):
     QUOTA_TYPES[key].check(value)
 
 
@@ -54,7 +54,7 @@ def test_what_makes_sense_is_taken(key, value):
         (ADDRESS, {"connection_creation_rate"}),
     ],
 )
-def test_not_everything_can_be_limited_for_everybody(entity, allowed):
+def test_quota_key_must_apply_to_the_entity(entity, allowed):
     for key in QUOTA_TYPES:
         if key in allowed:
             assert quota_type_for(entity, key).key == key
@@ -63,6 +63,6 @@ def test_not_everything_can_be_limited_for_everybody(entity, allowed):
                 quota_type_for(entity, key)
 
 
-def test_what_nobody_knows_cannot_be_limited():
+def test_unknown_quota_key_is_rejected():
     with pytest.raises(InvalidRequestError, match="Invalid configuration key happiness"):
         quota_type_for(ALICE, "happiness")

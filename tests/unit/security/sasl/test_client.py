@@ -1,4 +1,4 @@
-"""A client shows who it is, and does not believe every server."""
+"""SASL clients: initial responses, and verification of the server."""
 
 from random import Random
 
@@ -30,17 +30,17 @@ def scram_client():
         ("OAUTHBEARER", b"n,,\x01auth=Bearer a.b.c\x01\x01"),
     ],
 )
-def test_every_mechanism_begins_in_its_own_way(mechanism, begins):
+def test_initial_response_of_each_mechanism(mechanism, begins):
     made = create_client(mechanism, "alice", "secret", "a.b.c", Random(0))
     assert made.initial_response().startswith(begins)
 
 
-def test_other_mechanisms_are_not_known():
+def test_unknown_mechanism_is_rejected():
     with pytest.raises(UnsupportedMechanismError, match="GSSAPI"):
         create_client("GSSAPI", "alice", "secret", "", Random(0))
 
 
-def test_plain_has_nothing_more_to_say():
+def test_plain_client_rejects_a_challenge():
     client = PlainSaslClient("alice", "secret")
     assert client.evaluate_challenge(b"") is None
     with pytest.raises(AuthenticationError):
@@ -56,7 +56,7 @@ def test_plain_has_nothing_more_to_say():
         (b"[]", "no reason given"),
     ],
 )
-def test_a_token_that_is_refused_is_told_about_once_the_server_has_heard_back(challenge, reason):
+def test_rejected_token_is_reported_after_the_acknowledgement(challenge, reason):
     client = OAuthBearerSaslClient("a.b.c")
     assert client.evaluate_challenge(challenge) == b"\x01"
     with pytest.raises(AuthenticationError, match=reason):
@@ -64,19 +64,19 @@ def test_a_token_that_is_refused_is_told_about_once_the_server_has_heard_back(ch
 
 
 @pytest.mark.parametrize("iterations", [1, 4095, ITERATIONS_MAX + 1, 2**31])
-def test_a_server_cannot_have_the_password_cheaply_nor_at_any_price(iterations):
+def test_scram_client_limits_the_iterations(iterations):
     with pytest.raises(AuthenticationError, match="iterations"):
         scram_client().evaluate_challenge(f"r=nonce1,s=aaaa,i={iterations}".encode())
 
 
 @pytest.mark.parametrize("nonce", ["other", "nonce", "nonc"])
-def test_a_server_has_to_add_to_the_nonce(nonce):
+def test_server_must_extend_the_nonce(nonce):
     with pytest.raises(AuthenticationError, match="nonce does not match"):
         scram_client().evaluate_challenge(f"r={nonce},s=aaaa,i=4096".encode())
 
 
 @pytest.mark.parametrize("final", [b"v=aaaa", b"", b"e=other-error", b"v="])
-def test_a_server_that_does_not_know_the_password_is_not_believed(final):
+def test_wrong_server_signature_is_rejected(final):
     client = scram_client()
     assert client.evaluate_challenge(b"r=nonce1,s=aaaa,i=4096").startswith(b"c=biws,r=nonce1,p=")
     with pytest.raises(AuthenticationError):
@@ -84,12 +84,12 @@ def test_a_server_that_does_not_know_the_password_is_not_believed(final):
 
 
 @given(st.binary(max_size=100))
-def test_garbage_of_a_server_is_refused(challenge):
+def test_random_challenge_is_rejected(challenge):
     with pytest.raises(AuthenticationError):
         scram_client().evaluate_challenge(challenge)
 
 
-def test_no_secret_shows():
+def test_representations_contain_no_secret():
     for client in (
         scram_client(),
         PlainSaslClient("alice", "pencil"),

@@ -1,4 +1,4 @@
-"""What is offered works, and works on the listener that it is offered on."""
+"""`Mechanisms`: enabled mechanisms work, on their listeners."""
 
 import asyncio
 from random import Random
@@ -59,21 +59,21 @@ def log_in(mechanisms, mechanism, password="secret", made=""):  # noqa: S107
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_who_has_what_it_takes_gets_in(settings, mechanism):
+def test_valid_credentials_are_accepted(settings, mechanism):
     mechanisms = start(settings(mechanism))
     made = token(KEY, "ES256")
     assert log_in(mechanisms, mechanism, made=made).full_name == "User:alice"
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_who_has_not_is_refused(settings, mechanism):
+def test_invalid_credentials_are_rejected(settings, mechanism):
     mechanisms = start(settings(mechanism))
     made = token(private_key("P-256", "stranger"), "ES256")
     with pytest.raises(AuthenticationError):
         log_in(mechanisms, mechanism, "guessed", made)
 
 
-def test_each_listener_offers_its_own(settings):
+def test_listeners_offer_their_own_mechanisms(settings):
     mechanisms = start(settings("SCRAM-SHA-512", "PLAIN", "EXTERNAL=OAUTHBEARER"))
     assert mechanisms.offered("INTERNAL") == ("SCRAM-SHA-512", "PLAIN")
     assert mechanisms.offered("EXTERNAL") == ("OAUTHBEARER",)
@@ -82,14 +82,14 @@ def test_each_listener_offers_its_own(settings):
     assert log_in(mechanisms, "OAUTHBEARER", made=made) == expected
 
 
-def test_what_is_not_enabled_is_not_there(settings):
+def test_disabled_mechanism_is_rejected(settings):
     mechanisms = start(settings("SCRAM-SHA-512"))
     for mechanism in ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", "GSSAPI", ""):
         with pytest.raises(UnsupportedMechanismError, match="is not enabled"):
             mechanisms.create_server(mechanism)
 
 
-def test_a_nonce_is_used_once(settings):
+def test_nonces_are_unique(settings):
     mechanisms = start(settings("SCRAM-SHA-256"))
     answers = {
         mechanisms.create_server("SCRAM-SHA-256").evaluate_response(b"n,,n=alice,r=x").token
@@ -98,15 +98,15 @@ def test_a_nonce_is_used_once(settings):
     assert len(answers) == 100
 
 
-def test_plain_without_users_is_no_start(settings):
+def test_start_fails_for_plain_without_users(settings):
     with pytest.raises(ConfigError, match="there are no users"):
         start(settings("PLAIN", plain_users_file=""))
 
 
-def test_oauth_without_keys_is_no_start(settings):
+def test_start_fails_for_oauthbearer_without_keys(settings):
     with pytest.raises(ConfigError, match="there are no keys"):
         start(settings("EXTERNAL=OAUTHBEARER", oauth_jwks_file=""))
 
 
-def test_what_is_not_enabled_needs_nothing():
+def test_disabled_mechanisms_need_no_settings():
     start(Sasl(enabled_mechanisms=("SCRAM-SHA-512",)))

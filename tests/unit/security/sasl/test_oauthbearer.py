@@ -1,4 +1,4 @@
-"""A token is handed over as RFC 7628 says, and a refusal comes in two steps, as Kafka's do."""
+"""OAUTHBEARER server: RFC 7628, with two-step failures as in Kafka."""
 
 import asyncio
 
@@ -38,19 +38,19 @@ def exchange():
         b"n,,\x01traceId=123\x01auth=Bearer a.b.c\x01\x01",
     ],
 )
-def test_a_good_token_gets_in(message):
+def test_valid_token_is_accepted(message):
     step = exchange().evaluate_response(message)
     assert (step.token, step.principal) == (b"", ALICE)
 
 
-def test_a_client_of_ours_gets_in():
+def test_own_client_is_accepted():
     assert (
         exchange().evaluate_response(OAuthBearerSaslClient("a.b.c").initial_response()).principal
         == ALICE
     )
 
 
-def test_a_client_of_aiokafka_gets_in():
+def test_aiokafka_client_is_accepted():
     class Provider:
         async def token(self):
             return "a.b.c"
@@ -70,7 +70,7 @@ def test_a_client_of_aiokafka_gets_in():
         ("no.scope.here", "insufficient_scope", "the token does not have the required scopes"),
     ],
 )
-def test_a_bad_token_is_explained_before_the_attempt_fails(token, status, reason):
+def test_rejected_token_is_explained_before_the_failure(token, status, reason):
     server, client = exchange(), OAuthBearerSaslClient(token)
     step = server.evaluate_response(client.initial_response())
     assert step.principal is None
@@ -80,14 +80,14 @@ def test_a_bad_token_is_explained_before_the_attempt_fails(token, status, reason
         server.evaluate_response(b"\x01")
 
 
-def test_a_second_token_does_not_help():
+def test_second_token_is_rejected():
     server = exchange()
     server.evaluate_response(OAuthBearerSaslClient("x.y.z").initial_response())
     with pytest.raises(AuthenticationError, match="expired"):
         server.evaluate_response(OAuthBearerSaslClient("a.b.c").initial_response())
 
 
-def test_nobody_speaks_for_somebody_else():
+def test_other_authorization_id_is_rejected():
     with pytest.raises(AuthenticationError, match="authorization id"):
         exchange().evaluate_response(b"n,a=root,\x01auth=Bearer a.b.c\x01\x01")
 
@@ -116,12 +116,12 @@ def test_nobody_speaks_for_somebody_else():
         b"n,,\x01auth=Bearer " + b"x" * TOKEN_BYTES_MAX + b"\x01\x01",
     ],
 )
-def test_a_malformed_message_is_refused(message):
+def test_malformed_message_is_rejected(message):
     with pytest.raises(AuthenticationError, match="Invalid OAUTHBEARER client first message"):
         exchange().evaluate_response(message)
 
 
 @given(st.binary(max_size=100))
-def test_garbage_is_refused(message):
+def test_random_bytes_are_rejected(message):
     with pytest.raises(AuthenticationError):
         exchange().evaluate_response(message)

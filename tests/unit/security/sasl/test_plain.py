@@ -1,4 +1,4 @@
-"""A user and a password, as they are, and nothing else."""
+"""PLAIN server."""
 
 import pytest
 from aiokafka.conn import SaslPlainAuthenticator
@@ -18,13 +18,13 @@ def exchange():
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_who_knows_the_password_gets_in(user):
+def test_correct_password_is_accepted(user):
     client = PlainSaslClient(user, USERS[user])
     step = exchange().evaluate_response(client.initial_response())
     assert (step.token, step.principal) == (b"", Principal(f"User:{user}"))
 
 
-def test_a_client_of_aiokafka_gets_in():
+def test_aiokafka_client_is_accepted():
     client = SaslPlainAuthenticator(
         loop=None, sasl_plain_username="alice", sasl_plain_password=USERS["alice"]
     )
@@ -32,7 +32,7 @@ def test_a_client_of_aiokafka_gets_in():
     assert exchange().evaluate_response(token).principal == Principal("User:alice")
 
 
-def test_a_wrong_password_and_a_wrong_user_are_the_same():
+def test_unknown_user_and_wrong_password_give_the_same_error():
     refusals = set()
     for token in (b"\0alice\0guessed", b"\0bob\0secret"):
         with pytest.raises(AuthenticationError) as refusal:
@@ -53,17 +53,17 @@ def test_a_wrong_password_and_a_wrong_user_are_the_same():
         (b"\0alice\0" + b"x" * TOKEN_BYTES_MAX, "expected"),
     ],
 )
-def test_what_is_not_right_is_refused(token, reason):
+def test_malformed_token_is_rejected(token, reason):
     with pytest.raises(AuthenticationError, match=reason):
         exchange().evaluate_response(token)
 
 
-def test_the_wish_to_speak_for_somebody_else_says_nothing_about_the_password():
+def test_other_authorization_id_does_not_reveal_the_password():
     with pytest.raises(AuthenticationError, match="Invalid username or password"):
         exchange().evaluate_response(b"root\0alice\0guessed")
 
 
 @given(st.binary(max_size=100))
-def test_garbage_is_refused(token):
+def test_random_bytes_are_rejected(token):
     with pytest.raises(AuthenticationError):
         exchange().evaluate_response(token)

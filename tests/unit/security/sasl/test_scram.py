@@ -1,4 +1,4 @@
-"""Passwords become the keys that RFC 7677 says, within the limits that Kafka sets."""
+"""SCRAM keys (RFC 7677) within Kafka's limits."""
 
 import base64
 from random import Random
@@ -24,7 +24,7 @@ VERIFIER = "6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 SHA_256 = ScramMechanism.SHA_256
 
 
-def test_the_keys_are_those_of_rfc_7677():
+def test_keys_equal_rfc_7677():
     """The RFC shows what is made with them: a proof and a signature of the same message."""
     made = scram.credential("user", SHA_256, SALT, 4096, password=PASSWORD)
     signature = scram.signature(SHA_256, made.stored_key, SIGNED)
@@ -34,7 +34,7 @@ def test_the_keys_are_those_of_rfc_7677():
 
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
-def test_a_salted_password_leads_to_the_same_credential(mechanism):
+def test_credential_from_salted_password_is_equal(mechanism):
     salted = scram.salt_password(PASSWORD, mechanism, SALT, 4096)
     from_password = scram.credential("user", mechanism, SALT, 4096, password=PASSWORD)
     assert from_password == scram.credential("user", mechanism, SALT, 4096, salted_password=salted)
@@ -50,12 +50,12 @@ def test_a_salted_password_leads_to_the_same_credential(mechanism):
         ("user", 16385, "Too many iterations"),
     ],
 )
-def test_a_credential_is_within_the_limits_of_kafka(user, iterations, reason):
+def test_credential_limits_are_those_of_kafka(user, iterations, reason):
     with pytest.raises(UnacceptableCredentialError, match=reason):
         scram.credential(user, SHA_256, SALT, iterations, password=PASSWORD)
 
 
-def test_a_salt_looks_like_those_of_kafka():
+def test_salt_has_the_format_of_kafka():
     random = Random(0)
     salts = [scram.new_salt(random) for _ in range(1000)]
     assert len(set(salts)) == 1000
@@ -65,7 +65,7 @@ def test_a_salt_looks_like_those_of_kafka():
     assert int(scram.salt_of(2**130 + 35), 36) == 35
 
 
-def test_a_nonce_has_nothing_that_divides_messages():
+def test_nonce_has_no_commas():
     random = Random(0)
     nonces = {scram.new_nonce(random) for _ in range(1000)}
     assert len(nonces) == 1000

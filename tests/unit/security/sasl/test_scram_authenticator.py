@@ -1,4 +1,4 @@
-"""A server speaks SCRAM as RFC 7677 writes it down, and as the clients of others do."""
+"""SCRAM server: RFC 7677's example, and other clients."""
 
 import base64
 from random import Random
@@ -50,7 +50,7 @@ def salt_of(server_first):
     return server_first.partition(b",s=")[2].partition(b",")[0]
 
 
-def test_the_conversation_is_that_of_rfc_7677():
+def test_exchange_equals_rfc_7677():
     server = exchange()
     client = ScramSaslClient(SHA_256, "user", PASSWORD, "rOprNGfwEbeRWgbNEkqO")
     assert client.initial_response() == CLIENT_FIRST
@@ -64,7 +64,7 @@ def test_the_conversation_is_that_of_rfc_7677():
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
 @pytest.mark.parametrize("user", ["user", "a,b=c", "päivi"])
-def test_a_client_of_ours_gets_in(mechanism, user):
+def test_own_client_is_accepted(mechanism, user):
     server = exchange(mechanism, scram.new_nonce(Random(1)))
     client = ScramSaslClient(mechanism, user, PASSWORD, scram.new_nonce(Random(2)))
     answer = client.evaluate_challenge(server.evaluate_response(client.initial_response()).token)
@@ -75,7 +75,7 @@ def test_a_client_of_ours_gets_in(mechanism, user):
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
 @pytest.mark.parametrize("user", ["user", "a,b=c"])
-def test_a_client_of_aiokafka_gets_in(mechanism, user):
+def test_aiokafka_client_is_accepted(mechanism, user):
     server = exchange(mechanism)
     client = ScramAuthenticator(
         loop=None,
@@ -92,7 +92,7 @@ def test_a_client_of_aiokafka_gets_in(mechanism, user):
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
 @pytest.mark.parametrize("password", [PASSWORD, "Pencil"])
-def test_a_client_of_kafka_python_gets_in_with_the_right_password(mechanism, password):
+def test_kafka_python_client_is_accepted_with_the_correct_password(mechanism, password):
     server = exchange(mechanism)
     client = ScramClient("user", password, mechanism.label)
     client.process_server_first_message(server.evaluate_response(client.first_message()).token)
@@ -105,9 +105,9 @@ def test_a_client_of_kafka_python_gets_in_with_the_right_password(mechanism, pas
             server.evaluate_response(client.final_message())
 
 
-def test_a_user_who_does_not_exist_cannot_be_told_from_one_with_another_password():
+def test_unknown_user_is_indistinguishable_from_a_wrong_password():
     refusals = []
-    for user in ("user", "nobody"):
+    for user in ("user", "unknown"):
         server = exchange()
         client = ScramSaslClient(SHA_256, user, "guessed", "abc")
         first = server.evaluate_response(client.initial_response())
@@ -118,41 +118,41 @@ def test_a_user_who_does_not_exist_cannot_be_told_from_one_with_another_password
     assert refusals[0] == refusals[1]
 
 
-def test_a_user_who_does_not_exist_seems_to_have_been_made_by_our_commands():
-    asked = exchange().evaluate_response(b"n,,n=nobody,r=x").token
+def test_decoy_credential_has_the_default_iterations():
+    asked = exchange().evaluate_response(b"n,,n=unknown,r=x").token
     assert asked.endswith(b",i=%d" % scram.ITERATIONS_DEFAULT)
 
 
-def test_the_salt_of_a_user_who_does_not_exist_stays_the_same():
+def test_salt_of_an_unknown_user_is_constant():
     salts = {
         (user, secret): salt_of(
             exchange(secret=secret).evaluate_response(b"n,,n=%b,r=x" % user).token
         )
-        for user in (b"nobody", b"neither")
+        for user in (b"unknown", b"neither")
         for secret in (b"one", b"two")
     }
     assert len(set(salts.values())) == 4
-    again = exchange(nonce="other", secret=b"one").evaluate_response(b"n,,n=nobody,r=y").token
-    assert salt_of(again) == salts[b"nobody", b"one"]
+    again = exchange(nonce="other", secret=b"one").evaluate_response(b"n,,n=unknown,r=y").token
+    assert salt_of(again) == salts[b"unknown", b"one"]
 
 
-def test_who_does_not_exist_is_refused_even_with_a_proof_that_is_right():
+def test_unknown_user_is_rejected_even_with_a_valid_proof():
     server = exchange()
-    client = ScramSaslClient(SHA_256, "nobody", PASSWORD, "abc")
+    client = ScramSaslClient(SHA_256, "unknown", PASSWORD, "abc")
     final = client.evaluate_challenge(server.evaluate_response(client.initial_response()).token)
     stand_in = server._challenge.credential
-    lucky = scram.credential("nobody", SHA_256, stand_in.salt, 4096, password=PASSWORD)
+    lucky = scram.credential("unknown", SHA_256, stand_in.salt, 4096, password=PASSWORD)
     server._challenge = server._challenge._replace(credential=lucky)
     with pytest.raises(AuthenticationError, match=REFUSAL):
         server.evaluate_response(final)
 
 
-def test_delegation_tokens_are_refused_with_words_of_their_own():
+def test_delegation_tokens_are_rejected_with_their_own_error():
     with pytest.raises(AuthenticationError, match="delegation tokens"):
         exchange().evaluate_response(CLIENT_FIRST + b",tokenauth=true")
 
 
-def test_other_extensions_are_signed_and_mean_nothing():
+def test_other_extensions_are_signed_and_ignored():
     server = exchange()
     client = ScramSaslClient(SHA_256, "user", PASSWORD, "abc")
     client._bare += b",future=1"
@@ -161,7 +161,7 @@ def test_other_extensions_are_signed_and_mean_nothing():
 
 
 @pytest.mark.parametrize(("authorization_id", "is_right"), [("user", True), ("root", False)])
-def test_nobody_speaks_for_somebody_else(authorization_id, is_right):
+def test_other_authorization_id_is_rejected(authorization_id, is_right):
     server = exchange()
     first = b"n,a=%b,n=user,r=abc" % authorization_id.encode()
     if is_right:
@@ -179,7 +179,7 @@ def test_nobody_speaks_for_somebody_else(authorization_id, is_right):
         CLIENT_FINAL.partition(b"p=")[0] + b"p=AAAA",
     ],
 )
-def test_a_proof_that_is_not_right_is_refused(final):
+def test_invalid_proof_is_rejected(final):
     server = exchange()
     server.evaluate_response(CLIENT_FIRST)
     with pytest.raises(AuthenticationError, match=REFUSAL):
@@ -190,12 +190,12 @@ def test_a_proof_that_is_not_right_is_refused(final):
     ("before", "after", "is_right"),
     [
         (b"biws", b"biws", True),
-        (b"biws", b"eSws", False),  # "y,,": that there is no channel binding was somebody's doing.
+        (b"biws", b"eSws", False),  # "y,,": a downgrade of the channel binding.
         (b"r=rOpr", b"r=rOps", False),
         (b"NlF$k0", b"NlF$k", False),
     ],
 )
-def test_a_proof_is_for_what_was_said_before(before, after, is_right):
+def test_proof_must_match_the_messages(before, after, is_right):
     """The proof fits what it comes with; that does not fit the rest."""
     server = exchange()
     server.evaluate_response(CLIENT_FIRST)
@@ -211,7 +211,7 @@ def test_a_proof_is_for_what_was_said_before(before, after, is_right):
             server.evaluate_response(final)
 
 
-def test_an_attempt_is_over_after_one_failure():
+def test_attempt_ends_after_a_failure():
     server = exchange()
     server.evaluate_response(CLIENT_FIRST)
     for final in (CLIENT_FINAL.replace(b"p=dHzb", b"p=dHzc"), CLIENT_FINAL):
@@ -219,7 +219,7 @@ def test_an_attempt_is_over_after_one_failure():
             server.evaluate_response(final)
 
 
-def test_an_attempt_is_over_when_it_has_succeeded():
+def test_attempt_ends_after_success():
     server = exchange()
     server.evaluate_response(CLIENT_FIRST)
     assert server.evaluate_response(CLIENT_FINAL).principal
@@ -228,7 +228,7 @@ def test_an_attempt_is_over_when_it_has_succeeded():
 
 
 @given(st.lists(st.binary(max_size=100), min_size=1, max_size=3), st.booleans())
-def test_garbage_gets_nobody_in(tokens, begins_well):
+def test_random_bytes_are_rejected(tokens, begins_well):
     server = exchange()
     if begins_well:
         server.evaluate_response(CLIENT_FIRST)

@@ -1,4 +1,4 @@
-"""What is not a message of SCRAM is refused, whatever it is, and nothing of it is repeated."""
+"""Malformed SCRAM messages are rejected, and errors contain nothing of them."""
 
 import pytest
 from hypothesis import given
@@ -17,13 +17,13 @@ every_reader = pytest.mark.parametrize("read", READERS, ids=lambda read: read.__
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
-def test_names_survive_what_messages_do_to_them(name):
+def test_names_are_escaped_and_unescaped(name):
     escaped = scram_messages.escape_name(name)
     assert "," not in escaped
     assert scram_messages.unescape_name(escaped) == name
 
 
-def test_a_first_message_says_who_and_keeps_the_bytes_that_are_signed():
+def test_client_first_message_is_parsed_with_its_signed_bytes():
     read = scram_messages.client_first(b"n,a=a=2Cb,n=a=2Cb,r=!$xyz,one=1,two==")
     assert read.header == b"n,a=a=2Cb,"
     assert read.bare == b"n=a=2Cb,r=!$xyz,one=1,two=="
@@ -54,7 +54,7 @@ def test_a_first_message_says_who_and_keeps_the_bytes_that_are_signed():
         b"n,,n=user,r=" + b"x" * scram_messages.MESSAGE_BYTES_MAX,
     ],
 )
-def test_a_malformed_first_message_is_refused(message):
+def test_malformed_first_message_is_rejected(message):
     with pytest.raises(AuthenticationError, match=r"Invalid SCRAM client first message format$"):
         scram_messages.client_first(message)
 
@@ -62,25 +62,25 @@ def test_a_malformed_first_message_is_refused(message):
 @pytest.mark.parametrize(
     "message", [b"c=biws,r=x,p=a", b"c=b,r=x,p=aaaa", b"r=x,c=biws,p=aaaa", b"c=biws,r=x"]
 )
-def test_a_malformed_final_message_is_refused(message):
+def test_malformed_final_message_is_rejected(message):
     with pytest.raises(AuthenticationError, match=r"Invalid SCRAM client final message format$"):
         scram_messages.client_final(message)
 
 
 @pytest.mark.parametrize("iterations", ["0", "-1", "4096.0", "04096", "9" * 11, "x"])
-def test_iterations_are_a_number(iterations):
+def test_iterations_must_be_a_number(iterations):
     with pytest.raises(AuthenticationError, match="server first"):
         scram_messages.server_first(f"r=x,s=aaaa,i={iterations}".encode())
 
 
-def test_an_error_of_the_server_is_told():
+def test_server_error_is_reported():
     with pytest.raises(AuthenticationError, match="invalid-proof"):
         scram_messages.server_final(b"e=invalid-proof")
 
 
 @every_reader
 @given(message=st.binary(max_size=200))
-def test_garbage_is_refused(read, message):
+def test_random_bytes_are_rejected(read, message):
     with pytest.raises(AuthenticationError):
         read(b"\xff" + message)
 
@@ -92,7 +92,7 @@ PIECES = st.sampled_from(
 
 @every_reader
 @given(pieces=st.lists(PIECES, max_size=30))
-def test_what_resembles_a_message_is_read_or_refused(read, pieces):
+def test_similar_messages_are_parsed_or_rejected(read, pieces):
     try:
         read("".join(pieces).encode())
     except AuthenticationError as error:

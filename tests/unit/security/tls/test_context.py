@@ -1,4 +1,4 @@
-"""Listeners encrypt with the files that are named, and know their clients by certificates."""
+"""`ListenerTls`: certificates, client authentication and reloading."""
 
 import shutil
 import ssl
@@ -21,7 +21,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def stranger(tmp_path_factory):
-    """Of an authority that nobody knows."""
+    """Certificates of an untrusted CA."""
     return make_certificates(tmp_path_factory.mktemp("stranger"))
 
 
@@ -44,7 +44,7 @@ def client(made, user=None, **others):
     return client_context(ClientTls(ca_file=str(made.authority), **files, **others))
 
 
-def test_nothing_old_or_weak_is_spoken(made):
+def test_old_versions_and_weak_ciphers_are_rejected(made):
     context = listener(made).context
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     for option in (ssl.OP_NO_COMPRESSION, ssl.OP_NO_RENEGOTIATION):
@@ -55,7 +55,7 @@ def test_nothing_old_or_weak_is_spoken(made):
     assert not any("CBC" in name or "SHA1" in name for name in names)
 
 
-def test_only_the_newest_version_is_spoken_where_that_is_set(made):
+def test_minimum_version_is_configurable(made):
     old = client(made)
     old.maximum_version = ssl.TLSVersion.TLSv1_2
     assert exchange(shake_hands(old, listener(made).context)) == b"hello"
@@ -63,25 +63,25 @@ def test_only_the_newest_version_is_spoken_where_that_is_set(made):
         shake_hands(old, listener(made, min_version="1.3").context)
 
 
-def test_who_shows_no_certificate_is_nobody(made):
+def test_client_without_certificate_is_anonymous(made):
     for mode in ("none", "requested"):
         tls = listener(made, client_auth=(mode,))
         assert tls.principal(shake_hands(client(made), tls.context).server) is ANONYMOUS
 
 
-def test_who_shows_a_certificate_is_known_by_its_name(made):
+def test_client_certificate_determines_the_principal(made):
     for mode in ("requested", "required"):
         tls = listener(made, client_auth=(mode,))
         pair = shake_hands(client(made, "alice"), tls.context)
         assert tls.principal(pair.server).full_name == "User:CN=alice"
 
 
-def test_a_certificate_that_is_not_asked_for_says_nothing(made):
+def test_unrequested_certificate_is_ignored(made):
     tls = listener(made, client_auth=("none",))
     assert tls.principal(shake_hands(client(made, "alice"), tls.context).server) is ANONYMOUS
 
 
-def test_names_become_principals_by_the_rules(made):
+def test_mapping_rules_are_applied(made):
     rules = "RULE:^CN=(a.*)$/$1/U"
     tls = listener(made, client_auth=("required",), principal_mapping_rules=rules)
     pair = shake_hands(client(made, "alice"), tls.context)
@@ -91,7 +91,7 @@ def test_names_become_principals_by_the_rules(made):
         tls.principal(pair.server)
 
 
-def test_who_has_to_show_a_certificate_and_does_not_is_refused(made, stranger):
+def test_missing_required_certificate_is_rejected(made, stranger):
     tls = listener(made, client_auth=("required",))
     with pytest.raises(ssl.SSLError, match="did not return a certificate"):
         shake_hands(client(made), tls.context)
@@ -106,7 +106,7 @@ def test_who_has_to_show_a_certificate_and_does_not_is_refused(made, stranger):
         shake_hands(unknown, tls.context)
 
 
-def test_a_listener_has_its_own_files_and_ways(made, stranger):
+def test_listeners_have_their_own_settings(made, stranger):
     tls = Tls(
         cert_file=(str(stranger.server_certificate), f"EXTERNAL={made.server_certificate}"),
         key_file=(str(stranger.server_key), f"EXTERNAL={made.server_key}"),
@@ -118,7 +118,7 @@ def test_a_listener_has_its_own_files_and_ways(made, stranger):
         shake_hands(client(made), ListenerTls(tls, "INTERNAL").context)
 
 
-def test_a_client_checks_who_it_talks_to(made, stranger):
+def test_client_verifies_the_host_name(made, stranger):
     tls = listener(made)
     with pytest.raises(ssl.SSLCertVerificationError, match="local issuer"):
         shake_hands(client(stranger), tls.context)
@@ -128,7 +128,7 @@ def test_a_client_checks_who_it_talks_to(made, stranger):
     assert exchange(shake_hands(unnamed, tls.context, "elsewhere.example.com")) == b"hello"
 
 
-def test_a_client_without_an_authority_trusts_those_of_the_system(made):
+def test_client_without_ca_uses_system_certificates(made):
     with pytest.raises(ssl.SSLCertVerificationError):
         shake_hands(client_context(ClientTls()), listener(made).context)
 
@@ -144,7 +144,7 @@ def renew(renewable, other):
         shutil.copy(other.authority.parent / path.name, path)
 
 
-def test_new_files_are_for_new_connections_and_old_ones_stay(renewable, made):
+def test_reloaded_files_apply_to_new_connections_only(renewable, made):
     tls = listener(renewable)
     before = tls.context
     old = shake_hands(client(renewable), tls.context)
@@ -158,7 +158,7 @@ def test_new_files_are_for_new_connections_and_old_ones_stay(renewable, made):
     assert [line["event"] for line in logs] == ["certificate reloaded"]
 
 
-def test_files_of_no_use_are_told_once_and_the_former_stay_in_use(renewable, made):
+def test_unusable_files_are_logged_once_and_the_previous_stay(renewable, made):
     tls = listener(renewable)
     before = tls.context
     shutil.copy(made.server_certificate, renewable.server_certificate)
@@ -173,7 +173,7 @@ def test_files_of_no_use_are_told_once_and_the_former_stay_in_use(renewable, mad
     assert tls.refresh()
 
 
-def test_an_authority_that_is_replaced_is_not_trusted_any_more(renewable, made):
+def test_replaced_ca_is_no_longer_trusted(renewable, made):
     tls = listener(renewable, client_auth=("required",))
     shake_hands(client(renewable, "client"), tls.context)
     shutil.copy(made.authority, renewable.authority.with_name("new"))
@@ -206,17 +206,17 @@ def test_an_authority_that_is_replaced_is_not_trusted_any_more(renewable, made):
         ({"principal_mapping_rules": "NONSENSE"}, "tls.principalMappingRules"),
     ],
 )
-def test_a_start_with_settings_of_no_use_is_refused(made, others, complaint):
+def test_invalid_settings_fail_the_start(made, others, complaint):
     with pytest.raises(ConfigError, match=complaint):
         listener(made, **others)
 
 
-def test_a_key_of_another_certificate_is_refused(made, stranger):
+def test_key_of_another_certificate_is_rejected(made, stranger):
     with pytest.raises(ConfigError, match=r"tls.keyFile: .* does not match"):
         listener(made, key_file=(str(stranger.server_key),))
 
 
-def test_a_file_that_only_looks_right_is_refused(made, tmp_path):
+def test_malformed_pem_is_rejected(made, tmp_path):
     broken = tmp_path / "broken.crt"
     broken.write_text("-----BEGIN CERTIFICATE-----\nbroken\n-----END CERTIFICATE-----\n")
     with pytest.raises(
@@ -227,7 +227,7 @@ def test_a_file_that_only_looks_right_is_refused(made, tmp_path):
         client_context(ClientTls(ca_file=str(broken)))
 
 
-def test_an_encrypted_key_needs_its_password(made, tmp_path):
+def test_encrypted_key_needs_its_password(made, tmp_path):
     from cryptography.hazmat.primitives import serialization
 
     key = serialization.load_pem_private_key(made.server_key.read_bytes(), None)
@@ -247,14 +247,14 @@ def test_an_encrypted_key_needs_its_password(made, tmp_path):
         assert "secret" not in str(caught.value)
 
 
-def test_a_certificate_and_its_key_may_share_a_file(made, tmp_path):
+def test_certificate_and_key_may_share_a_file(made, tmp_path):
     both = tmp_path / "both.pem"
     both.write_bytes(made.server_certificate.read_bytes() + made.server_key.read_bytes())
     tls = listener(made, cert_file=(str(both),), key_file=())
     shake_hands(client(made), tls.context)
 
 
-def test_an_authority_between_others_may_be_trusted_by_itself(made):
-    """As in Java: who is named is trusted, whoever has certified them."""
+def test_intermediate_ca_may_be_trusted(made):
+    """As in Java: a CA certificate in the file is trusted, even if it is an intermediate one."""
     tls = listener(made, client_auth=("required",), ca_file=(str(made.client_certificate),))
     assert shake_hands(client(made, "client"), tls.context)

@@ -1,4 +1,4 @@
-"""What is made for trying TLS out holds up against the strictest, and is not lying about."""
+"""Development certificates pass strict verification, and keys are private."""
 
 import datetime as dt
 import ssl
@@ -33,13 +33,13 @@ def context(protocol, made, credential, **flags):
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "broker-0.example.com"])
-def test_servers_and_clients_trust_each_other_strictly(made, host):
+def test_certificates_pass_strict_verification(made, host):
     server = context(ssl.PROTOCOL_TLS_SERVER, made, made.server)
     client = context(ssl.PROTOCOL_TLS_CLIENT, made, made.users["alice"])
     assert exchange(shake_hands(client, server, host)) == b"hello"
 
 
-def test_a_server_may_ask_others_and_a_client_may_not_serve(made):
+def test_server_certificate_is_valid_for_clients_but_not_vice_versa(made):
     server = context(ssl.PROTOCOL_TLS_SERVER, made, made.server)
     shake_hands(context(ssl.PROTOCOL_TLS_CLIENT, made, made.server), server)
     posing = context(ssl.PROTOCOL_TLS_SERVER, made, made.users["alice"])
@@ -48,20 +48,20 @@ def test_a_server_may_ask_others_and_a_client_may_not_serve(made):
         shake_hands(client, posing)
 
 
-def test_they_are_valid_from_now_on_for_as_long_as_asked(made):
+def test_certificates_are_valid_for_the_given_days(made):
     certificate = x509.load_pem_x509_certificate(made.server.certificate.read_bytes())
     assert certificate.not_valid_before_utc < NOW
     assert certificate.not_valid_after_utc == (NOW + dt.timedelta(days=2)).replace(microsecond=0)
 
 
-def test_what_is_private_is_for_its_owner_alone(made):
+def test_private_files_are_readable_by_the_owner_only(made):
     private = [made.authority_key, made.server.key, made.server.keystore]
     private += [made.users["alice"].key, made.users["alice"].keystore]
     assert {path.stat().st_mode & 0o777 for path in private} == {0o600}
     assert set(made) >= set(private)
 
 
-def test_java_finds_the_same_in_its_own_format(made):
+def test_pkcs12_files_contain_the_same_certificates(made):
     store = pkcs12.load_pkcs12(made.users["alice"].keystore.read_bytes(), PASSWORD.encode())
     issued = x509.load_pem_x509_certificate(made.users["alice"].certificate.read_bytes())
     assert store.cert is not None
@@ -72,7 +72,7 @@ def test_java_finds_the_same_in_its_own_format(made):
     assert [entry.certificate for entry in trusted.additional_certs] == [authority]
 
 
-def test_nothing_is_overwritten_unless_that_is_asked_for(made):
+def test_existing_files_are_not_overwritten_by_default(made):
     directory, before = made.authority.parent, made.server.key.read_bytes()
     with pytest.raises(ConfigError, match=r"ca.crt exists"):
         create_dev_certificates(directory, users=["bob"], now=NOW, days=2)
@@ -84,7 +84,7 @@ def test_nothing_is_overwritten_unless_that_is_asked_for(made):
 
 
 @pytest.mark.parametrize("user", ["server", "ca"])
-def test_a_user_whose_files_would_be_another_s_is_refused(tmp_path, user):
+def test_reserved_user_name_is_rejected(tmp_path, user):
     with pytest.raises(ConfigError, match=f"cannot be named {user}"):
         create_dev_certificates(tmp_path, users=[user], now=NOW, days=2)
     assert list(tmp_path.iterdir()) == []

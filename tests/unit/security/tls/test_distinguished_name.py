@@ -1,4 +1,4 @@
-"""Names are written as Java writes them, so that rules and ACLs of Kafka hold here as well."""
+"""Subjects are formatted as in Java, for Kafka's mapping rules and ACLs."""
 
 import datetime as dt
 import ssl
@@ -7,17 +7,17 @@ import pytest
 
 from kafscale.security.tls.dev_ca import DevCa
 from kafscale.security.tls.distinguished_name import format_name, subject
-from unit.security.names import NAMES
+from unit.security.certificate_names import NAMES
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(("expected", "name"), NAMES.items(), ids=repr)
-def test_a_name_is_written_as_java_writes_it(expected, name):
+def test_name_is_formatted_as_in_java(expected, name):
     assert format_name(name) == expected
 
 
 @pytest.mark.parametrize("user", ["alice", "Tkac, Adam", "émile"])
-def test_the_name_in_a_certificate_is_found(user):
+def test_subject_of_a_certificate(user):
     pem = DevCa.create(NOW, days=1).client(user).certificate_pem.decode()
     assert subject(ssl.PEM_cert_to_DER_cert(pem)) == "CN=" + user.replace(",", "\\,")

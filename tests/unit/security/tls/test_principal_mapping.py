@@ -1,14 +1,14 @@
-"""Rules make of a name what Kafka makes of it."""
+"""`PrincipalMapper`: the same principals as in Kafka."""
 
 import pytest
 
 from kafscale.errors import AuthenticationError, ConfigError
 from kafscale.security.tls.principal_mapping import PrincipalMapper
-from unit.security.rules import OTHERS, RULES
+from unit.security.mapping_rules import OTHERS, RULES
 
 
 @pytest.mark.parametrize(("rules", "name", "principal"), RULES + OTHERS)
-def test_rules_make_of_a_name_what_kafka_makes_of_it(rules, name, principal):
+def test_principals_equal_kafka(rules, name, principal):
     assert PrincipalMapper(rules).principal(name) == principal
 
 
@@ -25,7 +25,7 @@ def test_rules_make_of_a_name_what_kafka_makes_of_it(rules, name, principal):
         "DEFAULT,RULE:^CN=(.*?)$/$1/X",
     ],
 )
-def test_what_is_no_rule_is_refused(rules):
+def test_invalid_rule_is_rejected(rules):
     with pytest.raises(ConfigError, match=r"tls.principalMappingRules: .* is not a valid rule"):
         PrincipalMapper(rules)
 
@@ -39,11 +39,11 @@ def test_what_is_no_rule_is_refused(rules):
         ("RULE:^CN=(.*)$/${x}/", "without a group"),
     ],
 )
-def test_what_would_fail_with_the_first_client_is_refused_at_once(rule, complaint):
+def test_rule_that_would_fail_at_run_time_is_rejected(rule, complaint):
     with pytest.raises(ConfigError, match=complaint):
         PrincipalMapper(rule)
 
 
-def test_a_name_that_no_rule_takes_is_nobody_s():
+def test_unmatched_subject_is_rejected():
     with pytest.raises(AuthenticationError, match="no rule"):
         PrincipalMapper("RULE:^CN=(.*),O=Org$/$1/").principal("CN=mallory,O=Other")

@@ -1,4 +1,4 @@
-"""Who is asked next, and what is never sent twice, with members that do as they are told."""
+"""`Client`: selection of members and retries, with scripted members."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from kafscale.metadata.store.etcd.members import Members
 from kafscale.metadata.store.etcd.methods import RANGE, TXN
 from kafscale.metadata.store.etcd.session import Session
 from kafscale.testing import virtual_time
-from unit.metadata.store.etcd.scripted import LATENCY_S, SILENT, ScriptedMember
+from unit.metadata.store.etcd.scripted_member import LATENCY_S, SILENT, ScriptedMember
 
 REQUEST_MS = 8000
 
@@ -30,11 +30,11 @@ def client_of(*members, username=""):
     return Client(Members(members), Session(username, "secret"), REQUEST_MS)
 
 
-async def ask(client):
+async def call_idempotent(client):
     return await client.call_idempotent(RANGE, rpc.RangeRequest(key=b"/"))
 
 
-async def tell(client):
+async def call_once(client):
     return await client.call_once(TXN, rpc.TxnRequest())
 
 
@@ -42,72 +42,72 @@ def now():
     return asyncio.get_running_loop().time()
 
 
-def test_the_member_that_answers_is_asked_again():
+def test_responding_member_is_used_again():
     async def body():
         members = [ScriptedMember(name) for name in "abc"]
         client = client_of(*members)
         for _ in range(3):
-            await ask(client)
-            await tell(client)
-        assert [len(member.asked) for member in members] == [6, 0, 0]
+            await call_idempotent(client)
+            await call_once(client)
+        assert [len(member.requests) for member in members] == [6, 0, 0]
 
     play(body)
 
 
-@pytest.mark.parametrize("send", [ask, tell])
-def test_what_surely_was_not_done_is_sent_to_another(send):
+@pytest.mark.parametrize("send", [call_idempotent, call_once])
+def test_request_that_was_not_applied_is_retried(send):
     async def body():
         first, second = ScriptedMember("a", ErrorKind.NOT_APPLIED), ScriptedMember("b")
         client = client_of(first, second)
         await send(client)
-        assert (len(first.asked), len(second.asked)) == (1, 1)
-        assert first.left == 1
+        assert (len(first.requests), len(second.requests)) == (1, 1)
+        assert first.cancel_count == 1
         # It stays with the one that is good.
         await send(client)
-        assert (len(first.asked), len(second.asked)) == (1, 2)
+        assert (len(first.requests), len(second.requests)) == (1, 2)
 
     play(body)
 
 
-def test_a_write_in_doubt_is_never_sent_again_and_a_read_is():
+def test_write_with_unknown_outcome_is_not_retried_but_a_read_is():
     async def body():
         first, second = ScriptedMember("a", ErrorKind.UNKNOWN_OUTCOME), ScriptedMember("b")
         with pytest.raises(StoreUnavailableError, match="etcd at a: unknown outcome"):
-            await tell(client_of(first, second))
-        assert second.asked == []
-        assert first.left == 1
+            await call_once(client_of(first, second))
+        assert second.requests == []
+        assert first.cancel_count == 1
         first, second = ScriptedMember("a", ErrorKind.UNKNOWN_OUTCOME), ScriptedMember("b")
-        await ask(client_of(first, second))
-        assert len(second.asked) == 1
+        await call_idempotent(client_of(first, second))
+        assert len(second.requests) == 1
 
     play(body)
 
 
-def test_a_write_has_the_whole_time_and_a_read_a_share_of_it_at_each_member():
+def test_write_gets_the_whole_timeout_and_a_read_a_share_per_member():
     async def body():
         first, second = ScriptedMember("a", SILENT), ScriptedMember("b")
-        await ask(client_of(first, second))
+        await call_idempotent(client_of(first, second))
         assert now() == pytest.approx(2, abs=0.01)
         first, second = ScriptedMember("a", SILENT), ScriptedMember("b")
-        with pytest.raises(StoreUnavailableError, match="no answer in time"):
-            await tell(client_of(first, second))
+        with pytest.raises(StoreUnavailableError, match="timed out"):
+            await call_once(client_of(first, second))
         assert now() == pytest.approx(10, abs=0.01)
 
     play(body)
 
 
-def test_nobody_waits_longer_than_a_request_may_take():
+def test_no_call_exceeds_the_request_timeout():
     async def body():
         members = [ScriptedMember(name, *[SILENT] * 9) for name in "abc"]
         with pytest.raises(StoreUnavailableError):
-            await ask(client_of(*members))
+            await call_idempotent(client_of(*members))
         assert now() == pytest.approx(8, abs=0.5)
 
     play(body)
 
 
-@pytest.mark.parametrize("send", [ask, tell])
-def test_members_without_a_leader_are_asked_until_they_have_one(send):
+@pytest.mark.parametrize("send", [call_idempotent, call_once])
+def test_requests_are_retried_until_there_is_a_leader(send):
     """All answer at once that they cannot: there is a pause in between, and time in the end."""
 
     async def body():
@@ -117,28 +117,28 @@ def test_members_without_a_leader_are_asked_until_they_have_one(send):
         members = [ScriptedMember(name, *[ErrorKind.NOT_APPLIED] * 999) for name in "abc"]
         with pytest.raises(StoreUnavailableError, match="not applied"):
             await send(client_of(*members))
-        assert sum(len(member.asked) for member in members) < 100
+        assert sum(len(member.requests) for member in members) < 100
 
     play(body)
 
 
-@pytest.mark.parametrize("send", [ask, tell])
+@pytest.mark.parametrize("send", [call_idempotent, call_once])
 @pytest.mark.parametrize(
     "verdict", [ErrorKind.REJECTED, ErrorKind.LEASE_NOT_FOUND, ErrorKind.COMPACTED]
 )
-def test_an_answer_is_an_answer(send, verdict):
+def test_definite_error_is_not_retried(send, verdict):
     async def body():
         first, second = ScriptedMember("a", verdict), ScriptedMember("b")
         with pytest.raises(StoreUnavailableError):
             await send(client_of(first, second))
-        assert second.asked == []
-        assert first.left == 0
+        assert second.requests == []
+        assert first.cancel_count == 0
 
     play(body)
 
 
-@pytest.mark.parametrize("send", [ask, tell])
-def test_a_request_waits_for_the_first_member_to_be_connected(send):
+@pytest.mark.parametrize("send", [call_idempotent, call_once])
+def test_request_waits_for_the_first_connection(send):
     async def body():
         members = [ScriptedMember(name, connected=False) for name in "abc"]
         client = client_of(*members)
@@ -146,26 +146,26 @@ def test_a_request_waits_for_the_first_member_to_be_connected(send):
         await asyncio.sleep(1)
         members[1].come_up()
         await asyncio.gather(*requests)
-        assert [len(member.asked) for member in members] == [0, 3, 0]
+        assert [len(member.requests) for member in members] == [0, 3, 0]
         await client.members.close()
 
     play(body)
 
 
-def test_others_have_a_chance_to_connect_before_a_member_that_failed_is_asked_again():
+def test_others_may_connect_before_a_failed_member_is_reused():
     async def body():
         silent, idle = ScriptedMember("a", SILENT), ScriptedMember("b", connected=False)
         client = client_of(silent, idle)
         asyncio.get_running_loop().call_later(2.1, idle.come_up)
-        await ask(client)
-        assert (len(silent.asked), len(idle.asked)) == (1, 1)
+        await call_idempotent(client)
+        assert (len(silent.requests), len(idle.requests)) == (1, 1)
         assert client.members.preferred is idle
         await client.members.close()
 
     play(body)
 
 
-def test_a_member_that_failed_is_asked_again_if_there_is_no_other():
+def test_failed_member_is_reused_if_it_is_the_only_one():
     async def body():
         failed, gone = (
             ScriptedMember("a", ErrorKind.NOT_APPLIED),
@@ -173,21 +173,21 @@ def test_a_member_that_failed_is_asked_again_if_there_is_no_other():
         )
         client = client_of(failed, gone)
         for _ in range(2):
-            await tell(client)
-        assert len(failed.asked) == 3
+            await call_once(client)
+        assert len(failed.requests) == 3
         assert now() < 0.5
         await client.members.close()
 
     play(body)
 
 
-def test_a_request_gives_up_when_no_member_can_be_connected():
+def test_request_fails_without_a_connection():
     async def body():
         client = client_of(*(ScriptedMember(name, connected=False) for name in "abc"))
         with pytest.raises(StoreUnavailableError, match="a, b, c"):
-            await tell(client)
+            await call_once(client)
         assert now() == pytest.approx(8)
-        waiting = asyncio.ensure_future(ask(client))
+        waiting = asyncio.ensure_future(call_idempotent(client))
         await asyncio.sleep(1)
         await client.members.close()
         with pytest.raises(StoreUnavailableError, match="closed"):
@@ -196,32 +196,34 @@ def test_a_request_gives_up_when_no_member_can_be_connected():
     play(body)
 
 
-@pytest.mark.parametrize("send", [ask, tell])
-def test_a_token_that_is_not_known_is_renewed_once_for_all_who_come(send):
+@pytest.mark.parametrize("send", [call_idempotent, call_once])
+def test_invalid_token_is_renewed_once_for_concurrent_requests(send):
     async def body():
         member = ScriptedMember("a", ErrorKind.INVALID_TOKEN, ErrorKind.INVALID_TOKEN)
         client = client_of(member, username="user")
         await asyncio.gather(send(client), send(client))
-        signed_in = [index for index, (who, _) in enumerate(member.asked) if who == "sign in"]
+        signed_in = [
+            index for index, (who, _) in enumerate(member.requests) if who == "authenticate"
+        ]
         assert len(signed_in) == 2
-        assert [who for who, _ in member.asked[-2:]] == [f"token {signed_in[-1]}"] * 2
+        assert [who for who, _ in member.requests[-2:]] == [f"token {signed_in[-1]}"] * 2
         await send(client)
-        assert len([who for who, _ in member.asked if who == "sign in"]) == 2
+        assert len([who for who, _ in member.requests if who == "authenticate"]) == 2
 
     play(body)
 
 
-def test_a_token_that_is_never_known_is_given_up():
+def test_persistent_invalid_token_fails():
     async def body():
         member = ScriptedMember("a", *[ErrorKind.INVALID_TOKEN] * 9)
         with pytest.raises(StoreUnavailableError, match="invalid token"):
-            await ask(client_of(member, username="user"))
-        assert len(member.asked) == 6
+            await call_idempotent(client_of(member, username="user"))
+        assert len(member.requests) == 6
 
     play(body)
 
 
-def test_a_check_prefers_the_first_to_answer_and_tells_why_there_is_none():
+def test_check_prefers_the_first_response_and_reports_failures():
     async def body():
         slow, refusing, good = (
             ScriptedMember("a", SILENT),

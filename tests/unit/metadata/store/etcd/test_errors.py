@@ -18,7 +18,7 @@ NO_CONNECTION = "failed to connect to all addresses; last error: UNKNOWN: ipv4:1
         (UNKNOWN, "raft proposal dropped"),
     ],
 )
-def test_what_the_member_refused_to_begin_is_undone(code, details):
+def test_rejected_before_proposal_is_not_applied(code, details):
     assert to_etcd_error("a", code, details).kind is ErrorKind.NOT_APPLIED
 
 
@@ -39,7 +39,7 @@ def test_what_the_member_refused_to_begin_is_undone(code, details):
         (grpc.StatusCode.DEADLINE_EXCEEDED, "etcdserver: no leader"),
     ],
 )
-def test_every_doubt_is_one(code, details):
+def test_ambiguous_error_is_an_unknown_outcome(code, details):
     assert to_etcd_error("a", code, details).kind is ErrorKind.UNKNOWN_OUTCOME
 
 
@@ -69,11 +69,11 @@ def test_every_doubt_is_one(code, details):
         ),
     ],
 )
-def test_an_answer_means_what_it_says(code, details, verdict):
+def test_known_messages_are_classified(code, details, verdict):
     assert to_etcd_error("a", grpc.StatusCode[code], details).kind is verdict
 
 
-def test_an_error_names_the_member_and_the_reason_and_spares_us_the_preamble():
+def test_error_has_member_and_reason_without_grpc_preamble():
     error = to_etcd_error("etcd-0:2379", UNAVAILABLE, NO_CONNECTION + "Connection refused")
     assert str(error) == "etcd at etcd-0:2379: Connection refused"
     assert str(to_etcd_error("a", UNAVAILABLE, "")) == "etcd at a: UNAVAILABLE"

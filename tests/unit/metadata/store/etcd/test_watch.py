@@ -1,4 +1,4 @@
-"""Commits put together again, however etcd has cut them."""
+"""Watch responses are regrouped by commit."""
 
 from itertools import pairwise
 
@@ -21,17 +21,17 @@ def changes_of(counts):
 
 
 @given(st.lists(CHANGES, max_size=5), st.data())
-def test_a_commit_is_told_of_whole_and_alone(answers, data):
-    """etcd tells of whole commits in each answer, but may send an answer in fragments."""
-    commits, told, sizes = _Commits(), [], []
+def test_commits_are_regrouped(answers, data):
+    """etcd sends complete commits in each response, but may split a response into fragments."""
+    commits, regrouped, sizes = _Commits(), [], []
     for counts in answers:
         changes = changes_of(counts)
         cuts = sorted(data.draw(st.sets(st.integers(1, max(1, len(changes) - 1)))))
         edges = [0, *(cut for cut in cuts if cut < len(changes)), len(changes)]
         for first, end in pairwise(edges):
             response = rpc.WatchResponse(events=changes[first:end], fragment=end < len(changes))
-            told += commits.take(response)
+            regrouped += commits.take(response)
         sizes += counts
-    assert [len(events) for events in told] == sizes
-    for events in told:
+    assert [len(events) for events in regrouped] == sizes
+    for events in regrouped:
         assert len({event.mod_revision for event in events}) == 1

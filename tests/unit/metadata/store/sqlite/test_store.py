@@ -1,4 +1,4 @@
-"""What the SQLite store has to keep on top of the laws that all stores share: its file."""
+"""`SqliteStore`: durability, locking and errors of its file."""
 
 import asyncio
 import signal
@@ -46,14 +46,14 @@ async def read(store):
 
 
 @pytest.mark.parametrize("fsync", [True, False])
-def test_what_was_committed_is_there_when_the_file_is_opened_again(path, fsync):
+def test_committed_entries_survive_a_reopen(path, fsync):
     run(path, write, fsync=fsync)
     snapshot = run(path, read, fsync=fsync)
     assert snapshot.revision == 2
     assert snapshot.entries == (Entry("/a", b"2", 1, 2), Entry("/b", b"\x00\xff", 1, 1))
 
 
-def test_revisions_go_on_and_older_ones_are_forgotten_when_the_file_is_opened_again(path):
+def test_revisions_continue_and_history_is_compacted_after_a_reopen(path):
     run(path, write)
 
     async def body(store):
@@ -77,7 +77,7 @@ def test_leases_end_with_the_process_that_granted_them(path):
     assert snapshot.revision == 2
 
 
-def test_a_file_belongs_to_one_store_at_a_time(path):
+def test_file_is_locked_by_one_store(path):
     async def body(_store):
         with pytest.raises(StoreUnavailableError, match="in use by another process"):
             await SqliteStore.open(path, lambda: 0)
@@ -86,7 +86,7 @@ def test_a_file_belongs_to_one_store_at_a_time(path):
     run(path, read)
 
 
-def test_the_file_is_never_touched_by_the_thread_of_the_event_loop(path):
+def test_file_is_not_accessed_by_the_event_loop_thread(path):
     async def body(store):
         threads = await asyncio.gather(
             *(store._call(lambda _file: threading.current_thread()) for _ in range(3))
@@ -97,7 +97,7 @@ def test_the_file_is_never_touched_by_the_thread_of_the_event_loop(path):
     run(path, body)
 
 
-def test_calls_that_wait_for_the_disk_share_a_transaction(path):
+def test_waiting_calls_share_a_transaction(path):
     async def body(store):
         batches = []
         work = store._file.run
@@ -110,7 +110,7 @@ def test_calls_that_wait_for_the_disk_share_a_transaction(path):
     run(path, body)
 
 
-def test_a_caller_who_goes_away_harms_nobody(path):
+def test_cancelled_call_does_not_affect_others(path):
     async def body(store):
         gone = asyncio.ensure_future(store.commit([], [Put("/gone", b"")]))
         stays = asyncio.ensure_future(store.commit([], [Put("/stays", b"")]))
@@ -126,8 +126,8 @@ def test_a_caller_who_goes_away_harms_nobody(path):
     run(path, body)
 
 
-def test_a_full_disk_fails_the_commits_and_nothing_else(path):
-    """The store says so, forgets what it could not keep, and works again when there is room."""
+def test_full_disk_fails_commits_only(path):
+    """The store reports it, discards the failed commits, and recovers when there is space."""
 
     def limit(pages):
         return lambda file: file._execute(f"PRAGMA max_page_count = {pages}").fetchone()
@@ -152,7 +152,7 @@ def test_a_full_disk_fails_the_commits_and_nothing_else(path):
     run(path, body)
 
 
-def test_keys_of_an_ended_lease_are_deleted_when_the_disk_works_again(path):
+def test_keys_of_an_ended_lease_are_deleted_after_a_disk_failure(path):
     async def scenario(_random):
         store = await SqliteStore.open(path, virtual_time.clock_ms)
         lease = await store.grant(1000)
@@ -177,7 +177,7 @@ def test_keys_of_an_ended_lease_are_deleted_when_the_disk_works_again(path):
 
 
 def refused(path, match):
-    """The file is refused when it is opened, not when somebody first reads the wrong page."""
+    """The file is rejected when it is opened, not when the damaged page is first read."""
 
     async def nothing(_store):
         pytest.fail("it was opened")
@@ -186,12 +186,12 @@ def refused(path, match):
         run(path, nothing)
 
 
-def test_a_file_that_is_no_database_is_refused(path):
+def test_file_that_is_no_database_is_rejected(path):
     path.write_bytes(b"once upon a time there was a metadata store" * 100)
     refused(path, "metadata.db is damaged: file is not a database")
 
 
-def test_a_database_of_somebody_else_is_refused_and_left_alone(path):
+def test_database_of_another_application_is_rejected_unchanged(path):
     with sqlite3.connect(path) as theirs:
         theirs.execute("CREATE TABLE photographs (name)")
     theirs.close()
@@ -201,7 +201,7 @@ def test_a_database_of_somebody_else_is_refused_and_left_alone(path):
     theirs.close()
 
 
-def test_a_file_of_a_newer_version_is_refused(path):
+def test_file_of_a_newer_version_is_rejected(path):
     run(path, write)
     with sqlite3.connect(path) as newer:
         newer.execute("PRAGMA user_version = 2")
@@ -209,7 +209,7 @@ def test_a_file_of_a_newer_version_is_refused(path):
     refused(path, "schema version 2 of a newer Kafscale")
 
 
-def test_a_damaged_file_is_refused(path):
+def test_damaged_file_is_rejected(path):
     async def fill(store):
         for i in range(100):
             await store.commit([], [Put(f"/{i:03}", bytes([i]) * 1000)])
@@ -226,7 +226,7 @@ def test_a_damaged_file_is_refused(path):
     assert len(run(path, read).entries) == 100
 
 
-def test_a_place_where_no_file_can_be_is_refused(tmp_path):
+def test_invalid_path_is_rejected(tmp_path):
     with pytest.raises(StoreUnavailableError, match="unable to open"):
         run(tmp_path / "none" / "metadata.db", read)
 
@@ -254,7 +254,7 @@ asyncio.run(main())
 """
 
 
-def test_what_was_answered_survives_the_sudden_death_of_the_process(path):
+def test_acknowledged_commits_survive_a_killed_process(path):
     """Killed in the middle of commits, again and again: all that was answered is there, whole."""
     for life in range(3):
         process = subprocess.Popen(  # noqa: S603 - our own program.
@@ -276,7 +276,7 @@ def test_what_was_answered_survives_the_sudden_death_of_the_process(path):
             assert kept[f"/{writer}/left"] == kept[f"/{writer}/right"] >= value
 
 
-def test_a_file_can_be_used_without_a_loop(path):
+def test_file_can_be_used_without_an_event_loop(path):
     """The file is plain synchronous code: a tool may open it, too."""
     file = SqliteFile(path, fsync=True)
     results, commits = file.run([lambda f: f.commit([], [Put("/a", b"1")]), lambda f: f.get("/a")])

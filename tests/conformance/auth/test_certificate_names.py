@@ -1,4 +1,4 @@
-"""Java and Kafka make of names of certificates what we make of them."""
+"""Certificate subjects and principals are equal to those of Java and Kafka."""
 
 import subprocess
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 from kafscale.security.tls.distinguished_name import format_name
 from kafscale.security.tls.principal_mapping import PrincipalMapper
 from services import java
-from unit.security.names import NAMES, element
-from unit.security.rules import RULES
+from unit.security.certificate_names import NAMES, element
+from unit.security.mapping_rules import RULES
 
 PROGRAM = Path(__file__).with_name("Names.java")
 SECONDS_MAX = 60
@@ -33,11 +33,11 @@ def ask(questions):
     return [bytes.fromhex(line[1:]).decode() for line in done.stdout.splitlines()]
 
 
-def test_java_writes_names_as_we_do():
+def test_subject_equals_java():
     answers = ask(f"name {element(0x30, name).hex()}" for name in NAMES.values())
     assert answers == [format_name(name) for name in NAMES.values()]
 
 
-def test_kafka_makes_the_same_principals():
+def test_principal_mapping_equals_kafka():
     answers = ask(f"rule {rules.encode().hex()} {name.encode().hex()}" for rules, name, _ in RULES)
     assert answers == [PrincipalMapper(rules).principal(name) for rules, name, _ in RULES]

@@ -1,7 +1,7 @@
-"""Three independent implementations of the protocol: read these bytes, write them again.
+"""Three independent implementations of the protocol, which decode bytes and encode them again.
 
-A judge that does not know a message or version is None for it; `test_every_case_has_a_judge` sees
-to it that there always is one.
+An implementation that does not support a message or version returns None for it; the test asserts
+that at least one supports it.
 """
 
 import importlib
@@ -92,7 +92,7 @@ def kafka_python(case: Case) -> Rewrite | None:
 def historic(library: ModuleType) -> Callable[[Case], Rewrite | None]:
     """Classes written by hand, one a version, from when the old versions were in use."""
 
-    def judge(case: Case) -> Rewrite | None:
+    def reference(case: Case) -> Rewrite | None:
         message = _historic_messages(library).get((case.api.key, case.version, case.side))
         if message is None or (library.__name__, str(case)) in MISTAKEN:
             return None
@@ -101,17 +101,17 @@ def historic(library: ModuleType) -> Callable[[Case], Rewrite | None]:
             stream = io.BytesIO(encoded)
             decoded = message.decode(stream)
             assert stream.read() == b""
-            # A decoded aiokafka struct is written from its schema, a kafka-python one by itself.
+            # aiokafka structs are encoded by their schema, kafka-python structs by themselves.
             if hasattr(decoded, "encode"):
                 return bytes(decoded.encode())
             return bytes(message.SCHEMA.encode(decoded))
 
         return rewrite
 
-    return judge
+    return reference
 
 
-JUDGES = {
+REFERENCE_CODECS = {
     "kio": kio,
     "kafka-python": kafka_python,
     "kafka-python-old": historic(kafka.protocol.old),

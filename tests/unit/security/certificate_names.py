@@ -1,7 +1,7 @@
-"""Names of certificates, as nasty as they come, and how Java writes them.
+"""Difficult certificate subjects, and how Java formats them.
 
-What Java writes was written by Java 17: `new X500Principal(der).getName()`. A conformance test asks
-it again where there is one.
+The expected values are from Java 17: `new X500Principal(der).getName()`. A conformance test
+verifies them if Java is installed.
 """
 
 CN = "2.5.4.3"

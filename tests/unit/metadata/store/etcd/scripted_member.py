@@ -1,4 +1,4 @@
-"""A member of etcd that does what a script says, and remembers what it was asked."""
+"""An etcd member whose responses follow a script."""
 
 import asyncio
 
@@ -11,16 +11,16 @@ LATENCY_S = 0.001
 
 
 class ScriptedMember:
-    """Answers each request by the next word of its script: a verdict to fail with, or silence.
+    """Handles each request by the next item of its script: an `ErrorKind` or a timeout.
 
-    When the script is over, everything succeeds.
+    After the last item all requests succeed.
     """
 
     def __init__(self, endpoint, *script, connected=True):
         self.endpoint = endpoint
         self.script = list(script)
-        self.asked = []
-        self.left = 0
+        self.requests = []
+        self.cancel_count = 0
         self._connected = asyncio.Event()
         if connected:
             self._connected.set()
@@ -36,23 +36,23 @@ class ScriptedMember:
 
     async def call(self, method, request, metadata, seconds):
         if method is AUTHENTICATE:
-            token = f"token {len(self.asked)}"
-            self.asked.append(("sign in", request.name))
+            token = f"token {len(self.requests)}"
+            self.requests.append(("authenticate", request.name))
             await asyncio.sleep(LATENCY_S)
             return rpc.AuthenticateResponse(token=token)
-        self.asked.append((dict(metadata).get("token"), round(seconds, 3)))
-        word = self.script.pop(0) if self.script else None
+        self.requests.append((dict(metadata).get("token"), round(seconds, 3)))
+        item = self.script.pop(0) if self.script else None
         await asyncio.sleep(LATENCY_S)
-        match word:
-            case ErrorKind() as verdict:
-                raise EtcdError(self.endpoint, verdict.value, verdict)
+        match item:
+            case ErrorKind() as kind:
+                raise EtcdError(self.endpoint, kind.value, kind)
             case "silent":
                 await asyncio.sleep(seconds - LATENCY_S)
-                raise EtcdError(self.endpoint, "no answer in time", ErrorKind.UNKNOWN_OUTCOME)
+                raise EtcdError(self.endpoint, "timed out", ErrorKind.UNKNOWN_OUTCOME)
         return method.response()
 
     def cancel_streams(self):
-        self.left += 1
+        self.cancel_count += 1
 
     async def close(self):
         pass

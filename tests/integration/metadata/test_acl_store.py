@@ -1,4 +1,4 @@
-"""Rules, credentials and quotas in every store there is."""
+"""ACLs, credentials and quotas in every metadata store."""
 
 import asyncio
 
@@ -31,7 +31,7 @@ CREDENTIAL = ScramCredential("al/ice", SHA_256, b"salt", 4096, b"stored", b"serv
 ALICE = QuotaEntity(user="al/ice", client_id="")
 
 
-def test_what_one_broker_keeps_another_finds(play):
+def test_records_of_one_broker_are_visible_to_another(play):
     async def body(store):
         one = AclStore(store)
         await one.start()
@@ -50,7 +50,7 @@ def test_what_one_broker_keeps_another_finds(play):
     play(body)
 
 
-def test_what_is_removed_is_gone_when_the_call_returns(play):
+def test_removed_records_are_gone_when_the_call_returns(play):
     async def body(store):
         access = AclStore(store)
         await access.start()
@@ -69,7 +69,7 @@ def test_what_is_removed_is_gone_when_the_call_returns(play):
     play(body)
 
 
-def test_brokers_that_change_one_quota_at_once_lose_nothing(play):
+def test_concurrent_quota_changes_are_all_kept(play):
     async def body(store):
         made = [AclStore(store) for _ in range(3)]
         for each in made:

@@ -1,4 +1,4 @@
-"""Rules, names, and the principals that Kafka makes of them; a conformance test asks it again."""
+"""Mapping rules, subjects, and Kafka's principals; a conformance test verifies them."""
 
 SEVERAL = (
     "RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L, "
@@ -27,7 +27,7 @@ RULES = [
     ("RULE:^CN=(a)?(b)?$/$1$2/", "CN=b", "b"),
     (r"RULE:^CN=(.*)\/(.*)$/$2\/$1/", "CN=a/b", "b/a"),
     ("RULE:^CN=([^,DEFAULT,]+)(,.*|$)/$1/", "CN=bob,O=x", "bob"),
-    # Rules that are empty are none, and rules may look like several.
+    # Empty rules are ignored, and one rule may contain commas.
     (",, RULE:^CN=(.*)$/$1/U  ,,DEFAULT, ", "CN=a", "A"),
     ("RULE:,RULE:,/L,RULE:,/,DEFAULT", ",RULE:,", "L,RULE:,"),
 ]

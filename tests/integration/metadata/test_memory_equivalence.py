@@ -1,4 +1,4 @@
-"""The memory store, judged by what it imitates: whatever is done to both, they answer alike."""
+"""The memory store and etcd return the same results for random operations."""
 
 import asyncio
 from contextlib import aclosing
@@ -41,37 +41,37 @@ def shifted(thing, by):
     return msgspec.structs.replace(thing, **changes)
 
 
-async def story(store, commits, at):
-    """What a store tells when these commits are tried, as if it had begun from nothing."""
-    told = []
+async def run_commits(store, commits, at):
+    """The results and events of these commits, relative to the initial revision."""
+    results = []
     for compares, operations in commits:
         done = await store.commit([shifted(compare, at) for compare in compares], operations)
-        told.append((done.succeeded, done.revision - at))
+        results.append((done.succeeded, done.revision - at))
     for prefix in ("/", "/a", "/a/", "/b/"):
         snapshot = await store.range(prefix)
-        told += [snapshot.revision - at, *(shifted(entry, -at) for entry in snapshot.entries)]
+        results += [snapshot.revision - at, *(shifted(entry, -at) for entry in snapshot.entries)]
     # Something to end the watch with, so that it need not be known how much there was.
     last = (await store.commit([], [Put("/end", b"")])).revision
     async with aclosing(store.watch("/", at)) as stream:
         while True:
             events = await anext(stream)
-            told += [shifted(event, -at) for event in events]
+            results += [shifted(event, -at) for event in events]
             if events[-1].mod_revision == last:
-                return told
+                return results
 
 
 @pytest.mark.timeout(60)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(commits=st.lists(COMMITS, max_size=12))
-def test_two_stores_answer_alike(etcd, commits):
+def test_memory_store_behaves_like_etcd(etcd, commits):
     async def both():
         real, imitation = EtcdStore(etcd.settings()), MemoryStore(lambda: 0)
         await real.commit([], [DeletePrefix("/")])
         at = (await real.range("/")).revision
-        told = await story(real, commits, at), await story(imitation, commits, 0)
+        results = await run_commits(real, commits, at), await run_commits(imitation, commits, 0)
         await real.close()
         await imitation.close()
-        return told
+        return results
 
     real, imitation = asyncio.run(both())
     assert real == imitation
