@@ -1,7 +1,7 @@
 """Reads settings from environment variables that start with `KAFSCALE_`.
 
 An unknown variable with that prefix is an error, so that a typo is not ignored. The environment is
-an argument; only the command line reads `os.environ`.
+an argument; only the command line reads that of the process.
 """
 
 import re
