@@ -6,13 +6,12 @@ to `consume_group`.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
 from kafscale.client.group_offsets import NO_GENERATION, commit
-from kafscale.groups.assignors import range_assignment, round_robin_assignment
+from kafscale.groups.assignors import Assignor, range_assignment, round_robin_assignment
 from kafscale.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     Subscription,
@@ -43,13 +42,6 @@ FORGOTTEN: Final = frozenset((ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GEN
 """Answers that tell a member that the group has gone on without it."""
 
 _JOIN_AGAIN: Final = FORGOTTEN | {ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.REBALANCE_IN_PROGRESS}
-
-
-class Assignor(StrEnum):
-    """How a group divides partitions among its members; the names are those of all clients."""
-
-    RANGE = "range"
-    ROUND_ROBIN = "roundrobin"
 
 
 class Assign(Protocol):

@@ -1,6 +1,7 @@
 """Types shared by all assignors, and the subscribers of each topic."""
 
 from collections.abc import Collection, Mapping
+from enum import StrEnum
 from functools import cache
 from typing import TypeVar
 
@@ -13,6 +14,13 @@ PartitionCounts = Mapping[Topic, int]
 """The topics that exist; others are ignored."""
 Assignment = dict[str, dict[Topic, list[int]]]
 """Every member's partitions, in order; topics without partitions are left out."""
+
+
+class Assignor(StrEnum):
+    """Assignors of classic groups, by the names that all clients use."""
+
+    RANGE = "range"
+    ROUND_ROBIN = "roundrobin"
 
 
 def subscribers(

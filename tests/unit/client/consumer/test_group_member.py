@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from kafscale.client.consumer.group_member import ROUNDS_COUNT_MAX, Assignor, Member
+from kafscale.client.consumer.group_member import ROUNDS_COUNT_MAX, Member
 from kafscale.client.errors import AnsweredError
 from kafscale.config import Config
+from kafscale.groups.assignors import Assignor
 from kafscale.groups.consumer_protocol import (
     Subscription,
     decode_assignment,

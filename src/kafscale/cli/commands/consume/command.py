@@ -15,7 +15,7 @@ from kafscale.cli.commands.config import effective
 from kafscale.cli.connection.client_run import client_of
 from kafscale.cli.connection.kafka import BootstrapOption
 from kafscale.cli.options import Format, FormatOption
-from kafscale.client.consumer.group_member import Assignor
+from kafscale.groups.assignors import Assignor
 
 if TYPE_CHECKING:
     from kafscale.cli.commands.consume.format import Formatter

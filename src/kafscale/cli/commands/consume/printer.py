@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafscale.aio.clock import clock
 from kafscale.cli.commands.consume.format import Formatter
 from kafscale.client.client import Client
-from kafscale.client.consumer.group_member import Assignor, Member
+from kafscale.client.consumer.group_member import Member
 from kafscale.client.consumer.group_reader import Batches, GroupReader
 from kafscale.client.consumer.reader import Chunk, Reader
 from kafscale.client.consumer.start_position import Start
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.group_offsets import by_topic, committed
 from kafscale.client.retry import retried
+from kafscale.groups.assignors import Assignor
 from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 
