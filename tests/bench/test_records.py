@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafscale.records import BatchView, Codec, Record, build, iterate, recompress, sole
+from kafscale.records import BatchView, Codec, Record, build, iterate, recompress, single_batch
 
 pytestmark = pytest.mark.bench
 
@@ -23,7 +23,7 @@ def batch_of(size_bytes: int, count: int) -> bytearray:
 
 def accept(data: bytearray) -> None:
     """All that happens to a batch between the frame it came in and the buffer it waits in."""
-    batch = sole(data)
+    batch = single_batch(data)
     batch.validate(size_bytes_max=1_048_588)
     batch.stamp(123_456_789, 4)
 

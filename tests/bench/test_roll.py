@@ -8,7 +8,7 @@ import pytest
 
 from kafscale.records import BatchView, Codec, Record, build
 from kafscale.storage.formats import segment
-from kafscale.storage.log.state.batch_run import Run
+from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.log.state.tail import Tail, TailMemory
 
 pytestmark = pytest.mark.bench
@@ -28,7 +28,7 @@ def tail_of(values: list[bytes]) -> Tail:
         batches = [BatchView(bytearray(data)) for _ in range(BATCHES_A_RUN)]
         for number, batch in enumerate(batches, first):
             batch.stamp(number * RECORD_COUNT, 0)
-        tail.append(Run.of(batches))
+        tail.append(BatchRun.from_batches(batches))
     return tail
 
 

@@ -25,7 +25,7 @@ from kafscale.protocol.messages import (
     metadata,
     produce,
 )
-from kafscale.records import BatchView, down_convert, sole, up_convert
+from kafscale.records import BatchView, down_convert, single_batch, up_convert
 
 TOPIC_ID = bytes(range(16))
 BATCH_BYTES_MAX = 1_048_588
@@ -175,7 +175,7 @@ class ScriptedBroker:
         self.produced.append(bytes(partition.records))
         assert topic.name == self.topic if version < 13 else topic.topic_id == TOPIC_ID
         records = partition.records if version >= 3 else up_convert(partition.records)
-        batch = sole(records)
+        batch = single_batch(records)
         batch.validate(size_bytes_max=BATCH_BYTES_MAX)
         batch.stamp(self.end_offset, 3)
         self.batches.append(batch)

@@ -25,7 +25,7 @@ from kafscale.records import (
     build_end_marker,
     down_convert,
     iterate,
-    sole,
+    single_batch,
     up_convert,
 )
 from kafscale.records.legacy.message_set import read
@@ -133,7 +133,7 @@ def test_clients_support_the_expected_codecs() -> None:
 @every_sample
 @every_judge_and_codec
 def test_client_batch_is_valid_and_read(judge: Judge, codec: Codec, records: list[Record]) -> None:
-    batch = sole(judge.build(records, codec))
+    batch = single_batch(judge.build(records, codec))
     batch.validate()
     assert list(iterate(batch)) == records
     assert batch.max_timestamp_ms == max(record.timestamp_ms for record in records)
@@ -156,7 +156,7 @@ def test_uncompressed_batches_are_identical(judge: Judge, records: list[Record])
 @every_judge
 def test_producer_fields_have_the_same_positions(judge: Judge) -> None:
     state = {"producer_id": 77, "producer_epoch": 3, "base_sequence": 2**31 - 2}
-    batch = sole(judge.build(SAMPLES["mixed"], Codec.NONE, is_transactional=1, **state))
+    batch = single_batch(judge.build(SAMPLES["mixed"], Codec.NONE, is_transactional=1, **state))
     assert batch.is_transactional
     assert (batch.producer_id, batch.producer_epoch) == (77, 3)
     assert (batch.base_sequence, batch.last_sequence) == (2**31 - 2, 2)

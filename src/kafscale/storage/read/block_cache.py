@@ -69,7 +69,7 @@ class BlockCache:
         self._cache.limit(self._bytes_max - size_bytes)
 
     def forget(self, *prefixes: str) -> None:
-        self._cache.discard(lambda place: place[0].startswith(prefixes))
+        self._cache.discard(lambda block_key: block_key[0].startswith(prefixes))
 
     def close(self) -> None:
         self._cache.clear()

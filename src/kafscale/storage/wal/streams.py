@@ -141,7 +141,7 @@ class Streams:
     async def _find(self, prefix: str) -> list[Stream]:
         listed = await self._list(prefix)
         return await gather_or_cancel(
-            self._inspect(*place, objects) for place, objects in sorted(listed.items())
+            self._inspect(*stream_id, objects) for stream_id, objects in sorted(listed.items())
         )
 
     async def _list(self, prefix: str) -> dict[tuple[int, int], Objects]:
@@ -149,11 +149,11 @@ class Streams:
         listed: dict[tuple[int, int], Objects] = defaultdict(dict)
         async for chunk in self._store.list(prefix):
             for item in chunk:
-                place = object_keys.parse_wal(self._namespace, item.key)
-                if place is None:
+                ref = object_keys.parse_wal(self._namespace, item.key)
+                if ref is None:
                     logger.warning("unknown object in WAL prefix ignored", key=item.key)
                 else:
-                    listed[place.broker_id, place.epoch][place.sequence] = item
+                    listed[ref.broker_id, ref.epoch][ref.sequence] = item
         return listed
 
     async def _inspect(self, broker_id: int, epoch: int, listed: Objects) -> Stream:
