@@ -40,7 +40,7 @@ from unit.broker.harness import (
 )
 
 
-def single_batch(parts):
+def single_part(parts):
     """The only frame of an encoded response."""
     return framed(b"".join(parts))
 
@@ -73,7 +73,7 @@ async def served(handler):
 def test_response_has_the_version_and_correlation_id_of_its_request(version):
     asked = request(HEARTBEAT, version, HeartbeatRequest(generation_id=3), correlation_id=99)
     parts = dispatch(dispatcher(route(HEARTBEAT, heartbeat_handler)), asked)
-    number, response = decode_response(single_batch(parts), HEARTBEAT, version)
+    number, response = decode_response(single_part(parts), HEARTBEAT, version)
     assert number == 99
     assert response.throttle_time_ms == (3 if version >= 1 else 0)
 
@@ -114,7 +114,7 @@ def test_handlers_start_in_request_order():
         assert order == [1, 2]
         assert found.in_flight_count == 2
         for number, waiting in ((1, first), (2, second)):
-            assert decode_response(single_batch(await response_parts(waiting)))[0] == number
+            assert decode_response(single_part(await response_parts(waiting)))[0] == number
         assert found.in_flight_count == 0
 
     run(scenario)
@@ -124,7 +124,7 @@ def test_handlers_start_in_request_order():
 def test_kafscale_error_becomes_its_error_code(kind):
     async def scenario():
         parts = await served(raising(NotOwnerError("elsewhere"))[kind])
-        assert decode_response(single_batch(parts)) == (7, HeartbeatResponse(error_code=6))
+        assert decode_response(single_part(parts)) == (7, HeartbeatResponse(error_code=6))
 
     with capture_logs() as logs:
         run(scenario)
@@ -137,7 +137,7 @@ def test_unexpected_exception_is_logged_and_becomes_unknown_server_error(kind):
 
     async def scenario():
         parts = await served(raising(error)[kind])
-        assert decode_response(single_batch(parts)) == (7, HeartbeatResponse(error_code=-1))
+        assert decode_response(single_part(parts)) == (7, HeartbeatResponse(error_code=-1))
 
     with capture_logs() as logs:
         run(scenario)
@@ -153,7 +153,7 @@ def test_response_that_cannot_be_encoded_becomes_unknown_server_error():
 
     with capture_logs() as logs:
         parts = dispatch(dispatcher(route(HEARTBEAT, broken)), heartbeat(7))
-    assert decode_response(single_batch(parts)) == (7, HeartbeatResponse(error_code=-1))
+    assert decode_response(single_part(parts)) == (7, HeartbeatResponse(error_code=-1))
     assert [event["event"] for event in logs] == ["request failed"]
 
 
@@ -183,7 +183,7 @@ def test_request_times_out_after_the_broker_limit():
         assert not waiting.done
         timer.now += 0.1
         found.expire()
-        assert decode_response(single_batch(await response_parts(waiting))) == (
+        assert decode_response(single_part(await response_parts(waiting))) == (
             7,
             HeartbeatResponse(error_code=7),
         )
@@ -202,7 +202,7 @@ def test_request_with_its_own_timeout_has_no_broker_limit():
         await run_pending()
         assert not future.done()
         future.set_result(HeartbeatResponse())
-        assert decode_response(single_batch(await response_parts(waiting))) == (
+        assert decode_response(single_part(await response_parts(waiting))) == (
             7,
             HeartbeatResponse(),
         )
@@ -285,7 +285,7 @@ def test_dispatcher_never_raises(data):
 def test_api_versions_lists_the_served_apis(version):
     asked = request(API_VERSIONS, version, ApiVersionsRequest("kafscale-test", "1.0"))
     parts = dispatch(dispatcher(route(HEARTBEAT, heartbeat_handler)), asked)
-    _, response = decode_response(single_batch(parts), API_VERSIONS, version)
+    _, response = decode_response(single_part(parts), API_VERSIONS, version)
     assert response.error_code == 0
     assert response.apis == [ApiVersionRange(12, 0, 4), ApiVersionRange(18, 0, 4)]
 
@@ -295,7 +295,7 @@ def test_unknown_version_of_api_versions_is_answered_in_v0(version):
     parts = dispatch(
         dispatcher(route(HEARTBEAT, heartbeat_handler)), other(API_VERSIONS.key, version)
     )
-    number, response = decode_response(single_batch(parts), API_VERSIONS, 0)
+    number, response = decode_response(single_part(parts), API_VERSIONS, 0)
     assert (number, response.error_code) == (5, 35)
     assert ApiVersionRange(18, 0, 4) in response.apis
 
@@ -312,7 +312,7 @@ def test_invalid_client_software_name_is_refused(name, version):
     client = ClientInfo("10.0.0.1", 1)
     message = ApiVersionsRequest(name, version)
     parts = dispatcher().dispatch(client, framed(request(API_VERSIONS, 3, message)))
-    assert decode_response(single_batch(parts), API_VERSIONS, 3)[1].error_code == 42
+    assert decode_response(single_part(parts), API_VERSIONS, 3)[1].error_code == 42
     assert client.software_name == ""
 
 
