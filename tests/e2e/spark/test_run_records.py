@@ -63,7 +63,7 @@ def test_continuous_lake_reports_every_round(spark, broker, tmp_path):
         commit_records_max=COUNT // 4,
     )
     target = Target(table_format=TableFormat.PARQUET, path=str(tmp_path))
-    lake_job.run(spark, settings, target, progress=results.append)
+    lake_job.run(spark, settings, target, on_progress=results.append)
     counts = [with_summary(JobRun("lake", "0", 0), summary).records_in for summary in results]
     assert counts[0] is None
     assert counts[1:] == sorted(counts[1:])
