@@ -23,7 +23,7 @@ ANALYST = Principal("User:carol", groups=("Group:analysts",))
 HOST = "10.0.0.1"
 
 
-class Court:
+class AuthorizerSetup:
     """An authorizer, and the rules that it goes by."""
 
     def __init__(self, store, rules, settings):
@@ -44,7 +44,7 @@ async def opened(*acls, **settings):
     rules = AclStore(store)
     await rules.start()
     await rules.add_acls(acls)
-    yield Court(store, rules, Authorization(enabled=True, **settings))
+    yield AuthorizerSetup(store, rules, Authorization(enabled=True, **settings))
     await rules.close()
 
 
@@ -54,8 +54,8 @@ def hold():
 
     def run(body, *acls, **settings):
         async def scenario(_random):
-            async with opened(*acls, **settings) as court:
-                await body(court)
+            async with opened(*acls, **settings) as setup:
+                await body(setup)
 
         virtual_time.run(scenario, seed=0)
 
@@ -63,56 +63,56 @@ def hold():
 
 
 def test_existing_acls_apply(hold):
-    async def body(court):
-        assert court.allows()
-        assert court.allows_any()
-        assert not court.allows(operation=WRITE)
-        assert not court.allows_any(operation=WRITE)
-        assert not court.allows(ANONYMOUS)
-        assert not court.allows_any(ANONYMOUS)
+    async def body(setup):
+        assert setup.allows()
+        assert setup.allows_any()
+        assert not setup.allows(operation=WRITE)
+        assert not setup.allows_any(operation=WRITE)
+        assert not setup.allows(ANONYMOUS)
+        assert not setup.allows_any(ANONYMOUS)
 
     hold(body, acl())
 
 
 def test_acl_change_invalidates_cached_decisions(hold):
-    async def body(court):
-        assert not court.allows()
-        assert not court.allows_any()
-        await court.rules.add_acls([acl()])
-        assert court.allows()
-        assert court.allows_any()
-        await court.rules.add_acls([deny(name="*")])
-        assert not court.allows()
-        assert not court.allows_any()
-        await court.rules.remove_acls([deny(name="*")])
-        assert court.allows()
+    async def body(setup):
+        assert not setup.allows()
+        assert not setup.allows_any()
+        await setup.rules.add_acls([acl()])
+        assert setup.allows()
+        assert setup.allows_any()
+        await setup.rules.add_acls([deny(name="*")])
+        assert not setup.allows()
+        assert not setup.allows_any()
+        await setup.rules.remove_acls([deny(name="*")])
+        assert setup.allows()
 
     hold(body)
 
 
 def test_super_users_may_do_everything(hold):
-    async def body(court):
-        assert court.allows(ROOT)
-        assert court.allows_any(ROOT)
-        assert court.allows(ANALYST)
-        assert not court.allows(ALICE)
+    async def body(setup):
+        assert setup.allows(ROOT)
+        assert setup.allows_any(ROOT)
+        assert setup.allows(ANALYST)
+        assert not setup.allows(ALICE)
 
     hold(body, deny(Operation.ALL, "*", "User:*"), super_users=("User:root", "Group:analysts"))
 
 
 def test_acls_of_groups_apply_to_their_users(hold):
-    async def body(court):
-        assert court.allows(ANALYST)
-        assert not court.allows(Principal("User:carol"))
+    async def body(setup):
+        assert setup.allows(ANALYST)
+        assert not setup.allows(Principal("User:carol"))
 
     hold(body, acl(principal="Group:analysts"))
 
 
 def test_resources_without_acls_are_allowed_if_configured(hold):
-    async def body(court):
-        assert court.allows(ANONYMOUS, name="payments")
-        assert not court.allows(ANONYMOUS)
-        assert court.allows_any(ANONYMOUS)
+    async def body(setup):
+        assert setup.allows(ANONYMOUS, name="payments")
+        assert not setup.allows(ANONYMOUS)
+        assert setup.allows_any(ANONYMOUS)
 
     hold(body, acl(), allow_everyone_if_no_acl_found=True)
 
@@ -121,34 +121,34 @@ def test_resources_without_acls_are_allowed_if_configured(hold):
 def test_damaged_acl_denies_all_but_super_users(hold, is_repaired):
     key = keys.acl(deny(principal="User:bob"))
 
-    async def body(court):
-        assert court.allows()
-        assert court.allows_any()
-        await court.store.commit([], [Put(key, b"\xff")])
-        await court.rules.add_acls([acl(principal="User:dave")])  # Seen later than the damage.
+    async def body(setup):
+        assert setup.allows()
+        assert setup.allows_any()
+        await setup.store.commit([], [Put(key, b"\xff")])
+        await setup.rules.add_acls([acl(principal="User:dave")])  # Seen later than the damage.
         for identity in (ALICE, ANONYMOUS):
-            assert not court.allows(identity)
-            assert not court.allows(identity, name="payments")
-            assert not court.allows_any(identity)
-        assert court.allows(ROOT)
-        assert court.allows_any(ROOT)
+            assert not setup.allows(identity)
+            assert not setup.allows(identity, name="payments")
+            assert not setup.allows_any(identity)
+        assert setup.allows(ROOT)
+        assert setup.allows_any(ROOT)
         if is_repaired:
-            await court.rules.add_acls([deny(principal="User:bob")])
+            await setup.rules.add_acls([deny(principal="User:bob")])
         else:
-            await court.store.commit([], [Delete(key)])
-            await court.rules.add_acls([acl(principal="User:erin")])
-        assert court.allows()
-        assert court.allows_any()
+            await setup.store.commit([], [Delete(key)])
+            await setup.rules.add_acls([acl(principal="User:erin")])
+        assert setup.allows()
+        assert setup.allows_any()
 
     hold(body, acl(), super_users=("User:root",), allow_everyone_if_no_acl_found=True)
 
 
 def test_decision_cache_is_bounded(hold):
-    async def body(court):
+    async def body(setup):
         for number in range(authorizer.DECISIONS_COUNT_MAX + 10):
-            assert not court.allows(name=f"topic-{number}")
-        assert not court.allows(name="x" * 1_000_000)
-        assert court.allows()
-        assert 0 < len(court.authorizer._decisions) < 20
+            assert not setup.allows(name=f"topic-{number}")
+        assert not setup.allows(name="x" * 1_000_000)
+        assert setup.allows()
+        assert 0 < len(setup.authorizer._decisions) < 20
 
     hold(body, acl())
