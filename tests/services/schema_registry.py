@@ -14,7 +14,7 @@ class SchemaRegistry:
 
     def __init__(self) -> None:
         self.url = ""
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         """The paths, without their queries."""
         self.authorizations: list[str | None] = []
         self.failures: list[int] = []
@@ -51,7 +51,7 @@ class SchemaRegistry:
         self._answers[path] = content
 
     def respond(self, path: str, query: str) -> tuple[int, bytes]:
-        self.asked.append(path)
+        self.requests.append(path)
         failure = self.failures.pop(0) if self.failures else 0
         if failure:
             return failure, b"{}"

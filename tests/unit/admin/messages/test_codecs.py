@@ -69,14 +69,14 @@ def test_schema_is_fetched_once_and_an_unknown_one_once_per_query(registry, serv
         for _ in range(3):
             render(codecs, wire_format.join(1, b"\x0e"))
             render(codecs, wire_format.join(99, b"\x0e"))
-    assert server.asked == ["/schemas/ids/1", *["/schemas/ids/99"] * 3]
+    assert server.requests == ["/schemas/ids/1", *["/schemas/ids/99"] * 3]
 
 
 def test_unknown_schema_ids_are_limited(registry, server):
     codecs = SchemaCodecs(registry)
     for number in range(100, 200):
         render(codecs, wire_format.join(number, b"x"))
-    assert len(server.asked) == UNKNOWN_IDS_MAX
+    assert len(server.requests) == UNKNOWN_IDS_MAX
     assert "too many" in render(codecs, wire_format.join(1, b"\x0e"), "avro").problem
     assert render(codecs.for_other_payloads(), wire_format.join(1, b"\x0e"), "avro").problem is None
 

@@ -41,7 +41,7 @@ def test_schemas_are_cached(server):
     server.register(7, '"int"')
     registry = client(server)
     assert registry.schema(7) == registry.schema(7) == RegisteredSchema("AVRO", '"int"')
-    assert server.asked == ["/schemas/ids/7"]
+    assert server.requests == ["/schemas/ids/7"]
 
 
 def test_references_are_resolved(server):
@@ -94,7 +94,7 @@ def test_number_of_attempts_is_configurable(server):
     registry = Client(RegistryAccess(url=server.url), sleep=[].append, attempts_max=2)
     with pytest.raises(StoreUnavailableError, match="HTTP status 503"):
         registry.schema(7)
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
 def test_an_unknown_id_is_a_record_error(server):
@@ -116,7 +116,7 @@ def test_permanent_server_errors_raise(server):
     server.failures = [503] * ATTEMPTS_MAX
     with pytest.raises(StoreUnavailableError, match="HTTP status 503"):
         client(server).schema(7)
-    assert len(server.asked) == ATTEMPTS_MAX
+    assert len(server.requests) == ATTEMPTS_MAX
 
 
 def test_an_unreachable_registry_raises():
@@ -141,7 +141,7 @@ def test_rejected_credentials_are_a_config_error(server, status):
     with pytest.raises(ConfigError, match=f"HTTP status {status}") as caught:
         client(server, user="u", password=PASSWORD).schema(7)
     assert "hush" not in str(caught.value)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_authorization_header(server):
@@ -189,11 +189,11 @@ def test_unknown_ids_are_requested_once_per_batch(server):
     for _ in range(3):
         with pytest.raises(InvalidRecordError, match="schema 7 is not in the registry"):
             cache.get(7)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     server.register(7, "now")
     cache.begin_batch()
     assert cache.get(7) == cache.get(7) == "now"
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
 def test_invalid_schemas_are_record_errors_but_invalid_access_is_not(server):
@@ -205,7 +205,7 @@ def test_invalid_schemas_are_record_errors_but_invalid_access_is_not(server):
     for _ in range(2):
         with pytest.raises(InvalidRecordError, match="schema 7: it is invalid"):
             cache.get(7)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     server.failures = [401]
     with pytest.raises(ConfigError, match="401"):
         cache.get(8)

@@ -33,12 +33,12 @@ def decoder_type(request):
 
 @pytest.fixture
 def decode(decoder_type):
-    def decode(*batches, wanted=ALL_WITH_HEADERS, start=0, end=EVERYTHING, **options):
+    def decode(*batches, selected=ALL_WITH_HEADERS, start=0, end=EVERYTHING, **options):
         bound = {key: options.pop(key) for key in list(options) if key.endswith("_max")}
-        decoder = decoder_type(wanted, **bound)
+        decoder = decoder_type(selected, **bound)
         decoded = decoder.decode(KEY, "topic", 3, batches, start, end, **options)
         decoded.validate(full=True)
-        assert decoded.schema == wanted.schema
+        assert decoded.schema == selected.schema
         return decoded
 
     return decode
@@ -73,7 +73,7 @@ def test_decode_fills_every_column(decode, codec):
 
 @pytest.mark.parametrize("name", columns.NAMES)
 def test_decode_of_a_single_column(decode, name):
-    alone = decode(batch_of(), wanted=columns.parse(name))
+    alone = decode(batch_of(), selected=columns.parse(name))
     assert alone.column(name) == decode(batch_of()).column(name)
 
 
@@ -156,7 +156,7 @@ def test_decoded_rows_do_not_depend_on_the_buffer(decode):
 @pytest.mark.parametrize("size", [0, 1, 1023, 2**20])
 def test_decode_of_values_of_any_size(decode, size):
     value = bytes(range(256)) * (size // 256 + 1)
-    decoded = decode(batch_of(Record(0, 0, None, value[:size])), wanted=ALL)
+    decoded = decode(batch_of(Record(0, 0, None, value[:size])), selected=ALL)
     assert decoded.column("value")[0].as_py() == value[:size]
 
 
@@ -170,7 +170,7 @@ def test_decode_of_the_greatest_offsets(decode):
     assert offsets(decode(last)) == [2**63 - 2, 2**63 - 1]
 
 
-@pytest.mark.parametrize("wanted", ["offset", "value", "headers"])
+@pytest.mark.parametrize("selected", ["offset", "value", "headers"])
 @pytest.mark.parametrize(
     ("batch", "reason"),
     [
@@ -195,9 +195,9 @@ def test_decode_of_the_greatest_offsets(decode):
         (with_payload(b"abc", 1, attributes=5), "codec 5 is unknown"),
     ],
 )
-def test_errors_name_the_object_and_the_reason(decode, batch, reason, wanted):
+def test_errors_name_the_object_and_the_reason(decode, batch, reason, selected):
     with pytest.raises(DamagedObjectError, match=reason) as raised:
-        decode(batch_of(), batch, wanted=columns.parse(wanted))
+        decode(batch_of(), batch, selected=columns.parse(selected))
     assert raised.value.key == KEY
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(120)  # The first test may compile the kernel.
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "upstream-1.6"
 CREATED_MS = 1_700_000_000_000
-wanted_columns = st.sets(st.sampled_from(NAMES), min_size=1).map(
+column_selections = st.sets(st.sampled_from(NAMES), min_size=1).map(
     lambda names: columns.parse(",".join(names))
 )
 
@@ -38,20 +38,20 @@ def ranges(draw, batches):
     return draw(nearby), draw(nearby | st.just(2**63)), from_ms
 
 
-@given(data=st.data(), batches=batch_runs(), wanted=st.just(ALL_WITH_HEADERS) | wanted_columns)
+@given(data=st.data(), batches=batch_runs(), selected=st.just(ALL_WITH_HEADERS) | column_selections)
 @settings(max_examples=300)
-def test_valid_batches_decode_alike(data, batches, wanted):
+def test_valid_batches_decode_alike(data, batches, selected):
     start, end, from_ms = data.draw(ranges(batches))
     arguments = ("key", "tópic", 3, batches, start, end)
-    decoder = Decoder(wanted)
+    decoder = Decoder(selected)
     compiled = decoder.decode(*arguments, from_ms=from_ms)
-    reference = ReferenceDecoder(wanted).decode(*arguments, from_ms=from_ms)
+    reference = ReferenceDecoder(selected).decode(*arguments, from_ms=from_ms)
     compiled.validate(full=True)
     assert compiled.equals(reference)
     part_bytes = data.draw(st.integers(1, 500))
     parts = list(decoder.decode_in_parts(*arguments, from_ms=from_ms, part_bytes=part_bytes))
     assert all(part.num_rows for part in parts)
-    assert pa.Table.from_batches(parts, wanted.schema).equals(pa.Table.from_batches([reference]))
+    assert pa.Table.from_batches(parts, selected.schema).equals(pa.Table.from_batches([reference]))
 
 
 def outcome(decoder, batch, start, end):
@@ -70,12 +70,12 @@ def test_malformed_batches_decode_or_fail_alike(seed):
     decoded_count = 0
     reasons = set()
     for _ in range(1500):
-        wanted = ALL_WITH_HEADERS if random.random() < 0.6 else Columns((random.choice(NAMES),))
+        selected = ALL_WITH_HEADERS if random.random() < 0.6 else Columns((random.choice(NAMES),))
         batch = malformed_batch(random)
         start = random.choice((0, 0, 1, 6, batch.base_offset))
         end = random.choice((2**63, 2**63, 2, 7, batch.base_offset + 2))
-        compiled = outcome(Decoder(wanted), batch, start, end)
-        reference = outcome(ReferenceDecoder(wanted), batch, start, end)
+        compiled = outcome(Decoder(selected), batch, start, end)
+        reference = outcome(ReferenceDecoder(selected), batch, start, end)
         assert compiled == reference, (seed, bytes(batch.buffer).hex())
         if isinstance(compiled, str):
             reasons.add("".join(character for character in compiled if character.isalpha()))

@@ -69,12 +69,12 @@ def test_stream_from_the_earliest_offset(store, stream):
     put_segment(store, range(20, 40))
     reader = stream(startingOffsets="earliest")
     assert reader.initialOffset() == offsets(20)
-    end, seen = run(reader, offsets(20))
+    end, offsets_read = run(reader, offsets(20))
     assert end == offsets(40)
-    assert seen == [(0, offset) for offset in range(20, 40)]
+    assert offsets_read == [(0, offset) for offset in range(20, 40)]
     put_segment(store, range(40, 45))
-    end, seen = run(reader, end)
-    assert seen == [(0, offset) for offset in range(40, 45)]
+    end, offsets_read = run(reader, end)
+    assert offsets_read == [(0, offset) for offset in range(40, 45)]
     assert run(reader, end) == (end, [])
 
 
@@ -93,8 +93,8 @@ def test_the_first_batch_from_latest_reads_nothing(store, stream):
     start = reader.initialOffset()
     put_segment(store, range(20, 30))
     assert run(reader, start) == (start, [])
-    end, seen = run(reader, start)
-    assert (end, len(seen)) == (offsets(30), 10)
+    end, offsets_read = run(reader, start)
+    assert (end, len(offsets_read)) == (offsets(30), 10)
 
 
 def test_the_first_batch_is_retried_by_another_process(store, stream):
@@ -119,9 +119,9 @@ def test_batches_are_limited_in_proportion(store, stream):
     reader = stream(startingOffsets="earliest", maxOffsetsPerTrigger="50")
     limit = reader.getDefaultReadLimit()
     assert limit == ReadMaxRows(50)
-    end, seen = run(reader, reader.initialOffset(), limit)
+    end, offsets_read = run(reader, reader.initialOffset(), limit)
     assert end == offsets(45, 5)
-    assert len(seen) == 50
+    assert len(offsets_read) == 50
     assert run(reader, end)[0] == offsets(90, 10)
 
 
@@ -168,8 +168,8 @@ def test_available_now_reads_only_what_existed_at_the_start(store, stream):
     reader.prepareForTriggerAvailableNow()
     put_segment(store, range(20, 30))
     put_segment(store, range(7), partition=1)
-    end, seen = run(reader, offsets(0), ReadMinRows(1000))
-    assert (end, len(seen)) == (offsets(20), 20)
+    end, offsets_read = run(reader, offsets(0), ReadMinRows(1000))
+    assert (end, len(offsets_read)) == (offsets(20), 20)
     assert run(reader, end) == (end, [])
 
 
@@ -189,15 +189,15 @@ def test_new_topics_and_partitions_are_read_from_their_start(store, stream):
     start = reader.initialOffset()
     assert start == {}
     put_segment(store, range(5))
-    end, seen = run(reader, start)
+    end, offsets_read = run(reader, start)
     assert end == {}  # The first micro-batch from latest.
-    end, seen = run(reader, start)
-    assert (end, len(seen)) == (offsets(5), 5)
+    end, offsets_read = run(reader, start)
+    assert (end, len(offsets_read)) == (offsets(5), 5)
     put_segment(store, range(3), partition=1)
     put_segment(store, range(2), topic="clicks")
-    end, seen = run(reader, end)
+    end, offsets_read = run(reader, end)
     assert end == {"clicks": {"0": 2}, "orders": {"0": 5, "1": 3}}
-    assert len(seen) == 5
+    assert len(offsets_read) == 5
 
 
 def test_retention_of_unread_offsets(store, stream):
@@ -216,9 +216,9 @@ def test_a_recreated_topic(store, stream):
     with pytest.raises(OffsetOutOfRangeError, match=r"orders/0 was recreated.*failOnDataLoss"):
         run(stream(), offsets(100))
     lenient = stream(failOnDataLoss="false", maxOffsetsPerTrigger="3")
-    end, seen = run(lenient, offsets(100), ReadMaxRows(3))
+    end, offsets_read = run(lenient, offsets(100), ReadMaxRows(3))
     assert end == offsets(3)
-    assert seen == [(0, 0), (0, 1), (0, 2)]
+    assert offsets_read == [(0, 0), (0, 1), (0, 2)]
 
 
 def test_a_topic_recreated_before_it_was_read(store, stream):

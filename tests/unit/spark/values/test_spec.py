@@ -94,7 +94,7 @@ def test_pin_schema_fixes_the_newest_avro_schema():
         newer["fields"].append({"name": "b", "type": "string", "default": "x"})
         server.register(2, json.dumps(newer), subject="s")
         assert decoded(pinned, FRAME + b"\x02").table.to_pylist() == [{"a": 1}]
-        assert server.asked.count("/subjects/s/versions/latest") == 1
+        assert server.requests.count("/subjects/s/versions/latest") == 1
         assert decoded(spec, FRAME + b"\x02").table.to_pylist() == [{"a": 1, "b": "x"}]
 
 
@@ -105,10 +105,10 @@ def test_pin_schema_fixes_protobuf_descriptors():
         pinned = pin_schema(
             ValueSpec(format="protobuf", registry=access, subject="s", message="Last")
         )
-        asked = len(server.asked)
+        request_count = len(server.requests)
         row = decoded(pinned, FRAME + b"\x02\x02\x0a\x01x").table.to_pylist()
         assert row == [{"b": "x"}]
-        assert len(server.asked) == asked
+        assert len(server.requests) == request_count
 
 
 def test_descriptors_need_no_compiler_and_no_registry():
