@@ -65,7 +65,7 @@ class Real:
 
 @pytest.fixture(scope="session")
 def etcd(tmp_path_factory) -> Iterator[EtcdServer]:
-    """One that is shared: who uses it begins by emptying it."""
+    """A shared etcd, emptied before each use."""
     with EtcdServer(tmp_path_factory.mktemp("etcd")) as server:
         yield server
 

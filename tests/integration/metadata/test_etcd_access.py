@@ -186,7 +186,7 @@ def test_invalid_token_is_renewed(guarded, first):
 
 
 def test_missing_permission_is_reported(guarded):
-    """Not an outage, but to those who call it is one: the same request may succeed later."""
+    """Not an outage, but callers see one: a retry may succeed later."""
     guarded.control("user", "add", "guest:guest")
 
     async def body(store):

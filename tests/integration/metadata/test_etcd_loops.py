@@ -31,7 +31,7 @@ def test_etcd_store_works_on_consecutive_event_loops(etcd, caplog):
         asking[0].cancel()
         await store.close()
         ends = await asyncio.gather(*following, *asking, return_exceptions=True)
-        # Some may have had their answer before that.
+        # Some calls may have finished before that.
         kinds = {type(end) for end in ends} - {Entry}
         assert kinds == {asyncio.CancelledError, StoreUnavailableError}
 

@@ -84,7 +84,7 @@ def test_watch_cache_reloads_after_a_compaction(etcd):
                 ("/t/last", b"1"),
                 ("/t/new", b"1"),
             ]
-            # And the watch goes on from there.
+            # The watch continues from there.
             await cache.wait_for_revision(await put(near, "/t/later", b"1"))
             assert reported[-1] == ("/t/later", b"1")
             assert (await near.range("/t/")).entries == tuple(

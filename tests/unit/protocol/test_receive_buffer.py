@@ -13,7 +13,7 @@ SIZE = 100_000
 
 
 def arriving(reader: FrameReader, payload: bytes) -> memoryview:
-    """A frame that comes in pieces of 64 KiB, as from a socket."""
+    """Receive a frame in chunks of 64 KiB, as from a socket."""
     stream = struct.pack(">i", len(payload)) + payload
     frames: list[memoryview] = []
     for start in range(0, len(stream), 65_536):

@@ -23,7 +23,7 @@ async def mark(store, snapshot="a/b.db"):
 
 
 class Leapt:
-    """A store whose revision was made to leap, once for each time that it was restored."""
+    """A store whose revision was bumped once per restore."""
 
     def __init__(self, store, count=1):
         self._store = store
@@ -78,27 +78,27 @@ def test_outdated_pending_restore_does_not_complete_a_new_marker(play):
 
 def test_revision_bump_is_pending_until_completed(play):
     async def body(store):
-        leapt = Leapt(store)
-        first = await find_pending_restore(leapt)
+        bumped = Leapt(store)
+        first = await find_pending_restore(bumped)
         assert first.info == RestoreInfo()
-        assert await complete_restore(leapt, first)
-        assert await find_pending_restore(leapt) is None
-        leapt.count = 2
-        second = await find_pending_restore(leapt)
-        assert await complete_restore(leapt, second)
-        assert not await complete_restore(leapt, second)
-        return first.restore_count, second.restore_count, await find_pending_restore(leapt)
+        assert await complete_restore(bumped, first)
+        assert await find_pending_restore(bumped) is None
+        bumped.count = 2
+        second = await find_pending_restore(bumped)
+        assert await complete_restore(bumped, second)
+        assert not await complete_restore(bumped, second)
+        return first.restore_count, second.restore_count, await find_pending_restore(bumped)
 
     assert play(body) == (1, 2, None)
 
 
 def test_marker_after_completion_is_pending_again(play):
     async def body(store):
-        leapt = Leapt(store)
-        await complete_restore(leapt, await find_pending_restore(leapt))
+        bumped = Leapt(store)
+        await complete_restore(bumped, await find_pending_restore(bumped))
         await mark(store)
-        found = await find_pending_restore(leapt)
-        return await complete_restore(leapt, found), await find_pending_restore(leapt)
+        found = await find_pending_restore(bumped)
+        return await complete_restore(bumped, found), await find_pending_restore(bumped)
 
     assert play(body) == (True, None)
 

@@ -114,7 +114,7 @@ def test_cache_reports_differences_after_a_compaction(play):
         await cache.wait_for_revision(last)
         assert sorted(changes) == [("/t/changed", b"2"), ("/t/gone", None), ("/t/new", b"1")]
         assert await shown(store, cache)
-        # And the watch goes on from there.
+        # The watch continues from there.
         await cache.wait_for_revision(await put(store, "/t/later", b"1"))
         assert changes[-1] == ("/t/later", b"1")
         await cache.close()

@@ -18,7 +18,7 @@ HOUR_MS = 3_600_000
 
 
 class Issuer:
-    """Who publishes keys at a URL, and notes when they are asked for."""
+    """Serves a JWKS and records the requests."""
 
     def __init__(self):
         self.keys = {"old": OLD}

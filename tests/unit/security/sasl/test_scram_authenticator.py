@@ -196,7 +196,7 @@ def test_invalid_proof_is_rejected(final):
     ],
 )
 def test_proof_must_match_the_messages(before, after, is_right):
-    """The proof fits what it comes with; that does not fit the rest."""
+    """The proof matches its own message, but not the earlier ones."""
     server = exchange()
     server.evaluate_response(CLIENT_FIRST)
     unproven = CLIENT_FINAL.partition(b",p=")[0].replace(before, after)

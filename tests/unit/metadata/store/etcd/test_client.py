@@ -108,7 +108,7 @@ def test_no_call_exceeds_the_request_timeout():
 
 @pytest.mark.parametrize("send", [call_idempotent, call_once])
 def test_requests_are_retried_until_there_is_a_leader(send):
-    """All answer at once that they cannot: there is a pause in between, and time in the end."""
+    """All members fail immediately: the client pauses between rounds and stops at the timeout."""
 
     async def body():
         members = [ScriptedMember(name, *[ErrorKind.NOT_APPLIED] * 5) for name in "abc"]

@@ -35,7 +35,7 @@ def test_rejected_before_proposal_is_not_applied(code, details):
         (grpc.StatusCode.CANCELLED, "context canceled"),
         (grpc.StatusCode.INTERNAL, "stream terminated"),
         (grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded"),
-        # Whatever it says: who speaks after the time is over is in doubt.
+        # Whatever the message: after the deadline the outcome is unknown.
         (grpc.StatusCode.DEADLINE_EXCEEDED, "etcdserver: no leader"),
     ],
 )
