@@ -8,7 +8,7 @@ import pytest
 from unit.operator.reported import conditions, events
 
 PAGE = (Path(__file__).parents[3] / "docs" / "kubernetes.md").read_text()
-SECTIONS = {"cluster": "### Of a cluster", "topic": "### Of a topic"}
+SECTIONS = {"cluster": "### Conditions of a cluster", "topic": "### Conditions of a topic"}
 
 
 def rows(heading):
