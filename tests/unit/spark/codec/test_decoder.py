@@ -175,10 +175,16 @@ def test_decode_of_the_greatest_offsets(decode):
     ("batch", "reason"),
     [
         (with_payload(b"\x10\x00\x00\x00\x01\x04a", 1), "does not fit its batch"),
-        (with_payload(bytes.fromhex("0c 00 00 00 01 01 00 00"), 1), "follow the last record"),
-        (with_payload(bytes.fromhex("0c 00 00 00 01 01 00"), 2), "2 records in 7 bytes"),
-        (with_payload(bytes.fromhex("0c 00 00 02 01 01 00"), 1), "offset delta 1 is beyond 0"),
-        (with_payload(bytes.fromhex("10 00 00 00 01 01 02 01 01"), 1), "header is null"),
+        (
+            with_payload(bytes.fromhex("0c 00 00 00 01 01 00 00"), 1),
+            "extra bytes after the last record",
+        ),
+        (
+            with_payload(bytes.fromhex("0c 00 00 00 01 01 00"), 2),
+            "invalid record count 2 in a batch of 7 bytes",
+        ),
+        (with_payload(bytes.fromhex("0c 00 00 02 01 01 00"), 1), "offset delta 1 exceeds 0"),
+        (with_payload(bytes.fromhex("10 00 00 00 01 01 02 01 01"), 1), "header key is null"),
         # Without comparing the fields with the length, two records would be found.
         (with_payload(bytes.fromhex("1a 00 00 00 01 01 00 0c 00 00 02 01 01 00"), 2), "by -7"),
         # Accepting a length of -2 would yield a record that ends at the right position.
@@ -187,11 +193,11 @@ def test_decode_of_the_greatest_offsets(decode):
         (with_payload(bytes.fromhex("14 00 00 8080808010 01 01 00"), 1), "exceeds 32 bits"),
         (with_payload(bytes.fromhex("1e 00 80808080808080808002 00 01 01 00"), 1), "64 bits"),
         (with_payload(bytes.fromhex("20 00 8080808080808080808000 00 01 01 00"), 1), "64 bits"),
-        (with_payload(b"", -1), "-1 records"),
+        (with_payload(b"", -1), "invalid record count -1"),
         (with_payload(b"", 0, base_offset=-1), "invalid offsets"),
         (with_payload(b"", 0, last_offset_delta=-1), "invalid offsets"),
         (with_payload(b"", 0, base_offset=2**63 - 1, last_offset_delta=1), "invalid offsets"),
-        (with_payload(b"abc", 1, attributes=4), "broken"),
+        (with_payload(b"abc", 1, attributes=4), "corrupt compressed records"),
         (with_payload(b"abc", 1, attributes=5), "codec 5 is unknown"),
     ],
 )
