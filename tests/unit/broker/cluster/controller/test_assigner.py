@@ -20,10 +20,10 @@ def test_assigner_does_not_plan_while_the_cache_is_disconnected():
     async def body(cluster):
         node = await cluster.node(1)
         await cluster.wait_until_assigned()
-        node.store.broken = True
+        node.store.interrupted = True
         await cluster.store.commit([], [Put(keys.broker("7"), b"\xff damaged")])
         await asyncio.sleep(0.01)
-        node.store.broken = False
+        node.store.interrupted = False
         await cluster.topic("orders", 3)
         await asyncio.sleep(0.4)
         assert "orders" in node.catalog.topics
