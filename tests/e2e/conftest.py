@@ -1,4 +1,4 @@
-"""Brokers for tests: one that all share and none may harm, and as many own ones as one likes."""
+"""Broker fixtures: one shared read-only broker, and brokers that a test starts for itself."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ StartBroker = Callable[..., BrokerProcess]
 
 @pytest.fixture(scope="session")
 def _shared_broker(tmp_path_factory) -> Iterator[BrokerProcess]:
-    # A group of one need not wait for others.
+    # A group with one member has no other members to wait for.
     settings = {"group_initial_rebalance_delay_ms": "0"}
     with BrokerProcess(tmp_path_factory.mktemp("broker"), **settings) as running:
         yield running
@@ -24,7 +24,7 @@ def _shared_broker(tmp_path_factory) -> Iterator[BrokerProcess]:
 
 @pytest.fixture
 def broker(_shared_broker) -> Iterator[BrokerProcess]:
-    """The broker that all tests of this process share; what it logs meanwhile is shown."""
+    """The broker that all tests of this process share; prints what it logged during the test."""
     logged_bytes = _shared_broker.log.stat().st_size
     yield _shared_broker
     print(_shared_broker.logged(logged_bytes))  # noqa: T201 - shown where the test failed.
@@ -32,7 +32,7 @@ def broker(_shared_broker) -> Iterator[BrokerProcess]:
 
 @pytest.fixture
 def start_broker(tmp_path) -> Iterator[StartBroker]:
-    """Starts brokers of the test's own, each with the settings that it is given."""
+    """Start brokers that belong to the test, with the given settings."""
     with ExitStack() as stack:
 
         def start(**settings: str) -> BrokerProcess:
@@ -45,7 +45,7 @@ def start_broker(tmp_path) -> Iterator[StartBroker]:
 
 @pytest.fixture
 def s3(tmp_path) -> Iterator[S3Server]:
-    """An S3 server of the test's own, with an empty bucket."""
+    """An S3 server for one test, with an empty bucket."""
     if not s3_server.is_available():
         pytest.skip("no Go here to build an S3 server")
     directory = tmp_path / "s3"
@@ -56,7 +56,7 @@ def s3(tmp_path) -> Iterator[S3Server]:
 
 @pytest.fixture
 def topic() -> str:
-    """A name that no other test uses."""
+    """A unique topic name."""
     return f"topic-{uuid4()}"
 
 

@@ -1,4 +1,4 @@
-"""aiokafka: producers and consumers with their defaults, then varied; and its admin client."""
+"""Producers, consumers and the admin client of aiokafka, with default and other settings."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(40)
 
 @asynccontextmanager
 async def started(client):
-    """A client, from its start until the end of the block."""
+    """Start a client, and stop it at the end of the block."""
     await client.start()
     try:
         yield client
@@ -47,7 +47,7 @@ async def consume(address, topic, count, **settings):
     ],
     ids=str,
 )
-def test_records_come_back(broker, topic, settings):
+def test_consumer_reads_what_the_producer_sent(broker, topic, settings):
     async def scenario():
         values = [b"value %d" % number for number in range(200)]
         producing = AIOKafkaProducer(bootstrap_servers=broker.address, **settings)
@@ -63,7 +63,7 @@ def test_records_come_back(broker, topic, settings):
     asyncio.run(scenario())
 
 
-def test_headers_nulls_and_timestamps_come_back(broker, topic):
+def test_headers_nulls_and_timestamps_are_preserved(broker, topic):
     async def scenario():
         async with started(AIOKafkaProducer(bootstrap_servers=broker.address)) as producer:
             headers = [("name", b"value"), ("name", b"")]
@@ -77,7 +77,7 @@ def test_headers_nulls_and_timestamps_come_back(broker, topic):
     asyncio.run(scenario())
 
 
-def test_a_consumer_waits_for_what_comes_later(broker, topic):
+def test_consumer_waits_for_later_records(broker, topic):
     async def scenario():
         async with started(AIOKafkaProducer(bootstrap_servers=broker.address)) as producer:
             await producer.send_and_wait(topic, b"first")
@@ -89,7 +89,7 @@ def test_a_consumer_waits_for_what_comes_later(broker, topic):
     asyncio.run(scenario())
 
 
-def test_offsets_are_found(broker, topic):
+def test_consumer_finds_offsets(broker, topic):
     async def scenario():
         async with started(AIOKafkaProducer(bootstrap_servers=broker.address)) as producer:
             for number in range(5):
@@ -105,7 +105,7 @@ def test_offsets_are_found(broker, topic):
     asyncio.run(scenario())
 
 
-def test_topics_are_administered(broker, topic):
+def test_admin_client_creates_describes_and_deletes_topics(broker, topic):
     async def scenario():
         async with started(AIOKafkaAdminClient(bootstrap_servers=broker.address)) as admin:
             await admin.create_topics([NewTopic(topic, 2, 1)])

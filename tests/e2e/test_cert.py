@@ -1,4 +1,4 @@
-"""What `kafscale cert dev` makes and says works as it stands, for our commands and for others."""
+"""The certificates and settings of `kafscale cert dev` work for our commands and other clients."""
 
 import json
 
@@ -12,26 +12,26 @@ pytestmark = pytest.mark.timeout(180)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def generated(tmp_path_factory):
     directory = tmp_path_factory.mktemp("certs")
     arguments = ("cert", "dev", "--out", str(directory), "--user", "alice", "-o", "json")
     return json.loads(Shell("")(*arguments))
 
 
 @pytest.fixture
-def broker(start_broker, made):
-    """With the settings that are suggested, but for the port."""
-    settings = dict(map(_short, made["brokerSettings"].items()))
+def broker(start_broker, generated):
+    """A broker with the suggested settings, except the port."""
+    settings = dict(map(_as_argument, generated["brokerSettings"].items()))
     return start_broker(**settings | {"control_addr": f"127.0.0.1:{free_port()}"})
 
 
-def _short(setting):
+def _as_argument(setting):
     name, value = setting
     return name.removeprefix("KAFSCALE_").lower(), value
 
 
-def test_our_commands_work_with_it(broker, made):
-    settings = dict(map(_short, made["users"][0]["settings"].items()))
+def test_generated_settings_work_with_our_commands(broker, generated):
+    settings = dict(map(_as_argument, generated["users"][0]["settings"].items()))
     settings["control_servers"] = broker.settings["control_addr"]
     shell = Shell(broker.address, **settings)
     shell("topic", "create", "orders")
@@ -40,9 +40,9 @@ def test_our_commands_work_with_it(broker, made):
 
 
 @pytest.mark.skipif(not java.is_available(), reason="no Java here")
-def test_java_works_with_it(broker, made, tmp_path):
+def test_generated_properties_work_with_java(broker, generated, tmp_path):
     file = tmp_path / "client.properties"
-    properties = made["users"][0]["javaProperties"]
+    properties = generated["users"][0]["javaProperties"]
     file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     tool = "org.apache.kafka.tools.TopicCommand"
     address = ("--bootstrap-server", broker.address, "--command-config", str(file))
@@ -50,9 +50,9 @@ def test_java_works_with_it(broker, made, tmp_path):
     assert "orders" in java.run(tool, *address, "--list")
 
 
-def test_librdkafka_works_with_it(broker, made):
+def test_generated_properties_work_with_librdkafka(broker, generated):
     from confluent_kafka.admin import AdminClient
 
-    properties = made["users"][0]["librdkafkaProperties"]
+    properties = generated["users"][0]["librdkafkaProperties"]
     admin = AdminClient({"bootstrap.servers": broker.address} | properties)
     assert len(admin.list_topics(timeout=20).brokers) == 1

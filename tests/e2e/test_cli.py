@@ -1,4 +1,4 @@
-"""The commands for users, against a broker that is a process of its own."""
+"""The command line tools against a broker process."""
 
 import json
 import signal
@@ -18,7 +18,7 @@ def kafscale(broker):
     return Shell(broker.address)
 
 
-def test_a_topic_is_created_described_altered_and_deleted(kafscale, topic):
+def test_topic_commands_create_describe_alter_and_delete(kafscale, topic):
     created = kafscale("topic", "create", topic, "-p", "3", "--config", "retention.ms=7200000")
     assert created == f"created topic {topic} with 3 partitions\n"
     assert "TOPIC_ALREADY_EXISTS" in kafscale("topic", "create", topic, code=1)
@@ -55,7 +55,7 @@ def test_a_topic_is_created_described_altered_and_deleted(kafscale, topic):
     assert "UNKNOWN_TOPIC_OR_PARTITION" in kafscale("topic", "describe", topic, code=1)
 
 
-def test_of_several_topics_those_that_exist_are_deleted(kafscale, topic):
+def test_topic_delete_skips_missing_topics(kafscale, topic):
     kafscale("topic", "create", topic)
     problems = kafscale("topic", "delete", topic, "absent-" + topic, "--yes", code=1)
     assert f"absent-{topic}" in problems
@@ -63,7 +63,7 @@ def test_of_several_topics_those_that_exist_are_deleted(kafscale, topic):
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_what_is_produced_is_consumed(kafscale, topic, compression):
+def test_consume_prints_what_was_produced(kafscale, topic, compression):
     values = [f"value {number}" for number in range(100)]
     kafscale.produce(topic, "--compression", compression, lines=values)
     assert kafscale("consume", topic, "--no-follow").splitlines() == values
@@ -73,14 +73,14 @@ def test_what_is_produced_is_consumed(kafscale, topic, compression):
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
-def test_records_arrive_whatever_is_acknowledged(kafscale, topic, acks):
+def test_records_arrive_with_every_acks_setting(kafscale, topic, acks):
     kafscale("topic", "create", topic)
     kafscale.produce(topic, "--acks", acks, "--batch-bytes", "1Ki", lines=map(str, range(1000)))
     assert kafscale("consume", topic, "-n", "1000").split() == [str(n) for n in range(1000)]
 
 
-def test_a_copy_through_json_is_the_same(kafscale, topic):
-    """Keys, binary values, tombstones, headers, times and partitions survive the round trip."""
+def test_json_round_trip_preserves_records(kafscale, topic):
+    """Keys, binary values, tombstones, headers, timestamps and partitions are preserved."""
     lines = [
         {"key": "k", "value": "v", "headers": {"h": "1"}, "timestamp": FIRST_MS, "partition": 2},
         {"key": None, "value": {"base64": "AP8="}, "timestamp": FIRST_MS + 1, "partition": 1},
@@ -102,7 +102,7 @@ def test_a_copy_through_json_is_the_same(kafscale, topic):
     assert (first["offset"], first["timestamp"]) == (0, FIRST_MS)
 
 
-def test_keys_go_where_other_clients_send_them(kafscale, topic):
+def test_default_partitioner_equals_that_of_other_clients(kafscale, topic):
     from kafka.partitioner.default import murmur2
 
     keys = [f"key-{number}" for number in range(20)]
@@ -114,15 +114,15 @@ def test_keys_go_where_other_clients_send_them(kafscale, topic):
     )
 
 
-def test_reading_can_begin_at_a_time(kafscale, topic):
+def test_consume_starts_at_a_timestamp(kafscale, topic):
     lines = [{"value": str(n), "timestamp": FIRST_MS + 1000 * n} for n in range(10)]
     kafscale.produce(topic, "-f", "json", lines=map(json.dumps, lines))
-    for place in (f"@{FIRST_MS + 7000}", "2023-11-14T22:13:27Z"):
-        assert kafscale("consume", topic, "-e", "--from", place).split() == ["7", "8", "9"]
+    for start in (f"@{FIRST_MS + 7000}", "2023-11-14T22:13:27Z"):
+        assert kafscale("consume", topic, "-e", "--from", start).split() == ["7", "8", "9"]
     assert kafscale("consume", topic, "-e", "--from", "1h") == ""
 
 
-def test_only_the_partitions_asked_for_are_read(kafscale, topic):
+def test_consume_reads_the_given_partitions_only(kafscale, topic):
     kafscale("topic", "create", topic, "-p", "3")
     lines = [{"value": str(n), "partition": n} for n in range(3)]
     kafscale.produce(topic, "-f", "json", lines=map(json.dumps, lines))
@@ -131,13 +131,13 @@ def test_only_the_partitions_asked_for_are_read(kafscale, topic):
     assert "has no partition 3, only 0 to 2" in kafscale("consume", topic, "-p", "3", code=1)
 
 
-def test_a_wrong_line_is_named_and_those_before_it_are_produced(kafscale, topic):
+def test_invalid_line_is_reported_and_previous_lines_are_produced(kafscale, topic):
     problems = kafscale.produce(topic, "-f", "json", lines=['{"value": "good"}', "bad"], code=1)
     assert "error: line 2: is not JSON" in problems
     assert kafscale("consume", topic, "-e") == "good\n"
 
 
-def test_a_record_that_is_too_large_is_named_and_a_batch_is_cut_smaller(kafscale, topic):
+def test_oversized_record_is_reported_and_large_batches_are_split(kafscale, topic):
     kafscale("topic", "create", topic, "--config", "max.message.bytes=1000")
     kafscale.produce(topic, lines=["x" * 300 for _ in range(50)])
     assert len(kafscale("consume", topic, "-e").split()) == 50
@@ -146,7 +146,7 @@ def test_a_record_that_is_too_large_is_named_and_a_batch_is_cut_smaller(kafscale
     assert "MESSAGE_TOO_LARGE" in problems
 
 
-def test_a_consumer_follows_until_it_is_interrupted(kafscale, topic):
+def test_consume_follows_until_interrupted(kafscale, topic):
     kafscale("topic", "create", topic)
     with kafscale.start("consume", topic) as consumer:
         kafscale.produce(topic, lines=["first"])
@@ -158,7 +158,7 @@ def test_a_consumer_follows_until_it_is_interrupted(kafscale, topic):
         assert consumer.returncode == 0
 
 
-def test_a_consumer_whose_reader_has_gone_ends_quietly(kafscale, topic):
+def test_consume_exits_quietly_on_a_broken_pipe(kafscale, topic):
     kafscale.produce(topic, lines=map(str, range(100_000)))
     with kafscale.start("consume", topic) as consumer:
         assert consumer.stdout.readline() == "0\n"
@@ -167,12 +167,12 @@ def test_a_consumer_whose_reader_has_gone_ends_quietly(kafscale, topic):
         assert consumer.stderr.read() == ""
 
 
-def test_a_producer_sends_what_it_has_while_it_waits_for_more(kafscale, topic):
+def test_produce_sends_lines_while_it_waits_for_more_input(kafscale, topic):
     with kafscale.start("produce", topic) as producer:
         producer.stdin.write("typed\n")
         deadline = time.monotonic() + 10
         while True:
-            # Until the topic is there, which the producer creates, there is nothing to consume.
+            # The producer creates the topic; there is nothing to consume before.
             listed = json.loads(kafscale("topic", "list", "-o", "json"))
             if any(each["name"] == topic for each in listed) or time.monotonic() > deadline:
                 break
@@ -183,8 +183,8 @@ def test_a_producer_sends_what_it_has_while_it_waits_for_more(kafscale, topic):
 
 
 @pytest.mark.timeout(60)
-def test_producer_and_consumer_outlive_a_restart_of_the_broker(start_broker, topic):
-    """Nothing is lost, and nothing is written twice."""
+def test_produce_and_consume_survive_a_broker_restart(start_broker, topic):
+    """No record is lost or duplicated."""
     broker = start_broker()
     kafscale = Shell(broker.address)
     kafscale("topic", "create", topic)
@@ -205,7 +205,7 @@ def test_producer_and_consumer_outlive_a_restart_of_the_broker(start_broker, top
     assert kafscale("consume", topic, "-e").split() == ["before", "meanwhile", "after"]
 
 
-def test_without_a_broker_it_says_what_to_do():
+def test_unreachable_broker_is_reported_with_advice():
     kafscale = Shell(f"127.0.0.1:{free_port()}")
     for problem in (
         kafscale("topic", "list", code=1),
@@ -216,7 +216,7 @@ def test_without_a_broker_it_says_what_to_do():
         assert "start one with: kafscale broker" in problem
 
 
-def test_a_topic_that_does_not_exist_is_not_created_by_reading_it(kafscale):
+def test_consume_does_not_create_a_missing_topic(kafscale):
     name = f"absent-{uuid4()}"
     problem = kafscale("consume", name, code=1)
     assert f"create it with: kafscale topic create {name}" in problem

@@ -1,4 +1,4 @@
-"""The commands for users against brokers that let in only those who belong there."""
+"""The command line tools against brokers with TLS, authentication and authorization."""
 
 import json
 import pickle
@@ -28,7 +28,7 @@ def certificates(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory, certificates):
-    """Encrypted, closed to all whom no rule lets in, and forgetful of who is who after a second."""
+    """A broker with SASL_SSL, authorization, and sessions of one second."""
     settings = {
         "broker_security_protocol": "SASL_SSL",
         "tls_cert_file": str(certificates.server_certificate),
@@ -59,7 +59,7 @@ def admin(broker, tls):
 
 @pytest.fixture
 def create_user(admin):
-    """Creates users, as somebody types it."""
+    """Create users with a password from standard input."""
 
     def create(name, password):
         return subprocess.run(  # noqa: S603
@@ -77,7 +77,7 @@ def create_user(admin):
 
 @pytest.fixture
 def command_config(tmp_path, certificates):
-    """A file for Kafka's tools with which somebody logs in."""
+    """Write a client configuration file of Kafka's tools for a user."""
 
     def write(name, password, mechanism="SCRAM-SHA-512"):
         module = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -95,9 +95,7 @@ def command_config(tmp_path, certificates):
     return write
 
 
-def test_a_user_may_do_what_rules_say_and_nothing_else(
-    broker, admin, create_user, command_config, topic
-):
+def test_user_may_do_only_what_acls_allow(broker, admin, create_user, command_config, topic):
     created = create_user("alice", "wonder")
     assert "created user alice for SCRAM-SHA-256 and SCRAM-SHA-512" in created
     assert "sasl.mechanism=SCRAM-SHA-512" in created
@@ -135,7 +133,7 @@ def test_a_user_may_do_what_rules_say_and_nothing_else(
     assert "does not let alice in" in alice("topic", "list", *login, code=1)
 
 
-def test_a_role_is_enough_to_read(broker, admin, create_user, command_config, topic):
+def test_consumer_role_allows_reading_only(broker, admin, create_user, command_config, topic):
     create_user("rita", "reads")
     login = ["--command-config", command_config("rita", "reads", "SCRAM-SHA-256")]
     admin.produce(topic, lines=["one"])
@@ -146,7 +144,7 @@ def test_a_role_is_enough_to_read(broker, admin, create_user, command_config, to
     assert "role consumer" in admin("acl", "list", "--topic", topic)
 
 
-def test_who_has_another_password_logs_in_with_it(broker, admin, create_user, command_config):
+def test_changed_password_replaces_the_old_one(broker, admin, create_user, command_config):
     create_user("bob", "first")
     subprocess.run(  # noqa: S603
         [COMMAND, "user", "password", "bob", "--password-file", "-"],
@@ -163,7 +161,7 @@ def test_who_has_another_password_logs_in_with_it(broker, admin, create_user, co
     bob("topic", "list", "--command-config", command_config("bob", "second"))
 
 
-def test_who_stays_for_longer_than_a_session_logs_in_again_and_misses_nothing(admin, topic):
+def test_long_running_commands_reauthenticate_and_lose_no_records(admin, topic):
     admin("topic", "create", topic)
     lines = [str(number) for number in range(14)]
     consume = ["consume", topic, "-n", str(len(lines)), "--group", "patient"]
@@ -172,13 +170,13 @@ def test_who_stays_for_longer_than_a_session_logs_in_again_and_misses_nothing(ad
             writing.stdin.write(f"{line}\n")
             time.sleep(SESSION_MS / 1000 / 4)
         _, lost = writing.communicate(timeout=10)
-        read, told = reading.communicate(timeout=10)
+        read, messages = reading.communicate(timeout=10)
     assert lost == ""
     assert read.split() == lines
-    assert told.count("generation") == 1  # It was a member all the time.
+    assert messages.count("generation") == 1  # It stayed a member all the time.
 
 
-def test_a_certificate_is_enough_where_it_is_asked_for(start_broker, certificates, topic):
+def test_client_certificate_authenticates_commands(start_broker, certificates, topic):
     broker = start_broker(
         broker_security_protocol="SSL",
         tls_cert_file=str(certificates.server_certificate),
@@ -193,11 +191,11 @@ def test_a_certificate_is_enough_where_it_is_asked_for(start_broker, certificate
         "client_security_protocol": "SSL",
         "client_tls_ca_file": str(certificates.authority),
     }
-    shown = {
+    client_certificate = {
         "client_tls_cert_file": str(certificates.client_certificate),
         "client_tls_key_file": str(certificates.client_key),
     }
-    client = Shell(broker.address, **trusting, **shown)
+    client = Shell(broker.address, **trusting, **client_certificate)
     client.produce(topic, lines=["one"])
     assert client("consume", topic, "--no-follow") == "one\n"
     refused = Shell(broker.address, **trusting)("topic", "list", code=1)
@@ -205,8 +203,8 @@ def test_a_certificate_is_enough_where_it_is_asked_for(start_broker, certificate
     assert "client.securityProtocol" in Shell(broker.address)("topic", "list", code=1)
 
 
-def test_jobs_talk_to_brokers_in_the_same_way(broker, admin, topic):
-    """What they do is proven elsewhere; here, that tasks can log in where they run."""
+def test_spark_tasks_authenticate_with_the_same_settings(broker, admin, topic):
+    """Only authentication is tested here: pickled tasks can log in where they run."""
     pytest.importorskip("pyarrow")
     from kafscale.spark.jobs.replay import job
     from kafscale.spark.jobs.restore import job as restore_job
@@ -223,8 +221,8 @@ def test_jobs_talk_to_brokers_in_the_same_way(broker, admin, topic):
         "bootstrap": broker.address,
         "security": Security.of(settings.client),
     }
-    wanted = restore_job.RestoreSettings(target=f"{topic}-restored", **common)
-    items = pickle.loads(pickle.dumps(restore_job.prepare(wanted)))  # noqa: S301
+    restore_settings = restore_job.RestoreSettings(target=f"{topic}-restored", **common)
+    items = pickle.loads(pickle.dumps(restore_job.prepare(restore_settings)))  # noqa: S301
     assert "of-admin" not in repr(items)
     for item in items:
         restore_partition(item)

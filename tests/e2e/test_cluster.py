@@ -1,4 +1,4 @@
-"""Three brokers on a real etcd and a real S3 server, as their clients see them."""
+"""Three brokers with a real etcd and a real S3 server, as clients see them."""
 
 import threading
 import time
@@ -34,8 +34,8 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
         yield running
 
 
-class Stream:
-    """An idempotent producer at work in the background, and what it was told."""
+class BackgroundProducer:
+    """An idempotent producer that runs in a thread and records delivery reports."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self.topic = topic
@@ -43,7 +43,7 @@ class Stream:
         self.errors: list[str] = []
         self.pause_s = 0.0
         """The longest time without an acknowledgement."""
-        self._told = time.monotonic()
+        self._last_delivery = time.monotonic()
         self._is_over = threading.Event()
         self._producer = Producer(
             {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "linger.ms": 5}
@@ -68,19 +68,22 @@ class Stream:
         number = 0
         while not self._is_over.wait(0.003):
             self._producer.produce(
-                self.topic, b"%d" % number, partition=number % PARTITIONS, on_delivery=self._on_told
+                self.topic,
+                b"%d" % number,
+                partition=number % PARTITIONS,
+                on_delivery=self._on_delivery,
             )
             number += 1
             self._producer.poll(0)
         assert self._producer.flush(60) == 0
 
-    def _on_told(self, error, message) -> None:
+    def _on_delivery(self, error, message) -> None:
         if error is not None:
             self.errors.append(str(error))
             return
         now = time.monotonic()
-        self.pause_s = max(self.pause_s, now - self._told)
-        self._told = now
+        self.pause_s = max(self.pause_s, now - self._last_delivery)
+        self._last_delivery = now
         self.acked[message.value()] = (message.partition(), message.offset())
 
 
@@ -90,8 +93,8 @@ def create(cluster: Cluster, topic: str) -> None:
 
 
 def leaders(cluster: Cluster, topic: str) -> list[int]:
-    """Who leads the partitions, as whichever broker tells that is asked first."""
-    # A client stays with the broker that it is connected to, be that asleep; a new one does not.
+    """The leader of each partition, from the first broker that responds; empty without one."""
+    # An existing client keeps its connection even if that broker is paused; a new client does not.
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     try:
         partitions = admin.list_topics(topic, timeout=2).topics[topic].partitions
@@ -100,8 +103,10 @@ def leaders(cluster: Cluster, topic: str) -> list[int]:
     return [partitions[number].leader for number in range(PARTITIONS)]
 
 
-def check_all_there_once(cluster: Cluster, stream: Stream) -> None:
-    """Everything acknowledged is read, at its offset, and nothing twice."""
+def check_acknowledged_records_are_stored_once(
+    cluster: Cluster, stream: BackgroundProducer
+) -> None:
+    """Check that every acknowledged record is read once, at its acknowledged offset."""
     assert stream.errors == []
     settings = {"bootstrap.servers": cluster.bootstrap, "group.id": f"check-{stream.topic}"}
     consumer = Consumer(settings | {"auto.offset.reset": "earliest"})
@@ -111,35 +116,35 @@ def check_all_there_once(cluster: Cluster, stream: Stream) -> None:
     while len(seen) < len(stream.acked) and time.monotonic() < deadline:
         for message in consumer.consume(500, 1.0):
             if message.error() is None:
-                place = (message.partition(), message.offset())
-                seen.setdefault(message.value(), []).append(place)
+                position = (message.partition(), message.offset())
+                seen.setdefault(message.value(), []).append(position)
     consumer.close()
-    assert {value: [place] for value, place in stream.acked.items()} == seen
+    assert {value: [position] for value, position in stream.acked.items()} == seen
 
 
-def test_leaders_are_spread_over_the_brokers(cluster):
+def test_leaders_are_spread_evenly(cluster):
     create(cluster, "spread")
     found = leaders(cluster, "spread")
     assert {broker: found.count(broker) for broker in (1, 2, 3)} == {1: 4, 2: 4, 3: 4}
 
 
 @pytest.mark.long
-def test_a_rolling_restart_under_load_is_not_noticed(cluster):
+def test_rolling_restart_under_load_is_transparent_to_producers(cluster):
     create(cluster, "rolling")
-    with Stream(cluster, "rolling") as stream:
+    with BackgroundProducer(cluster, "rolling") as stream:
         for node in cluster.nodes.values():
             node.terminate()
             stream.wait_for_more()
             node.start()
             wait_until(lambda node=node: node.is_serving, "the broker", seconds_max=60)
             stream.wait_for_more()
-    assert stream.pause_s < LEASE_S, "nobody had to wait for a lease"
-    check_all_there_once(cluster, stream)
+    assert stream.pause_s < LEASE_S, "no failover had to wait for a lease to expire"
+    check_acknowledged_records_are_stored_once(cluster, stream)
 
 
-def test_a_killed_broker_is_replaced_and_comes_back(cluster):
+def test_partitions_of_a_killed_broker_fail_over_and_return(cluster):
     create(cluster, "killed")
-    with Stream(cluster, "killed") as stream:
+    with BackgroundProducer(cluster, "killed") as stream:
         cluster.nodes[1].kill()
         wait_until(
             lambda: set(leaders(cluster, "killed")) == {2, 3},
@@ -150,12 +155,12 @@ def test_a_killed_broker_is_replaced_and_comes_back(cluster):
         cluster.nodes[1].start()
         wait_until(lambda: 1 in leaders(cluster, "killed"), "its share", seconds_max=60)
         stream.wait_for_more()
-    check_all_there_once(cluster, stream)
+    check_acknowledged_records_are_stored_once(cluster, stream)
 
 
-def test_a_broker_that_was_asleep_makes_nothing_durable_any_more(cluster):
+def test_paused_broker_is_fenced_and_rejoins(cluster):
     create(cluster, "asleep")
-    with Stream(cluster, "asleep") as stream:
+    with BackgroundProducer(cluster, "asleep") as stream:
         cluster.nodes[2].pause()
         try:
             wait_until(
@@ -168,14 +173,14 @@ def test_a_broker_that_was_asleep_makes_nothing_durable_any_more(cluster):
             cluster.nodes[2].resume()
         wait_until(lambda: 2 in leaders(cluster, "asleep"), "its share", seconds_max=60)
         stream.wait_for_more()
-    assert cluster.endings == [], "it stepped down by itself, and did not have to be started again"
-    check_all_there_once(cluster, stream)
+    assert cluster.endings == [], "the broker resigned without a restart of its process"
+    check_acknowledged_records_are_stored_once(cluster, stream)
 
 
 @pytest.mark.long
-def test_the_loss_of_an_etcd_member_is_not_noticed(cluster):
+def test_loss_of_an_etcd_member_is_transparent_to_producers(cluster):
     create(cluster, "member")
-    with Stream(cluster, "member") as stream:
+    with BackgroundProducer(cluster, "member") as stream:
         member = cluster.etcd.members[0]
         member.kill()
         try:
@@ -184,35 +189,35 @@ def test_the_loss_of_an_etcd_member_is_not_noticed(cluster):
         finally:
             member.start()
         stream.wait_for_more()
-    check_all_there_once(cluster, stream)
+    check_acknowledged_records_are_stored_once(cluster, stream)
 
 
-def test_a_second_process_of_the_same_id_takes_the_place_of_the_first(cluster, tmp_path):
+def test_second_process_with_the_same_broker_id_replaces_the_first(cluster, tmp_path):
     create(cluster, "twins")
-    first = BrokerProcess(tmp_path / "first", **newcomer(cluster))
+    first = BrokerProcess(tmp_path / "first", **new_broker_settings(cluster))
     process = first.launch()
     wait_until(lambda: "broker started" in first.logged(), "the first", seconds_max=60)
-    with Stream(cluster, "twins") as stream:
-        with BrokerProcess(tmp_path / "second", **newcomer(cluster)):
+    with BackgroundProducer(cluster, "twins") as stream:
+        with BrokerProcess(tmp_path / "second", **new_broker_settings(cluster)):
             assert process.wait(60) == 1
             assert "another process runs as broker 9" in first.logged()
             stream.wait_for_more()
         stream.wait_for_more()
-    check_all_there_once(cluster, stream)
+    check_acknowledged_records_are_stored_once(cluster, stream)
 
 
-def newcomer(cluster: Cluster) -> dict[str, str]:
-    """The settings of a broker that does not belong to the cluster yet."""
+def new_broker_settings(cluster: Cluster) -> dict[str, str]:
+    """The settings of a broker that is not in the cluster yet."""
     settings = cluster.nodes[1].broker.settings | {"broker_id": "9"}
     del settings["broker_advertised_port"]
     return settings
 
 
-def test_the_lag_of_a_group_is_told_for_partitions_of_all_brokers(cluster):
+def test_group_lag_is_exported_for_partitions_of_all_brokers(cluster):
     create(cluster, "lagging")
-    with Stream(cluster, "lagging") as stream:
+    with BackgroundProducer(cluster, "lagging") as stream:
         stream.wait_for_more()
-    check_all_there_once(cluster, stream)
+    check_acknowledged_records_are_stored_once(cluster, stream)
 
     def lags() -> dict[str, float]:
         return {
@@ -234,10 +239,10 @@ def test_the_lag_of_a_group_is_told_for_partitions_of_all_brokers(cluster):
         ({"s3_endpoint": "http://127.0.0.1:1"}, "cannot be reached"),
     ],
 )
-def test_a_broker_does_not_start_without_its_stores(
+def test_broker_fails_to_start_without_its_stores(
     cluster, tmp_path: Path, settings: dict[str, str], reason: str
 ):
-    named = newcomer(cluster) | {"startup_timeout_sec": "3"}
+    named = new_broker_settings(cluster) | {"startup_timeout_sec": "3"}
     broker = BrokerProcess(tmp_path / "lonely", **(named | settings))
     assert broker.launch().wait(60) == 1
     assert reason in broker.logged()

@@ -1,4 +1,4 @@
-"""librdkafka, through confluent-kafka: producers and consumers with their defaults, then varied."""
+"""Producers and consumers of librdkafka (confluent-kafka), with default and other settings."""
 
 import time
 from typing import Any
@@ -17,13 +17,13 @@ from confluent_kafka import (
 pytestmark = pytest.mark.timeout(60)
 
 READ_S_MAX = 20
-# It assigns partitions to itself, and commits nothing: groups have tests of their own.
-ALONE = {"group.id": "none", "enable.auto.commit": False}
+# These consumers assign partitions manually and commit nothing; groups have their own tests.
+WITHOUT_GROUP = {"group.id": "none", "enable.auto.commit": False}
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 def produce(address: str, topic: str, values: list[bytes], **settings: Any) -> list[int]:
-    """Produce to partition 0; the offsets that were acknowledged, in order."""
+    """Produce to partition 0; return the acknowledged offsets in order."""
     producer = Producer({"bootstrap.servers": address} | settings)
     reports: list[tuple[KafkaError | None, int | None]] = []
     for value in values:
@@ -39,7 +39,7 @@ def produce(address: str, topic: str, values: list[bytes], **settings: Any) -> l
 
 
 def consume(address: str, topic: str, count: int, **settings: Any) -> list[Message]:
-    consumer = Consumer({"bootstrap.servers": address} | ALONE | settings)
+    consumer = Consumer({"bootstrap.servers": address} | WITHOUT_GROUP | settings)
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     messages: list[Message] = []
     deadline = time.monotonic() + READ_S_MAX
@@ -53,7 +53,7 @@ def consume(address: str, topic: str, count: int, **settings: Any) -> list[Messa
     return messages
 
 
-def test_with_default_settings_every_record_comes_back_in_order(broker, topic):
+def test_default_settings_preserve_records_and_order(broker, topic):
     values = [b"value %d" % number for number in range(2000)]
     assert produce(broker.address, topic, values) == list(range(2000))
     messages = consume(broker.address, topic, 2000)
@@ -62,7 +62,7 @@ def test_with_default_settings_every_record_comes_back_in_order(broker, topic):
 
 
 @pytest.mark.parametrize(("acks", "idempotent"), [("1", False), ("all", False), ("all", True)])
-def test_acknowledged_offsets_are_where_the_records_are(broker, topic, acks, idempotent):
+def test_acknowledged_offsets_are_those_of_the_records(broker, topic, acks, idempotent):
     values = [b"%d" % number for number in range(500)]
     settings = {"acks": acks, "enable.idempotence": idempotent, "batch.num.messages": 7}
     offsets = produce(broker.address, topic, values, **settings)
@@ -70,21 +70,21 @@ def test_acknowledged_offsets_are_where_the_records_are(broker, topic, acks, ide
     assert [by_offset[offset] for offset in offsets] == values
 
 
-def test_without_acknowledgements_records_arrive_all_the_same(broker, topic):
+def test_records_without_acknowledgement_are_stored(broker, topic):
     produce(broker.address, topic, [b"first"])
     produce(broker.address, topic, [b"unacknowledged"] * 50, acks="0")
     assert len(consume(broker.address, topic, 51)) == 51
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_every_codec_passes_through(broker, topic, codec):
+def test_every_codec_round_trips(broker, topic, codec):
     values = [b"%d " % number * 100 for number in range(300)]
     produce(broker.address, topic, values, **{"compression.type": codec})
     messages = consume(broker.address, topic, 300, **{"check.crcs": True})
     assert [message.value() for message in messages] == values
 
 
-def test_every_part_of_a_record_comes_back(broker, topic):
+def test_keys_values_headers_and_timestamps_are_preserved(broker, topic):
     producer = Producer({"bootstrap.servers": broker.address})
     headers = [("one", b"1"), ("one", b"again"), ("null", None), ("empty", b"")]
     sent_ms = 1_700_000_000_123
@@ -102,7 +102,7 @@ def test_every_part_of_a_record_comes_back(broker, topic):
     assert (empty.key(), empty.value()) == (b"", b"")
 
 
-def test_the_largest_message_of_the_default_passes_and_a_larger_one_is_told_so(broker, topic):
+def test_message_size_limit_is_enforced(broker, topic):
     large = bytes(1_000_000 - 1000)
     settings = {"message.max.bytes": 4_000_000, "compression.type": "none"}
     assert produce(broker.address, topic, [large], **settings) == [0]
@@ -116,7 +116,7 @@ def test_the_largest_message_of_the_default_passes_and_a_larger_one_is_told_so(b
     assert [error.code() for error in errors] == [KafkaError.MSG_SIZE_TOO_LARGE]
 
 
-def test_an_old_client_that_speaks_only_message_sets_is_served(broker, topic):
+def test_client_with_message_sets_only_is_served(broker, topic):
     old = {"api.version.request": "false", "broker.version.fallback": "0.10.0.0"}
     values = [b"%d" % number for number in range(100)]
     produce(broker.address, topic, values, **old, **{"compression.type": "gzip"})
@@ -126,12 +126,12 @@ def test_an_old_client_that_speaks_only_message_sets_is_served(broker, topic):
         assert [message.offset() for message in messages] == list(range(100))
 
 
-def test_offsets_are_found_by_time(broker, topic):
+def test_offsets_are_found_by_timestamp(broker, topic):
     producer = Producer({"bootstrap.servers": broker.address})
     for number in range(10):
         producer.produce(topic, b"%d" % number, partition=0, timestamp=1000 + number * 10)
         producer.flush()
-    consumer = Consumer({"bootstrap.servers": broker.address} | ALONE)
+    consumer = Consumer({"bootstrap.servers": broker.address} | WITHOUT_GROUP)
     try:
         found = consumer.offsets_for_times([TopicPartition(topic, 0, 1045)], timeout=10)
         assert found[0].offset == 5
@@ -140,8 +140,8 @@ def test_offsets_are_found_by_time(broker, topic):
         consumer.close()
 
 
-def test_a_topic_is_not_created_for_a_consumer_that_does_not_allow_it(broker, topic):
-    consumer = Consumer({"bootstrap.servers": broker.address} | ALONE)
+def test_consumer_without_auto_creation_creates_no_topic(broker, topic):
+    consumer = Consumer({"bootstrap.servers": broker.address} | WITHOUT_GROUP)
     try:
         assert consumer.list_topics(topic, timeout=10).topics[topic].error is not None
         assert topic not in consumer.list_topics(timeout=10).topics
@@ -149,7 +149,7 @@ def test_a_topic_is_not_created_for_a_consumer_that_does_not_allow_it(broker, to
         consumer.close()
 
 
-def test_records_of_many_partitions_stay_in_order_within_each(broker, wire, topic):
+def test_records_stay_in_order_within_each_partition(broker, wire, topic):
     wire.create(topic, 8)
     producer = Producer({"bootstrap.servers": broker.address})
     for number in range(4000):

@@ -1,4 +1,4 @@
-"""librdkafka's AdminClient: what people and tools do with topics."""
+"""Topic administration with librdkafka's AdminClient."""
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection, TopicPartition
@@ -22,7 +22,7 @@ def admin(broker):
 
 
 def result(futures):
-    """What the one future of an answer brings."""
+    """Return the result of the only future."""
     (future,) = futures.values()
     return future.result(timeout=15)
 
@@ -36,7 +36,7 @@ def code_of(error):
     return error.value.args[0].code()
 
 
-def test_a_topic_is_created_described_and_deleted(admin, topic):
+def test_topic_is_created_described_and_deleted(admin, topic):
     create(admin, topic, 3)
     assert len(admin.list_topics(timeout=10).topics[topic].partitions) == 3
     described = result(admin.describe_topics(TopicCollection([topic])))
@@ -45,7 +45,7 @@ def test_a_topic_is_created_described_and_deleted(admin, topic):
     assert topic not in admin.list_topics(timeout=10).topics
 
 
-def test_what_cannot_be_created_is_refused_with_the_reason(admin, topic):
+def test_invalid_topics_are_rejected_with_their_error_code(admin, topic):
     create(admin, topic)
     for new, code in [
         (NewTopic(topic, 1), KafkaError.TOPIC_ALREADY_EXISTS),
@@ -61,12 +61,12 @@ def test_what_cannot_be_created_is_refused_with_the_reason(admin, topic):
     assert code_of(error) == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
-def test_a_creation_that_is_only_validated_leaves_nothing(admin, topic):
+def test_validate_only_creates_no_topic(admin, topic):
     result(admin.create_topics([NewTopic(topic, 1)], validate_only=True))
     assert topic not in admin.list_topics(timeout=10).topics
 
 
-def test_partitions_are_added_and_take_records(admin, broker, wire, topic):
+def test_added_partitions_accept_records(admin, broker, wire, topic):
     create(admin, topic, 1)
     result(admin.create_partitions([NewPartitions(topic, 3)]))
     producer = Producer({"bootstrap.servers": broker.address})
@@ -78,7 +78,7 @@ def test_partitions_are_added_and_take_records(admin, broker, wire, topic):
     assert code_of(error) == KafkaError.INVALID_PARTITIONS
 
 
-def test_configs_are_set_changed_and_taken_back(admin, topic):
+def test_configs_are_set_changed_and_reset(admin, topic):
     create(admin, topic, retention_ms=60_000)
     resource = ConfigResource(ResourceType.TOPIC, topic)
     assert result(admin.describe_configs([resource]))["retention.ms"].value == "60000"
@@ -100,7 +100,7 @@ def test_configs_are_set_changed_and_taken_back(admin, topic):
     assert result(admin.describe_configs([resource]))["retention.ms"].value == "604800000"
 
 
-def test_the_broker_shows_its_configs(admin):
+def test_broker_configs_are_described(admin):
     cluster = admin.describe_cluster().result(timeout=10)
     resource = ConfigResource(ResourceType.BROKER, str(cluster.nodes[0].id))
     assert result(admin.describe_configs([resource]))

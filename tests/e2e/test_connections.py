@@ -1,4 +1,4 @@
-"""What a broker does with connections and frames that no well-behaved client sends."""
+"""Connections and frames that no well-behaved client sends."""
 
 import struct
 import threading
@@ -23,7 +23,7 @@ def memory_bytes(pid: int) -> int:
     )
 
 
-def test_pipelined_requests_are_answered_in_their_order(wire, topic):
+def test_pipelined_requests_get_responses_in_order(wire, topic):
     wire.create(topic)
     waiting = FetchRequest(
         max_wait_ms=300,
@@ -40,16 +40,16 @@ def test_pipelined_requests_are_answered_in_their_order(wire, topic):
     assert [wire.receive(api, version)[0] for api, version in apis] == sent
 
 
-def test_a_version_of_api_versions_from_the_future_is_answered_in_the_first_one(wire):
+def test_unsupported_api_versions_request_gets_a_version_0_response(wire):
     wire.socket.sendall(struct.pack(">ihhih", 10, API_VERSIONS.key, 99, 7, -1))
-    number, answer = wire.receive(API_VERSIONS, 0)
-    assert (number, answer.error_code) == (7, UNSUPPORTED_VERSION)
-    assert {each.key for each in answer.apis} >= {PRODUCE.key, FETCH.key, API_VERSIONS.key}
+    number, response = wire.receive(API_VERSIONS, 0)
+    assert (number, response.error_code) == (7, UNSUPPORTED_VERSION)
+    assert {each.key for each in response.apis} >= {PRODUCE.key, FETCH.key, API_VERSIONS.key}
     assert wire.call(API_VERSIONS, 3, ApiVersionsRequest("wire", "1")).error_code == 0
 
 
 @pytest.mark.parametrize(("key", "version"), [(999, 0), (PRODUCE.key, 99), (-1, 0)])
-def test_what_nobody_speaks_ends_the_connection_and_no_other(broker, wire, key, version):
+def test_unsupported_request_closes_only_its_connection(broker, wire, key, version):
     with Wire(broker.port) as stranger:
         stranger.socket.sendall(struct.pack(">ihhih", 10, key, version, 7, -1))
         assert stranger.is_hung_up()
@@ -57,7 +57,7 @@ def test_what_nobody_speaks_ends_the_connection_and_no_other(broker, wire, key, 
 
 
 @pytest.mark.parametrize("length", [2**31 - 1, -1, -(2**31)])
-def test_an_absurd_length_allocates_nothing(broker, length):
+def test_invalid_frame_length_allocates_no_memory(broker, length):
     before_bytes = memory_bytes(broker.pid)
     with Wire(broker.port) as stranger:
         stranger.socket.sendall(struct.pack(">i", length) + bytes(64))
@@ -65,26 +65,26 @@ def test_an_absurd_length_allocates_nothing(broker, length):
     assert memory_bytes(broker.pid) - before_bytes < 20 << 20
 
 
-def test_half_a_request_holds_up_nobody(broker, wire):
+def test_incomplete_request_does_not_block_other_connections(broker, wire):
     with Wire(broker.port) as sleeper:
         sleeper.socket.sendall(struct.pack(">ihh", 1000, PRODUCE.key, 9))
         assert wire.call(API_VERSIONS, 3, ApiVersionsRequest("wire", "1")).error_code == 0
 
 
-def test_a_connection_that_never_asks_is_closed(start_broker):
+def test_connection_without_a_request_is_closed(start_broker):
     broker = start_broker(network_connection_timeout="200ms")
     with Wire(broker.port) as silent:
         silent.socket.sendall(b"\0\0")
         assert silent.is_hung_up()
 
 
-def test_http_is_not_mistaken_for_kafka(broker):
+def test_http_request_closes_the_connection(broker):
     with Wire(broker.port) as stranger:
         stranger.socket.sendall(b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n")
         assert stranger.is_hung_up()
 
 
-def test_a_reader_that_takes_nothing_costs_little_and_loses_nothing(start_broker):
+def test_slow_reader_uses_bounded_memory_and_gets_all_responses(start_broker):
     broker = start_broker()
     with Wire(broker.port) as wire, Wire(broker.port, receive_buffer_bytes=4096) as slow:
         wire.create("topic")
@@ -96,24 +96,24 @@ def test_a_reader_that_takes_nothing_costs_little_and_loses_nothing(start_broker
         )
         sent = [slow.send(FETCH, 11, request) for _ in range(50)]
         time.sleep(0.5)
-        # Fifty answers of 36 MB are asked for; the broker prepares no more than a few of them.
+        # The client requests fifty responses of 36 MB; the broker prepares only a few of them.
         assert memory_bytes(broker.pid) - before_bytes < 200 << 20
-        assert wire.produce("topic", batch_of([b"others go on"])).error_code == 0
+        assert wire.produce("topic", batch_of([b"others continue"])).error_code == 0
         for number in sent[:3]:
-            answered, answer = slow.receive(FETCH, 11)
-            assert answered == number
-            assert sum(map(len, answer.topics[0].partitions[0].records)) > 30_000_000
+            correlation_id, response = slow.receive(FETCH, 11)
+            assert correlation_id == number
+            assert sum(map(len, response.topics[0].partitions[0].records)) > 30_000_000
 
 
-def test_a_client_that_leaves_in_the_middle_harms_nobody(broker, wire, topic):
+def test_disconnect_during_a_produce_does_not_affect_others(broker, wire, topic):
     wire.create(topic)
 
-    def come_and_go() -> None:
+    def connect_and_disconnect() -> None:
         for _ in range(50):
             with Wire(broker.port) as visitor:
                 visitor.send(PRODUCE, 9, produce_request(topic, batch_of([b"value"])))
 
-    visitors = [threading.Thread(target=come_and_go) for _ in range(4)]
+    visitors = [threading.Thread(target=connect_and_disconnect) for _ in range(4)]
     for visitor in visitors:
         visitor.start()
     for visitor in visitors:
@@ -123,11 +123,13 @@ def test_a_client_that_leaves_in_the_middle_harms_nobody(broker, wire, topic):
     assert wire.produce(topic, batch_of([b"last"])).base_offset >= len(offsets)
 
 
-def test_bytes_behind_a_request_are_ignored_as_kafka_does(wire):
-    """What librdkafka sends to see all topics: null as an array of old, in a version of new."""
+def test_trailing_bytes_of_a_request_are_ignored(wire):
+    """As Kafka does. librdkafka requests all topics with an old-style null array in a flexible
+    version.
+    """
     header = struct.pack(">hhih", METADATA.key, 12, 7, -1) + b"\0"
     body = bytes.fromhex("00 00 00 00 01 00 00")
     wire.socket.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
-    number, answer = wire.receive(METADATA, 12)
+    number, response = wire.receive(METADATA, 12)
     assert number == 7
-    assert len(answer.brokers) == 1
+    assert len(response.brokers) == 1

@@ -1,4 +1,4 @@
-"""The control plane of a broker that is a process of its own."""
+"""The control plane of a broker process."""
 
 import asyncio
 import json
@@ -29,26 +29,26 @@ def kafscale(broker):
     return Shell(broker.address, control_servers=control(broker))
 
 
-def ask(address, question):
-    """What a question, an async function of a client, is answered."""
+def call(address, operation):
+    """Call an async function with a client of the control plane; return its result."""
 
-    async def asked():
+    async def run():
         async with ControlClient(address) as client:
-            return await question(client)
+            return await operation(client)
 
-    return asyncio.run(asked())
-
-
-def refused(address, question):
-    with pytest.raises(ControlError) as refusal:
-        ask(address, question)
-    return refusal.value.status, refusal.value.details
+    return asyncio.run(run())
 
 
-def test_a_status_tells_of_partitions_without_scraping(broker, kafscale, topic):
+def error_of(address, operation):
+    with pytest.raises(ControlError) as error:
+        call(address, operation)
+    return error.value.status, error.value.details
+
+
+def test_status_reports_partitions(broker, kafscale, topic):
     kafscale("topic", "create", topic, "-p", "2")
     kafscale.produce(topic, "--partition", "1", lines=["a", "b", "c"])
-    status = ask(control(broker), ControlClient.status)
+    status = call(control(broker), ControlClient.status)
     owned = {each.partition: each for each in status.partitions if each.topic == topic}
     assert {number: each.log_end_offset for number, each in owned.items()} == {0: 0, 1: 3}
     assert all(each.leader and each.state == "online" for each in owned.values())
@@ -60,93 +60,93 @@ def test_a_status_tells_of_partitions_without_scraping(broker, kafscale, topic):
     assert broker.http("/metrics")[0] == 200
 
 
-def test_a_flush_is_answered_when_segments_hold_everything(broker, kafscale, topic):
+def test_flush_returns_when_segments_hold_all_records(broker, kafscale, topic):
     kafscale("topic", "create", topic, "-p", "2")
     kafscale.produce(topic, "--partition", "1", lines=["a", "b", "c"])
     assert not broker.objects(f"**/{topic}/1/*.kfs")
-    flushed = ask(control(broker), lambda client: client.flush([Partition(topic, 1)]))
+    flushed = call(control(broker), lambda client: client.flush([Partition(topic, 1)]))
     assert flushed == [Partition(topic, 1)]
     assert [path.name for path in broker.objects(f"**/{topic}/1/*.kfs")] == [
         "segment-00000000000000000000.kfs"
     ]
     kafscale.produce(topic, "--partition", "0", lines=["d"])
-    everything = ask(control(broker), ControlClient.flush)
+    everything = call(control(broker), ControlClient.flush)
     assert {Partition(topic, 0), Partition(topic, 1)} <= set(everything)
     assert broker.objects(f"**/{topic}/0/*.kfs")
 
 
-def test_sealing_tells_where_the_next_segment_begins(broker, kafscale, topic):
+def test_seal_returns_the_start_of_the_next_segment(broker, kafscale, topic):
     kafscale("topic", "create", topic)
     for count in (3, 5):
         kafscale.produce(topic, lines=map(str, range(count)))
-        sealed = ask(control(broker), lambda client: client.seal_tail(Partition(topic, 0)))
+        sealed = call(control(broker), lambda client: client.seal_tail(Partition(topic, 0)))
     assert (sealed.log_start_offset, sealed.rolled_end_offset) == (0, 8)
     names = [path.stem for path in broker.objects(f"**/{topic}/0/*.kfs")]
     assert names == ["segment-00000000000000000000", "segment-00000000000000000003"]
     assert len(kafscale("consume", topic, "-e").split()) == 8
 
 
-def test_refusals_say_why(broker, kafscale, topic):
+def test_errors_give_the_reason(broker, kafscale, topic):
     kafscale("topic", "create", topic)
-    nowhere, beyond = Partition("absent", 0), Partition(topic, 1)
-    for question in (
-        lambda client: client.seal_tail(nowhere),
-        lambda client: client.flush([nowhere]),
-        lambda client: client.drain([nowhere]),
-        lambda client: client.swap_segments(nowhere, "job"),
+    missing_topic, missing_partition = Partition("absent", 0), Partition(topic, 1)
+    for operation in (
+        lambda client: client.seal_tail(missing_topic),
+        lambda client: client.flush([missing_topic]),
+        lambda client: client.drain([missing_topic]),
+        lambda client: client.swap_segments(missing_topic, "job"),
     ):
-        assert refused(control(broker), question) == ("NOT_FOUND", "there is no topic 'absent'")
-    status, details = refused(control(broker), lambda client: client.seal_tail(beyond))
+        assert error_of(control(broker), operation) == ("NOT_FOUND", "there is no topic 'absent'")
+    status, details = error_of(control(broker), lambda client: client.seal_tail(missing_partition))
     assert (status, details) == ("NOT_FOUND", f"there is no partition {topic}/1, only 0 to 0")
-    assert refused(control(broker), lambda client: client.flush([]))[0] == "INVALID_ARGUMENT"
-    status, _ = refused(
+    assert error_of(control(broker), lambda client: client.flush([]))[0] == "INVALID_ARGUMENT"
+    status, _ = error_of(
         control(broker), lambda client: client.swap_segments(Partition(topic, 0), "../up")
     )
     assert status == "INVALID_ARGUMENT"
 
 
-def test_what_nobody_else_can_take_stays_here(broker, kafscale, topic):
+def test_drain_keeps_partitions_that_no_other_broker_can_own(broker, kafscale, topic):
     kafscale("topic", "create", topic)
-    answer = ask(
+    response = call(
         control(broker), lambda client: client.drain([Partition(topic, 0)], deadline_seconds=1)
     )
-    assert list(map(Partition.of, answer.pending)) == [Partition(topic, 0)]
-    assert not answer.drained
+    assert list(map(Partition.of, response.pending)) == [Partition(topic, 0)]
+    assert not response.drained
     kafscale.produce(topic, lines=["still here"])
 
 
-def test_assignments_are_watched_as_topics_come_and_go(broker, kafscale, topic):
-    async def watched(client):
-        told = []
+def test_watch_reports_assignments_of_created_and_deleted_topics(broker, kafscale, topic):
+    async def watch(client):
+        received = []
         async with aclosing(client.watch_assignments()) as events:
             shards = [await anext(events) for _ in range(SHARD_COUNT)]
             assert all(event.is_initial for event in shards)
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(None, kafscale, "topic", "create", topic)
             await loop.run_in_executor(None, kafscale, "topic", "delete", topic, "--yes")
-            while len(told) < 2:
+            while len(received) < 2:
                 event = await anext(events)
                 if event.partition.topic == topic:
-                    told.append((event.status, event.broker_id))
-        return told
+                    received.append((event.status, event.broker_id))
+        return received
 
-    broker_id = ask(control(broker), ControlClient.status).broker_id
-    assert ask(control(broker), watched) == [("assigned", broker_id), ("released", broker_id)]
+    broker_id = call(control(broker), ControlClient.status).broker_id
+    assert call(control(broker), watch) == [("assigned", broker_id), ("released", broker_id)]
 
 
-def test_samples_of_others_are_taken_in(broker):
-    async def sent(client):
+def test_metrics_samples_of_other_brokers_are_accepted(broker):
+    async def send_samples(client):
         async def samples():
             yield MetricsSample(broker_id="17", timestamp_ms=5, gauges={"lag": 3})
 
         await client.send_metrics(samples())
         return await client.status(with_partitions=False, with_samples=True)
 
-    samples = {each.broker_id: each for each in ask(control(broker), sent).samples}
+    samples = {each.broker_id: each for each in call(control(broker), send_samples).samples}
     assert dict(samples["17"].gauges) == {"lag": 3.0}
 
 
-def test_the_command_shows_and_directs_a_cluster(broker, kafscale, topic):
+def test_cluster_command_shows_and_controls_a_cluster(broker, kafscale, topic):
     kafscale("topic", "create", topic, "-p", "2")
     kafscale.produce(topic, "--partition", "1", lines=["a"])
     status = json.loads(kafscale("cluster", "status", "--partitions", "-o", "json"))
@@ -167,18 +167,18 @@ def test_the_command_shows_and_directs_a_cluster(broker, kafscale, topic):
     assert "there is no broker 4711" in kafscale("cluster", "drain", "4711", code=1)
 
 
-def test_the_control_plane_may_have_a_port_of_its_own(start_broker):
+def test_control_plane_can_have_its_own_port(start_broker):
     port = free_port()
     broker = start_broker(control_addr=f"127.0.0.1:{port}")
-    own = ask(f"127.0.0.1:{port}", ControlClient.status)
-    shared = ask(control(broker), ControlClient.status)
+    own = call(f"127.0.0.1:{port}", ControlClient.status)
+    shared = call(control(broker), ControlClient.status)
     assert own.cluster_id == shared.cluster_id != ""
 
 
-def test_a_broker_stops_in_time_though_somebody_watches(start_broker):
+def test_broker_stops_in_time_despite_open_watches(start_broker):
     broker = start_broker()
 
-    async def watched(client):
+    async def watch(client):
         async with aclosing(client.watch_assignments()) as events:
             await anext(events)
             process = broker._take()
@@ -190,10 +190,10 @@ def test_a_broker_stops_in_time_though_somebody_watches(start_broker):
             code = await asyncio.get_running_loop().run_in_executor(None, process.wait)
             return code, time.monotonic() - began
 
-    # Somebody who says nothing at all must not hold it up either.
+    # An idle connection must not delay the stop either.
     with socket.create_connection(("127.0.0.1", broker.metrics_port)) as silent:
         silent.sendall(b"PRI * HTTP/2.0\r\n\r\n")
-        code, seconds = ask(control(broker), watched)
+        code, seconds = call(control(broker), watch)
     assert code == 0
     assert seconds < STOP_S_MAX
     assert '"level": "error"' not in broker.logged()

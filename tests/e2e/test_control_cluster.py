@@ -1,4 +1,4 @@
-"""The control plane of two brokers, which share a bucket and an etcd."""
+"""The control plane of two brokers that share a bucket and an etcd."""
 
 import asyncio
 import json
@@ -38,25 +38,25 @@ def kafscale(cluster):
     return Shell(cluster.bootstrap, control_servers=control(cluster, 1))
 
 
-def ask(address, question):
-    async def asked():
+def call(address, operation):
+    async def run():
         async with ControlClient(address) as client:
-            return await question(client)
+            return await operation(client)
 
-    return asyncio.run(asked())
+    return asyncio.run(run())
 
 
 def owners(kafscale):
-    """Which broker serves which partition of the topic orders."""
-    told = json.loads(kafscale("cluster", "status", "-p", "-o", "json"))
+    """The broker of each partition of the topic `orders`."""
+    status = json.loads(kafscale("cluster", "status", "-p", "-o", "json"))
     return {
         each["partition"]: each["broker"]
-        for each in told["partitions"]
+        for each in status["partitions"]
         if each["topic"] == "orders" and each["state"] == "online"
     }
 
 
-def test_partitions_are_moved_without_losing_any(cluster, kafscale):
+def test_drain_moves_partitions_and_loses_no_records(cluster, kafscale):
     kafscale("topic", "create", "orders", "-p", "6")
     wait_until(lambda: len(owners(kafscale)) == 6, "all partitions to be served")
     assert Counter(owners(kafscale).values()) == {1: 3, 2: 3}
@@ -64,33 +64,33 @@ def test_partitions_are_moved_without_losing_any(cluster, kafscale):
 
     of_two = next(number for number, broker in owners(kafscale).items() if broker == 2)
     with pytest.raises(ControlError, match="broker 2 is") as refused:
-        ask(control(cluster, 1), lambda client: client.seal_tail(Partition("orders", of_two)))
+        call(control(cluster, 1), lambda client: client.seal_tail(Partition("orders", of_two)))
     assert refused.value.status == "FAILED_PRECONDITION"
     flushed = json.loads(kafscale("cluster", "flush", "-t", "orders", "-o", "json"))
     assert {each["partition"]: each["broker"] for each in flushed} == owners(kafscale)
 
-    async def watched(client):
+    async def drain_and_watch(client):
         released = set()
         async with aclosing(client.watch_assignments("2")) as events:
             loop = asyncio.get_running_loop()
             drained = loop.run_in_executor(
                 None, kafscale, "cluster", "drain", "2", "--deadline", "60", "-o", "json"
             )
-            while len(released) < 28:  # Its three partitions and its half of the shards.
+            while len(released) < 28:  # Its three partitions and half of the shards.
                 event = await anext(events)
                 if event.status == "released":
                     released.add(Partition.of(event.partition))
             return released, json.loads(await drained)
 
-    released, drained = ask(control(cluster, 1), watched)
+    released, drained = call(control(cluster, 1), drain_and_watch)
     assert not drained["pending"]
     assert {(each["topic"], each["partition"]) for each in drained["drained"]} == released
     wait_until(lambda: set(owners(kafscale).values()) == {1}, "broker 1 to serve everything")
     assert sorted(map(int, kafscale("consume", "orders", "-e").split())) == list(range(100))
-    told = json.loads(kafscale("cluster", "status", "-o", "json"))
-    assert [each["state"] for each in told["brokers"]] == ["ready", "draining"]
+    status = json.loads(kafscale("cluster", "status", "-o", "json"))
+    assert [each["state"] for each in status["brokers"]] == ["ready", "draining"]
 
-    # A broker that starts again is one like any other, and gets its share.
+    # A restarted broker gets its share again.
     cluster.nodes[2].terminate()
     cluster.nodes[2].start()
     cluster.wait_until_serving()

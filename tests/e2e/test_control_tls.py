@@ -1,4 +1,4 @@
-"""The control plane of a broker that serves it over TLS alone."""
+"""The control plane of a broker that serves it over TLS only."""
 
 import asyncio
 import json
@@ -17,116 +17,120 @@ from services.shell import Shell
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make_certificates(tmp_path_factory.mktemp("made"), "operator")
+def certificates(tmp_path_factory):
+    return make_certificates(tmp_path_factory.mktemp("certificates"), "operator")
 
 
 @pytest.fixture(scope="module")
-def stranger(tmp_path_factory):
-    """Of an authority that nobody knows."""
-    return make_certificates(tmp_path_factory.mktemp("stranger"))
+def untrusted(tmp_path_factory):
+    """Certificates of an untrusted CA."""
+    return make_certificates(tmp_path_factory.mktemp("untrusted"))
 
 
-def tls_settings(made, port):
+def tls_settings(certificates, port):
     return {
         "control_addr": f"127.0.0.1:{port}",
         "control_tls_enabled": "true",
-        "control_tls_cert_file": str(made.server_certificate),
-        "control_tls_key_file": str(made.server_key),
-        "control_tls_ca_file": str(made.authority),
+        "control_tls_cert_file": str(certificates.server_certificate),
+        "control_tls_key_file": str(certificates.server_key),
+        "control_tls_ca_file": str(certificates.authority),
     }
 
 
 @pytest.fixture
-def encrypted(start_broker, made):
-    """A broker whose control plane is for the operator alone, and where that is."""
+def tls_broker(start_broker, certificates):
+    """A broker whose control plane accepts only the operator and brokers, with its address."""
     port = free_port()
-    broker = start_broker(**tls_settings(made, port), control_allowed_names="operator,broker")
+    broker = start_broker(
+        **tls_settings(certificates, port), control_allowed_names="operator,broker"
+    )
     broker.control = f"localhost:{port}"
     return broker
 
 
-def shown(made, user, trusted=None):
-    files = made.users[user]
+def client_tls(certificates, user, trusted=None):
+    files = certificates.users[user]
     return ClientTls(
-        ca_file=str((trusted or made).authority),
+        ca_file=str((trusted or certificates).authority),
         cert_file=str(files.certificate),
         key_file=str(files.key),
     )
 
 
-def ask(address, tls):
-    async def asked():
+def call(address, tls):
+    async def run():
         async with ControlClient(address, tls) as client:
             return await client.status()
 
-    return asyncio.run(asked())
+    return asyncio.run(run())
 
 
-def test_who_shows_the_right_certificate_is_served_and_nobody_else(encrypted, made, stranger):
-    status = ask(encrypted.control, shown(made, "operator"))
+def test_control_plane_serves_allowed_certificates_only(tls_broker, certificates, untrusted):
+    status = call(tls_broker.control, client_tls(certificates, "operator"))
     [myself] = status.brokers
-    assert f"localhost:{myself.control_port}" == encrypted.control, "others are told of this port"
+    assert f"localhost:{myself.control_port}" == tls_broker.control, (
+        "the status advertises this port"
+    )
 
     with pytest.raises(ControlError, match=r"CN=client may not use the control plane"):
-        ask(encrypted.control, shown(made, "client"))
+        call(tls_broker.control, client_tls(certificates, "client"))
     for tls in (
         None,
-        ClientTls(ca_file=str(made.authority)),
-        shown(stranger, "client", trusted=made),
-        shown(made, "operator", trusted=stranger),
+        ClientTls(ca_file=str(certificates.authority)),
+        client_tls(untrusted, "client", trusted=certificates),
+        client_tls(certificates, "operator", trusted=untrusted),
     ):
         with pytest.raises(UnreachableError):
-            ask(encrypted.control, tls)
-    assert '"event":"access denied"' in encrypted.logged().replace('": "', '":"')
+            call(tls_broker.control, tls)
+    assert '"event":"access denied"' in tls_broker.logged().replace('": "', '":"')
 
 
-def test_the_port_for_metrics_is_no_way_in(encrypted, made):
-    for tls in (None, shown(made, "operator")):
+def test_metrics_port_does_not_serve_the_control_plane(tls_broker, certificates):
+    for tls in (None, client_tls(certificates, "operator")):
         with pytest.raises(UnreachableError):
-            ask(f"localhost:{encrypted.metrics_port}", tls)
-    assert encrypted.http("/metrics")[0] == 200
+            call(f"localhost:{tls_broker.metrics_port}", tls)
+    assert tls_broker.http("/metrics")[0] == 200
 
 
-def test_commands_and_jobs_show_the_certificate_of_the_settings(encrypted, made):
-    files = made.users["operator"]
+def test_commands_and_jobs_use_the_configured_certificate(tls_broker, certificates):
+    files = certificates.users["operator"]
     settings = {
-        "control_servers": encrypted.control,
+        "control_servers": tls_broker.control,
         "client_control_tls": "true",
-        "client_tls_ca_file": str(made.authority),
+        "client_tls_ca_file": str(certificates.authority),
         "client_tls_cert_file": str(files.certificate),
         "client_tls_key_file": str(files.key),
     }
-    status = json.loads(Shell(encrypted.address, **settings)("cluster", "status", "-o", "json"))
+    status = json.loads(Shell(tls_broker.address, **settings)("cluster", "status", "-o", "json"))
     assert [broker["state"] for broker in status["brokers"]] == ["ready"]
     settings.pop("client_control_tls")
-    complaint = Shell(encrypted.address, **settings)("cluster", "status", code=1)
+    complaint = Shell(tls_broker.address, **settings)("cluster", "status", code=1)
     assert "controlTls" in complaint
 
     async def found():
-        async with PartitionOwners([encrypted.control], shown(made, "operator")):
+        async with PartitionOwners([tls_broker.control], client_tls(certificates, "operator")):
             return True
 
     assert asyncio.run(found())
 
 
-def test_certificates_are_renewed_while_connections_stay(start_broker, tmp_path, made):
+def test_renewed_certificates_keep_connections_open(start_broker, tmp_path, certificates):
     renewed = make_certificates(tmp_path / "renewed")
     port = free_port()
     broker = start_broker(**tls_settings(renewed, port))
     address = f"localhost:{port}"
 
-    async def story():
+    async def scenario():
         async with (
-            ControlClient(address, shown(renewed, "client")) as old,
+            ControlClient(address, client_tls(renewed, "client")) as old,
             aclosing(old.watch_assignments()) as events,
         ):
             await anext(events)
             for path in (renewed.authority, renewed.server_certificate, renewed.server_key):
-                shutil.copy(made.authority.parent / path.name, path)
-            async with ControlClient(address, shown(made, "operator")) as new:
+                shutil.copy(certificates.authority.parent / path.name, path)
+            async with ControlClient(address, client_tls(certificates, "operator")) as new:
                 assert (await new.status()).broker_id == (await old.status()).broker_id
             await anext(events)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert "certificate reloaded" in broker.logged()

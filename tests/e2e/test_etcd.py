@@ -1,4 +1,4 @@
-"""`kafscale etcd` on real members and a real bucket: a backup is taken, and a cluster restored."""
+"""`kafscale etcd` with real etcd members and a real bucket: snapshots and restore."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from services.selection import long_except
 from services.shell import Shell
 
 pytestmark = pytest.mark.timeout(300)
-"""Programs may have to be built first."""
+"""The first run may build programs."""
 
 
 @pytest.fixture(params=long_except(["newest", "old"], "old".__eq__))
-def program(request, monkeypatch):
-    """An etcdutl on the PATH; whether it makes revisions leap."""
+def bumps_revision(request, monkeypatch):
+    """An etcdutl on the PATH; true if its restore bumps revisions."""
     is_newest = request.param == "newest"
     if is_newest and not etcd_programs.is_available():
         pytest.skip("no Go here to build etcdutl with")
@@ -67,8 +67,8 @@ def restore(kafscale, directory, member, members, *arguments):
     )
 
 
-def test_a_cluster_is_restored_as_it_was_when_the_snapshot_was_taken(
-    program, cluster, kafscale, s3, tmp_path
+def test_restore_returns_to_the_state_of_the_snapshot(
+    bumps_revision, cluster, kafscale, s3, tmp_path
 ):
     cluster.control("put", "/kafscale/topics/orders/config", "before")
     taken = data(kafscale, "snapshot")
@@ -82,7 +82,7 @@ def test_a_cluster_is_restored_as_it_was_when_the_snapshot_was_taken(
         result = restore(
             kafscale, directory / member.name, member, second.members, "--snapshot", taken["key"]
         )
-        assert result["revisionHasLeapt"] is program
+        assert result["revisionHasLeapt"] is bumps_revision
         assert result["takenAt"] == taken["takenAt"]
     with second:
         assert second.control("get", "--print-value-only", "/kafscale/topics/orders/config") == (
@@ -91,16 +91,14 @@ def test_a_cluster_is_restored_as_it_was_when_the_snapshot_was_taken(
         again = shell_of(second, s3)
         roles = [each["role"] for each in data(again, "status")["members"]]
         assert sorted(roles) == ["follower", "follower", "leader"]
-        # Brokers find out by themselves, or are told.
-        assert (second.play(find_pending_restore) is not None) is program
+        # Brokers detect the restore by the revision, or by the mark of `etcd restored`.
+        assert (second.play(find_pending_restore) is not None) is bumps_revision
         assert "marked" in again("etcd", "restored", "--snapshot", taken["key"])
         assert second.play(find_pending_restore).info.snapshot == taken["key"]
         assert data(again, "snapshot", "--retain", "1")["deleted"] == [taken["key"]]
 
 
-def test_snapshots_are_listed_verified_and_found_to_be_damaged(
-    cluster, kafscale, s3, tmp_path, monkeypatch
-):
+def test_snapshots_are_listed_and_damage_is_detected(cluster, kafscale, s3, tmp_path, monkeypatch):
     assert "there are no snapshots here" in kafscale("etcd", "snapshots")
     for number in range(3):
         cluster.control("put", "/key", str(number))
@@ -125,8 +123,8 @@ def test_snapshots_are_listed_verified_and_found_to_be_damaged(
     assert "checksum mismatch" in complaint
 
 
-@pytest.mark.usefixtures("program")
-def test_data_that_is_there_is_left_alone_or_moved_aside(cluster, kafscale, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("bumps_revision")
+def test_restore_keeps_existing_data_or_moves_it_aside(cluster, kafscale, tmp_path, monkeypatch):
     cluster.control("put", "/key", "value")
     kafscale("etcd", "snapshot")
     monkeypatch.chdir(tmp_path)
@@ -143,7 +141,7 @@ def test_data_that_is_there_is_left_alone_or_moved_aside(cluster, kafscale, tmp_
     assert "--force to move it aside" in kafscale("etcd", "restore", *here, code=1)
     assert (directory / "member").stat().st_ino == first
     with server:
-        # Where etcd runs, nothing is taken away from it.
+        # The data of a running etcd is never replaced.
         running = kafscale("etcd", "restore", *here, "--force", code=1)
         assert "stop it before its data is replaced" in running
         assert server.control("get", "--print-value-only", "/key") == "value\n"
@@ -153,19 +151,19 @@ def test_data_that_is_there_is_left_alone_or_moved_aside(cluster, kafscale, tmp_
         assert server.control("get", "--print-value-only", "/key") == "value\n"
 
 
-def test_a_file_of_another_tool_is_restored_if_it_is_whole(program, tmp_path, monkeypatch):
+def test_snapshot_file_of_etcdctl_is_restored_if_complete(bumps_revision, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     kafscale, file = Shell(""), tmp_path / "backup.db"
     with EtcdServer(tmp_path) as server:
         server.control("snapshot", "save", str(file))
     result = data(kafscale, "restore", "--data-dir", "restored", "--snapshot", "backup.db")
-    assert (result["snapshot"], result["revisionHasLeapt"]) == ("backup.db", program)
+    assert (result["snapshot"], result["revisionHasLeapt"]) == ("backup.db", bumps_revision)
     file.write_bytes(file.read_bytes()[:-512])
     refused = kafscale("etcd", "restore", "--data-dir", "b", "--snapshot", "backup.db", code=1)
     assert "the snapshot is damaged" in refused
 
 
-def test_members_are_shown_and_defragmented(cluster, kafscale):
+def test_members_are_listed_and_defragmented(cluster, kafscale):
     found = data(kafscale, "status")
     assert {each["name"] for each in found["members"]} == {"etcd-0", "etcd-1", "etcd-2"}
     assert found["leader"] in {"etcd-0", "etcd-1", "etcd-2"}
@@ -181,9 +179,9 @@ def test_members_are_shown_and_defragmented(cluster, kafscale):
     assert "nothing was done" in kafscale("etcd", "defragment", code=1)
 
 
-def test_where_nobody_answers_that_is_said(s3):
+def test_unreachable_etcd_is_named_in_the_error(s3):
     endpoint = f"127.0.0.1:{free_port()}"
-    nowhere = Shell(
+    unreachable = Shell(
         "",
         etcd_endpoints=endpoint,
         etcd_dial_timeout="200ms",
@@ -191,4 +189,4 @@ def test_where_nobody_answers_that_is_said(s3):
         **broker_settings(s3.bucket),
     )
     for command in (["status"], ["snapshot"], ["restored", "--snapshot", "20231114T221320Z-7.db"]):
-        assert endpoint in nowhere("etcd", *command, code=1)
+        assert endpoint in unreachable("etcd", *command, code=1)

@@ -1,4 +1,4 @@
-"""How the broker reads: waiting, limits, sessions, old versions, and what is out of range."""
+"""Fetch: waiting, limits, sessions, old versions, and offsets out of range."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ def fetch_request(topic, **settings):
     return FetchRequest(topics=[TopicToFetch(topic, partitions=[partition])], **settings)
 
 
-def test_a_waiting_fetch_is_woken_by_a_produce(broker, wire, topic):
+def test_produce_completes_a_waiting_fetch(broker, wire, topic):
     wire.create(topic)
     produced_at: list[float] = []
 
@@ -31,20 +31,20 @@ def test_a_waiting_fetch_is_woken_by_a_produce(broker, wire, topic):
     producer = threading.Thread(target=produce)
     producer.start()
     fetched = wire.fetch(topic, max_wait_ms=8000)
-    answered_at = time.monotonic()
+    completed_at = time.monotonic()
     producer.join()
     assert [record.value for record in records_of(fetched)] == [b"value"]
-    assert answered_at - produced_at[0] < 0.2
+    assert completed_at - produced_at[0] < 0.2
 
 
-def test_a_fetch_that_waits_in_vain_ends_in_time(wire, topic):
+def test_fetch_without_data_returns_after_max_wait(wire, topic):
     wire.create(topic)
     began = time.monotonic()
     assert records_of(wire.fetch(topic, max_wait_ms=300)) == []
     assert 0.29 <= time.monotonic() - began < 0.6
 
 
-def test_a_fetch_waits_for_min_bytes(wire, topic):
+def test_fetch_waits_for_min_bytes(wire, topic):
     wire.create(topic)
     wire.produce(topic, batch_of([b"small"]))
     began = time.monotonic()
@@ -53,8 +53,8 @@ def test_a_fetch_waits_for_min_bytes(wire, topic):
     assert len(records_of(fetched)) == 1
 
 
-def test_a_fetch_begins_at_the_batch_that_holds_its_offset(wire, topic):
-    """N-06: readers always get on."""
+def test_fetch_starts_at_the_batch_that_contains_its_offset(wire, topic):
+    """N-06: readers always make progress."""
     wire.create(topic)
     for _ in range(90):
         wire.produce(topic, batch_of([bytes(20_000)]))
@@ -63,7 +63,7 @@ def test_a_fetch_begins_at_the_batch_that_holds_its_offset(wire, topic):
     assert records_of(wire.fetch(topic, 95))[0].offset == 90
 
 
-def test_the_first_batch_passes_any_limit(wire, topic):
+def test_first_batch_is_returned_despite_limits(wire, topic):
     wire.create(topic, max_message_bytes=3 * MIB)
     assert wire.produce(topic, batch_of([bytes(2 * MIB)])).error_code == 0
     wire.produce(topic, batch_of([b"next"]))
@@ -72,7 +72,7 @@ def test_the_first_batch_passes_any_limit(wire, topic):
 
 
 @pytest.mark.parametrize("limit", ["max_bytes", "partition_max_bytes"])
-def test_limits_are_kept_to_whole_batches(wire, topic, limit):
+def test_limits_apply_to_whole_batches(wire, topic, limit):
     wire.create(topic)
     for _ in range(10):
         wire.produce(topic, batch_of([bytes(10_000)]))
@@ -82,7 +82,7 @@ def test_limits_are_kept_to_whole_batches(wire, topic, limit):
     assert len(records_of(fetched)) == 3
 
 
-def test_offsets_out_of_range_are_told_so(wire, topic):
+def test_offset_out_of_range_is_an_error(wire, topic):
     wire.create(topic)
     wire.produce(topic, batch_of([b"value"]))
     assert wire.fetch(topic, 1).error_code == 0
@@ -92,15 +92,15 @@ def test_offsets_out_of_range_are_told_so(wire, topic):
     assert wire.fetch(f"{topic}-missing").error_code == UNKNOWN_TOPIC
 
 
-def test_a_leader_epoch_of_the_future_is_refused(wire, topic):
+def test_unknown_leader_epoch_is_an_error(wire, topic):
     wire.create(topic)
     request = fetch_request(topic)
     request.topics[0].partitions[0].current_leader_epoch = 1000
-    answer = wire.call(FETCH, 11, request)
-    assert answer.topics[0].partitions[0].error_code == UNKNOWN_EPOCH
+    response = wire.call(FETCH, 11, request)
+    assert response.topics[0].partitions[0].error_code == UNKNOWN_EPOCH
 
 
-def test_a_session_answers_only_what_changed(wire, topic):
+def test_fetch_session_returns_changed_partitions_only(wire, topic):
     wire.create(topic, 2)
     partitions = [PartitionToFetch(index=index, max_bytes=MIB) for index in range(2)]
     first = wire.call(
@@ -125,7 +125,7 @@ def test_a_session_answers_only_what_changed(wire, topic):
 
 
 @pytest.mark.parametrize("version", range(12))
-def test_every_version_by_name_reads_the_same_records(wire, topic, version):
+def test_all_versions_with_topic_names_return_the_same_records(wire, topic, version):
     wire.create(topic)
     wire.produce(topic, batch_of([b"one", b"two"]))
     fetched = wire.fetch(topic, version=version)
@@ -138,7 +138,7 @@ def test_every_version_by_name_reads_the_same_records(wire, topic, version):
     assert [(record.offset, record.value) for record in read] == [(0, b"one"), (1, b"two")]
 
 
-def test_offsets_are_found_by_time(wire, topic):
+def test_offsets_are_found_by_timestamp(wire, topic):
     wire.create(topic)
     for number in range(5):
         wire.produce(topic, batch_of([b"", b""], timestamp_ms=1000 + 10 * number))

@@ -1,7 +1,7 @@
-"""Clients of other languages, from franz-go to KafkaJS, each with its defaults and then varied.
+"""Clients in other languages, from franz-go to KafkaJS, with default and other settings.
 
-What is asked of them is written once, here; their programs are in `clients`. Consumers read single
-partitions; as members of groups, the clients are in `groups`.
+The scenarios are defined here; the client programs are in `clients`. These consumers read single
+partitions; `groups` tests the clients as group members.
 """
 
 import time
@@ -31,10 +31,10 @@ SENDINGS = (
     {"idempotent": True},
 )
 VALUES = [f"{number} " * 1500 for number in range(20)]
-ALONE = {"group_initial_rebalance_delay_ms": "0"}
+SINGLE_MEMBER_GROUP = {"group_initial_rebalance_delay_ms": "0"}
 """Settings for KafkaJS, whose consumer of a partition is the only member of a group."""
 UNREADABLE = {"kafkajs": {"snappy", "lz4", "zstd"}}
-"""The codecs that a client has to be taught by a plug-in."""
+"""The codecs that need a plug-in."""
 
 
 @pytest.fixture(params=FOREIGN_CLIENTS)
@@ -60,8 +60,8 @@ def record(value, key=None, headers=(), timestamp_ms=None):
     }
 
 
-def received(records, first_offset=0):
-    """These records as a consumer has them."""
+def expected_records(records, first_offset=0):
+    """These records as a consumer returns them."""
     return [
         sent | {"partition": 0, "offset": offset}
         for offset, sent in enumerate(records, first_offset)
@@ -74,23 +74,23 @@ def code_of(client, command, **details):
     return error.value.code
 
 
-def test_a_topic_is_created_configured_and_deleted(client, name, broker, topic):
+def test_topic_is_created_configured_and_deleted(client, name, broker, topic):
     client.do("create", topic=topic, partitions=3, configs={"retention.ms": "60000"})
     assert client.do("topics")[topic] == 3
     assert client.do("configs", topic=topic)["retention.ms"] == "60000"
     client.do("alter", topic=topic, configs={"retention.ms": "70000"})
     assert client.do("configs", topic=topic)["retention.ms"] == "70000"
     client.do("delete", topic=topic)
-    with client_program(name, broker.address) as other:  # Which has not kept what it was told.
+    with client_program(name, broker.address) as other:  # A new client has no cached metadata.
         assert topic not in other.do("topics")
 
 
-def test_a_topic_has_as_many_partitions_as_the_broker_likes(client, topic):
+def test_default_partition_count_is_that_of_the_broker(client, topic):
     client.do("create", topic=topic, partitions=-1)
     assert client.do("topics")[topic] == 1
 
 
-def test_what_cannot_be_done_is_refused_with_kafkas_code(client, topic):
+def test_invalid_requests_get_the_error_codes_of_kafka(client, topic):
     client.do("create", topic=topic, partitions=1, configs={"max.message.bytes": "1000"})
     assert code_of(client, "create", topic=topic, partitions=1) == 36
     assert code_of(client, "create", topic="no/name", partitions=1) == 17
@@ -104,7 +104,7 @@ def test_what_cannot_be_done_is_refused_with_kafkas_code(client, topic):
 
 
 @pytest.mark.parametrize("sending", long_except(SENDINGS, SENDINGS[:2].__contains__), ids=str)
-def test_records_come_back_from_a_topic_that_nobody_created(client, name, topic, wire, sending):
+def test_auto_created_topic_returns_its_records(client, name, topic, wire, sending):
     records = [
         record("value", "key", [("name", "first"), ("name", "second"), ("empty", "")]),
         record("only a value"),
@@ -119,9 +119,9 @@ def test_records_come_back_from_a_topic_that_nobody_created(client, name, topic,
     acks = sending.get("acks", "0" if name == "kafkago" else "all")
     assert acks == "0" or offsets == [0, 1, 2, 3]
     consumed = client.do("consume", topic=topic, offset=0, count=4)
-    if name == "kafkago":  # What is empty, it reads as null.
+    if name == "kafkago":  # It returns empty keys and values as null.
         records[3] |= {"key": None, "value": None}
-    assert consumed == received(records)
+    assert consumed == expected_records(records)
     stored = [(each.key, each.value) for each in wire.read(topic)]
     assert stored == [
         (b"key", b"value"),
@@ -131,16 +131,16 @@ def test_records_come_back_from_a_topic_that_nobody_created(client, name, topic,
     ]
 
 
-def test_many_records_come_back_in_order(client, topic):
+def test_many_records_are_read_in_order(client, topic):
     records = [record(f"{number} " * 20) for number in range(5000)]
     client.do("produce", topic=topic, records=records, sending={"acks": "1"})
     consumed = client.do("consume", topic=topic, offset=0, count=5000)
-    assert consumed == received(records)
+    assert consumed == expected_records(records)
     rest = client.do("consume", topic=topic, offset=4321, count=679)
-    assert rest == received(records[4321:], 4321)
+    assert rest == expected_records(records[4321:], 4321)
 
 
-def test_offsets_are_found(client, topic):
+def test_offsets_are_found_by_timestamp(client, topic):
     start_ms = time.time_ns() // 1_000_000
     for number in range(5):
         records = [record("value", timestamp_ms=start_ms + 10 * number)]
@@ -160,12 +160,12 @@ def test_records_are_deleted(client, name, topic):
         assert name == "kafkago"
         pytest.skip(f"{name}: {error}")
     assert client.do("offset", topic=topic, timestamp_ms=EARLIEST) == 6
-    assert client.do("consume", topic=topic, offset=6, count=4) == received(records[6:], 6)
+    assert client.do("consume", topic=topic, offset=6, count=4) == expected_records(records[6:], 6)
 
 
 @pytest.mark.parametrize("ending", long_except(["terminate", "kill"], "kill".__eq__))
-def test_a_producer_and_a_consumer_outlive_the_broker(start_broker, name, ending):
-    broker = start_broker(**ALONE)
+def test_producer_and_consumer_survive_a_broker_restart(start_broker, name, ending):
+    broker = start_broker(**SINGLE_MEMBER_GROUP)
     records = [record(f"{number}") for number in range(4)]
     sending = {"acks": "all"} if name == "kafkago" else {"idempotent": True}
 
@@ -184,29 +184,29 @@ def test_a_producer_and_a_consumer_outlive_the_broker(start_broker, name, ending
         broker.start()
         produce(producer, records[2])
         produce(producer, records[3])
-        assert consumer.result() == received(records)
+        assert consumer.result() == expected_records(records)
 
 
 @pytest.fixture(scope="module")
-def segments(tmp_path_factory):
-    """A broker that has made segments of uncompressed batches, in a topic for each codec."""
+def broker_with_segments(tmp_path_factory):
+    """A broker that compressed its segments, one topic per codec."""
     directory = tmp_path_factory.mktemp("segments")
-    settings = {"segment_bytes": "20000", "local_fsync": "false"} | ALONE
+    settings = {"segment_bytes": "20000", "local_fsync": "false"} | SINGLE_MEMBER_GROUP
     with BrokerProcess(directory, **settings) as broker:
         with Wire(broker.port) as wire:
             for codec in CODECS:
                 wire.create(codec, compression_type=codec)
                 for value in VALUES:
                     assert wire.produce(codec, batch_of([value.encode()])).error_code == 0
-        broker.terminate()  # Nothing is read from memory then.
+        broker.terminate()  # So that nothing is read from memory.
         yield broker.start()
 
 
-def test_segments_are_read_whatever_the_broker_compressed_them_with(segments, name):
+def test_segments_compressed_by_the_broker_are_readable(broker_with_segments, name):
     unreadable = set()
-    with client_program(name, segments.address) as client:
+    with client_program(name, broker_with_segments.address) as client:
         for codec in CODECS:
-            assert segments.objects(f"**/{codec}/0/*.kfs")
+            assert broker_with_segments.objects(f"**/{codec}/0/*.kfs")
             try:
                 consumed = client.do("consume", topic=codec, offset=0, count=len(VALUES))
             except UnsupportedByClientError:

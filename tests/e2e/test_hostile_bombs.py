@@ -1,4 +1,4 @@
-"""Little that becomes a lot: compressed records that swell as they come, or as they are read."""
+"""Decompression bombs: compressed records that expand when they are produced or consumed."""
 
 import gzip
 import time
@@ -22,7 +22,7 @@ from services.wire import batch_of, records_of
 
 pytestmark = pytest.mark.timeout(120)
 
-SWOLLEN_BYTES = 100 << 20
+DECOMPRESSED_BYTES = 100 << 20
 MEMORY_BYTES_MAX = 160 << 20
 PAUSE_S_MAX = 1.0
 
@@ -35,14 +35,14 @@ def siege(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bomb():
-    """A batch of a hundred kilobytes that holds a hundred megabytes."""
-    made = batch_of([bytes(SWOLLEN_BYTES)], codec=Codec.GZIP)
+    """A batch of 100 KB that decompresses to 100 MB."""
+    made = batch_of([bytes(DECOMPRESSED_BYTES)], codec=Codec.GZIP)
     assert len(made) < 200_000
     return made
 
 
-def wrapped(inner: bytes) -> bytearray:
-    """A message set as producers of old compress it: one message, whose value is the set."""
+def compressed_set(inner: bytes) -> bytearray:
+    """A compressed message set (magic 1): one message whose value is the inner set."""
     output = bytearray()
     record = Record(offset=0, timestamp_ms=1, key=None, value=gzip.compress(inner))
     message_set.append(output, record, 1, TimestampType.CREATE_TIME)
@@ -52,7 +52,7 @@ def wrapped(inner: bytes) -> bytearray:
 
 
 @cache
-def old_set(value_bytes: int, count: int) -> bytes:
+def message_set_of(value_bytes: int, count: int) -> bytes:
     output = bytearray()
     for offset in range(count):
         record = Record(offset=offset, timestamp_ms=1, key=None, value=bytes(value_bytes))
@@ -60,8 +60,8 @@ def old_set(value_bytes: int, count: int) -> bytes:
     return bytes(output)
 
 
-def test_what_comes_compressed_is_stored_as_it_is(siege, bomb):
-    """Nothing looks into it: a bomb costs what it weighs."""
+def test_compressed_batches_are_stored_without_decompression(siege, bomb):
+    """So a bomb costs no more than its compressed size."""
     with siege.unharmed(), siege.admin() as wire:
         wire.create("bombs")
 
@@ -78,35 +78,35 @@ def test_what_comes_compressed_is_stored_as_it_is(siege, bomb):
 
 @pytest.mark.parametrize("version", [0, 2])
 @pytest.mark.parametrize(
-    ("value_bytes", "count"), [(SWOLLEN_BYTES, 1), (1 << 20, 100), (0, 400_000)]
+    ("value_bytes", "count"), [(DECOMPRESSED_BYTES, 1), (1 << 20, 100), (0, 400_000)]
 )
-def test_a_message_set_of_old_that_swells_is_refused(siege, version, value_bytes, count):
-    """Those have to be opened, to be made into batches; but only so far."""
-    swelling = wrapped(old_set(value_bytes, count))
+def test_message_set_that_expands_too_far_is_rejected(siege, version, value_bytes, count):
+    """Message sets are decompressed for conversion to batches, up to a limit."""
+    message_set_bytes = compressed_set(message_set_of(value_bytes, count))
     with siege.unharmed(), siege.admin() as wire:
         wire.create(f"old-{version}-{count}")
 
         def produce():
             began = time.monotonic()
-            answer = wire.produce(f"old-{version}-{count}", swelling, version=version)
-            assert answer.error_code == ErrorCode.MESSAGE_TOO_LARGE
+            response = wire.produce(f"old-{version}-{count}", message_set_bytes, version=version)
+            assert response.error_code == ErrorCode.MESSAGE_TOO_LARGE
             assert time.monotonic() - began < PAUSE_S_MAX
 
         assert siege.peak_bytes(produce) < MEMORY_BYTES_MAX
 
 
-def test_bombs_within_bombs(siege):
-    """One level is opened, as Kafka does; what is inside it must not be another."""
+def test_nested_compression_is_rejected(siege):
+    """One level is decompressed, as in Kafka; it must not contain another one."""
     with siege.unharmed(), siege.admin() as wire:
         wire.create("nested")
-        inner = wrapped(wrapped(old_set(1 << 20, 1)))
-        answer = wire.produce("nested", inner, version=2)
-        assert answer.error_code in {ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD}
+        inner = compressed_set(compressed_set(message_set_of(1 << 20, 1)))
+        response = wire.produce("nested", inner, version=2)
+        assert response.error_code in {ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD}
 
 
 @pytest.mark.parametrize("version", [0, 2, 3])
-def test_bombs_that_have_to_be_opened_for_consumers_of_old(siege, bomb, version):
-    """They get what they can read, or an error; the broker does not swell with it."""
+def test_bombs_for_old_consumers_use_bounded_memory(siege, bomb, version):
+    """Down-conversion returns what is readable or an error, with bounded memory."""
     with siege.unharmed(), siege.admin() as wire, siege.admin() as honest:
         topic = f"read-{version}"
         wire.create(topic)
@@ -125,10 +125,10 @@ def test_bombs_that_have_to_be_opened_for_consumers_of_old(siege, bomb, version)
         assert records_of(wire.fetch(topic, version=11))[0].value == b"first"
 
 
-def test_many_bombs_in_one_request_do_not_stop_the_broker(siege):
-    """Each is refused, and others have their turn before all of them are."""
-    swelling = memoryview(wrapped(old_set(SWOLLEN_BYTES, 1)))
-    parts = [PartitionToProduce(index=index, records=swelling) for index in range(60)]
+def test_many_bombs_in_one_request_do_not_block_the_broker(siege):
+    """Each one is rejected, and other requests are served in between."""
+    message_set_bytes = memoryview(compressed_set(message_set_of(DECOMPRESSED_BYTES, 1)))
+    parts = [PartitionToProduce(index=index, records=message_set_bytes) for index in range(60)]
     request = ProduceRequest(
         acks=-1, timeout_ms=10_000, topics=[TopicToProduce("many", partitions=parts)]
     )
@@ -139,6 +139,6 @@ def test_many_bombs_in_one_request_do_not_stop_the_broker(siege):
         began = time.monotonic()
         assert honest.produce("honest", batch_of([b"value"])).error_code == 0
         assert time.monotonic() - began < PAUSE_S_MAX
-        _, answer = wire.receive(PRODUCE, 2)
-        codes = {partition.error_code for partition in answer.topics[0].partitions}
+        _, response = wire.receive(PRODUCE, 2)
+        codes = {partition.error_code for partition in response.topics[0].partitions}
         assert codes == {ErrorCode.MESSAGE_TOO_LARGE}

@@ -1,4 +1,4 @@
-"""Bytes that mean harm, of strangers and of those who are in: the broker takes none."""
+"""Malformed bytes from unauthenticated and authenticated clients do not harm the broker."""
 
 import random
 import struct
@@ -30,10 +30,10 @@ def siege(tmp_path_factory):
 
 
 @pytest.mark.parametrize("listener", [*PLAINTEXT_LISTENERS, *TLS_LISTENERS])
-def test_random_bytes(siege, listener):
+def test_random_bytes_do_not_harm_the_broker(siege, listener):
     @brief
     @given(st.binary(min_size=1, max_size=200), st.booleans())
-    def say(data, framed):
+    def send_random(data, framed):
         with siege.stranger(listener) as stranger:
             if framed:
                 stranger.say(data)
@@ -41,12 +41,12 @@ def test_random_bytes(siege, listener):
                 stranger.socket.sendall(data)
 
     with siege.unharmed():
-        say()
+        send_random()
 
 
 @pytest.mark.parametrize("listener", PLAINTEXT_LISTENERS)
 @pytest.mark.parametrize("length", [2**31 - 1, 101 << 20, -1, -(2**31)])
-def test_lengths_that_cannot_be(siege, listener, length):
+def test_invalid_frame_lengths_close_the_connection(siege, listener, length):
     with siege.unharmed():
         before_bytes = siege.memory_bytes()
         strangers = [siege.stranger(listener) for _ in range(20)]
@@ -59,8 +59,8 @@ def test_lengths_that_cannot_be(siege, listener, length):
 
 
 @pytest.mark.parametrize(("listener", "length"), [(OPEN, 100 << 20), (INSIDE, 512 << 10)])
-def test_a_length_that_may_be_is_only_a_claim(siege, listener, length):
-    """What is set aside grows with what comes, so that a few bytes do not hold a hundred MB."""
+def test_announced_frame_length_allocates_no_memory(siege, listener, length):
+    """Buffers grow with the bytes received, so that a length of 100 MB does not cost 100 MB."""
     with siege.unharmed():
         before_bytes = siege.memory_bytes()
         strangers = [siege.stranger(listener) for _ in range(60)]
@@ -74,8 +74,8 @@ def test_a_length_that_may_be_is_only_a_claim(siege, listener, length):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("listener", PLAINTEXT_LISTENERS)
-def test_requests_of_strangers_whole_and_spoiled(siege, listener, seed):
-    """Whoever may not come in is answered by what logging in takes, and by nothing else."""
+def test_valid_and_corrupted_requests_without_login(siege, listener, seed):
+    """Without a login, the broker answers authentication requests only."""
     source = random.Random(seed)
     with siege.unharmed():
         for api, version in EVERY_REQUEST:
@@ -89,8 +89,8 @@ def test_requests_of_strangers_whole_and_spoiled(siege, listener, seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_requests_of_those_who_may_do_everything_whole_and_spoiled(siege, seed):
-    """Nonsense is refused, or done if it makes sense: it is never a defect."""
+def test_valid_and_corrupted_requests_of_an_admin(siege, seed):
+    """Malformed requests get an error or close the connection; none causes an internal error."""
     source = random.Random(seed)
     with siege.unharmed():
         wire = siege.admin()
@@ -103,7 +103,7 @@ def test_requests_of_those_who_may_do_everything_whole_and_spoiled(siege, seed):
             try:
                 wire.receive_frame()
             except TimeoutError:
-                pass  # It waits for something, or wants no answer.
+                pass  # The request waits for something, or has no response.
             except ConnectionError:
                 wire.socket.close()
                 wire = siege.admin()
@@ -111,8 +111,8 @@ def test_requests_of_those_who_may_do_everything_whole_and_spoiled(siege, seed):
 
 
 @pytest.mark.parametrize("count", [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xfe", b"\x00\x0f\xff\xff"])
-def test_arrays_of_absurd_length(siege, count):
-    """Old arrays say how many elements follow in four bytes; new ones in a number of any size."""
+def test_invalid_array_lengths_allocate_no_memory(siege, count):
+    """Old arrays have an int32 length, compact arrays a varint."""
     old = struct.pack(">hhih", METADATA.key, 1, 7, -1) + count
     new = struct.pack(">hhihb", METADATA.key, 12, 7, -1, 0) + b"\xff\xff\xff\xff\x0f"
     nested = new + b"\xff\xff\xff\xff\x0f" * 20_000
@@ -126,8 +126,8 @@ def test_arrays_of_absurd_length(siege, count):
         assert siege.memory_bytes() - before_bytes < 32 << 20
 
 
-def test_tags_without_end(siege):
-    """Unknown tagged fields are skipped, however many and however long they say they are."""
+def test_invalid_tagged_fields_do_not_harm_the_broker(siege):
+    """Unknown tagged fields are skipped, whatever counts and sizes they announce."""
     head = struct.pack(">hhih", API_VERSIONS.key, 3, 7, -1)
     with siege.unharmed():
         for tags in (b"\xff\xff\xff\xff\x0f", b"\x01\x00\xff\xff\xff\xff\x0f", b"\x80" * 100_000):
@@ -137,12 +137,12 @@ def test_tags_without_end(siege):
                 stranger.drain()
 
 
-def test_names_that_mean_to_write_to_the_log_of_the_operator(siege):
-    """A client may call itself what it likes; lines of the log are ours."""
+def test_client_ids_cannot_forge_log_lines(siege):
+    """Control characters of client ids are escaped in log lines."""
     name = "\x1b[2J\nfake line\r\u2028".encode()
     unreadable = struct.pack(">hhih", 999, 0, 7, len(name)) + name
 
-    def is_told():
+    def is_logged():
         with siege.stranger(OPEN) as stranger:
             stranger.say(unreadable)
             assert stranger.drain() == b""
@@ -150,7 +150,7 @@ def test_names_that_mean_to_write_to_the_log_of_the_operator(siege):
 
     with siege.unharmed():
         logged_bytes = siege.broker.log.stat().st_size
-        wait_until(is_told, "a line, of which there are only a few in a second")
+        wait_until(is_logged, "a log line, which are rate limited")
         lines = siege.broker.logged(logged_bytes).splitlines()
         assert all(line.isprintable() for line in lines)
         assert not any(line.startswith("fake") for line in lines)

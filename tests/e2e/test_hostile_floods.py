@@ -1,4 +1,4 @@
-"""Slowness, floods and crowds: what strangers hold is little, and not for long."""
+"""Slow clients, floods and many connections: each uses few resources for a limited time."""
 
 import struct
 import threading
@@ -27,8 +27,8 @@ def siege(tmp_path_factory):
         yield running
 
 
-def seconds_until_hung_up(wire, pieces):
-    """How long a client is suffered that sends a byte now and then."""
+def seconds_until_closed(wire, pieces):
+    """How long the broker keeps a connection that sends a byte now and then."""
     began = time.monotonic()
     wire.socket.settimeout(0.05)
     for piece in pieces:
@@ -41,28 +41,28 @@ def seconds_until_hung_up(wire, pieces):
         except ConnectionError:
             break
     else:
-        raise AssertionError("it is suffered for ever")
+        raise AssertionError("the broker does not close the connection")
     return time.monotonic() - began
 
 
 @pytest.mark.parametrize("listener", PLAINTEXT_LISTENERS)
-def test_a_first_request_that_never_ends(siege, listener):
+def test_incomplete_first_request_times_out(siege, listener):
     endless = [struct.pack(">i", 1000), *[b"\0"] * 300]
     with siege.unharmed(), siege.stranger(listener) as slow:
-        assert seconds_until_hung_up(slow, endless) < TIMEOUT_S + SLACK_S
+        assert seconds_until_closed(slow, endless) < TIMEOUT_S + SLACK_S
 
 
 @pytest.mark.parametrize("listener", [INSIDE, SECURE])
-def test_a_later_request_that_never_ends(siege, listener):
-    """Also of those who are in, and over TLS: frames have to come to an end."""
+def test_incomplete_later_request_times_out(siege, listener):
+    """Also for authenticated clients and over TLS."""
     endless = [struct.pack(">i", 100_000), *[b"\0"] * 300]
     with siege.unharmed(), siege.admin(listener) as slow:
-        took_s = seconds_until_hung_up(slow, endless)
+        took_s = seconds_until_closed(slow, endless)
         assert FRAME_S / 2 < took_s < FRAME_S + SLACK_S
 
 
-def test_who_asks_and_does_not_read_holds_little(siege):
-    """Answers that nobody takes fill a socket, and then nothing more is read."""
+def test_client_that_reads_no_responses_uses_bounded_memory(siege):
+    """When the socket buffer is full, the broker reads no more requests."""
     with siege.unharmed():
         before_bytes = siege.memory_bytes()
         greedy = [siege.admin() for _ in range(5)]
@@ -78,7 +78,7 @@ def test_who_asks_and_does_not_read_holds_little(siege):
             wire.socket.close()
 
 
-def test_a_crowd_that_says_nothing_is_sent_away(siege):
+def test_idle_connections_without_login_are_closed(siege):
     with siege.unharmed():
         crowd = [siege.call(listener) for listener in (OPEN, INSIDE, SECURE) for _ in range(CROWD)]
         began = time.monotonic()
@@ -90,31 +90,33 @@ def test_a_crowd_that_says_nothing_is_sent_away(siege):
 
 
 @pytest.mark.parametrize("listener", [OPEN, INSIDE, SECURE])
-def test_coming_and_going(siege, listener):
-    """A thousand connections that end as they begin, some of them rudely."""
+def test_many_short_connections_do_not_harm_the_broker(siege, listener):
+    """A thousand connections that are closed or reset at once."""
     with siege.unharmed():
         for count in range(1000):
             caller = siege.call(listener)
             if count % 3 == 0:
-                caller.setsockopt(1, 13, struct.pack("ii", 1, 0))  # SO_LINGER: a reset.
+                caller.setsockopt(
+                    1, 13, struct.pack("ii", 1, 0)
+                )  # SO_LINGER with 0 seconds: closing sends a reset.
             elif count % 3 == 1:
                 caller.sendall(b"\0\0\0\x0a\0\x12\0\0")
             caller.close()
 
 
-def test_places_are_counted_before_anybody_has_shown_who_they_are(tmp_path):
-    """Limits hold for each address and for all, on all listeners together."""
+def test_connection_quotas_apply_before_authentication(tmp_path):
+    """Limits apply per address, over all listeners."""
     few = {"network_max_connections_per_ip": "5", "network_connection_timeout": "60000ms"}
     with Siege(tmp_path, **few) as siege:
-        wait_until(lambda: siege.connections() == 0, "those who were here first to leave")
+        wait_until(lambda: siege.connections() == 0, "earlier connections to close")
         half = [siege.call(listener) for listener in (OPEN, INSIDE, SECURE, SECURE)]
         for caller in half[2:]:
             caller.sendall(siege.hello())
-            assert caller.recv(1), "it is answered, so it has come in"
+            assert caller.recv(1), "a response shows that the connection was accepted"
         fifth = siege.stranger(OPEN)
-        wait_until(lambda: siege.connections() == 3, "the others to come in")
+        wait_until(lambda: siege.connections() == 3, "the other connections")
 
-        def is_let_in():
+        def is_accepted():
             with siege.stranger(OPEN) as another:
                 try:
                     another.call(API_VERSIONS, 3, ApiVersionsRequest("another", "1"))
@@ -122,19 +124,19 @@ def test_places_are_counted_before_anybody_has_shown_who_they_are(tmp_path):
                     return False
                 return True
 
-        wait_until(lambda: not is_let_in(), "the sixth to be sent away")
+        wait_until(lambda: not is_accepted(), "the sixth connection to be rejected")
         assert fifth.call(API_VERSIONS, 3, ApiVersionsRequest("fifth", "1")).error_code == 0
         for caller in half:
             caller.close()
-        wait_until(is_let_in, "places to be free again")
+        wait_until(is_accepted, "free connections")
         fifth.socket.close()
 
 
-def test_honest_clients_work_while_strangers_crowd(siege):
-    """One who produces and reads all the time notices nothing but a moment here and there."""
+def test_clients_are_served_during_a_connection_flood(siege):
+    """Producing and consuming continue meanwhile."""
     ended = threading.Event()
 
-    def crowd(listener):
+    def flood(listener):
         while not ended.is_set():
             try:
                 with siege.call(listener) as caller:
@@ -146,7 +148,7 @@ def test_honest_clients_work_while_strangers_crowd(siege):
     with siege.unharmed(), siege.admin() as wire:
         wire.create("crowded")
         strangers = [
-            threading.Thread(target=crowd, args=(listener,)) for listener in (OPEN, INSIDE, SECURE)
+            threading.Thread(target=flood, args=(listener,)) for listener in (OPEN, INSIDE, SECURE)
         ]
         for stranger in strangers:
             stranger.start()
@@ -161,8 +163,8 @@ def test_honest_clients_work_while_strangers_crowd(siege):
                 stranger.join()
 
 
-def test_a_flood_does_not_fill_the_log(siege):
-    """A few lines a second, and a count of what was left out."""
+def test_flood_log_lines_are_rate_limited(siege):
+    """A few lines per second, with a count of the suppressed ones."""
     with siege.unharmed():
         logged_bytes = siege.broker.log.stat().st_size
         began = time.monotonic()
@@ -174,12 +176,12 @@ def test_a_flood_does_not_fill_the_log(siege):
         assert lines < 40 * (seconds + 1)
 
 
-def test_denials_are_counted_not_repeated(siege):
-    with siege.unharmed(), siege.stranger(OPEN) as nobody:
+def test_denial_log_lines_are_rate_limited(siege):
+    with siege.unharmed(), siege.stranger(OPEN) as unauthenticated:
         logged_bytes = siege.broker.log.stat().st_size
         for _ in range(300):
-            answer = nobody.produce("topic-of-others", batch_of([b"value"]))
-            assert answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            response = unauthenticated.produce("topic-of-others", batch_of([b"value"]))
+            assert response.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         logged = siege.broker.logged(logged_bytes)
         assert "access denied" in logged
         assert logged.count("access denied") < 30

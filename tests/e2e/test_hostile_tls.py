@@ -1,4 +1,4 @@
-"""Handshakes that mean harm: half ones, wrong ones, slow ones, and a great many of them."""
+"""Hostile TLS handshakes: incomplete, invalid, slow, and many at once."""
 
 import socket
 import ssl
@@ -32,8 +32,8 @@ def siege(tmp_path_factory):
         yield running
 
 
-def is_hung_up(caller: socket.socket) -> bool:
-    """Whether the connection ends; what is said before that does not matter."""
+def is_closed(caller: socket.socket) -> bool:
+    """Wait until the connection is closed; ignore what is received before."""
     try:
         while caller.recv(4096):
             pass
@@ -44,18 +44,18 @@ def is_hung_up(caller: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("listener", TLS_LISTENERS)
-def test_half_hellos_are_ended_in_time(siege, listener):
+def test_incomplete_client_hello_times_out(siege, listener):
     first = siege.hello()
     with siege.unharmed():
         callers = [siege.call(listener) for _ in range(40)]
         for index, caller in enumerate(callers):
             caller.sendall(first[: len(first) * index // len(callers)])
         began = time.monotonic()
-        assert all(map(is_hung_up, callers))
+        assert all(map(is_closed, callers))
         assert time.monotonic() - began < TIMEOUT_S + SLACK_S
 
 
-def test_a_handshake_that_trickles_is_ended_in_time(siege):
+def test_slow_client_hello_times_out(siege):
     first = siege.hello()
     with siege.unharmed():
         caller = siege.call(SECURE)
@@ -73,16 +73,16 @@ def test_a_handshake_that_trickles_is_ended_in_time(siege):
         caller.close()
 
 
-def test_a_handshake_that_stops_after_the_hello_is_ended_in_time(siege):
+def test_handshake_without_client_finish_times_out(siege):
     with siege.unharmed():
         callers = [siege.call(SECURE) for _ in range(40)]
         for caller in callers:
             caller.sendall(siege.hello())
             assert caller.recv(1) == b"\x16"
-        assert all(map(is_hung_up, callers))
+        assert all(map(is_closed, callers))
 
 
-def test_who_has_encrypted_and_says_nothing_is_sent_away(siege):
+def test_idle_tls_connection_without_login_is_closed(siege):
     with siege.unharmed():
         context = siege.broker.plain(ADMIN).tls()
         strangers = [LoginWire(siege.port(SECURE), tls=context) for _ in range(10)]
@@ -94,16 +94,16 @@ def test_who_has_encrypted_and_says_nothing_is_sent_away(siege):
 
 
 @pytest.mark.parametrize("listener", PLAINTEXT_LISTENERS)
-def test_tls_where_none_is_spoken(siege, listener):
+def test_tls_on_a_plaintext_listener_fails(siege, listener):
     with siege.unharmed():
         began = time.monotonic()
         with pytest.raises(OSError, match=r"reset|EOF|closed|wrong version|SSL"):
             LoginWire(siege.port(listener), tls=siege.broker.plain(ADMIN).tls())
-        assert time.monotonic() - began < 1, "its first bytes are a length that cannot be"
+        assert time.monotonic() - began < 1, "the first bytes are an invalid frame length"
 
 
 @pytest.mark.parametrize("listener", TLS_LISTENERS)
-def test_kafka_where_tls_is_spoken(siege, listener):
+def test_plaintext_on_a_tls_listener_fails(siege, listener):
     with siege.unharmed(), siege.stranger(listener) as stranger:
         stranger.send(API_VERSIONS, 3, ApiVersionsRequest("plain", "1"))
         said = stranger.drain()
@@ -111,7 +111,7 @@ def test_kafka_where_tls_is_spoken(siege, listener):
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
-def test_versions_that_are_broken_are_not_spoken(siege, version):
+def test_old_tls_versions_are_rejected(siege, version):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(siege.broker.certificates.authority)
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -124,7 +124,7 @@ def test_versions_that_are_broken_are_not_spoken(siege, version):
 
 
 @pytest.mark.parametrize("cipher", ["AES128-SHA", "AES256-GCM-SHA384", "ECDHE-RSA-AES128-SHA"])
-def test_ciphers_that_do_not_keep_the_past_secret_are_not_spoken(siege, cipher):
+def test_ciphers_without_forward_secrecy_are_rejected(siege, cipher):
     context = siege.broker.plain(ADMIN).tls()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(f"{cipher}:@SECLEVEL=0")
@@ -132,7 +132,7 @@ def test_ciphers_that_do_not_keep_the_past_secret_are_not_spoken(siege, cipher):
         LoginWire(siege.port(SECURE), tls=context)
 
 
-def test_certificates_that_nobody_vouches_for(siege, tmp_path):
+def test_untrusted_client_certificate_is_rejected(siege, tmp_path):
     credential = make_certificates(tmp_path, "mallory").users["mallory"]
     context = siege.broker.plain(ADMIN).tls()
     context.load_cert_chain(credential.certificate, credential.key)
@@ -147,8 +147,8 @@ def test_certificates_that_nobody_vouches_for(siege, tmp_path):
         assert said == b""
 
 
-def test_a_great_many_handshakes_at_once_do_not_stay(siege):
-    """Half of them speak no TLS, half of them do and leave."""
+def test_many_aborted_handshakes_leave_no_memory_in_use(siege):
+    """Half of them send invalid TLS records; the others disconnect."""
     first = siege.hello()
     with siege.unharmed():
         before_bytes = siege.memory_bytes()

@@ -1,4 +1,4 @@
-"""Kafka's own tools, as people run them: Java clients with their defaults, idempotence included."""
+"""Kafka's command line tools and Java clients, with default settings including idempotence."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 from services import java
 
 pytestmark = [
-    pytest.mark.timeout(300),  # The first run fetches the tools.
+    pytest.mark.timeout(300),  # The first run downloads the tools.
     pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here"),
 ]
 
@@ -20,7 +20,7 @@ def server(broker):
     return ("--bootstrap-server", broker.address)
 
 
-def test_the_console_producer_and_consumer_understand_each_other(server, topic, wire):
+def test_console_consumer_reads_what_the_console_producer_sent(server, topic, wire):
     lines = [f"key {number}\tvalue {number}" for number in range(1000)]
     java.run(
         f"{TOOLS}.ConsoleProducer",
@@ -53,7 +53,7 @@ def test_the_console_producer_and_consumer_understand_each_other(server, topic, 
     assert printed.splitlines() == lines
 
 
-def test_topics_are_created_changed_described_and_deleted(server, topic):
+def test_topics_tool_creates_alters_describes_and_deletes(server, topic):
     def topics(*arguments: str) -> str:
         return java.run(f"{TOOLS}.TopicCommand", *server, *arguments)
 
@@ -68,7 +68,7 @@ def test_topics_are_created_changed_described_and_deleted(server, topic):
     assert topic not in topics("--list").split()
 
 
-def test_configs_are_changed_and_shown(server, topic, wire):
+def test_configs_tool_alters_and_describes(server, topic, wire):
     wire.create(topic)
     entity = ("--entity-type", "topics", "--entity-name", topic)
     java.run(
@@ -83,8 +83,8 @@ def test_configs_are_changed_and_shown(server, topic, wire):
     assert "max.message.bytes=2000000" in shown
 
 
-def test_a_producer_at_full_speed_with_its_defaults_loses_nothing(server, topic, wire, tmp_path):
-    """`kafka-producer-perf-test`, then offsets, then the deletion of records, each by its tool."""
+def test_producer_performance_tool_loses_no_records(server, topic, wire, tmp_path):
+    """Then offsets and the deletion of records, each with its tool."""
     wire.create(topic, 3)
     java.run(
         f"{TOOLS}.ProducerPerformance",

@@ -1,4 +1,4 @@
-"""kafka-python: producers and consumers with their defaults, then varied; and its admin client."""
+"""Producers, consumers and the admin client of kafka-python, with default and other settings."""
 
 from contextlib import closing
 from itertools import islice
@@ -33,7 +33,7 @@ def consume(address, topic, count):
     ],
     ids=str,
 )
-def test_records_come_back(broker, topic, settings):
+def test_consumer_reads_what_the_producer_sent(broker, topic, settings):
     values = [b"value %d" % number for number in range(200)]
     with closing(KafkaProducer(bootstrap_servers=broker.address, **settings)) as producer:
         sent = [producer.send(topic, value, b"key") for value in values]
@@ -45,7 +45,7 @@ def test_records_come_back(broker, topic, settings):
     assert [record.offset for record in records] == list(range(200))
 
 
-def test_headers_nulls_and_timestamps_come_back(broker, topic):
+def test_headers_nulls_and_timestamps_are_preserved(broker, topic):
     with closing(KafkaProducer(bootstrap_servers=broker.address)) as producer:
         headers = [("name", b"value"), ("name", b"")]
         producer.send(topic, None, b"key", headers=headers, timestamp_ms=123_456).get(10)
@@ -54,7 +54,7 @@ def test_headers_nulls_and_timestamps_come_back(broker, topic):
     assert list(record.headers) == headers
 
 
-def test_offsets_are_found(broker, topic):
+def test_consumer_finds_offsets(broker, topic):
     with closing(KafkaProducer(bootstrap_servers=broker.address)) as producer:
         for number in range(5):
             producer.send(topic, b"value", timestamp_ms=1000 + number).get(10)
@@ -65,7 +65,7 @@ def test_offsets_are_found(broker, topic):
         assert consumer.offsets_for_times({partition: 1003})[partition].offset == 3
 
 
-def test_topics_are_administered(broker, topic):
+def test_admin_client_creates_describes_and_deletes_topics(broker, topic):
     with closing(KafkaAdminClient(bootstrap_servers=broker.address)) as admin:
         admin.create_topics([NewTopic(topic, 2, 1)])
         (described,) = admin.describe_topics([topic])

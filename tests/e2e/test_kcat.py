@@ -1,4 +1,4 @@
-"""kcat, as people use it in scripts."""
+"""kcat as a producer, a consumer and for metadata."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from services import kcat
 
-pytestmark = pytest.mark.timeout(120)  # The first run fetches it.
+pytestmark = pytest.mark.timeout(120)  # The first run downloads kcat.
 
 
 @pytest.fixture(autouse=True)
@@ -15,7 +15,7 @@ def _kcat():
         pytest.skip("no kcat here, and no apt to fetch it with")
 
 
-def test_what_is_piped_in_can_be_piped_out(broker, topic):
+def test_kcat_consumes_what_it_produced(broker, topic):
     lines = b"".join(b"key%d:value %d\n" % (number, number) for number in range(100))
     kcat.run("-b", broker.address, "-P", "-t", topic, "-K:", "-z", "snappy", given=lines)
     read = kcat.run(
@@ -26,7 +26,7 @@ def test_what_is_piped_in_can_be_piped_out(broker, topic):
     assert last == b"value 99\n"
 
 
-def test_the_cluster_and_its_topics_are_listed(broker, wire, topic):
+def test_kcat_lists_brokers_and_topics(broker, wire, topic):
     wire.create(topic, 3)
     listed = json.loads(kcat.run("-b", broker.address, "-L", "-J"))
     assert [each["name"] for each in listed["brokers"]] == [broker.address]
@@ -34,6 +34,6 @@ def test_the_cluster_and_its_topics_are_listed(broker, wire, topic):
     assert partitions[topic] == 3
 
 
-def test_offsets_are_found_by_time(broker, topic):
+def test_kcat_queries_offsets_by_timestamp(broker, topic):
     kcat.run("-b", broker.address, "-P", "-t", topic, given=b"one\ntwo\n")
     assert b"offset 0" in kcat.run("-b", broker.address, "-Q", "-t", f"{topic}:0:1")

@@ -1,4 +1,4 @@
-"""Whoever may list the processes of a machine learns no secrets of a broker."""
+"""The process list of the machine shows no secrets of a broker."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ PROCESSES = Path("/proc")
 pytestmark = pytest.mark.skipif(not PROCESSES.exists(), reason="no list of processes to read")
 
 
-def family(process_id):
-    """A process, its children, and theirs."""
+def process_tree(process_id):
+    """The process and all its descendants."""
     yield process_id
     for task in (PROCESSES / str(process_id) / "task").iterdir():
         for child in (task / "children").read_text().split():
-            yield from family(int(child))
+            yield from process_tree(int(child))
 
 
 def test_credentials_are_not_in_the_process_list(start_broker, s3):
@@ -27,9 +27,9 @@ def test_credentials_are_not_in_the_process_list(start_broker, s3):
         assert wire.produce("topic", batch_of([b"value"])).error_code == 0
     seen = {
         process_id: (PROCESSES / str(process_id) / "cmdline").read_bytes()
-        for process_id in family(broker.pid)
+        for process_id in process_tree(broker.pid)
     }
-    assert b"broker" in seen[broker.pid], "the list is that of the broker"
+    assert b"broker" in seen[broker.pid], "the process list contains the broker"
     for line in seen.values():
         assert ACCESS_KEY.encode() not in line
         assert SECRET_KEY.encode() not in line

@@ -1,4 +1,4 @@
-"""How the broker appends: what it refuses, what it repeats, and what it stamps."""
+"""Produce: rejected batches, idempotent retries, and timestamps."""
 
 import time
 
@@ -15,17 +15,17 @@ INVALID_RECORD, UNSUPPORTED_CODEC = 87, 76
 
 @pytest.fixture
 def producer_id(wire) -> int:
-    answer = wire.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest(None))
-    assert (answer.error_code, answer.producer_epoch) == (0, 0)
-    return answer.producer_id
+    response = wire.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest(None))
+    assert (response.error_code, response.producer_epoch) == (0, 0)
+    return response.producer_id
 
 
-def test_each_producer_gets_an_id_of_its_own(wire):
+def test_each_producer_gets_its_own_id(wire):
     ids = [wire.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest(None)).producer_id for _ in "123"]
     assert len(set(ids)) == 3
 
 
-def test_a_batch_sent_again_is_answered_again_and_kept_once(broker, wire, topic, producer_id):
+def test_retried_batch_is_acknowledged_again_and_stored_once(broker, wire, topic, producer_id):
     wire.create(topic)
     batches = [
         batch_of([b"%d" % number], producer_id=producer_id, producer_epoch=0, base_sequence=number)
@@ -40,8 +40,8 @@ def test_a_batch_sent_again_is_answered_again_and_kept_once(broker, wire, topic,
     assert [record.value for record in wire.read(topic)] == [b"%d" % n for n in range(6)]
 
 
-def test_a_connection_cut_after_the_append_leaves_one_copy(broker, wire, topic, producer_id):
-    """N-12: the answer is lost, so the producer sends the batch again."""
+def test_batch_with_lost_response_is_stored_once(broker, wire, topic, producer_id):
+    """N-12: the response is lost, so the producer sends the batch again."""
     wire.create(topic)
     batch = batch_of([b"once"], producer_id=producer_id, producer_epoch=0, base_sequence=0)
     with Wire(broker.port) as cut:
@@ -50,7 +50,7 @@ def test_a_connection_cut_after_the_append_leaves_one_copy(broker, wire, topic, 
     assert [record.value for record in wire.read(topic)] == [b"once"]
 
 
-def test_a_gap_in_the_sequence_and_an_old_epoch_are_refused(wire, topic, producer_id):
+def test_sequence_gap_and_old_producer_epoch_are_rejected(wire, topic, producer_id):
     wire.create(topic)
 
     def produce(epoch: int, sequence: int) -> int:
@@ -66,7 +66,7 @@ def test_a_gap_in_the_sequence_and_an_old_epoch_are_refused(wire, topic, produce
     assert len(wire.read(topic)) == 2
 
 
-def test_what_is_wrong_is_refused_with_its_code_and_leaves_nothing(wire, topic):
+def test_invalid_batches_get_their_error_code_and_are_not_stored(wire, topic):
     wire.create(topic, max_message_bytes=10_000)
     good = batch_of([b"value"])
     corrupt = bytearray(good)
@@ -83,7 +83,7 @@ def test_what_is_wrong_is_refused_with_its_code_and_leaves_nothing(wire, topic):
     assert wire.produce(topic, good).base_offset == 0
 
 
-def test_acks_0_is_not_answered_and_an_error_closes_the_connection(broker, wire, topic):
+def test_acks_0_has_no_response_and_an_error_closes_the_connection(broker, wire, topic):
     wire.create(topic)
     with Wire(broker.port) as silent:
         silent.send(PRODUCE, 9, produce_request(topic, batch_of([b"value"]), acks=0))
@@ -92,7 +92,7 @@ def test_acks_0_is_not_answered_and_an_error_closes_the_connection(broker, wire,
         assert silent.is_hung_up()
 
 
-def test_the_brokers_time_is_stamped_where_the_topic_asks_for_it(wire, topic):
+def test_log_append_time_is_set_if_configured(wire, topic):
     wire.create(topic, message_timestamp_type="LogAppendTime")
     before_ms = time.time_ns() // 1_000_000
     produced = wire.produce(topic, batch_of([b"value"], timestamp_ms=1000))
@@ -105,7 +105,7 @@ def test_the_brokers_time_is_stamped_where_the_topic_asks_for_it(wire, topic):
 
 
 @pytest.mark.parametrize("version", range(13))
-def test_every_version_by_name_is_taken(wire, topic, version):
+def test_all_versions_with_topic_names_are_accepted(wire, topic, version):
     wire.create(topic)
     batch = batch_of([b"one", b"two"], timestamp_ms=5000)
     records = bytes(batch)
@@ -119,7 +119,7 @@ def test_every_version_by_name_is_taken(wire, topic, version):
         assert {record.timestamp_ms for record in read} == {5000}
 
 
-def test_batches_come_back_byte_for_byte_but_for_where_they_lie(wire, topic):
+def test_batches_are_returned_unchanged_except_their_offsets(wire, topic):
     wire.create(topic)
     wire.produce(topic, batch_of([b"first"]))
     record = Record(0, 1000, b"key", b"value")

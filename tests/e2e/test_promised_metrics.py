@@ -1,4 +1,4 @@
-"""What a live broker tells of itself: every metric, label, bucket and event that was promised."""
+"""A live broker exports every specified metric with its labels and buckets, and every log event."""
 
 import json
 
@@ -29,12 +29,12 @@ COUNTERS_AND_GAUGES = {
     "kafscale_authz_denied_total": set(),
     "kafscale_broker_uptime_seconds": set(),
 }
-ANSWERS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
-STORE = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+REQUEST_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+S3_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 HISTOGRAMS = {
-    "kafscale_produce_latency_seconds": ({"topic", "acks"}, ANSWERS),
-    "kafscale_fetch_latency_seconds": ({"topic", "cache_hit"}, ANSWERS),
-    "kafscale_s3_latency_seconds": ({"operation"}, STORE),
+    "kafscale_produce_latency_seconds": ({"topic", "acks"}, REQUEST_BUCKETS),
+    "kafscale_fetch_latency_seconds": ({"topic", "cache_hit"}, REQUEST_BUCKETS),
+    "kafscale_s3_latency_seconds": ({"operation"}, S3_BUCKETS),
 }
 EVENTS = {
     "produce_received": {"topic": "orders", "partition": 0, "batch_size": int},
@@ -50,8 +50,8 @@ EVENTS = {
 
 
 @pytest.fixture
-def used(start_broker):
-    """A broker that writes down everything, with a topic and a group that has read half of it."""
+def used_broker(start_broker):
+    """A broker with debug logs, a topic, and a group that has read half of it."""
     running = start_broker(
         log_level="debug", segment_bytes="1024", group_initial_rebalance_delay_ms="0"
     )
@@ -87,20 +87,22 @@ def series(broker):
 
 
 @pytest.mark.timeout(60)
-def test_every_metric_is_there_with_its_labels_and_buckets(used):
-    wait_until(lambda: "kafscale_consumer_lag{" in used.http("/metrics")[1], "the lag of a group")
-    found, text = series(used)
+def test_specified_metrics_are_exported_with_labels_and_buckets(used_broker):
+    wait_until(
+        lambda: "kafscale_consumer_lag{" in used_broker.http("/metrics")[1], "the lag of a group"
+    )
+    found, text = series(used_broker)
     for name, labels in COUNTERS_AND_GAUGES.items():
         assert set(found[name].labels) == labels, name
     for name, (labels, bounds) in HISTOGRAMS.items():
         assert set(found[f"{name}_bucket"].labels) == labels | {"le"}, name
-        told = {
+        buckets = {
             float(sample.labels["le"])
             for family in text_string_to_metric_families(text)
             for sample in family.samples
             if sample.name == f"{name}_bucket"
         }
-        assert told == {*bounds, float("inf")}, name
+        assert buckets == {*bounds, float("inf")}, name
     assert (
         f'kafscale_consumer_lag{{group="billing",topic="orders",partition="0"}} {COUNT // 2}'
         in text
@@ -108,16 +110,18 @@ def test_every_metric_is_there_with_its_labels_and_buckets(used):
 
 
 @pytest.mark.timeout(60)
-def test_every_event_is_there_with_its_facts(used):
-    def told(name):
-        lines = (json.loads(line) for line in used.logged().splitlines() if line.startswith("{"))
+def test_specified_events_are_logged_with_their_fields(used_broker):
+    def logged_events(name):
+        lines = (
+            json.loads(line) for line in used_broker.logged().splitlines() if line.startswith("{")
+        )
         return [event for event in lines if event["event"] == name]
 
-    for name, facts in EVENTS.items():
-        wait_until(lambda name=name: told(name), f"an event {name}")
-        event = told(name)[0]
-        for fact, value in facts.items():
+    for name, fields in EVENTS.items():
+        wait_until(lambda name=name: logged_events(name), f"an event {name}")
+        event = logged_events(name)[0]
+        for field, value in fields.items():
             if isinstance(value, type):
-                assert isinstance(event[fact], value), (name, fact)
+                assert isinstance(event[field], value), (name, field)
             else:
-                assert event[fact] == value, (name, fact)
+                assert event[field] == value, (name, field)

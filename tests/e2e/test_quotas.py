@@ -1,4 +1,4 @@
-"""Quotas, with clients that know nothing of us: rates are kept, and clients are told to wait."""
+"""Quotas with standard clients: rates are limited, and responses carry the throttle time."""
 
 import json
 import time
@@ -20,18 +20,18 @@ VALUE = bytes(1024)
 
 
 @pytest.fixture
-def limited(start_broker):
-    """A broker of the test's own."""
+def quota_broker(start_broker):
+    """A broker for one test."""
     return start_broker()
 
 
 @pytest.fixture
-def kafscale(limited):
-    return Shell(limited.address)
+def kafscale(quota_broker):
+    return Shell(quota_broker.address)
 
 
 def produce(address: str, topic: str, count: int, **settings) -> tuple[float, list[float]]:
-    """Produce records of a KiB: how many seconds that took, and the waits that were told."""
+    """Produce records of 1 KiB; return the seconds it took and the reported throttle times."""
     waits: list[float] = []
     producer = Producer(
         {
@@ -41,7 +41,7 @@ def produce(address: str, topic: str, count: int, **settings) -> tuple[float, li
         }
         | settings
     )
-    # The first answer comes after the client has found the topic, which takes a while of its own.
+    # The first response also includes the time to fetch metadata.
     producer.produce(topic, b"first", partition=0)
     assert producer.flush(WAIT_S_MAX) == 0
     began = time.monotonic()
@@ -52,7 +52,7 @@ def produce(address: str, topic: str, count: int, **settings) -> tuple[float, li
 
 
 def consume(address: str, topic: str, count: int, **settings) -> float:
-    """Consume so many records: how many seconds that took from the first one on."""
+    """Consume `count` records; return the seconds since the first one."""
     given = {"bootstrap.servers": address, "group.id": "none", "enable.auto.commit": False}
     consumer = Consumer(given | {"fetch.message.max.bytes": 262144} | settings)
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
@@ -67,39 +67,39 @@ def consume(address: str, topic: str, count: int, **settings) -> float:
 
 
 def throttled(broker, quota: str) -> float:
-    """How often clients were told to wait because of a quota."""
+    """The number of responses that were throttled by a quota."""
     name = f'kafscale_throttled_answers_total{{quota="{quota}"}} '
     lines = broker.http("/metrics")[1].splitlines()
     return sum(float(line.removeprefix(name)) for line in lines if line.startswith(name))
 
 
-def test_a_producer_is_held_to_its_rate_and_told_to_wait(limited, kafscale, topic):
+def test_producer_is_throttled_to_its_rate(quota_broker, kafscale, topic):
     kafscale("topic", "create", topic)
     kafscale("quota", "set", "--client-id", "loader", "producer_byte_rate=1Mi")
-    seconds, waits = produce(limited.address, topic, 5 * 1024, **{"client.id": "loader"})
-    # A burst of a second is free, so that this takes four seconds, and a little.
+    seconds, waits = produce(quota_broker.address, topic, 5 * 1024, **{"client.id": "loader"})
+    # A burst of one second is free, so this takes at least four seconds.
     assert 3 < seconds < 15
     assert waits
-    count = throttled(limited, "producer_byte_rate")
+    count = throttled(quota_broker, "producer_byte_rate")
     assert count > 0
 
-    _, waits = produce(limited.address, topic, 5 * 1024, **{"client.id": "other"})
+    _, waits = produce(quota_broker.address, topic, 5 * 1024, **{"client.id": "other"})
     assert not waits
-    assert throttled(limited, "producer_byte_rate") == count
+    assert throttled(quota_broker, "producer_byte_rate") == count
 
 
-def test_a_consumer_is_held_to_its_rate(limited, kafscale, topic):
+def test_consumer_is_throttled_to_its_rate(quota_broker, kafscale, topic):
     kafscale("topic", "create", topic)
-    produce(limited.address, topic, 4 * 1024)
+    produce(quota_broker.address, topic, 4 * 1024)
     kafscale("quota", "set", "--client-id", "reader", "consumer_byte_rate=1Mi")
-    assert 2 < consume(limited.address, topic, 4 * 1024, **{"client.id": "reader"}) < 15
-    count = throttled(limited, "consumer_byte_rate")
+    assert 2 < consume(quota_broker.address, topic, 4 * 1024, **{"client.id": "reader"}) < 15
+    count = throttled(quota_broker, "consumer_byte_rate")
     assert count > 0
-    consume(limited.address, topic, 4 * 1024, **{"client.id": "other"})
-    assert throttled(limited, "consumer_byte_rate") == count
+    consume(quota_broker.address, topic, 4 * 1024, **{"client.id": "other"})
+    assert throttled(quota_broker, "consumer_byte_rate") == count
 
 
-def test_the_limit_of_a_user_holds_whatever_clients_call_themselves(start_broker, topic):
+def test_user_quota_applies_to_all_client_ids(start_broker, topic):
     ports = free_port(), free_port()
     broker = start_broker(
         broker_listeners=f"PLAINTEXT://127.0.0.1:{ports[0]},SASL_PLAINTEXT://127.0.0.1:{ports[1]}",
@@ -111,38 +111,38 @@ def test_the_limit_of_a_user_holds_whatever_clients_call_themselves(start_broker
     kafscale("quota", "set", "--user", "alice", "producer_byte_rate=1Mi")
     kafscale("quota", "set", "--client-id", "loader", "producer_byte_rate=100Mi")
 
-    def waits_of(user: str, client_id: str) -> list[float]:
+    def throttle_times(user: str, client_id: str) -> list[float]:
         login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
         named = {"sasl.username": user, "sasl.password": "secret", "client.id": client_id}
         return produce(f"127.0.0.1:{ports[1]}", topic, 2 * 1024, **login, **named)[1]
 
-    assert not waits_of("bob", "alice")
-    assert waits_of("alice", "loader")
-    assert waits_of("alice", "bob")
+    assert not throttle_times("bob", "alice")
+    assert throttle_times("alice", "loader")
+    assert throttle_times("alice", "bob")
     assert throttled(broker, "producer_byte_rate") > 0
 
 
-def test_an_answer_comes_at_once_and_the_next_after_the_wait(limited, kafscale):
+def test_throttled_connection_is_muted_after_the_response(quota_broker, kafscale):
     kafscale("quota", "set", "--user", "ANONYMOUS", "request_rate=2")
-    with Wire(limited.port) as wire:
+    with Wire(quota_broker.port) as wire:
         waits_ms = []
         began = time.monotonic()
         for _ in range(4):
-            answer = wire.call(METADATA, 12, MetadataRequest(topics=[]))
-            waits_ms.append(answer.throttle_time_ms)
+            response = wire.call(METADATA, 12, MetadataRequest(topics=[]))
+            waits_ms.append(response.throttle_time_ms)
         seconds = time.monotonic() - began
     assert waits_ms[-1] > 0
-    # The last answer was not waited for, but those before it were.
+    # Only the throttle times before the last response have passed.
     assert sum(waits_ms[:-1]) / 1000 - 0.1 < seconds < sum(waits_ms) / 1000
     kafscale("quota", "remove", "--user", "ANONYMOUS")
 
 
-def test_addresses_that_connect_too_often_are_turned_away(limited, kafscale):
+def test_connection_rate_quota_rejects_connections(quota_broker, kafscale):
     kafscale("quota", "set", "--ip-default", "connection_creation_rate=5")
 
     def is_served() -> bool:
         try:
-            with Wire(limited.port) as wire:
+            with Wire(quota_broker.port) as wire:
                 wire.call(METADATA, 12, MetadataRequest(topics=[]))
         except OSError:
             return False
@@ -151,10 +151,10 @@ def test_addresses_that_connect_too_often_are_turned_away(limited, kafscale):
     served = [is_served() for _ in range(10)]
     assert True in served
     assert False in served
-    assert throttled(limited, "connection_creation_rate") > 0
+    assert throttled(quota_broker, "connection_creation_rate") > 0
 
 
-def test_quotas_are_listed_changed_and_removed(kafscale):
+def test_quota_commands_set_list_and_remove(kafscale):
     assert "there are no quotas" in kafscale("quota", "list")
     kafscale("quota", "set", "--user", "alice", "producer_byte_rate=1Mi", "request_rate=50")
     kafscale("quota", "set", "--user-default", "--client-id", "a", "consumer_byte_rate=2Mi")
@@ -173,9 +173,9 @@ def test_quotas_are_listed_changed_and_removed(kafscale):
 
 
 @pytest.mark.skipif(not java.is_available(), reason="no Java here")
-def test_kafkas_own_tools_set_show_and_obey_quotas(limited, kafscale, topic):
+def test_kafka_configs_tool_sets_quotas_and_clients_obey(quota_broker, kafscale, topic):
     def configs(*arguments: str) -> str:
-        server = ("--bootstrap-server", limited.address)
+        server = ("--bootstrap-server", quota_broker.address)
         return java.run("kafka.admin.ConfigCommand", *server, *arguments)
 
     kafscale("topic", "create", topic)
@@ -198,7 +198,7 @@ def test_kafkas_own_tools_set_show_and_obey_quotas(limited, kafscale, topic):
         "--throughput",
         "-1",
         "--producer-props",
-        f"bootstrap.servers={limited.address}",
+        f"bootstrap.servers={quota_broker.address}",
         "client.id=perf",
     )
     rate = float(report.splitlines()[-1].partition("(")[2].partition(" MB/sec")[0])

@@ -1,4 +1,4 @@
-"""A broker that is a process of its own reports to an operator, which comes and goes."""
+"""A broker process reports metrics samples to an operator that starts, stops and starts again."""
 
 import asyncio
 import json
@@ -16,28 +16,28 @@ from services.broker import HOST, BrokerProcess
 from services.process import free_port
 from services.shell import Shell
 
-TAKES, DOES_NOT = "operator accepts samples", "operator does not accept samples"
+ACCEPTS, DOES_NOT_ACCEPT = "operator accepts samples", "operator does not accept samples"
 SAMPLES_S_MAX = 25
 
 
 async def next_sample(config, cluster_id):
-    """A sample that comes to a new operator."""
-    came = asyncio.Event()
+    """Start an operator; return the first sample that it receives."""
+    received = asyncio.Event()
 
-    class Taking(ClusterSamples):
+    class NotifyingSamples(ClusterSamples):
         def take(self, sample):
             super().take(sample)
-            came.set()
+            received.set()
 
-    samples = Taking(lambda: 0)
+    samples = NotifyingSamples(lambda: 0)
     async with control_plane(config, MetadataRegistry(), samples), asyncio.timeout(SAMPLES_S_MAX):
-        await came.wait()
+        await received.wait()
     [sample] = samples.fresh(cluster_id)
     return sample
 
 
 @pytest.mark.timeout(120)
-def test_samples_come_to_an_operator_that_comes_and_goes(tmp_path):
+def test_broker_reports_samples_to_a_restarted_operator(tmp_path):
     config = Config(operator=Operator(host=HOST, control_port=free_port()))
     address = f"{HOST}:{config.operator.control_port}"
     with BrokerProcess(tmp_path, control_operator_address=address) as broker:
@@ -45,7 +45,7 @@ def test_samples_come_to_an_operator_that_comes_and_goes(tmp_path):
         kafscale("topic", "create", "orders", "-p", "3")
         kafscale.produce("orders", lines=["a", "b"])
 
-        async def story():
+        async def scenario():
             async with ControlClient(f"{HOST}:{broker.metrics_port}") as client:
                 status = await client.status(with_partitions=False)
             first = await next_sample(config, status.cluster_id)
@@ -56,14 +56,14 @@ def test_samples_come_to_an_operator_that_comes_and_goes(tmp_path):
             assert second.timestamp_ms > first.timestamp_ms
             assert second.gauges["kafscale_idle_seconds"] > first.gauges["kafscale_idle_seconds"]
 
-        asyncio.run(story())
-        told = [
+        asyncio.run(scenario())
+        logged = [
             (event["event"], event.get("reason"))
             for event in map(json.loads, filter(is_event, broker.logged().splitlines()))
-            if event["event"] in {TAKES, DOES_NOT}
+            if event["event"] in {ACCEPTS, DOES_NOT_ACCEPT}
         ]
-        assert told[0][0] == DOES_NOT, "it was there before the operator"
-        assert all(one != after for one, after in pairwise(told)), "only changes are told"
+        assert logged[0][0] == DOES_NOT_ACCEPT, "the broker started before the operator"
+        assert all(one != after for one, after in pairwise(logged)), "only changes are logged"
 
 
 def is_event(line):

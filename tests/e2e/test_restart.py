@@ -1,4 +1,4 @@
-"""What outlives a broker: everything that was acknowledged, at its offset, however it ended."""
+"""Acknowledged records and offsets survive every kind of restart of a broker."""
 
 import subprocess
 import time
@@ -24,8 +24,8 @@ SMALL_SEGMENTS = {"segment_bytes": "65536", "local_fsync": "false"}
     long_except([{}, SMALL_SEGMENTS], SMALL_SEGMENTS.__eq__),
     ids=["one segment", "many"],
 )
-def test_records_and_offsets_outlive_the_broker(start_broker, ending, settings):
-    """T-07, H-15: earliest and latest are the same, and traffic goes on."""
+def test_records_and_offsets_survive_a_restart(start_broker, ending, settings):
+    """T-07, H-15: earliest and latest offsets are unchanged, and traffic continues."""
     broker = start_broker(**settings)
     values = [b"%d " % number * 500 for number in range(200)]
     with Wire(broker.port) as wire:
@@ -43,8 +43,8 @@ def test_records_and_offsets_outlive_the_broker(start_broker, ending, settings):
         assert [record.offset for record in read] == list(range(201))
 
 
-def test_a_stop_takes_less_than_two_seconds_and_keeps_the_tail(start_broker):
-    """N-07: a record that was only answered in memory is there after a stop."""
+def test_stop_flushes_the_tail_within_two_seconds(start_broker):
+    """N-07: a record acknowledged in memory only is durable after a stop."""
     broker = start_broker()
     with Wire(broker.port) as wire, Wire(broker.port) as waiting:
         wire.create("topic")
@@ -57,8 +57,8 @@ def test_a_stop_takes_less_than_two_seconds_and_keeps_the_tail(start_broker):
         assert [record.value for record in wire.read("topic")] == [b"tail"]
 
 
-def test_a_record_answered_in_memory_is_durable_soon(start_broker):
-    """N-07: after the flush interval and one write, without any more traffic."""
+def test_record_acknowledged_in_memory_becomes_durable(start_broker):
+    """N-07: after the flush interval and one write, without further traffic."""
     broker = start_broker()
     with Wire(broker.port) as wire:
         wire.create("topic")
@@ -70,12 +70,12 @@ def test_a_record_answered_in_memory_is_durable_soon(start_broker):
         assert [record.value for record in wire.read("topic")] == [b"alone"]
 
 
-def test_a_batch_sent_again_after_a_crash_is_kept_once(start_broker):
+def test_batch_retried_after_a_crash_is_stored_once(start_broker):
     broker = start_broker()
     with Wire(broker.port) as wire:
         wire.create("topic")
-        answer = wire.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest(None))
-        producer = {"producer_id": answer.producer_id, "producer_epoch": 0}
+        response = wire.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest(None))
+        producer = {"producer_id": response.producer_id, "producer_epoch": 0}
         first = batch_of([b"first"], base_sequence=0, **producer)
         assert wire.produce("topic", first).base_offset == 0
     for ending in (broker.kill, broker.terminate):
@@ -89,12 +89,12 @@ def test_a_batch_sent_again_after_a_crash_is_kept_once(start_broker):
         assert wire.produce("topic", second).base_offset == 1
         assert [record.value for record in wire.read("topic")] == [b"first", b"second"]
         other = wire.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest(None))
-        assert other.producer_id != answer.producer_id
+        assert other.producer_id != response.producer_id
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_a_topic_of_the_same_name_never_shows_old_records(start_broker, restarts):
-    """N-08c: it is empty, and stays apart from what the old one left behind."""
+def test_recreated_topic_has_no_old_records(start_broker, restarts):
+    """N-08c: it is empty, and separate from objects of the deleted topic."""
     broker = start_broker(**SMALL_SEGMENTS)
     with Wire(broker.port) as wire:
         wire.create("topic")
@@ -112,7 +112,7 @@ def test_a_topic_of_the_same_name_never_shows_old_records(start_broker, restarts
         assert [record.value for record in wire.read("topic")] == [b"new"]
 
 
-def test_a_deleted_topic_leaves_no_objects(start_broker):
+def test_objects_of_a_deleted_topic_are_deleted(start_broker):
     broker = start_broker(**SMALL_SEGMENTS)
     with Wire(broker.port) as wire:
         wire.create("gone", compression_type="producer")
@@ -130,7 +130,7 @@ def test_a_deleted_topic_leaves_no_objects(start_broker):
         time.sleep(0.05)
 
 
-def test_a_second_broker_on_the_same_directory_is_refused(start_broker):
+def test_second_broker_on_the_same_directory_fails_to_start(start_broker):
     broker = start_broker()
     second = BrokerProcess(broker.directory)
     second.log = broker.directory / "second.log"
@@ -143,8 +143,8 @@ def test_a_second_broker_on_the_same_directory_is_refused(start_broker):
         assert wire.produce("topic", batch_of([b"still served"])).error_code == 0
 
 
-def test_a_store_that_cannot_be_reached_ends_the_broker(tmp_path):
-    """N-08: it says why, exits with an error, and never acknowledges anything."""
+def test_unusable_store_fails_the_broker(tmp_path):
+    """N-08: the broker logs the reason, exits with an error, and never acknowledges a record."""
     endpoint = f"http://127.0.0.1:{free_port()}"
     broker = BrokerProcess(
         tmp_path,

@@ -1,6 +1,6 @@
-"""etcd is lost and restored from a snapshot, which is older than the bucket: nothing else is lost.
+"""etcd is restored from a snapshot that is older than the bucket; no acknowledged record is lost.
 
-Real brokers on a real etcd and a real S3 server; everything is killed as by a loss of power.
+Real brokers with a real etcd and a real S3 server; processes are killed without a clean stop.
 """
 
 import time
@@ -23,10 +23,10 @@ pytestmark = [
 ]
 
 LEASE_S = 4
-SETTLING = "metadata restore started"
-SETTLED = "metadata restore completed"
+RESTORE_STARTED = "metadata restore started"
+RESTORE_COMPLETED = "metadata restore completed"
 
-Place = tuple[str, int]
+TopicAndIndex = tuple[str, int]
 
 
 @pytest.fixture
@@ -37,12 +37,12 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield running
 
 
-class Story:
-    """What clients did, and what they were told."""
+class Workload:
+    """The operations of clients, and the records that were acknowledged."""
 
     def __init__(self, cluster: Cluster, directory: Path) -> None:
         self.cluster = cluster
-        self.acked: dict[Place, dict[int, bytes]] = {}
+        self.acked: dict[TopicAndIndex, dict[int, bytes]] = {}
         self._directory = directory
         self._number = 0
         self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
@@ -58,10 +58,14 @@ class Story:
 
     def delete(self, topic: str) -> None:
         self.admin.delete_topics([topic])[topic].result(30)
-        self.acked = {place: held for place, held in self.acked.items() if place[0] != topic}
+        self.acked = {
+            partition_key: records
+            for partition_key, records in self.acked.items()
+            if partition_key[0] != topic
+        }
 
     def produce(self, *topics: str, count: int = 20, value_bytes: int = 200) -> None:
-        """Records for every partition, all acknowledged, at offsets that nobody had before."""
+        """Produce to every partition; all records are acknowledged at consecutive offsets."""
         producer = Producer(
             {
                 "bootstrap.servers": self.cluster.bootstrap,
@@ -73,18 +77,18 @@ class Story:
         waiting: list[tuple[str, int, bytes]] = []
         failures: list[str] = []
 
-        def told(error, message) -> None:
-            place = message.topic(), message.partition()
+        def on_delivery(error, message) -> None:
+            partition_key = message.topic(), message.partition()
             if error is not None and error.code() == KafkaError._UNKNOWN_PARTITION:
-                waiting.append((*place, message.value()))  # It was never sent.
+                waiting.append((*partition_key, message.value()))  # It was never sent.
                 return
             if error is not None:
                 failures.append(str(error))
                 return
-            held = self.acked[place]
-            assert message.offset() not in held, "an offset was given out twice"
-            assert message.offset() == max(held, default=-1) + 1, "offsets were left out"
-            held[message.offset()] = message.value()
+            records = self.acked[partition_key]
+            assert message.offset() not in records, "an offset was given out twice"
+            assert message.offset() == max(records, default=-1) + 1, "offsets were left out"
+            records[message.offset()] = message.value()
 
         for topic, partition in sorted(self.acked):
             if topic in topics:
@@ -95,14 +99,16 @@ class Story:
         while waiting and time.monotonic() < deadline:
             sent = waiting[:]
             waiting.clear()
-            waiting += [record for record in sent if not handed_over(producer, record, told)]
+            waiting += [record for record in sent if not try_produce(producer, record, on_delivery)]
             assert producer.flush(120) == 0
             time.sleep(0.1 if waiting else 0)
         assert (failures, waiting) == ([], [])
 
     def check(self) -> None:
-        """Everything acknowledged is where it was, and nothing else is there."""
-        found: dict[Place, dict[int, bytes]] = {place: {} for place in self.acked}
+        """Check that all acknowledged records are at their offsets, and no others."""
+        found: dict[TopicAndIndex, dict[int, bytes]] = {
+            partition_key: {} for partition_key in self.acked
+        }
         consumer = Consumer(
             {
                 "bootstrap.servers": self.cluster.bootstrap,
@@ -111,7 +117,13 @@ class Story:
                 "auto.offset.reset": "error",
             }
         )
-        consumer.assign([TopicPartition(*place, 0) for place, held in self.acked.items() if held])
+        consumer.assign(
+            [
+                TopicPartition(*partition_key, 0)
+                for partition_key, records in self.acked.items()
+                if records
+            ]
+        )
         count = sum(map(len, self.acked.values()))
         deadline = time.monotonic() + 90
         while sum(map(len, found.values())) < count and time.monotonic() < deadline:
@@ -122,7 +134,7 @@ class Story:
         assert found == self.acked
 
     def read_as_group(self, topic: str, seconds_max: float = 60) -> dict[int, set[int]]:
-        """Read on to the end as a member of a group, and commit; the offsets that were read."""
+        """Consume all records as a group member, and commit; return the offsets by partition."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.cluster.bootstrap,
@@ -132,7 +144,11 @@ class Story:
             }
         )
         consumer.subscribe([topic])
-        ends = {place[1]: max(held) for place, held in self.acked.items() if place[0] == topic}
+        ends = {
+            partition_key[1]: max(records)
+            for partition_key, records in self.acked.items()
+            if partition_key[0] == topic
+        }
         read: dict[int, set[int]] = {number: set() for number in ends}
         deadline = time.monotonic() + seconds_max
         while any(ends[number] not in read[number] for number in ends):
@@ -152,25 +168,25 @@ class Story:
         return path
 
     def restore(self, snapshot: Path) -> None:
-        """Kill etcd, and start it with the snapshot and the mark."""
+        """Kill etcd, and start it with the snapshot and the restore mark."""
         [member] = self.cluster.etcd.members
         member.kill()
         member.restore(snapshot)
         member.start()
 
         now_ms = int(time.time() * 1000)
-        told = {"snapshot": snapshot.name, "taken_at_ms": now_ms, "restored_at_ms": now_ms}
-        self.cluster.etcd.play(lambda store: mark_restored(store, **told))
+        restore = {"snapshot": snapshot.name, "taken_at_ms": now_ms, "restored_at_ms": now_ms}
+        self.cluster.etcd.play(lambda store: mark_restored(store, **restore))
 
-    def is_settled(self) -> bool:
+    def is_restored(self) -> bool:
         return self.cluster.etcd.play(find_pending_restore) is None
 
 
-def handed_over(producer: Producer, record: tuple[str, int, bytes], told) -> bool:
-    """Whether the producer takes a record: it refuses one for a partition of which it knows not."""
+def try_produce(producer: Producer, record: tuple[str, int, bytes], on_delivery) -> bool:
+    """Whether the producer accepts the record; it rejects records of unknown partitions."""
     topic, partition, value = record
     try:
-        producer.produce(topic, value, partition=partition, on_delivery=told)
+        producer.produce(topic, value, partition=partition, on_delivery=on_delivery)
     except KafkaException as error:
         if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
             raise
@@ -188,26 +204,26 @@ def wait_for(cluster: Cluster, *broker_ids: int) -> None:
     )
 
 
-def live_on(story: Story) -> None:
-    """Much happens that the snapshot does not know."""
-    cluster = story.cluster
-    story.produce("orders", "shrinking")
-    story.create("late", 3)
-    story.produce("late", count=100)
-    story.grow("orders", 8)
-    story.produce("orders", count=60)
-    # A broker dies, and others take over what it had; it comes back as another life.
+def change_metadata(workload: Workload) -> None:
+    """Make changes that the snapshot does not contain."""
+    cluster = workload.cluster
+    workload.produce("orders", "shrinking")
+    workload.create("late", 3)
+    workload.produce("late", count=100)
+    workload.grow("orders", 8)
+    workload.produce("orders", count=60)
+    # A killed broker fails over and returns with a new broker session.
     cluster.nodes[1].kill()
-    story.produce("orders", "late")
+    workload.produce("orders", "late")
     cluster.nodes[1].start()
     wait_for(cluster, 1)
-    story.produce("orders", "late")
+    workload.produce("orders", "late")
     cluster.nodes[2].kill()
     cluster.nodes[2].start()
     wait_for(cluster, 2)
-    story.delete("shrinking")
+    workload.delete("shrinking")
     wait_until(lambda: "shrinking" not in catalog(cluster), "the catalog without the topic")
-    story.produce("orders", "late", count=5)
+    workload.produce("orders", "late", count=5)
 
 
 def catalog(cluster: Cluster) -> str:
@@ -220,87 +236,89 @@ def kill_all(cluster: Cluster) -> None:
         node.kill()
 
 
-def topics(story: Story) -> set[str]:
-    return set(story.admin.list_topics(timeout=10).topics)
+def topics(workload: Workload) -> set[str]:
+    return set(workload.admin.list_topics(timeout=10).topics)
 
 
-def begin(cluster: Cluster, directory: Path) -> tuple[Story, Path, dict[int, set[int]]]:
-    """A cluster with records, a group and a snapshot, and all that happened since."""
-    story = Story(cluster, directory)
-    story.create("orders", 6)
-    story.create("shrinking", 2)
-    story.produce("orders", "shrinking", count=50)
-    read = story.read_as_group("orders")
-    snapshot = story.snapshot()
-    live_on(story)
-    return story, snapshot, read
+def prepare(cluster: Cluster, directory: Path) -> tuple[Workload, Path, dict[int, set[int]]]:
+    """Create topics, records, a group and a snapshot, and make changes after it."""
+    workload = Workload(cluster, directory)
+    workload.create("orders", 6)
+    workload.create("shrinking", 2)
+    workload.produce("orders", "shrinking", count=50)
+    read = workload.read_as_group("orders")
+    snapshot = workload.snapshot()
+    change_metadata(workload)
+    return workload, snapshot, read
 
 
 @pytest.mark.long
-def test_everything_is_there_whoever_comes_first(cluster, tmp_path):
-    story, snapshot, read_before = begin(cluster, tmp_path)
+def test_restored_cluster_has_all_records_and_topics(cluster, tmp_path):
+    workload, snapshot, read_before = prepare(cluster, tmp_path)
     kill_all(cluster)
-    story.restore(snapshot)
+    workload.restore(snapshot)
     cluster.nodes[3].start()
     wait_for(cluster, 3)
-    assert story.is_settled()
-    assert topics(story) == {"orders", "late"}
-    story.check()
-    story.produce("orders", "late")
+    assert workload.is_restored()
+    assert topics(workload) == {"orders", "late"}
+    workload.check()
+    workload.produce("orders", "late")
     cluster.nodes[1].start()
     cluster.nodes[2].start()
     wait_for(cluster, 1, 2)
-    story.produce("orders", "late")
-    story.check()
-    # The group goes on where it was when the snapshot was taken.
-    read = story.read_as_group("orders")
+    workload.produce("orders", "late")
+    workload.check()
+    # The group continues from the offsets of the snapshot.
+    read = workload.read_as_group("orders")
     for number, offsets in read.items():
-        expected = set(story.acked["orders", number]) - read_before.get(number, set())
+        expected = set(workload.acked["orders", number]) - read_before.get(number, set())
         assert offsets == expected
     logged = cluster.logged(10**9)
-    assert logged.count(SETTLED) == 1
+    assert logged.count(RESTORE_COMPLETED) == 1
     assert cluster.tracebacks() == []
     assert cluster.endings == []
 
 
 @pytest.mark.long
-def test_the_controller_dies_in_the_middle(cluster, tmp_path):
-    story, snapshot, _ = begin(cluster, tmp_path)
+def test_restore_completes_after_the_controller_is_killed(cluster, tmp_path):
+    workload, snapshot, _ = prepare(cluster, tmp_path)
     kill_all(cluster)
-    story.restore(snapshot)
+    workload.restore(snapshot)
     for number in cluster.nodes:
-        # Each request for a WAL object is so slow that settling takes many seconds.
+        # Slow requests for WAL objects, so that the restore takes many seconds.
         slow = Fault(delay_ms_min=1500, delay_ms_max=1500, only=r"^GET .*/_wal/.*\.kfw")
         cluster.network.set(s3_link(number), slow)
     for node in cluster.nodes.values():
         node.start()
 
-    def who_settles() -> list[int]:
+    def restoring_brokers() -> list[int]:
         return [
-            number for number, node in cluster.nodes.items() if SETTLING in node.broker.logged()
+            number
+            for number, node in cluster.nodes.items()
+            if RESTORE_STARTED in node.broker.logged()
         ]
 
-    wait_until(who_settles, "somebody who settles", seconds_max=90, seen=cluster.logged)
-    [first] = who_settles()
-    assert not story.is_settled()
+    wait_until(restoring_brokers, "a broker that restores", seconds_max=90, seen=cluster.logged)
+    [first] = restoring_brokers()
+    assert not workload.is_restored()
     cluster.nodes[first].kill()
     cluster.network.heal()
     others = [number for number in cluster.nodes if number != first]
     wait_for(cluster, *others)
-    story.check()
-    story.produce("orders", "late")
+    workload.check()
+    workload.produce("orders", "late")
     cluster.nodes[first].start()
     wait_for(cluster, first)
-    story.produce("orders", "late")
-    story.check()
-    assert len(who_settles()) == 2
+    workload.produce("orders", "late")
+    workload.check()
+    assert len(restoring_brokers()) == 2
     assert cluster.tracebacks() == []
 
 
 @pytest.mark.long
-def test_brokers_that_live_through_it_stop_and_are_started_again(cluster, tmp_path):
-    story, snapshot, _ = begin(cluster, tmp_path)
-    story.restore(snapshot)
+def test_running_brokers_exit_after_a_restore_and_restart(cluster, tmp_path):
+    workload, snapshot, _ = prepare(cluster, tmp_path)
+    workload.restore(snapshot)
     wait_until(
         lambda: {ending.broker_id for ending in cluster.endings} == {1, 2, 3},
         "the end of all brokers",
@@ -308,26 +326,26 @@ def test_brokers_that_live_through_it_stop_and_are_started_again(cluster, tmp_pa
         seen=cluster.logged,
     )
     assert "restored from a snapshot while this broker ran" in cluster.logged(10**6)
-    wait_until(story.is_settled, "the metadata to be settled", seconds_max=90)
+    wait_until(workload.is_restored, "the restore to complete", seconds_max=90)
     cluster.wait_until_serving(90)
-    story.check()
-    story.produce("orders", "late")
-    story.check()
+    workload.check()
+    workload.produce("orders", "late")
+    workload.check()
 
 
-def test_clients_that_live_through_it_carry_on(cluster, tmp_path):
-    """Leader epochs have not gone back, so clients believe what they are told of new leaders."""
-    story = Story(cluster, tmp_path)
-    story.create("orders", 6)
-    snapshot = story.snapshot()
-    # Leader epochs grow by handing over, more than once.
+def test_running_clients_continue_after_a_restore(cluster, tmp_path):
+    """Leader epochs do not decrease, so clients accept the new leaders."""
+    workload = Workload(cluster, tmp_path)
+    workload.create("orders", 6)
+    snapshot = workload.snapshot()
+    # Each transfer increases leader epochs.
     for number in (1, 2, 3):
         cluster.nodes[number].terminate()
         cluster.nodes[number].start()
         wait_for(cluster, number)
     settings = {"bootstrap.servers": cluster.bootstrap, "topic.metadata.refresh.interval.ms": 1000}
     producer = Producer(settings | {"enable.idempotence": True, "message.timeout.ms": 120_000})
-    told: list[tuple[int, int]] = []
+    delivered: list[tuple[int, int]] = []
     failures = []
 
     def send() -> None:
@@ -339,7 +357,7 @@ def test_clients_that_live_through_it_carry_on(cluster, tmp_path):
                 on_delivery=lambda error, message: (
                     failures.append(error)
                     if error
-                    else told.append((message.partition(), message.offset()))
+                    else delivered.append((message.partition(), message.offset()))
                 ),
             )
 
@@ -347,7 +365,7 @@ def test_clients_that_live_through_it_carry_on(cluster, tmp_path):
     assert producer.flush(60) == 0
     kill_all(cluster)
     send()
-    story.restore(snapshot)
+    workload.restore(snapshot)
     for node in cluster.nodes.values():
         node.start()
     wait_for(cluster, 1, 2, 3)
@@ -355,14 +373,12 @@ def test_clients_that_live_through_it_carry_on(cluster, tmp_path):
     send()
     assert producer.flush(60) == 0
     assert failures == []
-    assert sorted(told) == [(number, offset) for number in range(6) for offset in range(3)]
+    assert sorted(delivered) == [(number, offset) for number in range(6) for offset in range(3)]
 
 
 @pytest.mark.long
-def test_a_snapshot_restored_without_a_word_is_noticed_by_brokers_that_have_lived_since(
-    cluster, tmp_path
-):
-    story, snapshot, _ = begin(cluster, tmp_path)
+def test_unmarked_restore_is_detected_by_brokers(cluster, tmp_path):
+    workload, snapshot, _ = prepare(cluster, tmp_path)
     kill_all(cluster)
     [member] = cluster.etcd.members
     member.kill()
@@ -371,8 +387,8 @@ def test_a_snapshot_restored_without_a_word_is_noticed_by_brokers_that_have_live
     cluster.nodes[1].start()
     wait_for(cluster, 1)
     assert "metadata are older than the bucket" in cluster.nodes[1].broker.logged()
-    story.check()
-    story.produce("orders", "late")
-    story.check()
+    workload.check()
+    workload.produce("orders", "late")
+    workload.check()
     with pytest.raises(KafkaException):
-        story.delete("shrinking")
+        workload.delete("shrinking")

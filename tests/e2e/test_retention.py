@@ -1,4 +1,4 @@
-"""Retention: what is too old or too much goes, whole segments at a time, and readers are told."""
+"""Retention deletes whole segments by size and by age, and old offsets become out of range."""
 
 import time
 
@@ -22,8 +22,10 @@ def wait_for(condition, seconds=10):
         time.sleep(0.05)
 
 
-def test_too_many_bytes_go_from_the_start(start_broker):
-    """N-18: objects are gone, earliest moves, an old offset is out of range, no gap follows."""
+def test_retention_bytes_deletes_the_oldest_segments(start_broker):
+    """N-18: objects are deleted, the earliest offset moves, old offsets are out of range, without
+    gaps.
+    """
     broker = start_broker(**SETTINGS)
     with Wire(broker.port) as wire:
         wire.create("topic", retention_bytes=60_000, compression_type="producer")
@@ -43,7 +45,7 @@ def test_too_many_bytes_go_from_the_start(start_broker):
         assert wire.read("topic")[-1].offset == 60
 
 
-def test_old_records_go_and_young_ones_stay(start_broker):
+def test_retention_ms_deletes_old_segments_only(start_broker):
     broker = start_broker(**SETTINGS)
     with Wire(broker.port) as wire:
         wire.create("topic", retention_ms=3_600_000, compression_type="producer")

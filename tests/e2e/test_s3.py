@@ -1,4 +1,4 @@
-"""A broker whose records are in a bucket: everything that it promises on local disk holds there."""
+"""A broker with an S3 bucket gives the same guarantees as on local disk."""
 
 import random
 import shutil
@@ -24,11 +24,11 @@ pytestmark = [
 ]
 
 FREE_OF_CHARGE = {"storage_wal_puts_per_second": "1000"}
-"""Nobody bills us here, so no producer has to wait for others."""
+"""Requests cost nothing here, so producers need not share PUTs."""
 SMALL_SEGMENTS = {"segment_bytes": "65536"}
 
 
-# --- what outlives a broker -----------------------------------------------------------------------
+# --- restarts -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", long_except(["terminate", "kill"], "kill".__eq__))
@@ -37,7 +37,7 @@ SMALL_SEGMENTS = {"segment_bytes": "65536"}
     long_except([{}, SMALL_SEGMENTS], SMALL_SEGMENTS.__eq__),
     ids=["one segment", "many"],
 )
-def test_records_and_offsets_outlive_the_broker(start_broker, s3, ending, settings):
+def test_records_and_offsets_survive_a_restart(start_broker, s3, ending, settings):
     """T-03, T-07."""
     broker = start_broker(**broker_settings(s3.bucket), **FREE_OF_CHARGE, **settings)
     values = [b"%d " % number * 5000 for number in range(40)]
@@ -57,7 +57,7 @@ def test_records_and_offsets_outlive_the_broker(start_broker, s3, ending, settin
     assert [record.offset for record in found] == list(range(41))
 
 
-def test_objects_are_where_and_what_the_format_says(start_broker, s3):
+def test_object_keys_and_contents_follow_the_format(start_broker, s3):
     broker = start_broker(**broker_settings(s3.bucket), **FREE_OF_CHARGE, **SMALL_SEGMENTS)
     with Wire(broker.port) as wire:
         wire.create("topic", compression_type="producer")
@@ -81,8 +81,8 @@ def test_objects_are_where_and_what_the_format_says(start_broker, s3):
     assert proof.returncode == 0, proof.stdout + proof.stderr
 
 
-def test_nothing_acknowledged_is_lost_or_doubled_by_crashes(start_broker, s3):
-    """As on local disk, see `test_crash`: whatever the moment at which the broker is killed."""
+def test_acknowledged_records_survive_crashes_once(start_broker, s3):
+    """As on local disk (see `test_crash`), whenever the crash occurs."""
     broker = start_broker(
         **broker_settings(s3.bucket),
         **FREE_OF_CHARGE,
@@ -95,10 +95,8 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_crashes(start_broker, s3):
 # --- one owner ------------------------------------------------------------------------------------
 
 
-def test_a_broker_that_slept_through_its_replacement_acknowledges_nothing(
-    start_broker, s3, tmp_path
-):
-    """N-03: its write is refused by the bucket itself, and nothing is lost or doubled."""
+def test_replaced_broker_acknowledges_nothing(start_broker, s3, tmp_path):
+    """N-03: the bucket rejects its write, and no record is lost or duplicated."""
     settings = {**broker_settings(s3.bucket), **FREE_OF_CHARGE, "broker_id": "1"}
     old = start_broker(**settings)
     with Wire(old.port) as wire, Wire(old.port, timeout_s=20) as late:
@@ -112,7 +110,7 @@ def test_a_broker_that_slept_through_its_replacement_acknowledges_nothing(
             with Wire(new.port) as other:
                 assert other.produce("topic", batch_of([b"20"])).base_offset == 20
             old.resume()
-            assert is_refused(late, b"too late")
+            assert is_rejected(late, b"too late")
             assert old.wait() not in (0, -9)
             assert "another broker has taken over" in old.logged()
             assert "Traceback" not in old.logged()
@@ -126,20 +124,20 @@ def test_a_broker_that_slept_through_its_replacement_acknowledges_nothing(
     assert [record.value for record in found] == [b"%d" % number for number in range(22)]
 
 
-def is_refused(wire: Wire, value: bytes) -> bool:
-    """Whether a record is not acknowledged: with NOT_LEADER_OR_FOLLOWER, or not at all."""
+def is_rejected(wire: Wire, value: bytes) -> bool:
+    """Whether a record is not acknowledged: NOT_LEADER_OR_FOLLOWER, or no response."""
     try:
         return wire.produce("topic", batch_of([value])).error_code == 6
     except ConnectionError:
         return True
 
 
-# --- a start that cannot succeed ------------------------------------------------------------------
+# --- failed starts --------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """A port that takes connections and never answers."""
+    """A port that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield int(server.getsockname()[1])
 
@@ -153,10 +151,10 @@ def silent_port() -> Iterator[int]:
         ({"s3_secret_key": "wrong-secret-word"}, "signature"),
         ({"s3_bucket": "no-such-bucket"}, "NoSuchBucket"),
     ],
-    ids=["nobody there", "silence", "access key", "secret key", "bucket"],
+    ids=["unreachable", "no response", "access key", "secret key", "bucket"],
 )
-def test_a_bucket_that_cannot_be_used_ends_the_broker(s3, silent_port, tmp_path, wrong, complaint):
-    """N-08, S-11: it says why within the time it was given, and never a secret."""
+def test_unusable_bucket_fails_the_start(s3, silent_port, tmp_path, wrong, complaint):
+    """N-08, S-11: the broker logs the reason within the startup timeout, without secrets."""
     ports = {"free": free_port(), "silent": silent_port}
     wrong = {name: text.format(**ports) for name, text in wrong.items()}
     settings = broker_settings(s3.bucket) | {"startup_timeout_sec": "3"} | wrong
@@ -179,7 +177,7 @@ def test_a_bucket_that_cannot_be_used_ends_the_broker(s3, silent_port, tmp_path,
         assert secret not in output
 
 
-def test_a_broker_waits_for_a_store_that_is_late(s3, tmp_path):
+def test_broker_waits_for_the_store_at_start(s3, tmp_path):
     s3.kill()
     broker = BrokerProcess(tmp_path / "broker", **broker_settings(s3.bucket))
     process = broker.launch()

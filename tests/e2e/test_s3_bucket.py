@@ -1,4 +1,4 @@
-"""What a broker does about its bucket when it starts, and where it reads from."""
+"""The bucket at start, its credentials, and the read replica."""
 
 import shutil
 import time
@@ -13,7 +13,7 @@ from services.wire import Wire, batch_of
 
 pytestmark = pytest.mark.timeout(60)
 
-FREE_OF_CHARGE = {"storage_wal_puts_per_second": "1000"}
+UNLIMITED_PUTS = {"storage_wal_puts_per_second": "1000"}
 VALUES = [b"%d" % number * 20_000 for number in range(12)]
 
 
@@ -29,12 +29,12 @@ def consume(port: int) -> list[bytes | None]:
         return [record.value for record in wire.read("topic")]
 
 
-def test_a_bucket_is_made_when_asked(start_broker, s3):
-    settings = broker_settings(replace(s3.bucket, name="made-by-kafscale"))
-    broker = start_broker(**settings, **FREE_OF_CHARGE, s3_create_bucket="true")
+def test_bucket_is_created_if_configured(start_broker, s3):
+    settings = broker_settings(replace(s3.bucket, name="created-by-kafscale"))
+    broker = start_broker(**settings, **UNLIMITED_PUTS, s3_create_bucket="true")
     produce(broker.port)
     assert consume(broker.port) == VALUES
-    assert list((s3.root / "made-by-kafscale").rglob("*.kfw"))
+    assert list((s3.root / "created-by-kafscale").rglob("*.kfw"))
     assert broker.logged().count("bucket created") == 1
     broker.terminate()
     broker.start()
@@ -42,7 +42,7 @@ def test_a_bucket_is_made_when_asked(start_broker, s3):
     assert broker.logged().count("bucket created") == 1
 
 
-def test_keys_come_from_a_file_and_are_not_told(start_broker, s3, tmp_path):
+def test_credentials_are_read_from_a_file_and_not_logged(start_broker, s3, tmp_path):
     file = tmp_path / "credentials"
     file.write_text(
         f"[records]\naws_access_key_id = {s3.bucket.access_key}\n"
@@ -52,7 +52,7 @@ def test_keys_come_from_a_file_and_are_not_told(start_broker, s3, tmp_path):
     del settings["s3_access_key"], settings["s3_secret_key"]
     broker = start_broker(
         **settings,
-        **FREE_OF_CHARGE,
+        **UNLIMITED_PUTS,
         s3_credential_source="file",
         s3_credentials_file=str(file),
         s3_profile="records",
@@ -65,22 +65,22 @@ def test_keys_come_from_a_file_and_are_not_told(start_broker, s3, tmp_path):
         assert secret not in broker.logged()
 
 
-def copied(s3: S3Server, names: str) -> None:
-    """Bring a copy of the bucket up to date, as far as `names` go."""
+def copy_objects(s3: S3Server, names: str) -> None:
+    """Copy the objects that match `names` to the read bucket."""
     for path in s3.objects(names):
-        there = s3.root / "copy" / s3.key(path)
-        there.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, there)
+        target = s3.root / "copy" / s3.key(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target)
 
 
 @pytest.mark.parametrize("names", ["default/topic/0/*", "default/topic/0/*0.*"])
-def test_segments_are_read_from_a_copy_as_far_as_it_goes(start_broker, s3, names):
+def test_segments_are_read_from_an_incomplete_read_bucket(start_broker, s3, names):
     (s3.root / "copy").mkdir()
-    settings = broker_settings(s3.bucket) | FREE_OF_CHARGE | {"s3_read_bucket": "copy"}
+    settings = broker_settings(s3.bucket) | UNLIMITED_PUTS | {"s3_read_bucket": "copy"}
     broker = start_broker(**settings, segment_bytes="65536")
     produce(broker.port)
     broker.terminate()
-    copied(s3, names)
+    copy_objects(s3, names)
     broker.start()
     assert consume(broker.port) == VALUES
     metrics = broker.http("/metrics")[1]
@@ -88,8 +88,8 @@ def test_segments_are_read_from_a_copy_as_far_as_it_goes(start_broker, s3, names
     assert consume(broker.port) == VALUES
 
 
-def test_a_copy_that_is_away_is_hardly_noticed(start_broker, s3):
-    settings = broker_settings(s3.bucket) | FREE_OF_CHARGE
+def test_unreachable_read_bucket_causes_no_long_delay(start_broker, s3):
+    settings = broker_settings(s3.bucket) | UNLIMITED_PUTS
     broker = start_broker(
         **settings,
         segment_bytes="65536",
@@ -103,4 +103,4 @@ def test_a_copy_that_is_away_is_hardly_noticed(start_broker, s3):
     assert consume(broker.port) == VALUES
     assert time.monotonic() - began < 3
     assert broker.http("/readyz")[0] == 200
-    assert broker.logged().count("read bucket failed") <= 2, "once a life"
+    assert broker.logged().count("read bucket failed") <= 2, "once per broker session"

@@ -1,8 +1,8 @@
-"""The object store goes away under load, and comes back: nothing is lost, and nobody has to help.
+"""Outages of the object store under load: no record is lost, and the broker recovers on its own.
 
-T-08, N-11: it refuses connections, takes them and stays silent, or becomes far too slow. Producers
-wait or try again, records that are in memory are still served, `/readyz` says what is wrong, and
-all of it is over within seconds after the store is back.
+T-08, N-11: the store refuses connections, accepts them and never responds, or is too slow.
+Producers wait or retry, records in memory are still served, `/readyz` gives the reason, and the
+broker recovers within seconds after the store does.
 """
 
 import time
@@ -32,14 +32,14 @@ pytestmark = [
 BACK_S_MAX = 5
 NOTICED_S_MAX = 10
 OUTAGE_S = 6
-"""How long it stays away once the broker has noticed: longer than the window of its health."""
+"""Seconds of outage after the broker has detected it: longer than its health window."""
 
 
-def take_away(s3: S3Server, way: str) -> None:
+def start_outage(s3: S3Server, way: str) -> None:
     (s3.kill if way == "killed" else s3.pause)()
 
 
-def bring_back(s3: S3Server, way: str) -> None:
+def end_outage(s3: S3Server, way: str) -> None:
     (s3.start if way == "killed" else s3.resume)()
 
 
@@ -56,7 +56,7 @@ def is_ready(broker: BrokerProcess) -> bool:
 
 
 @pytest.mark.parametrize("way", long_except(["killed", "silent"], "silent".__eq__))
-def test_an_outage_under_load_loses_nothing(start_broker, s3, way):
+def test_outage_under_load_loses_no_records(start_broker, s3, way):
     broker = start_broker(
         **broker_settings(s3.bucket), s3_health_window_sec="4", storage_wal_puts_per_second="20"
     )
@@ -66,7 +66,7 @@ def test_an_outage_under_load_loses_nothing(start_broker, s3, way):
     with Load(broker.address, "topic", PARTITIONS, history):
         seconds_until(lambda: len(history.acknowledged) > 300, 10)
         before = read(broker)
-        take_away(s3, way)
+        start_outage(s3, way)
         seconds_until(lambda: not is_ready(broker), NOTICED_S_MAX)
         assert "object storage" in broker.ready()["reasons"]
         away_until = time.monotonic() + OUTAGE_S
@@ -80,7 +80,7 @@ def test_an_outage_under_load_loses_nothing(start_broker, s3, way):
         during = read(broker)
         assert all(during[number][: len(log)] == log for number, log in before.items())
         acknowledged_count = len(history.acknowledged)
-        bring_back(s3, way)
+        end_outage(s3, way)
         back_s = seconds_until(lambda: is_ready(broker), BACK_S_MAX)
         seconds_until(
             lambda: len(history.acknowledged) > acknowledged_count + 100, BACK_S_MAX - back_s
@@ -93,7 +93,7 @@ def test_an_outage_under_load_loses_nothing(start_broker, s3, way):
     assert read(broker) == final
 
 
-def test_a_store_that_is_away_for_a_moment_is_not_noticed(start_broker, s3):
+def test_short_outage_only_delays_producers(start_broker, s3):
     """A producer waits a little longer, and that is all."""
     broker = start_broker(**broker_settings(s3.bucket))
     with Wire(broker.port) as wire:
@@ -104,13 +104,13 @@ def test_a_store_that_is_away_for_a_moment_is_not_noticed(start_broker, s3):
         time.sleep(1)
         assert is_ready(broker)
         s3.resume()
-        answer = wire.receive(PRODUCE, 9)[1]
-        assert answer.topics[0].partitions[0].error_code == 0
+        response = wire.receive(PRODUCE, 9)[1]
+        assert response.topics[0].partitions[0].error_code == 0
         assert [record.value for record in wire.read("topic")] == [b"before", b"meanwhile"]
 
 
-def test_only_what_memory_holds_is_served_during_an_outage(start_broker, s3):
-    """A cold read is refused with KAFKA_STORAGE_ERROR, at once, and works again afterwards."""
+def test_outage_serves_records_in_memory_only(start_broker, s3):
+    """Other reads fail at once with KAFKA_STORAGE_ERROR, and succeed after the outage."""
     settings = broker_settings(s3.bucket) | {"s3_health_window_sec": "4", "s3_max_retries": "0"}
     broker = start_broker(**settings, segment_bytes="65536", storage_wal_puts_per_second="1000")
     with Wire(broker.port) as wire:
@@ -139,8 +139,8 @@ def test_only_what_memory_holds_is_served_during_an_outage(start_broker, s3):
 
 
 @pytest.mark.long
-def test_a_store_that_has_become_too_slow_is_refused_until_it_is_fast_again(start_broker, s3):
-    """S-13: 3.5 s a request are an outage; half a second is not."""
+def test_slow_store_counts_as_an_outage(start_broker, s3):
+    """S-13: 3.5 s per request is an outage; half a second is not."""
     delay = Delay(0.0)
     with slow_link(urlsplit(s3.bucket.endpoint).port, delay) as port:
         settings = broker_settings(replace(s3.bucket, endpoint=f"http://127.0.0.1:{port}"))
@@ -163,7 +163,7 @@ def test_a_store_that_has_become_too_slow_is_refused_until_it_is_fast_again(star
                 assert wire.produce("topic", batch_of([b"intruder"])).error_code == 7
             acknowledged_count = len(history.acknowledged)
             delay.seconds = 0.25
-            # A probe that was on its way when the store was slow has to be given up first.
+            # A probe that started while the store was slow has to time out first.
             seconds_until(lambda: is_ready(broker), 2 * BACK_S_MAX)
             seconds_until(lambda: len(history.acknowledged) > acknowledged_count + 50, BACK_S_MAX)
         assert history.acknowledged.keys() == history.sent.keys()
@@ -172,8 +172,8 @@ def test_a_store_that_has_become_too_slow_is_refused_until_it_is_fast_again(star
 
 
 @pytest.mark.long
-def test_a_silent_store_is_noticed_though_nobody_produces(start_broker, s3):
-    """The first reader waits; all others are told to try again, at once."""
+def test_outage_is_detected_without_producers(start_broker, s3):
+    """The first reader waits; others get a retriable error at once."""
     broker = start_broker(
         **broker_settings(s3.bucket), segment_bytes="65536", storage_wal_puts_per_second="1000"
     )

@@ -1,4 +1,4 @@
-"""What a broker asks of its bucket: as few requests as the bill allows, and none of them twice."""
+"""The number of S3 requests: PUTs stay within their budget, and concurrent readers share GETs."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ READERS = 12
 
 
 @pytest.mark.long
-def test_puts_grow_with_time_and_not_with_partitions_or_requests(start_broker, s3):
+def test_put_rate_is_independent_of_partitions_and_requests(start_broker, s3):
     """N-09."""
     broker = start_broker(**broker_settings(s3.bucket))
     with Wire(broker.port) as wire:
@@ -38,8 +38,8 @@ def test_puts_grow_with_time_and_not_with_partitions_or_requests(start_broker, s
         with Wire(broker.port) as wire:
             while not ended.is_set():
                 partition = (produced[number] * PRODUCERS + number) % PARTITIONS
-                answer = wire.produce("topic", batch_of([b"value"]), partition=partition, acks=1)
-                assert answer.error_code == 0
+                response = wire.produce("topic", batch_of([b"value"]), partition=partition, acks=1)
+                assert response.error_code == 0
                 produced[number] += 1
                 ended.wait(0.01)
 
@@ -50,11 +50,11 @@ def test_puts_grow_with_time_and_not_with_partitions_or_requests(start_broker, s
     ended.set()
     for thread in threads:
         thread.join()
-    time.sleep(1.5)  # For what still waits, and for metrics, which are copied once a second.
+    time.sleep(1.5)  # Wait for pending uploads, and for metrics, which are updated once a second.
     seconds = time.monotonic() - began
     puts = counted(broker) - before
     assert min(produced) * PRODUCERS > 10 * PARTITIONS
-    # What is due goes out regardless, and puts the budget in a debt of one burst at most.
+    # Overdue uploads ignore the budget, and overdraw it by one burst at most.
     assert SECONDS < puts <= PUTS_PER_SECOND * seconds + 2 * PUTS_BURST
     assert len(s3.objects("default/_wal/*/*/*.kfw")) <= puts + 1, "the opening comes on top"
 
@@ -63,7 +63,7 @@ def counted(broker: BrokerProcess) -> float:
     return sample(broker.http("/metrics")[1], 's3_operations_total{operation="put"')
 
 
-def test_many_readers_of_a_distant_bucket_share_every_read(start_broker, s3):
+def test_concurrent_readers_share_every_get(start_broker, s3):
     broker = start_broker(
         **broker_settings(s3.bucket), segment_bytes=str(1 << 20), storage_wal_puts_per_second="1000"
     )
@@ -86,11 +86,11 @@ def test_many_readers_of_a_distant_bucket_share_every_read(start_broker, s3):
         after = reads(broker)
         broker.terminate()
     assert found == [values] * READERS
-    # Every segment is one block: it takes one read of it and one of its index, whoever asks. The
+    # Every segment is one block: one GET for it and one for its index, shared by all readers. The
     # last index was read when the log was opened.
     assert after["get_range"] - before["get_range"] == len(segments)
     assert after["get"] - before["get"] == len(segments) - 1
-    # Each on its own would take as long as all round trips: read-ahead hides those of the segments.
+    # A sequential reader would wait for every round trip; read-ahead hides those of the segments.
     assert seconds < 2 * len(segments) * DELAY_S + 1
 
 

@@ -1,4 +1,4 @@
-"""Traces of a real broker, as a collector gets them."""
+"""Traces of a broker process, as an OTLP collector receives them."""
 
 import asyncio
 
@@ -35,7 +35,7 @@ def produce(address, count=1, **settings):
     assert producer.flush(30) == 0
 
 
-def test_a_produce_leads_to_the_object_that_it_waited_for(traced, collector):
+def test_produce_span_links_to_its_wal_upload(traced, collector):
     produce(traced.address)
     request = collector.wait_for("Produce")
     assert (request.service, request.kind, request.parent_id) == ("kafscale-broker", "server", "")
@@ -52,14 +52,14 @@ def test_a_produce_leads_to_the_object_that_it_waited_for(traced, collector):
     assert "secret" not in repr(collector.spans)
 
 
-def test_what_was_not_sent_yet_is_sent_at_the_end(traced, collector):
+def test_pending_spans_are_exported_at_shutdown(traced, collector):
     produce(traced.address)
     traced.terminate()
     assert collector.named("Produce")
 
 
-def test_the_control_plane_carries_the_trace_along(traced, collector):
-    """A caller with tracing on, in this process, and the broker tell of one trace."""
+def test_control_plane_propagates_the_trace(traced, collector):
+    """The spans of the caller, in this process, and of the broker belong to one trace."""
 
     async def ask():
         async with ControlClient(f"127.0.0.1:{traced.metrics_port}") as client:
@@ -74,19 +74,22 @@ def test_the_control_plane_carries_the_trace_along(traced, collector):
     finally:
         tracing.stop()
     wait_until(lambda: of("kafscale-broker") and of("caller"), "both ends of a call")
-    (asked,), (answered,) = of("caller"), of("kafscale-broker")
-    assert (asked.kind, answered.kind) == ("client", "server")
-    assert (answered.trace_id, answered.parent_id) == (asked.trace_id, asked.span_id)
+    (client_span,), (server_span,) = of("caller"), of("kafscale-broker")
+    assert (client_span.kind, server_span.kind) == ("client", "server")
+    assert (server_span.trace_id, server_span.parent_id) == (
+        client_span.trace_id,
+        client_span.span_id,
+    )
 
 
-def test_no_request_begins_a_trace_where_the_share_is_nothing(collector, start_broker):
+def test_sample_ratio_of_zero_starts_no_trace(collector, start_broker):
     broker = start_broker(tracing_endpoint=collector.url, tracing_sample_ratio="0")
     produce(broker.address, 10)
     broker.terminate()
     assert collector.spans == []
 
 
-def test_a_collector_that_is_not_there_stops_nobody(start_broker):
+def test_missing_collector_does_not_block_the_broker(start_broker):
     broker = start_broker(tracing_endpoint="http://127.0.0.1:9", tracing_sample_ratio="1")
     produce(broker.address, 10)
-    broker.terminate()  # Which fails where it takes long.
+    broker.terminate()  # This fails if it takes too long.
