@@ -1,4 +1,4 @@
-# A broker. Built by `make docker`, from the root of the repository; any image of Python on Debian will do.
+# The broker. Build it with `make docker` from the root of the repository, on any Debian image with Python.
 ARG PYTHON_IMAGE=python:3.11-slim
 
 FROM ${PYTHON_IMAGE} AS builder
@@ -18,7 +18,7 @@ LABEL org.opencontainers.image.title="kafscale-broker" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# The working directory is for whoever tries it out without a bucket; in Kubernetes, only /tmp can be written to.
+# The working directory is for an embedded broker without a bucket; in Kubernetes, only /tmp is writable.
 RUN useradd --uid 65532 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin nonroot \
  && install -d -o 65532 -g 65532 /var/lib/kafscale
 COPY --from=builder /opt/kafscale /opt/kafscale

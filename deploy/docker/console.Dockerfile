@@ -1,5 +1,5 @@
-# The console. Built by `make docker`, from the root of the repository, after `make web` has made its pages; any image
-# of Python on Debian will do.
+# The console. Build it with `make docker` from the root of the repository, after `make web`, on any Debian image with
+# Python.
 ARG PYTHON_IMAGE=python:3.11-slim
 
 FROM ${PYTHON_IMAGE} AS builder

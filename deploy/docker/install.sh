@@ -1,13 +1,13 @@
 #!/bin/sh
-# Makes the Python environment of an image in /opt/kafscale, in steps that a builder keeps one by one:
+# Creates the Python environment of an image in /opt/kafscale, in steps that are cached as layers:
 #
 #   install.sh uv                        the installer
-#   install.sh dependencies [EXTRA...]   what Kafscale needs, and these extras of it
+#   install.sh dependencies [EXTRA...]   the dependencies of Kafscale and of these extras
 #   install.sh kafscale                  Kafscale itself
-#   install.sh trim [SERVICE...]         without what no image needs; of AWS, only these services are left
-#   install.sh java                      a Java for Spark, from the packages, as /opt/kafscale/java
+#   install.sh trim [SERVICE...]         remove unneeded files; of botocore, keep only these services
+#   install.sh java                      link the Java runtime of the packages as /opt/kafscale/java, for Spark
 #
-# requirements.lock pins every package by version and hash, and whatever differs is refused.
+# requirements.lock pins every package by version and hash; a package that differs is rejected.
 set -eu
 
 target=${TARGET:-/opt/kafscale}
@@ -40,10 +40,10 @@ trim)
     *) rm -r "$service" ;;
     esac
   done
-  # Tests, sources that are compiled already, declarations for compilers, and examples.
+  # Tests, C sources, headers, and examples.
   find . -type d \( -name tests -o -path ./pyarrow/include -o -path ./pyspark/examples \) -prune -exec rm -r {} +
   find . -type f \( -name '*.c' -o -name '*.h' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.pyx' \) -delete
-  # Nothing is written into an image that runs: its bytecode is there, and is never compared with the source.
+  # The file system of a container is read-only, so bytecode is compiled here and not checked against the source.
   "$target/bin/python" -m compileall -q -j 0 --invalidation-mode unchecked-hash .
   ;;
 java)

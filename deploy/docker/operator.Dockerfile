@@ -1,5 +1,5 @@
-# The operator, which also restores snapshots of etcd. Built by `make docker`, from the root of the repository; any image
-# of Python on Debian will do, and any of etcd 3.6 or newer.
+# The operator, which also restores snapshots of etcd. Build it with `make docker` from the root of the repository, on
+# any Debian image with Python, and with any image of etcd 3.6 or newer.
 ARG PYTHON_IMAGE=python:3.11-slim
 ARG ETCD_IMAGE=etcd:v3.6.16
 

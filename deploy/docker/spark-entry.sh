@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a pod of the image kafscale-spark runs: where Spark itself has made the pod, its driver or one of its
-# executors, as Spark tells in variables; and else a command of Kafscale.
+# The entry point of the image kafscale-spark. In a pod that Spark has created, it runs Spark's driver or an
+# executor, according to Spark's environment variables; otherwise a command of Kafscale.
 set -eu
 
 case ${1:-} in
@@ -12,7 +12,7 @@ driver)
     "$@"
   ;;
 executor)
-  # The options of Java are in as many variables as there are options.
+  # Spark passes each option of Java in a variable of its own.
   set --
   count=0
   while option=$(printenv "SPARK_JAVA_OPT_$count")

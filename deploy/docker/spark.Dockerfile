@@ -1,5 +1,5 @@
-# Jobs on Spark: by themselves in a pod, or as driver and executors of Spark on Kubernetes. Built by `make docker`, from
-# the root of the repository; any image of Python on Debian will do. Java comes with the packages.
+# Spark jobs: in a single pod, or as driver and executors of Spark on Kubernetes. Build it with `make docker` from the
+# root of the repository, on any Debian image with Python. Java is one of the Python packages.
 ARG PYTHON_IMAGE=python:3.11-slim
 
 FROM ${PYTHON_IMAGE} AS builder
@@ -10,7 +10,7 @@ RUN ./install.sh dependencies spark
 COPY LICENSE NOTICE README.md ./
 COPY src src
 RUN ./install.sh kafscale && ./install.sh trim s3 sts glue && ./install.sh java
-# Where things are is the same in every image, whatever its version of Python.
+# Paths that do not depend on the version of Python.
 RUN ln -s /opt/kafscale/lib/python3.*/site-packages/pyspark /opt/kafscale/spark \
  && cp "$(/opt/kafscale/bin/kafscale spark entry)" /opt/kafscale/job.py
 
@@ -22,7 +22,7 @@ LABEL org.opencontainers.image.title="kafscale-spark" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# Spark mounts its settings where it expects itself to be.
+# Spark on Kubernetes mounts its configuration at this path.
 RUN useradd --uid 65532 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin nonroot \
  && install -d /opt/spark/conf
 COPY --from=builder /opt/kafscale /opt/kafscale

@@ -1,4 +1,4 @@
-{{/* What objects are called: the release, and the chart unless the release is called after it. */}}
+{{/* The prefix of object names: the release, and the chart unless the name of the release contains it. */}}
 {{- define "kafscale.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
@@ -30,12 +30,12 @@
 {{- .Values.cluster.name | default .Release.Name -}}
 {{- end -}}
 
-{{/* Who the operator is. */}}
+{{/* The operator's ServiceAccount. */}}
 {{- define "kafscale.account" -}}
 {{- .Values.operator.serviceAccount.name | default (include "kafscale.operator" .) -}}
 {{- end -}}
 
-{{/* The labels of an object; takes the chart and the name of a part of it. */}}
+{{/* The labels of an object; takes the chart and the name of a component. */}}
 {{- define "kafscale.labels" -}}
 {{- $root := index . 0 -}}
 {{- $part := index . 1 -}}
@@ -50,7 +50,7 @@ app.kubernetes.io/part-of: kafscale
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- end -}}
 
-{{/* What tells the pods of a part from all others; it never changes. */}}
+{{/* The selector labels of a component, which never change. */}}
 {{- define "kafscale.selector" -}}
 {{- $root := index . 0 -}}
 app: {{ index . 1 }}

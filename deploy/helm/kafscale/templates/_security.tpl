@@ -1,4 +1,4 @@
-{{/* What the "restricted" Pod Security Standard asks of a pod. */}}
+{{/* The security context of a pod, for the Pod Security Standard "restricted". */}}
 {{- define "kafscale.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -8,7 +8,7 @@ seccompProfile:
   type: RuntimeDefault
 {{- end -}}
 
-{{/* The same of a container; and nothing writes to its own image. */}}
+{{/* The same for a container, with a read-only root file system. */}}
 {{- define "kafscale.containerSecurity" -}}
 allowPrivilegeEscalation: false
 capabilities:

@@ -1,4 +1,4 @@
-{{/* A role and who has it; takes the chart, "" or "Cluster", a suffix of the name, the namespace, the rules. */}}
+{{/* A role and its binding; takes the chart, "" or "Cluster", a suffix of the name, the namespace, the rules. */}}
 {{- define "kafscale.right" -}}
 {{- $root := index . 0 -}}
 {{- $scope := index . 1 -}}

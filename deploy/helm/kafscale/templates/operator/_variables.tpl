@@ -1,4 +1,4 @@
-{{/* The environment of the operator: the two that others are made of come first. */}}
+{{/* The environment of the operator; the two variables that others refer to come first. */}}
 {{- define "kafscale.operatorVariables" -}}
 - name: POD_NAME
   valueFrom:
@@ -41,7 +41,7 @@
 {{- end -}}
 
 
-{{/* The same with what is further wanted, which wins: a variable must not be there twice. */}}
+{{/* The same with additional variables, which take precedence; a variable must not occur twice. */}}
 {{- define "kafscale.operatorEnvironment" -}}
 {{- $names := list -}}
 {{- range .Values.operator.env }}{{ $names = append $names .name }}{{ end -}}
