@@ -1,10 +1,10 @@
-"""A member of a consumer group as a process of its own, which can leave, and can be killed.
+"""A member of a consumer group in its own process, which can leave, and can be killed.
 
-    member = Member(Client("librdkafka", "range"), Orders(...), directory)
+    member = Member(Client("librdkafka", "range"), "member-0", MemberOptions(...), directory)
     ...
     member.leave()
 
-What it tells is read as it comes, into `events`.
+A thread parses the events that the member prints, and appends them to `events`.
 """
 
 import os
@@ -20,17 +20,17 @@ import msgspec
 
 from services import java
 from services.client_program import FOREIGN_CLIENTS, member_command, missing_for
-from services.group_history import Life, owned
-from services.member_events import AnyEvent, Failed, event_of, now_ms
+from services.group_history import MemberHistory, owned
+from services.member_events import AnyEvent, Failed, decode_event, now_ms
 from services.members import verifiable
-from services.members.orders import Orders
+from services.members.options import MemberOptions
 
 TESTS = Path(__file__).parents[1]
 LEAVE_S_MAX = 30
 
 
 class Client(NamedTuple):
-    """A client library, and the way in which a group of it shares out partitions."""
+    """A client library and its assignment strategy."""
 
     library: str
     """`java`, a client of `client_program`, or the name of a program in `services.members`."""
@@ -38,12 +38,12 @@ class Client(NamedTuple):
 
     @property
     def is_incremental(self) -> bool:
-        """Whether members keep what they have while others come and go."""
+        """Whether members keep partitions during a rebalance (KIP-429, KIP-848)."""
         return self.strategy in ("cooperative-sticky", "consumer")
 
     @property
-    def is_orderly(self) -> bool:
-        """Whether members are done with what they give up before others have it."""
+    def finishes_before_revoke(self) -> bool:
+        """Whether members finish a revoked partition's records before others own it."""
         return self.library != "kafkago"
 
     @property
@@ -57,23 +57,23 @@ class Client(NamedTuple):
 
 
 class Member:
-    """One member through its only life."""
+    """One member: one process, never restarted."""
 
-    def __init__(self, client: Client, name: str, orders: Orders, directory: Path) -> None:
+    def __init__(self, client: Client, name: str, options: MemberOptions, directory: Path) -> None:
         self.name = name
         self.events: list[AnyEvent] = []
         self._killed_ms: int | None = None
-        room = directory / name
-        room.mkdir(parents=True)
-        self._log = room / "log"
+        member_directory = directory / name
+        member_directory.mkdir(parents=True)
+        self._log = member_directory / "log"
         command: Sequence[str | Path]
         read: Callable[[str], Iterable[AnyEvent]]
         if client.library == "java":
-            command, read = verifiable.command(orders, room), verifiable.events_of
+            command, read = verifiable.command(options, member_directory), verifiable.events_of
         else:
-            told = msgspec.json.encode(orders).decode()
-            command = [*_program(client.library), told]
-            read = _our_events
+            options = msgspec.json.encode(options).decode()
+            command = [*_program(client.library), options]
+            read = _parse_event
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - the command is our own.
                 command,
@@ -83,7 +83,7 @@ class Member:
                 stdout=subprocess.PIPE,
                 stderr=log,
             )
-        self._reader = threading.Thread(target=self._listen, args=[read])
+        self._reader = threading.Thread(target=self._read_events, args=[read])
         self._reader.start()
 
     def __enter__(self) -> Self:
@@ -100,32 +100,32 @@ class Member:
         return self._process.poll() is None
 
     @property
-    def life(self) -> Life:
-        return Life(self.name, tuple(self.events), self._killed_ms)
+    def history(self) -> MemberHistory:
+        return MemberHistory(self.name, tuple(self.events), self._killed_ms)
 
     @property
     def owned(self) -> set[int]:
-        return owned(self.life.events)
+        return owned(self.history.events)
 
     @property
     def failures(self) -> list[str]:
-        return [event.error for event in self.life.events if isinstance(event, Failed)]
+        return [event.error for event in self.history.events if isinstance(event, Failed)]
 
     def leave(self) -> None:
-        """Leave in order: the group hears of it at once."""
-        self.begin_to_leave()
-        self.finish_leaving()
+        """Stop the member; it leaves the group before it exits."""
+        self.send_stop_signal()
+        self.wait_until_left()
 
-    def begin_to_leave(self) -> None:
+    def send_stop_signal(self) -> None:
         self._process.send_signal(signal.SIGTERM)
 
-    def finish_leaving(self) -> None:
+    def wait_until_left(self) -> None:
         code = self._process.wait(LEAVE_S_MAX)
         self._reader.join()
         assert code in (0, 128 + signal.SIGTERM), f"{self.name} ended with {code}: {self.logged()}"
 
     def kill(self) -> None:
-        """Vanish, without a chance to do anything more."""
+        """Kill the process; the coordinator notices by the session timeout."""
         self._process.kill()
         self._killed_ms = now_ms()
         self._process.wait()
@@ -140,11 +140,11 @@ class Member:
     def logged(self) -> str:
         return self._log.read_text(errors="replace")[-4000:]
 
-    def _listen(self, read: Callable[[str], Iterable[AnyEvent]]) -> None:
+    def _read_events(self, read: Callable[[str], Iterable[AnyEvent]]) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as lines:
             for line in lines:
-                if line.endswith("\n"):  # The last one of a member that is killed may be cut off.
+                if line.endswith("\n"):  # A killed member may leave an incomplete last line.
                     self.events += read(line)
 
 
@@ -154,5 +154,5 @@ def _program(library: str) -> Sequence[str | Path]:
     return [sys.executable, "-m", f"services.members.{library}"]
 
 
-def _our_events(line: str) -> Iterable[AnyEvent]:
-    return (event_of(line),)
+def _parse_event(line: str) -> Iterable[AnyEvent]:
+    return (decode_event(line),)

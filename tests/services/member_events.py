@@ -1,8 +1,8 @@
-"""What happens to a member of a consumer group, as the member itself tells it.
+"""Events of a consumer group member, as the member reports them.
 
-Members are programs of their own, so that they can be killed: each prints one of these a line, and
-whoever started it reads them. The clock is the machine's, so that events of several members can be
-put in order.
+Members are separate programs, so that they can be killed. Each prints one event a line, and the
+test harness parses them. Times are wall clock times of one machine, so that the events of several
+members can be ordered.
 """
 
 import time
@@ -19,19 +19,19 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="what"):
 
 
 class Assigned(Event, tag="assigned"):
-    """It owns these as well from now on."""
+    """It owns these partitions too from now on."""
 
     partitions: tuple[int, ...]
 
 
 class Revoked(Event, tag="revoked"):
-    """It has finished with these and gives them up."""
+    """It has finished with these partitions and no longer owns them."""
 
     partitions: tuple[int, ...]
 
 
 class Lost(Event, tag="lost"):
-    """These were taken from it without being asked back."""
+    """It lost these partitions without a revocation."""
 
     partitions: tuple[int, ...]
 
@@ -51,31 +51,31 @@ class Committed(Event, tag="committed"):
     offset: int
 
 
-class Refused(Event, tag="refused"):
-    """A commit was not accepted, so that somebody may read the same again."""
+class CommitRejected(Event, tag="refused"):
+    """A commit was rejected, so that another member may read the same records."""
 
     error: str
 
 
 class Failed(Event, tag="failed"):
-    """Something else went wrong; the member goes on if it can."""
+    """Another error; the member continues if it can."""
 
     error: str
 
 
 class Ended(Event, tag="ended"):
-    """It has left in order."""
+    """It has left the group."""
 
 
-AnyEvent = Assigned | Revoked | Lost | Read | Committed | Refused | Failed | Ended
+AnyEvent = Assigned | Revoked | Lost | Read | Committed | CommitRejected | Failed | Ended
 
 
-def line_of(event: AnyEvent) -> str:
+def encode_event(event: AnyEvent) -> str:
     return msgspec.json.encode(event).decode()
 
 
 _decoder = msgspec.json.Decoder(AnyEvent)
 
 
-def event_of(line: str) -> AnyEvent:
+def decode_event(line: str) -> AnyEvent:
     return _decoder.decode(line)

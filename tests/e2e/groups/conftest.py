@@ -14,15 +14,15 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from services.broker import BrokerProcess
-from services.crew import Crew
+from services.consumer_group import ConsumerGroup
 from services.group_member import Client
 from services.kafka_server import KafkaServer
-from services.members.orders import Orders
+from services.members.options import MemberOptions
 from services.wire import LATEST, Wire
 
 Server = BrokerProcess | KafkaServer
 StartServer = Callable[[], Server]
-Recruit = Callable[..., Crew]
+CreateGroup = Callable[..., ConsumerGroup]
 
 PARTITIONS = 12
 IMPATIENT = {
@@ -97,25 +97,25 @@ def group() -> str:
 
 
 @pytest.fixture
-def recruit(tmp_path, topic, group) -> Iterator[Recruit]:
+def create_group(tmp_path, topic, group) -> Iterator[CreateGroup]:
     """Makes a group, still without members, on a topic of 12 partitions."""
     with ExitStack() as stack:
 
-        def make(server: Server, client: Client, **details: Any) -> Crew:
+        def make(server: Server, client: Client, **details: Any) -> ConsumerGroup:
             if not client.is_available:
                 pytest.skip(f"{client.library} cannot be run here")
             with Wire(server.port) as wire:
                 wire.create(topic, PARTITIONS)
-            orders = Orders(
+            options = MemberOptions(
                 address=server.address,
                 group=group,
                 topic=topic,
                 strategy=client.strategy,
                 **details,
             )
-            crew = Crew(client, orders, tmp_path / "members", partitions=PARTITIONS)
-            stack.callback(lambda: print(crew.told()))  # noqa: T201 - shown where it failed.
-            return stack.enter_context(crew)
+            consumers = ConsumerGroup(client, options, tmp_path / "members", partitions=PARTITIONS)
+            stack.callback(lambda: print(consumers.describe()))  # noqa: T201 - shown where it failed.
+            return stack.enter_context(consumers)
 
         yield make
 

@@ -26,15 +26,15 @@ def admin(server) -> AdminClient:
 
 
 @pytest.mark.parametrize("kind", [ConsumerGroupType.CLASSIC, ConsumerGroupType.CONSUMER])
-def test_a_group_is_described_as_its_members_see_it(server, recruit, admin, kind):
+def test_a_group_is_described_as_its_members_see_it(server, create_group, admin, kind):
     is_classic = kind is ConsumerGroupType.CLASSIC
-    crew = recruit(server, Client("librdkafka", "range" if is_classic else "consumer"))
-    crew.hire(2)
-    crew.settle()
+    consumers = create_group(server, Client("librdkafka", "range" if is_classic else "consumer"))
+    consumers.start_members(2)
+    consumers.wait_until_stable()
     stable = admin.list_consumer_groups(states={ConsumerGroupState.STABLE}, types={kind}).result(10)
     assert stable.errors == []
-    assert crew.group in {each.group_id for each in stable.valid}
-    described = admin.describe_consumer_groups([crew.group])[crew.group].result(10)
+    assert consumers.group in {each.group_id for each in stable.valid}
+    described = admin.describe_consumer_groups([consumers.group])[consumers.group].result(10)
     assert described.state is ConsumerGroupState.STABLE
     assert described.type is kind
     assert described.partition_assignor == ("range" if is_classic else "uniform")
@@ -42,9 +42,11 @@ def test_a_group_is_described_as_its_members_see_it(server, recruit, admin, kind
         {each.partition for each in member.assignment.topic_partitions}
         for member in described.members
     ]
-    assert sorted(map(sorted, owned)) == sorted(sorted(member.owned) for member in crew.members)
+    assert sorted(map(sorted, owned)) == sorted(
+        sorted(member.owned) for member in consumers.members
+    )
     with pytest.raises(KafkaException) as refused:
-        admin.delete_consumer_groups([crew.group])[crew.group].result(10)
+        admin.delete_consumer_groups([consumers.group])[consumers.group].result(10)
     assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
 
 
@@ -66,20 +68,20 @@ def test_offsets_are_altered_listed_and_deleted(server, topic, group, admin):
     assert unknown.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
 
 
-def test_an_empty_group_stays_listed_until_it_is_deleted(server, recruit, topic):
-    crew = recruit(server, Client("librdkafka", "range"))
-    crew.hire()
-    crew.settle()
+def test_an_empty_group_stays_listed_until_it_is_deleted(server, create_group, topic):
+    consumers = create_group(server, Client("librdkafka", "range"))
+    consumers.start_members()
+    consumers.wait_until_stable()
     fill(server, topic, [b"record"])
-    crew.catch_up({0: 1})
-    crew.disband()
+    consumers.wait_until_caught_up({0: 1})
+    consumers.stop_all()
     admin = KafkaAdminClient(bootstrap_servers=server.address)
     try:
         listed = {each["group_id"]: each["group_state"] for each in admin.list_groups()}
-        assert listed[crew.group] == "Empty"
-        offsets = admin.list_group_offsets(crew.group)[crew.group]
+        assert listed[consumers.group] == "Empty"
+        offsets = admin.list_group_offsets(consumers.group)[consumers.group]
         assert {place.partition: each.offset for place, each in offsets.items()} == {0: 1}
-        admin.delete_groups([crew.group])
-        assert crew.group not in {each["group_id"] for each in admin.list_groups()}
+        admin.delete_groups([consumers.group])
+        assert consumers.group not in {each["group_id"] for each in admin.list_groups()}
     finally:
         admin.close()

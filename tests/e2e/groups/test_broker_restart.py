@@ -6,10 +6,10 @@ on from what was committed before.
 
 import pytest
 
+from services.background_producer import BackgroundProducer
 from services.group_history import committed
-from services.group_wire import standing
+from services.group_state import describe_group_state
 from services.selection import long_except
-from services.trickle import Trickle
 from services.waiting import wait_until
 
 from .clients import every_client
@@ -23,36 +23,37 @@ SESSION_MS = 30_000
 
 @pytest.mark.parametrize("ending", long_except(["terminate", "kill"], "kill".__eq__))
 @every_client
-def test_members_notice_nothing(start_server, recruit, topic, client, ending):
+def test_members_notice_nothing(start_server, create_group, topic, client, ending):
     server = start_server()
-    crew = recruit(server, client, session_timeout_ms=SESSION_MS)
+    consumers = create_group(server, client, session_timeout_ms=SESSION_MS)
     is_classic = client.strategy != "consumer"
-    with Trickle(server.address, topic, PARTITIONS):
-        first, *_ = crew.hire(3)
-        crew.settle()
-        wait_until(lambda: len(committed(crew.lives)) == PARTITIONS, "first commits")
-        before = standing(server.port, crew.group, is_classic=is_classic)
-        owned = [member.owned for member in crew.members]
-        crew.mark()
+    with BackgroundProducer(server.address, topic, PARTITIONS):
+        first, *_ = consumers.start_members(3)
+        consumers.wait_until_stable()
+        wait_until(lambda: len(committed(consumers.histories)) == PARTITIONS, "first commits")
+        before = describe_group_state(server.port, consumers.group, is_classic=is_classic)
+        owned = [member.owned for member in consumers.members]
+        consumers.reset_moved_count()
 
         getattr(server, ending)()
         server.start()
         ends = ends_of(server, topic)
         wait_until(
             lambda: all(
-                offset > ends[partition] for partition, offset in committed(crew.lives).items()
+                offset > ends[partition]
+                for partition, offset in committed(consumers.histories).items()
             ),
             "commits after the restart",
-            seen=crew,
+            seen=consumers,
         )
-        assert standing(server.port, crew.group, is_classic=is_classic) == before
-        assert [member.owned for member in crew.members] == owned
-        assert crew.moved() == 0
+        assert describe_group_state(server.port, consumers.group, is_classic=is_classic) == before
+        assert [member.owned for member in consumers.members] == owned
+        assert consumers.count_moved() == 0
 
         first.leave()
-        crew.settle()
-        crew.get_on(ends_of(server, topic))
+        consumers.wait_until_stable()
+        consumers.wait_for_commits_beyond(ends_of(server, topic))
     ends = ends_of(server, topic)
-    crew.catch_up(ends)
-    crew.disband()
-    assert crew.problems(ends) == []
+    consumers.wait_until_caught_up(ends)
+    consumers.stop_all()
+    assert consumers.problems(ends) == []

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from services.background_producer import BackgroundProducer
 from services.shell import Shell
-from services.trickle import Trickle
 from services.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(120)
@@ -72,7 +72,7 @@ def test_several_topics_are_read_in_one_group_or_in_none(kafscale, topic, group)
 
 
 @pytest.fixture
-def crew(kafscale, topic, group, tmp_path):
+def start_member(kafscale, topic, group, tmp_path):
     """Starts members of the group, which print to files of their own."""
     with ExitStack() as stack:
 
@@ -95,12 +95,14 @@ def printed_in(file):
     return Counter((int(line[0]), int(line[1])) for line in lines if len(line) == 3)
 
 
-def test_members_come_leave_and_die_and_every_record_is_printed(kafscale, topic, group, crew):
+def test_members_come_leave_and_die_and_every_record_is_printed(
+    kafscale, topic, group, start_member
+):
     """Only what a killed member had not committed is printed twice."""
     count = 6
     kafscale("topic", "create", topic, "-p", str(count))
 
-    def settle(members, seconds_max=30):
+    def wait_until_members(members, seconds_max=30):
         """Wait until the partitions are shared out among so many."""
 
         def is_settled():
@@ -112,18 +114,18 @@ def test_members_come_leave_and_die_and_every_record_is_printed(kafscale, topic,
 
         wait_until(is_settled, f"{members} members", seconds_max=seconds_max)
 
-    with Trickle(server_of(kafscale), topic, count):
-        first, second = crew(), crew()
-        settle(2)
-        third = crew()
-        settle(3)
+    with BackgroundProducer(server_of(kafscale), topic, count):
+        first, second = start_member(), start_member()
+        wait_until_members(2)
+        third = start_member()
+        wait_until_members(3)
         first.send_signal(signal.SIGINT)
         assert first.wait(timeout=10) == 0
-        settle(2, seconds_max=4)
+        wait_until_members(2, seconds_max=4)
         second.kill()
-        settle(1)
-        last = crew()
-        settle(2)
+        wait_until_members(1)
+        last = start_member()
+        wait_until_members(2)
     wait_until(
         lambda: all(each["lag"] == 0 for each in described(kafscale, group)["offsets"]), "the end"
     )
@@ -134,7 +136,7 @@ def test_members_come_leave_and_die_and_every_record_is_printed(kafscale, topic,
 
     ends = positions(kafscale, group)
     assert min(ends.values()) > 50
-    printed = [printed_in(file) for file in crew.files]
+    printed = [printed_in(file) for file in start_member.files]
     assert set().union(*printed) == {
         (partition, offset) for (_, partition), end in ends.items() for offset in range(end)
     }

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from kafscale.protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, OfferedProtocol
-from services.group_wire import standing
+from services.group_state import describe_group_state
 from services.waiting import wait_until
 from services.wire import Wire
 
@@ -33,10 +33,10 @@ def test_a_member_that_joins_again_and_again_is_one_member(server, topic, group,
         consumer.subscribe([topic])
         try:
             wait_until(partial(has_assignment, consumer), "an assignment")
-            assert len(standing(server.port, group, is_classic=is_classic).members) == 1
+            assert len(describe_group_state(server.port, group, is_classic=is_classic).members) == 1
         finally:
             consumer.close()
-    left = standing(server.port, group, is_classic=is_classic)
+    left = describe_group_state(server.port, group, is_classic=is_classic)
     assert (left.state, left.members) == ("Empty", frozenset())
 
 

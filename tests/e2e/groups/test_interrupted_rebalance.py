@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from services.background_producer import BackgroundProducer
 from services.group_member import Client
-from services.trickle import Trickle
 
 from .clients import clients
 from .conftest import PARTITIONS, ends_of
@@ -25,21 +25,21 @@ CLIENTS = [
 
 
 @clients(CLIENTS)
-def test_a_rebalance_outlives_the_broker(start_server, recruit, topic, client):
+def test_a_rebalance_outlives_the_broker(start_server, create_group, topic, client):
     server = start_server()
-    crew = recruit(server, client, session_timeout_ms=10_000)
+    consumers = create_group(server, client, session_timeout_ms=10_000)
     chance = Random(5)
-    with Trickle(server.address, topic, PARTITIONS):
-        crew.hire()
-        crew.settle()
+    with BackgroundProducer(server.address, topic, PARTITIONS):
+        consumers.start_members()
+        consumers.wait_until_stable()
         for _ in range(ROUNDS):
-            crew.hire()
+            consumers.start_members()
             time.sleep(chance.uniform(0.1, 1))
             server.kill()
             server.start()
-        crew.settle()
-        crew.get_on(ends_of(server, topic))
+        consumers.wait_until_stable()
+        consumers.wait_for_commits_beyond(ends_of(server, topic))
     ends = ends_of(server, topic)
-    crew.catch_up(ends)
-    crew.disband()
-    assert crew.problems(ends, may_rewind=True) == []
+    consumers.wait_until_caught_up(ends)
+    consumers.stop_all()
+    assert consumers.problems(ends, may_rewind=True) == []

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from kafscale.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeavingMember
-from services.group_worker import join, sync, workers
+from services.scripted_members import join, scripted_members, sync
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -13,19 +13,19 @@ REBALANCE_IN_PROGRESS = 27
 
 
 def test_after_a_clean_leave_the_others_are_a_group_within_a_second(server, group):
-    with workers(server.port, group, "connect", [b"one", b"two", b"three"]) as crew:
-        answers = join(crew)
-        sync(crew, answers, {})
-        generation = answers[0].generation_id
+    with scripted_members(server.port, group, "connect", [b"one", b"two", b"three"]) as members:
+        responses = join(members)
+        sync(members, responses, {})
+        generation = responses[0].generation_id
 
         began = time.monotonic()
-        leaver, *others = crew
+        leaver, *others = members
         request = LeaveGroupRequest(group, members=[LeavingMember(leaver.member_id)])
         left = leaver.wire.call(LEAVE_GROUP, 5, request)
         assert [each.error_code for each in (left, *left.members)] == [0, 0]
         assert {each.heartbeat(generation) for each in others} == {REBALANCE_IN_PROGRESS}
-        answers = join(others)
-        synced = sync(others, answers, {each.member_id: each.metadata for each in others})
+        responses = join(others)
+        synced = sync(others, responses, {each.member_id: each.metadata for each in others})
         assert [each.assignment for each in synced] == [each.metadata for each in others]
-        assert {answer.generation_id for answer in answers} == {generation + 1}
+        assert {answer.generation_id for answer in responses} == {generation + 1}
         assert time.monotonic() - began < 1

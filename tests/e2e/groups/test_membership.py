@@ -5,7 +5,7 @@ Nothing is lost, and nothing is read twice but what a killed member had not comm
 
 import pytest
 
-from services.trickle import Trickle
+from services.background_producer import BackgroundProducer
 
 from .clients import every_kind_of_client
 from .conftest import PARTITIONS, ends_of
@@ -18,31 +18,33 @@ SESSION_S = 6
 
 
 @every_kind_of_client
-def test_members_come_and_go_and_every_record_is_read_once(server, recruit, topic, client):
-    crew = recruit(server, client)
-    with Trickle(server.address, topic, PARTITIONS):
-        first, second, _ = crew.hire(3)
-        crew.settle()
+def test_members_come_and_go_and_every_record_is_read_once(server, create_group, topic, client):
+    consumers = create_group(server, client)
+    with BackgroundProducer(server.address, topic, PARTITIONS):
+        first, second, _ = consumers.start_members(3)
+        consumers.wait_until_stable()
 
-        crew.mark()
+        consumers.reset_moved_count()
         first.leave()
-        assert crew.settle() < LEAVE_S_MAX
+        assert consumers.wait_until_stable() < LEAVE_S_MAX
         if client.is_incremental:
-            assert crew.moved() == 0
+            assert consumers.count_moved() == 0
 
-        crew.mark()
-        crew.hire()
-        crew.settle()
+        consumers.reset_moved_count()
+        consumers.start_members()
+        consumers.wait_until_stable()
         if client.is_incremental:
-            assert crew.moved() == PARTITIONS // 3
+            assert consumers.count_moved() == PARTITIONS // 3
 
-        crew.mark()
+        consumers.reset_moved_count()
         second.kill()
-        assert crew.settle() > SESSION_S / 2, "others had its partitions while its session lasted"
+        assert consumers.wait_until_stable() > SESSION_S / 2, (
+            "others had its partitions while its session lasted"
+        )
         if client.is_incremental:
-            assert crew.moved() == 0
+            assert consumers.count_moved() == 0
     ends = ends_of(server, topic)
     assert min(ends.values()) > 100
-    crew.catch_up(ends)
-    crew.disband()
-    assert crew.problems(ends) == []
+    consumers.wait_until_caught_up(ends)
+    consumers.stop_all()
+    assert consumers.problems(ends) == []

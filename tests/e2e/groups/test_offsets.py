@@ -14,11 +14,11 @@ from confluent_kafka import (
 )
 
 from services import java
+from services.background_producer import BackgroundProducer
 from services.client_program import HOME
 from services.group_history import committed
 from services.group_member import Client
 from services.member_events import Read
-from services.trickle import Trickle
 from services.waiting import wait_until
 from services.wire import Wire
 
@@ -72,27 +72,31 @@ def test_a_hundred_messages_are_consumed_in_a_group_from_the_earliest(server, to
 
 @clients(ONE_OF_EACH)
 def test_a_group_that_begins_with_the_latest_misses_nothing_after_its_first_commit(
-    server, recruit, topic, client
+    server, create_group, topic, client
 ):
     """N-15: where nothing is committed the reset counts, and from then on only the commit."""
-    crew = recruit(server, client, reset="latest")
+    consumers = create_group(server, client, reset="latest")
     for partition in range(PARTITIONS):
         fill(server, topic, [b"old"] * 50, partition)
-    with Trickle(server.address, topic, PARTITIONS):
-        (first,) = crew.hire()
-        wait_until(lambda: len(committed(crew.lives)) == PARTITIONS, "first commits", seen=crew)
+    with BackgroundProducer(server.address, topic, PARTITIONS):
+        (first,) = consumers.start_members()
+        wait_until(
+            lambda: len(committed(consumers.histories)) == PARTITIONS,
+            "first commits",
+            seen=consumers,
+        )
         first.leave()
-    with Trickle(server.address, topic, PARTITIONS):  # Nobody reads these yet.
+    with BackgroundProducer(server.address, topic, PARTITIONS):  # Nobody reads these yet.
         time.sleep(0.1)
-    crew.hire()
+    consumers.start_members()
     ends = ends_of(server, topic)
-    crew.catch_up(ends)
-    crew.disband()
+    consumers.wait_until_caught_up(ends)
+    consumers.stop_all()
     for partition in range(PARTITIONS):
         reads = [
             event
-            for life in crew.lives
-            for event in life.events
+            for history in consumers.histories
+            for event in history.events
             if isinstance(event, Read) and event.partition == partition
         ]
         assert reads[0].first >= 50

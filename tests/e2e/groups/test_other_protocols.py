@@ -10,7 +10,14 @@ from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, Describe
 from kafscale.protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, OfferedProtocol
 from kafscale.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
-from services.group_worker import JOIN, SYNC, TIMEOUT_MS, join, sync, workers
+from services.scripted_members import (
+    JOIN_VERSION,
+    SYNC_VERSION,
+    TIMEOUT_MS,
+    join,
+    scripted_members,
+    sync,
+)
 from services.wire import Wire
 
 pytestmark = pytest.mark.timeout(120)
@@ -23,19 +30,19 @@ METADATA = [bytes(range(256)), b"", b"\x00\x01\xff" * 1000]
 @pytest.mark.parametrize("protocol_type", ["connect", "sr"])
 def test_metadata_and_assignments_are_handed_on_untouched(start_server, group, protocol_type):
     server = start_server()
-    with workers(server.port, group, protocol_type, METADATA) as crew:
-        answers = join(crew)
-        assert {answer.error_code for answer in answers} == {0}
-        assert {answer.protocol_name for answer in answers} == {"shared"}
-        (leading,) = (answer for answer in answers if answer.members)
+    with scripted_members(server.port, group, protocol_type, METADATA) as members:
+        responses = join(members)
+        assert {response.error_code for response in responses} == {0}
+        assert {response.protocol_name for response in responses} == {"shared"}
+        (leading,) = (response for response in responses if response.members)
         assert leading.leader == leading.member_id
-        sent = {worker.member_id: worker.metadata for worker in crew}
+        sent = {member.member_id: member.metadata for member in members}
         assert {each.member_id: each.metadata for each in leading.members} == sent
 
-        assigned = {worker.member_id: worker.metadata[::-1] for worker in crew}
-        for worker, synced in zip(crew, sync(crew, answers, assigned), strict=True):
+        assigned = {member.member_id: member.metadata[::-1] for member in members}
+        for member, synced in zip(members, sync(members, responses, assigned), strict=True):
             assert synced.error_code == 0
-            assert synced.assignment == assigned[worker.member_id]
+            assert synced.assignment == assigned[member.member_id]
 
     server.kill()
     server.start()
@@ -46,15 +53,15 @@ def test_metadata_and_assignments_are_handed_on_untouched(start_server, group, p
         (described,) = wire.call(DESCRIBE_GROUPS, 5, DescribeGroupsRequest([group])).groups
         assert {each.member_id: each.metadata for each in described.members} == sent
         assert {each.member_id: each.assignment for each in described.members} == assigned
-        for worker, answer in zip(crew, answers, strict=True):
-            assert worker.heartbeat(answer.generation_id, wire) == 0
-            again = wire.call(SYNC_GROUP, SYNC, worker.sync_request(answer))
-            assert again.assignment == assigned[worker.member_id]
+        for member, response in zip(members, responses, strict=True):
+            assert member.heartbeat(response.generation_id, wire) == 0
+            again = wire.call(SYNC_GROUP, SYNC_VERSION, member.sync_request(response))
+            assert again.assignment == assigned[member.member_id]
 
 
 def test_who_speaks_another_protocol_is_kept_out(server, group):
-    with workers(server.port, group, "connect", METADATA) as crew:
-        assert {answer.error_code for answer in join(crew)} == {0}
+    with scripted_members(server.port, group, "connect", METADATA) as members:
+        assert {response.error_code for response in join(members)} == {0}
         with Wire(server.port) as wire:
             request = JoinGroupRequest(
                 group,
@@ -63,5 +70,5 @@ def test_who_speaks_another_protocol_is_kept_out(server, group):
                 protocol_type="consumer",
                 protocols=[OfferedProtocol("shared", b"")],
             )
-            answer = wire.call(JOIN_GROUP, JOIN, request)
-            assert answer.error_code == INCONSISTENT_GROUP_PROTOCOL
+            response = wire.call(JOIN_GROUP, JOIN_VERSION, request)
+            assert response.error_code == INCONSISTENT_GROUP_PROTOCOL

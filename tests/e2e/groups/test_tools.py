@@ -36,13 +36,15 @@ def groups(server):
 
 @with_java
 @pytest.mark.parametrize("strategy", long_except(["range", "consumer"], "consumer".__eq__))
-def test_a_group_with_members_is_shown_and_kept_from_harm(server, recruit, groups, topic, strategy):
-    crew = recruit(server, Client("librdkafka", strategy))
-    group = crew.group
-    crew.hire(2)
-    crew.settle()
+def test_a_group_with_members_is_shown_and_kept_from_harm(
+    server, create_group, groups, topic, strategy
+):
+    consumers = create_group(server, Client("librdkafka", strategy))
+    group = consumers.group
+    consumers.start_members(2)
+    consumers.wait_until_stable()
     fill(server, topic, [b"record"] * 7)
-    crew.catch_up(ends_of(server, topic))
+    consumers.wait_until_caught_up(ends_of(server, topic))
 
     kind, assignor = ("Classic", "range") if strategy == "range" else ("Consumer", "uniform")
     assert f"{group} {kind} Stable" in groups("--list", "--state", "stable", "--type", kind)
@@ -139,8 +141,8 @@ def test_console_consumers_go_on_where_the_last_one_stopped(server, topic, group
 
 @pytest.mark.long
 @with_java
-def test_a_consumer_at_full_speed_reads_everything_in_its_group(server, recruit, topic, group):
-    recruit(server, Client("java", "range"))
+def test_a_consumer_at_full_speed_reads_everything_in_its_group(server, create_group, topic, group):
+    create_group(server, Client("java", "range"))
     for partition in range(PARTITIONS):
         fill(server, topic, [bytes(100)] * 1000, partition)
     printed = java.run(

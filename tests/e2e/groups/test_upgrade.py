@@ -5,8 +5,8 @@ And back again: nothing is lost and nothing is read twice on either way.
 
 import pytest
 
+from services.background_producer import BackgroundProducer
 from services.group_member import Client
-from services.trickle import Trickle
 
 from .conftest import PARTITIONS, ends_of
 
@@ -25,18 +25,18 @@ REPLACEMENTS = [
     [REPLACEMENTS[0], *(pytest.param(*pair, marks=pytest.mark.long) for pair in REPLACEMENTS[1:])],
     ids=str,
 )
-def test_members_are_replaced_while_the_group_works(server, recruit, topic, before, after):
-    crew = recruit(server, before)
-    with Trickle(server.address, topic, PARTITIONS):
-        crew.hire(2)
-        crew.settle()
-        for member in crew.present:
-            crew.hire(client=after)
-            crew.settle()
+def test_members_are_replaced_while_the_group_works(server, create_group, topic, before, after):
+    consumers = create_group(server, before)
+    with BackgroundProducer(server.address, topic, PARTITIONS):
+        consumers.start_members(2)
+        consumers.wait_until_stable()
+        for member in consumers.running:
+            consumers.start_members(client=after)
+            consumers.wait_until_stable()
             member.leave()
-            crew.settle()
-        crew.get_on(ends_of(server, topic))
+            consumers.wait_until_stable()
+        consumers.wait_for_commits_beyond(ends_of(server, topic))
     ends = ends_of(server, topic)
-    crew.catch_up(ends)
-    crew.disband()
-    assert crew.problems(ends) == []
+    consumers.wait_until_caught_up(ends)
+    consumers.stop_all()
+    assert consumers.problems(ends) == []

@@ -16,8 +16,8 @@ from services import java
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
 from services.kafka_server import KafkaServer
+from services.killed_process import kill_at_step
 from services.selection import long_except
-from services.victim import kill_at
 from services.waiting import wait_until
 
 START_MS = 1_700_000_000_000
@@ -137,7 +137,7 @@ def test_killed_mirror_continues_exactly_once(kafka, broker, settings, topic, st
     mirrored(wanted)
     produce(kafka.address, topic, simple(700, start=900))
     (item,) = Mirror(wanted, 1).plan()
-    assert kill_at(mirror_partitions, item, step)
+    assert kill_at_step(mirror_partitions, item, step)
     mirrored(wanted)
     assert without_mirror_headers(read(broker.address, topic)) == read(kafka.address, topic)
 

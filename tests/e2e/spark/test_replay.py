@@ -12,9 +12,9 @@ from kafscale.spark.jobs.replay.progress import SOURCE_HEADER, format_source
 from kafscale.spark.source.location import Location
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
+from services.killed_process import kill_at_step
 from services.replaying import every, odd, replay_without_spark
 from services.selection import long_except
-from services.victim import kill_at
 
 START_MS = 1_700_000_000_000
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -85,7 +85,7 @@ def test_replay_adds_the_source_header(broker, settings):
 @pytest.mark.parametrize("step", long_except([1, 2, 5, 12], (5).__eq__))
 def test_killed_filtered_replay_is_completed_exactly_once(broker, settings, step):
     job_settings = settings(where="offset % 2 = 1")
-    assert kill_at(replay_without_spark, (job_settings, odd), step)
+    assert kill_at_step(replay_without_spark, (job_settings, odd), step)
     replay_without_spark((job_settings, odd))
     source = read(broker.address, "orders")
     assert read(broker.address, job_settings.target) == as_replayed(

@@ -11,8 +11,8 @@ from kafscale.spark.jobs.restore.task import restore_partition
 from kafscale.spark.source.location import Location
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
+from services.killed_process import kill_at_step
 from services.selection import long_except
-from services.victim import kill_at
 
 START_MS = 1_700_000_000_000
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -119,7 +119,7 @@ def test_repeated_restore_writes_nothing(settings):
 @pytest.mark.parametrize("step", long_except([1, 2], (2).__eq__))
 def test_restore_killed_at_a_step_is_completed_by_the_next(broker, settings, step):
     wanted = settings(until_ms=START_MS + 3_070)
-    assert kill_at(restore_partition, job.prepare(wanted)[1], step)
+    assert kill_at_step(restore_partition, job.prepare(wanted)[1], step)
     restored(wanted)
     source = read(broker.address, "orders")
     assert read(broker.address, wanted.target) == expected(source, START_MS + 3_070)

@@ -1,6 +1,6 @@
-"""A member of a group on aiokafka, which rebalances behind the back of whoever reads.
+"""A group member on aiokafka, which rebalances in a background task.
 
-So a batch is worked on and committed under a lock, and partitions are given up under it.
+So a batch is processed and committed under a lock, and partitions are revoked under it.
 """
 
 import asyncio
@@ -12,8 +12,14 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import KafkaError
 
-from services.member_events import Assigned, Committed, Ended, Read, Refused, Revoked
-from services.members.orders import BATCH_RECORDS_MAX, Orders, Shift, orders, tell
+from services.member_events import Assigned, CommitRejected, Committed, Ended, Read, Revoked
+from services.members.options import (
+    BATCH_RECORDS_MAX,
+    MemberOptions,
+    StopSignal,
+    emit,
+    parse_options,
+)
 
 STRATEGIES = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
 
@@ -23,55 +29,61 @@ class Listener(ConsumerRebalanceListener):
         self._lock = lock
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        tell(Assigned(partitions=numbers(assigned)))
+        emit(Assigned(partitions=partition_indexes(assigned)))
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         async with self._lock:
-            tell(Revoked(partitions=numbers(revoked)))
+            emit(Revoked(partitions=partition_indexes(revoked)))
 
 
-async def work(told: Orders, shift: Shift) -> None:
+async def run(options: MemberOptions, stop_signal: StopSignal) -> None:
     lock = asyncio.Lock()
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=told.address,
-        group_id=told.group,
-        group_instance_id=told.instance_id,
-        partition_assignment_strategy=(STRATEGIES[told.strategy],),
-        session_timeout_ms=told.session_timeout_ms,
-        heartbeat_interval_ms=told.heartbeat_interval_ms,
-        auto_offset_reset=told.reset,
+        bootstrap_servers=options.address,
+        group_id=options.group,
+        group_instance_id=options.instance_id,
+        partition_assignment_strategy=(STRATEGIES[options.strategy],),
+        session_timeout_ms=options.session_timeout_ms,
+        heartbeat_interval_ms=options.heartbeat_interval_ms,
+        auto_offset_reset=options.reset,
         enable_auto_commit=False,
         fetch_max_wait_ms=100,
     )
-    consumer.subscribe([told.topic], listener=Listener(lock))
+    consumer.subscribe([options.topic], listener=Listener(lock))
     await consumer.start()
-    while not shift.is_over:
+    while not stop_signal.is_set:
         batch = await consumer.getmany(timeout_ms=50, max_records=BATCH_RECORDS_MAX)
-        # Nothing can come between: what is handed out here has not been given up yet.
+        # There is no await in between: these partitions are not revoked yet.
         async with lock:
-            await finish(consumer, batch)
+            await process_batch(consumer, batch)
     await consumer.stop()
-    tell(Ended())
+    emit(Ended())
 
 
-async def finish(consumer: AIOKafkaConsumer, batch: dict[TopicPartition, list[Any]]) -> None:
-    done = {place: records[-1].offset + 1 for place, records in batch.items()}
-    for place, records in batch.items():
-        tell(Read(partition=place.partition, first=records[0].offset, end=done[place]))
+async def process_batch(consumer: AIOKafkaConsumer, batch: dict[TopicPartition, list[Any]]) -> None:
+    done = {topic_partition: records[-1].offset + 1 for topic_partition, records in batch.items()}
+    for topic_partition, records in batch.items():
+        emit(
+            Read(
+                partition=topic_partition.partition,
+                first=records[0].offset,
+                end=done[topic_partition],
+            )
+        )
     if not done:
         return
     try:
         await consumer.commit(done)
     except KafkaError as error:
-        tell(Refused(error=type(error).__name__))
+        emit(CommitRejected(error=type(error).__name__))
         return
-    for place, offset in done.items():
-        tell(Committed(partition=place.partition, offset=offset))
+    for topic_partition, offset in done.items():
+        emit(Committed(partition=topic_partition.partition, offset=offset))
 
 
-def numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
+def partition_indexes(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
     return tuple(sorted(each.partition for each in partitions))
 
 
 if __name__ == "__main__":
-    asyncio.run(work(orders(), Shift()))
+    asyncio.run(run(parse_options(), StopSignal()))

@@ -1,6 +1,6 @@
-"""A member of a group on librdkafka: it commits after every batch and before it gives up anything.
+"""A group member on librdkafka: it commits after every batch and before every revocation.
 
-The strategy is `consumer` for the new protocol, and that of `partition.assignment.strategy` else.
+The strategy is `consumer` for KIP-848, else the value of `partition.assignment.strategy`.
 """
 
 import time
@@ -9,10 +9,26 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from services.member_events import Assigned, Committed, Ended, Failed, Lost, Read, Refused, Revoked
-from services.members.orders import BATCH_RECORDS_MAX, COMMIT_S_MAX, Orders, Shift, orders, tell
+from services.member_events import (
+    Assigned,
+    CommitRejected,
+    Committed,
+    Ended,
+    Failed,
+    Lost,
+    Read,
+    Revoked,
+)
+from services.members.options import (
+    BATCH_RECORDS_MAX,
+    COMMIT_S_MAX,
+    MemberOptions,
+    StopSignal,
+    emit,
+    parse_options,
+)
 
-PASSING = {
+RETRIABLE = {
     KafkaError._TRANSPORT,
     KafkaError._TIMED_OUT,
     KafkaError._WAIT_COORD,
@@ -23,27 +39,27 @@ PASSING = {
     KafkaError.REBALANCE_IN_PROGRESS,
     KafkaError.STALE_MEMBER_EPOCH,
 }
-"""Refusals of a commit after which the same commit may succeed."""
+"""Commit errors after which the same commit may succeed."""
 
 
 class Member:
-    """A consumer, and what it has read and not yet committed."""
+    """A consumer with the offsets that it has read and not yet committed."""
 
-    def __init__(self, told: Orders) -> None:
-        self._topic = told.topic
+    def __init__(self, options: MemberOptions) -> None:
+        self._topic = options.topic
         self._batch: dict[int, list[int]] = defaultdict(list)
-        self._consumer = Consumer(settings(told))
+        self._consumer = Consumer(settings(options))
         self._consumer.subscribe(
-            [told.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+            [options.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
 
-    def work(self, shift: Shift) -> None:
-        while not shift.is_over:
+    def run(self, stop_signal: StopSignal) -> None:
+        while not stop_signal.is_set:
             message = self._consumer.poll(0.05)
             if message is None:
                 self._finish_batch()
             elif (error := message.error()) is not None:
-                tell(Failed(error=error.str()))
+                emit(Failed(error=error.str()))
                 if error.code() == KafkaError._FATAL:
                     raise SystemExit(1)
             else:
@@ -52,11 +68,11 @@ class Member:
                     self._finish_batch()
         self._finish_batch()
         self._consumer.close()
-        tell(Ended())
+        emit(Ended())
 
     def _finish_batch(self) -> None:
         for partition, offsets in self._batch.items():
-            tell(Read(partition=partition, first=offsets[0], end=offsets[-1] + 1))
+            emit(Read(partition=partition, first=offsets[0], end=offsets[-1] + 1))
         done = {partition: offsets[-1] + 1 for partition, offsets in self._batch.items()}
         self._batch.clear()
         if done:
@@ -69,53 +85,53 @@ class Member:
                 committed = self._consumer.commit(offsets=offsets, asynchronous=False)
             except KafkaException as problem:
                 error: KafkaError = problem.args[0]
-                if error.code() not in PASSING or time.monotonic() > deadline:
-                    tell(Refused(error=error.name()))
+                if error.code() not in RETRIABLE or time.monotonic() > deadline:
+                    emit(CommitRejected(error=error.name()))
                     return
                 time.sleep(0.05)
             else:
                 break
         for each in committed:
             if each.error is None:
-                tell(Committed(partition=each.partition, offset=each.offset))
+                emit(Committed(partition=each.partition, offset=each.offset))
             else:
-                tell(Refused(error=each.error.name()))
+                emit(CommitRejected(error=each.error.name()))
 
     def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        tell(Assigned(partitions=numbers(partitions)))
+        emit(Assigned(partitions=partition_indexes(partitions)))
 
     def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self._finish_batch()
-        tell(Revoked(partitions=numbers(partitions)))
+        emit(Revoked(partitions=partition_indexes(partitions)))
 
     def _lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self._batch.clear()
-        tell(Lost(partitions=numbers(partitions)))
+        emit(Lost(partitions=partition_indexes(partitions)))
 
 
-def settings(told: Orders) -> dict[str, Any]:
+def settings(options: MemberOptions) -> dict[str, Any]:
     common = {
-        "bootstrap.servers": told.address,
-        "group.id": told.group,
+        "bootstrap.servers": options.address,
+        "group.id": options.group,
         "enable.auto.commit": False,
-        "auto.offset.reset": told.reset,
+        "auto.offset.reset": options.reset,
         "fetch.wait.max.ms": 100,
         "reconnect.backoff.max.ms": 300,
     }
-    if told.instance_id is not None:
-        common["group.instance.id"] = told.instance_id
-    if told.strategy == "consumer":
+    if options.instance_id is not None:
+        common["group.instance.id"] = options.instance_id
+    if options.strategy == "consumer":
         return common | {"group.protocol": "consumer"}
     return common | {
-        "partition.assignment.strategy": told.strategy,
-        "session.timeout.ms": told.session_timeout_ms,
-        "heartbeat.interval.ms": told.heartbeat_interval_ms,
+        "partition.assignment.strategy": options.strategy,
+        "session.timeout.ms": options.session_timeout_ms,
+        "heartbeat.interval.ms": options.heartbeat_interval_ms,
     }
 
 
-def numbers(partitions: list[TopicPartition]) -> tuple[int, ...]:
+def partition_indexes(partitions: list[TopicPartition]) -> tuple[int, ...]:
     return tuple(sorted(each.partition for each in partitions))
 
 
 if __name__ == "__main__":
-    Member(orders()).work(Shift())
+    Member(parse_options()).run(StopSignal())

@@ -1,6 +1,6 @@
-"""A member of a group on Kafka's own Java client: the verifiable consumer of Kafka's system tests.
+"""A group member on Kafka's Java client: the VerifiableConsumer of Kafka's system tests.
 
-It commits after every poll and prints JSON of its own, which is put into our words here.
+It commits after every poll and prints JSON of its own, which `events_of` converts.
 """
 
 import json
@@ -8,8 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from services import java
-from services.member_events import AnyEvent, Assigned, Committed, Ended, Read, Refused, Revoked
-from services.members.orders import BATCH_RECORDS_MAX, Orders
+from services.member_events import (
+    AnyEvent,
+    Assigned,
+    CommitRejected,
+    Committed,
+    Ended,
+    Read,
+    Revoked,
+)
+from services.members.options import BATCH_RECORDS_MAX, MemberOptions
 
 TOOL = "org.apache.kafka.tools.VerifiableConsumer"
 ASSIGNORS = {
@@ -18,8 +26,8 @@ ASSIGNORS = {
 }
 
 
-def command(told: Orders, directory: Path) -> list[str]:
-    """How to start it; `directory` is for its settings."""
+def command(options: MemberOptions, directory: Path) -> list[str]:
+    """The command that starts it; `directory` holds its properties file."""
     settings = {
         "max.poll.records": BATCH_RECORDS_MAX,
         "fetch.max.wait.ms": 100,
@@ -27,51 +35,50 @@ def command(told: Orders, directory: Path) -> list[str]:
     }
     arguments = [
         "--bootstrap-server",
-        told.address,
+        options.address,
         "--group-id",
-        told.group,
+        options.group,
         "--topic",
-        told.topic,
+        options.topic,
         "--reset-policy",
-        told.reset,
+        options.reset,
     ]
-    if told.instance_id is not None:
-        arguments += ["--group-instance-id", told.instance_id]
-    if told.strategy == "consumer":
+    if options.instance_id is not None:
+        arguments += ["--group-instance-id", options.instance_id]
+    if options.strategy == "consumer":
         arguments += ["--group-protocol", "consumer"]
     else:
-        arguments += ["--assignment-strategy", ASSIGNORS[told.strategy]]
-        arguments += ["--session-timeout", str(told.session_timeout_ms)]
-        settings["heartbeat.interval.ms"] = told.heartbeat_interval_ms
+        arguments += ["--assignment-strategy", ASSIGNORS[options.strategy]]
+        arguments += ["--session-timeout", str(options.session_timeout_ms)]
+        settings["heartbeat.interval.ms"] = options.heartbeat_interval_ms
     directory.mkdir(parents=True, exist_ok=True)
     properties = directory / "consumer.properties"
     properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    # While no broker is there, that of the new protocol takes all the time that the machine has,
-    # and with it the broker's that is to come back.
+    # While no broker is available, the KIP-848 consumer spins and would slow the broker's restart.
     return ["nice", *java.command(TOOL, *arguments, "--consumer.config", str(properties))]
 
 
 def events_of(line: str) -> Iterator[AnyEvent]:
-    told = json.loads(line)
-    at_ms = told["timestamp"]
-    match told["name"]:
+    event = json.loads(line)
+    at_ms = event["timestamp"]
+    match event["name"]:
         case "partitions_assigned":
-            yield Assigned(at_ms=at_ms, partitions=_numbers(told))
+            yield Assigned(at_ms=at_ms, partitions=_partition_indexes(event))
         case "partitions_revoked":
-            yield Revoked(at_ms=at_ms, partitions=_numbers(told))
+            yield Revoked(at_ms=at_ms, partitions=_partition_indexes(event))
         case "records_consumed":
-            for each in told["partitions"]:
+            for each in event["partitions"]:
                 first, end = each["minOffset"], each["maxOffset"] + 1
                 assert each["count"] == end - first, each
                 yield Read(at_ms=at_ms, partition=each["partition"], first=first, end=end)
-        case "offsets_committed" if told["success"]:
-            for each in told["offsets"]:
+        case "offsets_committed" if event["success"]:
+            for each in event["offsets"]:
                 yield Committed(at_ms=at_ms, partition=each["partition"], offset=each["offset"])
         case "offsets_committed":
-            yield Refused(at_ms=at_ms, error=told["error"])
+            yield CommitRejected(at_ms=at_ms, error=event["error"])
         case "shutdown_complete":
             yield Ended(at_ms=at_ms)
 
 
-def _numbers(told: dict[str, list[dict[str, int]]]) -> tuple[int, ...]:
-    return tuple(sorted(each["partition"] for each in told["partitions"]))
+def _partition_indexes(event: dict[str, list[dict[str, int]]]) -> tuple[int, ...]:
+    return tuple(sorted(each["partition"] for each in event["partitions"]))

@@ -1,8 +1,8 @@
-"""A producer that never hurries and never stops, whatever happens to the broker meanwhile.
+"""A producer that sends at a low rate, through every failure of the broker.
 
-with Trickle(address, topic, partitions) as trickle:
+with BackgroundProducer(address, topic, partitions):
     ...
-# Here everything that was sent is acknowledged.
+# Here every record that was sent is acknowledged.
 """
 
 import threading
@@ -15,8 +15,8 @@ PAUSE_S = 0.02
 FLUSH_S_MAX = 40
 
 
-class Trickle:
-    """One record for each partition in turn, from a thread of its own until the block ends."""
+class BackgroundProducer:
+    """Sends one record to each partition in turn, in a thread, until the block ends."""
 
     def __init__(self, address: str, topic: str, partitions: int) -> None:
         self._topic = topic

@@ -1,8 +1,8 @@
-"""Members of classic groups that say exactly what a test wants, each on a connection of its own.
+"""Members of classic groups that send exactly the requests a test asks for, one connection each.
 
-with workers(port, group, "connect", [b"metadata", b"of two"]) as crew:
-    answers = join(crew)
-    assignments = sync(crew, answers, {worker.member_id: b"" for worker in crew})
+with scripted_members(port, group, "connect", [b"metadata", b"of two"]) as members:
+    responses = join(members)
+    assignments = sync(members, responses, {member.member_id: b"" for member in members})
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ from services.wire import Wire
 
 MEMBER_ID_REQUIRED = 79
 TIMEOUT_MS = 30_000
-JOIN, SYNC, HEART = 9, 5, 4
-"""The versions of the requests."""
+JOIN_VERSION, SYNC_VERSION, HEARTBEAT_VERSION = 9, 5, 4
+"""Request versions."""
 
 
-class Worker:
-    """One member, that has its id and has not joined yet."""
+class ScriptedMember:
+    """One member that has its member id and has not joined yet."""
 
     def __init__(self, wire: Wire, group: str, protocol_type: str, metadata: bytes) -> None:
         self.wire = wire
@@ -41,13 +41,13 @@ class Worker:
             rebalance_timeout_ms=TIMEOUT_MS,
             protocol_type=protocol_type,
             protocols=[
-                OfferedProtocol(f"only {len(metadata)}", b"nobody else has it"),
+                OfferedProtocol(f"only {len(metadata)}", b"offered by one member"),
                 OfferedProtocol("shared", metadata),
             ],
         )
-        answer = wire.call(JOIN_GROUP, JOIN, self.join_request)
-        assert answer.error_code == MEMBER_ID_REQUIRED
-        self.join_request.member_id = answer.member_id
+        response = wire.call(JOIN_GROUP, JOIN_VERSION, self.join_request)
+        assert response.error_code == MEMBER_ID_REQUIRED
+        self.join_request.member_id = response.member_id
 
     @property
     def group(self) -> str:
@@ -58,10 +58,10 @@ class Worker:
         return self.join_request.member_id
 
     def heartbeat(self, generation: int, wire: Wire | None = None) -> int:
-        """The error code with which it is answered."""
+        """Send a heartbeat and return the error code."""
         request = HeartbeatRequest(self.group, generation, self.member_id)
-        answer = (wire or self.wire).call(HEARTBEAT, HEART, request)
-        return int(answer.error_code)
+        response = (wire or self.wire).call(HEARTBEAT, HEARTBEAT_VERSION, request)
+        return int(response.error_code)
 
     def sync_request(self, joined: JoinGroupResponse) -> SyncGroupRequest:
         return SyncGroupRequest(
@@ -74,30 +74,34 @@ class Worker:
 
 
 @contextmanager
-def workers(
+def scripted_members(
     port: int, group: str, protocol_type: str, metadata: Sequence[bytes]
-) -> Iterator[list[Worker]]:
+) -> Iterator[list[ScriptedMember]]:
     with ExitStack() as stack:
         yield [
-            Worker(stack.enter_context(Wire(port, timeout_s=30)), group, protocol_type, each)
+            ScriptedMember(
+                stack.enter_context(Wire(port, timeout_s=30)), group, protocol_type, each
+            )
             for each in metadata
         ]
 
 
-def join(crew: Sequence[Worker]) -> list[JoinGroupResponse]:
-    """Everybody joins at the same time."""
-    for worker in crew:
-        worker.wire.send(JOIN_GROUP, JOIN, worker.join_request)
-    return [worker.wire.receive(JOIN_GROUP, JOIN)[1] for worker in crew]
+def join(members: Sequence[ScriptedMember]) -> list[JoinGroupResponse]:
+    """Let all members join at the same time."""
+    for member in members:
+        member.wire.send(JOIN_GROUP, JOIN_VERSION, member.join_request)
+    return [member.wire.receive(JOIN_GROUP, JOIN_VERSION)[1] for member in members]
 
 
 def sync(
-    crew: Sequence[Worker], answers: Sequence[JoinGroupResponse], assignments: Mapping[str, bytes]
+    members: Sequence[ScriptedMember],
+    responses: Sequence[JoinGroupResponse],
+    assignments: Mapping[str, bytes],
 ) -> list[SyncGroupResponse]:
-    """Everybody asks for an assignment, and the leader hands in those of all."""
-    for worker, joined in zip(crew, answers, strict=True):
-        request = worker.sync_request(joined)
-        if worker.member_id == joined.leader:
+    """Let all members sync; the leader sends the assignments of all."""
+    for member, joined in zip(members, responses, strict=True):
+        request = member.sync_request(joined)
+        if member.member_id == joined.leader:
             request.assignments = [MemberAssignment(*each) for each in assignments.items()]
-        worker.wire.send(SYNC_GROUP, SYNC, request)
-    return [worker.wire.receive(SYNC_GROUP, SYNC)[1] for worker in crew]
+        member.wire.send(SYNC_GROUP, SYNC_VERSION, request)
+    return [member.wire.receive(SYNC_GROUP, SYNC_VERSION)[1] for member in members]

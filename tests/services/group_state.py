@@ -1,4 +1,4 @@
-"""What the coordinator has of a group, asked over the wire: of either kind of group the same."""
+"""Reads the state of a group from its coordinator, for classic and consumer groups alike."""
 
 from typing import NamedTuple
 
@@ -14,36 +14,36 @@ GENERATIONS_MAX = 50
 NO_ERROR, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS = 0, 22, 27
 
 
-class Standing(NamedTuple):
-    """A group at one moment; the same one again when nothing has happened between."""
+class GroupState(NamedTuple):
+    """A snapshot of a group; two snapshots are equal if nothing happened in between."""
 
     state: str
     generation: int
     members: frozenset[str]
 
 
-def standing(port: int, group: str, *, is_classic: bool) -> Standing:
+def describe_group_state(port: int, group: str, *, is_classic: bool) -> GroupState:
     with Wire(port) as wire:
         return _classic(wire, group) if is_classic else _consumer(wire, group)
 
 
-def _consumer(wire: Wire, group: str) -> Standing:
+def _consumer(wire: Wire, group: str) -> GroupState:
     request = ConsumerGroupDescribeRequest(group_ids=[group])
-    (found,) = wire.call(CONSUMER_GROUP_DESCRIBE, 1, request).groups
-    assert found.error_code == 0, found
-    members = frozenset(member.member_id for member in found.members)
-    return Standing(found.group_state, found.group_epoch, members)
+    (described,) = wire.call(CONSUMER_GROUP_DESCRIBE, 1, request).groups
+    assert described.error_code == 0, described
+    members = frozenset(member.member_id for member in described.members)
+    return GroupState(described.group_state, described.group_epoch, members)
 
 
-def _classic(wire: Wire, group: str) -> Standing:
-    (found,) = wire.call(DESCRIBE_GROUPS, 5, DescribeGroupsRequest(group_ids=[group])).groups
-    assert found.error_code == 0, found
-    members = frozenset(member.member_id for member in found.members)
-    return Standing(found.group_state, _generation(wire, group, members), members)
+def _classic(wire: Wire, group: str) -> GroupState:
+    (described,) = wire.call(DESCRIBE_GROUPS, 5, DescribeGroupsRequest(group_ids=[group])).groups
+    assert described.error_code == 0, described
+    members = frozenset(member.member_id for member in described.members)
+    return GroupState(described.group_state, _generation(wire, group, members), members)
 
 
 def _generation(wire: Wire, group: str, members: frozenset[str]) -> int:
-    """Nobody tells it to strangers: it is the one for which a member's heartbeat is accepted."""
+    """No API returns the generation: probe for the one whose heartbeat is accepted."""
     if not members:
         return 0
     for generation in range(1, GENERATIONS_MAX):
