@@ -20,8 +20,8 @@ pytestmark = [
 ]
 
 
-def ask(questions):
-    """What Java answers."""
+def run_java(questions):
+    """The output of the Java program."""
     done = subprocess.run(  # noqa: S603 - the program is our own.
         ["java", "-cp", f"{java.jars()}/*", PROGRAM],  # noqa: S607
         input="".join(f"{question}\n" for question in questions),
@@ -34,10 +34,12 @@ def ask(questions):
 
 
 def test_subject_equals_java():
-    answers = ask(f"name {element(0x30, name).hex()}" for name in NAMES.values())
+    answers = run_java(f"name {element(0x30, name).hex()}" for name in NAMES.values())
     assert answers == [format_name(name) for name in NAMES.values()]
 
 
 def test_principal_mapping_equals_kafka():
-    answers = ask(f"rule {rules.encode().hex()} {name.encode().hex()}" for rules, name, _ in RULES)
+    answers = run_java(
+        f"rule {rules.encode().hex()} {name.encode().hex()}" for rules, name, _ in RULES
+    )
     assert answers == [PrincipalMapper(rules).principal(name) for rules, name, _ in RULES]

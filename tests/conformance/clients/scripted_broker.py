@@ -1,7 +1,7 @@
-"""A broker of one partition in memory, made of the protocol and records rooms and a socket.
+"""An in-memory broker with one partition, built on `protocol` and `records`.
 
-It serves real clients just enough to produce and consume, so that they judge our bytes and we
-theirs: every request must be readable and come out of our encoder as the client wrote it.
+It lets real clients produce and consume, so that they check our bytes and we check theirs: every
+request must be decodable, and encode to the bytes that the client sent.
 """
 
 import socket
@@ -41,14 +41,14 @@ def handles(api: Api[Any, Any]) -> Callable[..., Any]:
 
 
 class ScriptedBroker:
-    """Listens on a port of its own until it is closed; `versions_max` makes it an older broker."""
+    """Listens on a free port until it is closed; `versions_max` makes it an older broker."""
 
     def __init__(self, topic: str, versions_max: dict[str, int] | None = None) -> None:
         self.topic = topic
         self.versions_max = versions_max or {}
         self.batches: list[BatchView] = []
         self.produced: list[bytes] = []
-        """Every records field that a producer sent, as it came."""
+        """Every records field that a producer sent, unchanged."""
         self.problems: list[str] = []
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -59,7 +59,7 @@ class ScriptedBroker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)  # Closing alone would leave `accept` waiting.
+        self._listener.shutdown(socket.SHUT_RDWR)  # Closing alone would leave `accept` blocked.
         self._listener.close()
 
     @property
@@ -88,14 +88,14 @@ class ScriptedBroker:
                 while count := connection.recv_into(reader.buffer()):
                     for request in reader.received(count):
                         with self._lock:
-                            answer = self._answer(request)
+                            answer = self._respond(request)
                         connection.sendall(b"".join(answer))
             except ConnectionError:
                 pass
             except Exception as error:  # noqa: BLE001  The test reports it.
                 self.problems.append(repr(error))
 
-    def _answer(self, request: memoryview) -> list[Buffer]:
+    def _respond(self, request: memoryview) -> list[Buffer]:
         key, version = headers.peek_api(request)
         asked, position = headers.decode_request_header(
             request, request_header_version(key, version)
@@ -156,7 +156,7 @@ class ScriptedBroker:
     def _handle_find_coordinator(
         self, version: int, request: find_coordinator.FindCoordinatorRequest
     ) -> find_coordinator.FindCoordinatorResponse:
-        # librdkafka takes a broker without this API for one that knows no lz4 yet.
+        # librdkafka assumes that a broker without this API does not support lz4.
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE
         return find_coordinator.FindCoordinatorResponse(
             error_code=code if version < 4 else 0,
@@ -202,7 +202,7 @@ class ScriptedBroker:
             partitions = [self._fetched(version, asked) for asked in topic.partitions]
             topics.append(fetch.FetchedTopic(topic.name, topic.topic_id, partitions))
         if not any(partition.records for topic in topics for partition in topic.partitions):
-            time.sleep(request.max_wait_ms / 10_000)  # Nothing new: slow the polling down.
+            time.sleep(request.max_wait_ms / 10_000)  # No new records: slow down polling.
         return fetch.FetchResponse(topics=topics)
 
     def _fetched(self, version: int, asked: fetch.PartitionToFetch) -> fetch.FetchedPartition:

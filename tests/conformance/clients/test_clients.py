@@ -1,4 +1,4 @@
-"""Behaviour: real clients produce and consume over our codecs, in the versions of several eras."""
+"""Real clients produce and consume over our codecs, with API versions of several Kafka releases."""
 
 import asyncio
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ ERAS = {
     "newest": {},
     # The last versions before flexible ones: Kafka 2.3.
     "batches": {"Produce": 8, "Fetch": 11, "Metadata": 8, "ApiVersions": 2, "ListOffsets": 5},
-    # The last versions of message sets: Kafka 0.10.
+    # The last versions with message sets: Kafka 0.10.
     "sets": {"Produce": 2, "Fetch": 3, "Metadata": 2, "ApiVersions": 0, "ListOffsets": 1},
 }
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -120,7 +120,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("client", "era", "codec"), CASES)
-def test_a_client_gets_back_what_it_sent(client, era, codec):
+def test_client_reads_what_it_sent(client, era, codec):
     records = samples()
     with ScriptedBroker(TOPIC, ERAS[era]) as broker:
         received = CLIENTS[client](broker, records, codec, era)
@@ -131,5 +131,5 @@ def test_a_client_gets_back_what_it_sent(client, era, codec):
     assert [Sent(r.key, r.value, r.timestamp_ms) for r in stored] == records
     codecs = {batch.codec for batch in broker.batches}
     assert Codec[codec.upper()] in codecs
-    # A batch that is too small to gain anything is sent as it is.
+    # A batch that compression would not shrink is sent uncompressed.
     assert codecs <= {Codec.NONE, Codec[codec.upper()]}

@@ -1,4 +1,4 @@
-"""A broker that does not take everybody, and that no test may harm."""
+"""A shared broker with authentication and authorization, which tests must not change."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -10,17 +10,19 @@ from services.rules import Rules, rule
 from services.secured_broker import ADMIN, SecuredBroker, password_of
 
 USERS = ("alice", "bob", "carol")
-PROFESSIONS = ("producer", "consumer", "outsider", "operator")
-"""Users who have nothing but what tests give them."""
+USERS_WITHOUT_ACLS = ("producer", "consumer", "outsider", "operator")
+"""Users without ACLs, except those that a test adds."""
 TOKEN_BEGINS = "eyJ"  # noqa: S105 - no password.
-"""All of them do: it is how a JSON object looks in Base64."""
+"""Every JWT starts with this: the Base64 of a JSON object's start."""
 
 
 @pytest.fixture(scope="session")
 def _shared_secured(tmp_path_factory) -> Iterator[SecuredBroker]:
-    with SecuredBroker(tmp_path_factory.mktemp("secured"), users=(*USERS, *PROFESSIONS)) as running:
+    with SecuredBroker(
+        tmp_path_factory.mktemp("secured"), users=(*USERS, *USERS_WITHOUT_ACLS)
+    ) as running:
         running.add_scram_users(ADMIN, *USERS)
-        # Everybody has what begins with their names, so that getting at it shows who one is.
+        # Users own the names that start with theirs, so access to such a name proves the identity.
         rules = Rules(AdminClient(running.plain(ADMIN).librdkafka()))
         for user in USERS:
             rules.add(
@@ -32,7 +34,7 @@ def _shared_secured(tmp_path_factory) -> Iterator[SecuredBroker]:
 
 @pytest.fixture
 def secured(_shared_secured) -> Iterator[SecuredBroker]:
-    """The broker that all tests of this process share; what it logs meanwhile holds no secret."""
+    """The broker that all tests of this process share; checks that its log contains no secrets."""
     logged_bytes = _shared_secured.log.stat().st_size
     yield _shared_secured
     logged = _shared_secured.logged(logged_bytes)
@@ -43,5 +45,5 @@ def secured(_shared_secured) -> Iterator[SecuredBroker]:
 
 @pytest.fixture
 def own_topic() -> str:
-    """A topic of alice's that no other test uses."""
+    """A unique topic name that belongs to alice."""
     return f"alice-{uuid4()}"

@@ -1,4 +1,4 @@
-"""Certificates that are renewed while clients are there."""
+"""Certificates are renewed while clients are connected."""
 
 import ssl
 
@@ -18,8 +18,8 @@ def broker(tmp_path):
         yield running
 
 
-def shown(way):
-    """The certificate that a new connection is shown."""
+def server_certificate(way):
+    """The server certificate that a new connection gets."""
     with SecuredWire(way) as wire:
         return wire.socket.getpeercert(binary_form=True)
 
@@ -33,26 +33,26 @@ def renew(files, new):
         old.write_bytes(path.read_bytes())
 
 
-def test_new_certificates_hold_for_new_connections_and_old_connections_stay(broker, tmp_path):
+def test_new_certificates_apply_to_new_connections_only(broker, tmp_path):
     way = broker.certificate(ADMIN)
     new = make_certificates(tmp_path / "new", ADMIN, name="the next CA")
     new_way = way.but(authority=new.authority, credential=new.users[ADMIN])
-    with SecuredWire(way) as staying:
-        before = shown(way)
-        assert staying.metadata().brokers
+    with SecuredWire(way) as old_connection:
+        before = server_certificate(way)
+        assert old_connection.metadata().brokers
         renew(broker.certificates, new)
 
         def is_renewed():
             try:
-                return shown(new_way) != before
-            except ssl.SSLError:  # The old one is not from the next authority.
+                return server_certificate(new_way) != before
+            except ssl.SSLError:  # The old certificate is not signed by the new CA.
                 return False
 
         wait_until(is_renewed, "the new certificate", seconds_max=10)
-        assert staying.metadata().brokers
-        with SecuredWire(new_way) as coming:
-            assert coming.metadata().brokers
-        # Certificates of clients are checked against the new authority as well.
+        assert old_connection.metadata().brokers
+        with SecuredWire(new_way) as new_connection:
+            assert new_connection.metadata().brokers
+        # Client certificates are verified with the new CA as well.
         with (
             pytest.raises((ssl.SSLError, ConnectionError)),
             SecuredWire(new_way.but(credential=way.credential)) as stranger,
@@ -60,9 +60,9 @@ def test_new_certificates_hold_for_new_connections_and_old_connections_stay(brok
             stranger.metadata()
 
 
-def test_files_that_are_broken_change_nothing(broker):
+def test_invalid_certificate_file_is_ignored(broker):
     way = broker.certificate(ADMIN)
-    before = shown(way)
+    before = server_certificate(way)
     broker.certificates.server_certificate.write_bytes(b"half of a certifica")
-    wait_until(lambda: "certificate not reloaded" in broker.logged(), "a complaint")
-    assert shown(way) == before
+    wait_until(lambda: "certificate not reloaded" in broker.logged(), "a log line")
+    assert server_certificate(way) == before

@@ -1,4 +1,4 @@
-"""Several brokers: addresses by listener; users and rules that hold at all of them, soon."""
+"""Two secured brokers: addresses per listener, and users and ACLs that apply at both."""
 
 from contextlib import ExitStack
 
@@ -19,15 +19,15 @@ from services.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(120)
 
-SOON_S = 5
-"""It is far less than a second where nothing else runs."""
+PROPAGATION_S_MAX = 5
+"""It takes far less than a second on an idle machine."""
 INSIDE = {1: ("broker-1.inside", 9092), 2: ("broker-2.inside", 9092)}
 OUTSIDE = {1: ("broker-1.example.com", 9001), 2: ("broker-2.example.com", 9002)}
 
 
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory):
-    """Two of a cluster, each of which is known by other names inside and outside."""
+    """Two brokers of a cluster, with different advertised addresses per listener."""
     if not s3_server.is_available():
         pytest.skip("no Go here to build an S3 server")
     directory = tmp_path_factory.mktemp("cluster")
@@ -54,12 +54,12 @@ def brokers(tmp_path_factory):
         ]
 
 
-def address(place):
-    return ":".join(map(str, place))
+def address(host_and_port):
+    return ":".join(map(str, host_and_port))
 
 
-def told(way):
-    """Where the brokers are, for somebody who has come by this way."""
+def advertised_addresses(way):
+    """The addresses of the brokers that this listener returns."""
     with SecuredWire(way) as wire:
         assert wire.enter(way) == 0
         return {each.node_id: (each.host, each.port) for each in wire.metadata().brokers}
@@ -70,26 +70,37 @@ def can_log_in(way):
         return wire.enter(way) == 0
 
 
-def test_every_listener_has_its_own_addresses(brokers):
+def test_each_listener_advertises_its_own_addresses(brokers):
     for broker in brokers:
-        wait_until(lambda: len(told(broker.anonymous())) == 2, "both brokers")  # noqa: B023
-        assert told(broker.anonymous()) == INSIDE
-        assert told(broker.plain(ADMIN)) == OUTSIDE
-    # Without an address to tell, it is the one at which a broker listens.
+        wait_until(lambda: len(advertised_addresses(broker.anonymous())) == 2, "both brokers")  # noqa: B023
+        assert advertised_addresses(broker.anonymous()) == INSIDE
+        assert advertised_addresses(broker.plain(ADMIN)) == OUTSIDE
+    # Without an advertised address, a listener returns its bound one.
     listening = {number: (HOST, brokers[number - 1].ports["MUTUAL"]) for number in (1, 2)}
-    assert [told(broker.certificate(ADMIN)) for broker in brokers] == [listening, listening]
+    assert [advertised_addresses(broker.certificate(ADMIN)) for broker in brokers] == [
+        listening,
+        listening,
+    ]
 
 
-def test_users_and_rules_of_one_broker_soon_hold_at_the_other(brokers):
-    here, there = brokers
-    rules = Rules(AdminClient(here.certificate(ADMIN).librdkafka()))
-    at_the_other = Attempts(there.inside("ulla"))
-    here.add_scram_users("ulla", admin=here.certificate(ADMIN))
-    wait_until(lambda: can_log_in(there.inside("ulla")), "the user", seconds_max=SOON_S)
-    assert not at_the_other.sees_topic("ullas")
+def test_users_and_acls_propagate_to_the_other_broker(brokers):
+    first, second = brokers
+    rules = Rules(AdminClient(first.certificate(ADMIN).librdkafka()))
+    attempts_at_second = Attempts(second.inside("ulla"))
+    first.add_scram_users("ulla", admin=first.certificate(ADMIN))
+    wait_until(lambda: can_log_in(second.inside("ulla")), "the user", seconds_max=PROPAGATION_S_MAX)
+    assert not attempts_at_second.sees_topic("ullas")
     rules.add(rule("User:ulla", "ALL", topic="ulla", prefixed=True))
-    wait_until(lambda: at_the_other.create_topic("ulla") == OK, "the rule", seconds_max=SOON_S)
-    LIBRDKAFKA.send(there.inside("ulla"), "ulla-new", [b"hello"])
+    wait_until(
+        lambda: attempts_at_second.create_topic("ulla") == OK,
+        "the rule",
+        seconds_max=PROPAGATION_S_MAX,
+    )
+    LIBRDKAFKA.send(second.inside("ulla"), "ulla-new", [b"hello"])
     rules.remove_of("User:ulla")
-    wait_until(lambda: not at_the_other.sees_topic("ulla-new"), "its end", seconds_max=SOON_S)
-    assert password_of("ulla") not in here.logged() + there.logged()
+    wait_until(
+        lambda: not attempts_at_second.sees_topic("ulla-new"),
+        "its end",
+        seconds_max=PROPAGATION_S_MAX,
+    )
+    assert password_of("ulla") not in first.logged() + second.logged()

@@ -1,4 +1,4 @@
-"""Clients of other languages log in over TLS: franz-go and KafkaJS by SCRAM, others by PLAIN."""
+"""Clients in other languages log in over TLS: franz-go and KafkaJS by SCRAM, others by PLAIN."""
 
 import pytest
 
@@ -23,19 +23,19 @@ def client(request, secured):
         yield running
 
 
-def sent(value):
+def record(value):
     return {"key": None, "value": value, "headers": [], "timestamp_ms": 1_700_000_000_000}
 
 
-def test_records_come_back_to_whom_they_belong(client, own_topic):
+def test_client_uses_its_own_topics(client, own_topic):
     client.do("create", topic=own_topic, partitions=1)
-    records = [sent("one"), sent("two")]
+    records = [record("one"), record("two")]
     sending = {"codec": "none", "acks": "all"}
     assert client.do("produce", topic=own_topic, records=records, sending=sending) == [0, 1]
     assert own_topic in client.do("topics")
 
 
-def test_what_belongs_to_others_is_refused_and_not_shown(client, own_topic):
+def test_topics_of_others_are_denied_and_not_listed(client, own_topic):
     foreign = own_topic.replace("alice", "bob")
     with pytest.raises(ClientError) as error:
         client.do("create", topic=foreign, partitions=1)

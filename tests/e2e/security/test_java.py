@@ -1,6 +1,6 @@
-"""Java clients by every mechanism, and Kafka's own tools for users and rules.
+"""Java clients with every mechanism, and Kafka's tools for users and ACLs.
 
-A JVM takes a second or two to start, so that one of them does all the logins.
+Starting a JVM takes a second or two, so one JVM does all logins.
 """
 
 import re
@@ -21,7 +21,7 @@ from services.secured_clients import LIBRDKAFKA
 from services.secured_wire import SecuredWire
 
 pytestmark = [
-    pytest.mark.timeout(300),  # The first run fetches the tools.
+    pytest.mark.timeout(300),  # The first run downloads the tools.
     pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here"),
 ]
 
@@ -32,7 +32,7 @@ CONFIGS = "kafka.admin.ConfigCommand"
 
 @pytest.fixture
 def tool(secured, tmp_path):
-    """Runs a tool as `admin`, who has come by a certificate."""
+    """Run a tool as `admin`, authenticated by a certificate."""
     way = secured.certificate(ADMIN)
     settings = str(way.java(tmp_path))
 
@@ -43,8 +43,8 @@ def tool(secured, tmp_path):
     return run
 
 
-def test_java_comes_in_by_what_is_right_and_is_told_what_is_wrong(secured, own_topic, tmp_path):
-    strangers = make_certificates(tmp_path / "strangers", "alice", name="another CA")
+def test_java_logins_succeed_or_fail_with_the_right_exception(secured, own_topic, tmp_path):
+    untrusted = make_certificates(tmp_path / "untrusted", "alice", name="another CA")
     plain, certificate = secured.plain("alice"), secured.certificate("alice")
     tries = [
         (plain, "ok"),
@@ -58,16 +58,16 @@ def test_java_comes_in_by_what_is_right_and_is_told_what_is_wrong(secured, own_t
         (secured.scram("nobody"), "SaslAuthenticationException"),
         (secured.token("alice", lasts_s=-5), "SaslAuthenticationException"),
         (secured.inside("alice").but(mechanism="PLAIN"), "UnsupportedSaslMechanismException"),
-        (certificate.but(credential=strangers.users["alice"]), "SslAuthenticationException"),
+        (certificate.but(credential=untrusted.users["alice"]), "SslAuthenticationException"),
         (certificate.but(credential=None), "SslAuthenticationException"),
-        (plain.but(truststore=strangers.truststore), "SslAuthenticationException"),
+        (plain.but(truststore=untrusted.truststore), "SslAuthenticationException"),
     ]
     paths = [str(way.java(tmp_path)) for way, _ in tries]
     said = java.run(LOGINS, own_topic, "alice-", *paths).splitlines()
     assert [line.partition(":")[0] for line in said] == [expected for _, expected in tries], said
 
 
-def test_a_user_is_made_and_unmade(secured, tool):
+def test_configs_tool_creates_and_deletes_a_user(secured, tool):
     user = f"user-{uuid4()}"
     entity = ("--alter", "--entity-type", "users", "--entity-name", user)
     tool(CONFIGS, *entity, "--add-config", f"SCRAM-SHA-512=[password={password_of(user)}]")
@@ -77,7 +77,7 @@ def test_a_user_is_made_and_unmade(secured, tool):
     assert refusal in LIBRDKAFKA.complaint(secured.scram(user), [refusal])
 
 
-def test_rules_are_added_listed_and_removed(secured, tool):
+def test_acls_tool_adds_lists_and_removes(secured, tool):
     """Roles, which Kafka does not have, are listed and removed as well."""
     topic, user = f"orders-{uuid4()}", f"User:{uuid4()}"
     tool(ACLS, "--add", "--allow-principal", user, "--producer", "--topic", topic)

@@ -1,6 +1,6 @@
-"""Every client comes in by every mechanism that it knows, and is who it has shown to be.
+"""Every client logs in with every mechanism that it supports, and gets its own principal.
 
-In the package of kcat is a librdkafka from before 2.6.1, whose SCRAM repeats a nonce.
+The kcat package contains a librdkafka older than 2.6.1, whose SCRAM repeats a nonce.
 """
 
 import pytest
@@ -23,14 +23,14 @@ PAIRS = [
     pytest.param(client, way, id=f"{client.name}, {way}")
     for client in CLIENTS
     for way in WAYS
-    if not (client.name == "kcat" and way == "OAUTHBEARER")  # It has no tokens.
+    if not (client.name == "kcat" and way == "OAUTHBEARER")  # kcat has no OAUTHBEARER tokens here.
 ]
 
 
 @pytest.mark.parametrize(("client", "way"), PAIRS)
-def test_records_come_back_to_whom_they_belong(client, way, secured, own_topic):
+def test_client_reads_and_writes_its_own_topic(client, way, secured, own_topic):
     if client.name == "kcat" and not kcat.is_available():
         pytest.skip("no kcat here, and no apt to fetch it with")
-    coming = WAYS[way](secured)
-    client.send(coming, own_topic, VALUES)
-    assert client.read(coming, own_topic, len(VALUES)) == VALUES
+    login = WAYS[way](secured)
+    client.send(login, own_topic, VALUES)
+    assert client.read(login, own_topic, len(VALUES)) == VALUES

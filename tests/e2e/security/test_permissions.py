@@ -1,4 +1,4 @@
-"""Who may do what: users with rules, or with roles, try everything, and get as far as they may."""
+"""The authorization matrix: users with ACLs or with roles attempt every operation."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -21,12 +21,12 @@ TOPIC = "TOPIC_AUTHORIZATION_FAILED"
 GROUP = "GROUP_AUTHORIZATION_FAILED"
 CLUSTER = "CLUSTER_AUTHORIZATION_FAILED"
 NO_ENTRY = "_NOENT"
-"""What librdkafka says of a topic that it was not told of."""
+"""The error of librdkafka for a topic that is not in its metadata."""
 FATAL = "_FATAL"
-"""What it says of a refusal on the way that it had not thought of."""
+"""The error of librdkafka for an unexpected denial."""
 
 MATRIX = {
-    # By whom:             producer consumer outsider  operator
+    # By user:             producer consumer outsider  operator
     "produce": (OK, TOPIC, TOPIC, TOPIC),
     "produce_idempotently": (OK, CLUSTER, TOPIC, CLUSTER),
     "read": (TOPIC, OK, TOPIC, TOPIC),
@@ -56,7 +56,7 @@ MATRIX = {
 ADMINISTRATION = ("CREATE", "DELETE", "ALTER", "DESCRIBE", "ALTER_CONFIGS", "DESCRIBE_CONFIGS")
 
 
-def give_rules(broker: SecuredBroker, prefix: str) -> None:
+def grant_acls(broker: SecuredBroker, prefix: str) -> None:
     Rules(Attempts(broker.plain(ADMIN)).admin).add(
         rule("User:producer", "WRITE", topic=prefix, prefixed=True),
         rule("User:consumer", "READ", topic=prefix, prefixed=True),
@@ -66,8 +66,8 @@ def give_rules(broker: SecuredBroker, prefix: str) -> None:
     )
 
 
-def give_roles(broker: SecuredBroker, prefix: str) -> None:
-    """By hand: Kafka's clients have no names for what it does not have."""
+def grant_roles(broker: SecuredBroker, prefix: str) -> None:
+    """With raw requests: Kafka's clients have no names for roles."""
     topic, group = ResourceType.TOPIC, ResourceType.GROUP
     acls = [
         AclToCreate(kind, prefix, PatternType.PREFIXED, principal, "*", role, Permission.ALLOW)
@@ -90,18 +90,18 @@ def users(_shared_secured) -> dict[str, Attempts]:
     return {user: Attempts(_shared_secured.plain(user)) for user in (*USERS, ADMIN)}
 
 
-@pytest.fixture(scope="module", params=[give_rules, give_roles], ids=["rules", "roles"])
+@pytest.fixture(scope="module", params=[grant_acls, grant_roles], ids=["rules", "roles"])
 def prefix(request, _shared_secured) -> str:
-    """With what the names of topics and groups begin that the users have something to do with."""
+    """The prefix of the topic and group names to which the users have access."""
     name = f"shop-{uuid4()}-"
-    give: Callable[[SecuredBroker, str], None] = request.param
-    give(_shared_secured, name)
+    grant: Callable[[SecuredBroker, str], None] = request.param
+    grant(_shared_secured, name)
     return name
 
 
 @pytest.fixture
-def stage(prefix, users) -> Callable[[bool], str]:
-    """Makes a topic that has a record, and a group of the same name that has read it."""
+def create_topic_and_group(prefix, users) -> Callable[[bool], str]:
+    """Create a topic with a record, and a group of the same name that has read it."""
 
     def make(has_group: bool) -> str:
         name, admin = f"{prefix}{uuid4()}", users[ADMIN]
@@ -116,14 +116,18 @@ def stage(prefix, users) -> Callable[[bool], str]:
 
 @pytest.mark.parametrize("attempt", MATRIX)
 @pytest.mark.usefixtures("secured")
-def test_everybody_gets_as_far_as_they_may(users, stage, attempt):
+def test_every_operation_is_allowed_or_denied_as_granted(users, create_topic_and_group, attempt):
     expected = dict(zip(USERS, MATRIX[attempt], strict=True))
-    # Who may do everything is not stopped by rules that do not speak of them.
+    # A super user is not restricted by ACLs.
     expected[ADMIN] = attempt.startswith("sees_") or OK
     outcomes = {}
     for user in expected:
         trying = getattr(users[user], attempt)
-        names = {name for name in signature(trying).parameters if name in {"topic", "group"}}
-        place = stage(not attempt.startswith("be_")) if names else ""
-        outcomes[user] = trying(**dict.fromkeys(names, place))
+        names = {
+            parameter
+            for parameter in signature(trying).parameters
+            if parameter in {"topic", "group"}
+        }
+        name = create_topic_and_group(not attempt.startswith("be_")) if names else ""
+        outcomes[user] = trying(**dict.fromkeys(names, name))
     assert outcomes == expected

@@ -1,4 +1,4 @@
-"""Who may not come in is told why, at once; the log has it, and holds no secret."""
+"""Failed logins are reported to the client and logged, without secrets."""
 
 import pytest
 
@@ -16,37 +16,37 @@ INVALID = "invalid credentials with SASL mechanism SCRAM-SHA-512"
 
 
 @pytest.fixture(scope="module")
-def strangers(tmp_path_factory):
-    """Certificates of an authority that the broker does not know."""
-    return make_certificates(tmp_path_factory.mktemp("strangers"), "alice", name="another CA")
+def untrusted(tmp_path_factory):
+    """Certificates of an untrusted CA."""
+    return make_certificates(tmp_path_factory.mktemp("untrusted"), "alice", name="another CA")
 
 
-def refused(broker: SecuredBroker, way: WayIn, logged: str, *told: str) -> None:
-    """Have clients try: they are told one of these, and the log tells of it too."""
+def check_login_fails(broker: SecuredBroker, way: WayIn, logged: str, *messages: str) -> None:
+    """Check that clients report one of the messages, and that the broker logs the failure."""
     since_bytes = broker.log.stat().st_size
-    for said in (LIBRDKAFKA.complaint(way, told), AIOKAFKA.complaint(way)):
-        assert any(words in said for words in told), said
+    for said in (LIBRDKAFKA.complaint(way, messages), AIOKAFKA.complaint(way)):
+        assert any(message in said for message in messages), said
 
     def is_logged() -> bool:
-        # Among many like it, a line may be left out.
+        # A log line may be suppressed by the rate limit; try again.
         return logged in broker.logged(since_bytes) or not AIOKAFKA.complaint(way)
 
     wait_until(is_logged, logged, seconds_max=10)
 
 
-def test_a_password_is_wrong(secured):
+def test_wrong_password_fails(secured):
     way = secured.plain("alice").but(password=WRONG)
-    refused(secured, way, "login failed", "Invalid username or password")
+    check_login_fails(secured, way, "login failed", "Invalid username or password")
     assert "secret-of-alice" not in secured.logged()
 
 
-def test_scram_tells_nobody_which_users_there_are(secured):
+def test_scram_does_not_reveal_existing_users(secured):
     for way in (secured.scram("alice").but(password=WRONG), secured.scram("nobody")):
-        refused(secured, way, '"mechanism": "SCRAM-SHA-512"', INVALID)
+        check_login_fails(secured, way, '"mechanism": "SCRAM-SHA-512"', INVALID)
 
 
-def test_a_token_is_over_or_signed_by_somebody_else(secured, tmp_path):
-    refused(
+def test_expired_or_forged_token_fails(secured, tmp_path):
+    check_login_fails(
         secured,
         secured.token("alice", lasts_s=-5),
         "the token has expired",
@@ -55,7 +55,7 @@ def test_a_token_is_over_or_signed_by_somebody_else(secured, tmp_path):
     )
     forger = IdentityProvider(tmp_path)
     way = secured.token("alice").but(token=lambda: forger.token("alice"))
-    refused(
+    check_login_fails(
         secured,
         way,
         "the token's signature is invalid",
@@ -64,38 +64,40 @@ def test_a_token_is_over_or_signed_by_somebody_else(secured, tmp_path):
     )
 
 
-def test_a_mechanism_is_not_offered(secured):
-    told = ("Unsupported SASL mechanism", "UnsupportedSaslMechanismError")
-    refused(secured, secured.inside("alice").but(mechanism="PLAIN"), "", *told)
+def test_disabled_mechanism_fails(secured):
+    messages = ("Unsupported SASL mechanism", "UnsupportedSaslMechanismError")
+    check_login_fails(secured, secured.inside("alice").but(mechanism="PLAIN"), "", *messages)
 
 
-def test_a_certificate_is_missing_or_from_a_stranger(secured, strangers):
+def test_missing_or_untrusted_client_certificate_fails(secured, untrusted):
     way = secured.certificate("alice")
-    refused(
+    check_login_fails(
         secured,
         way.but(credential=None),
         "PEER_DID_NOT_RETURN_A_CERTIFICATE",
         "alert certificate required",
         "Unable to bootstrap",
     )
-    refused(
+    check_login_fails(
         secured,
-        way.but(credential=strangers.users["alice"]),
+        way.but(credential=untrusted.users["alice"]),
         "CERTIFICATE_VERIFY_FAILED",
         "alert unknown ca",
         "Unable to bootstrap",
     )
 
 
-def test_a_client_does_not_trust_the_broker(secured, strangers):
-    way = secured.plain("alice").but(authority=strangers.authority)
-    refused(secured, way, "connection failed before its first request", "certificate verify failed")
+def test_untrusted_server_certificate_fails(secured, untrusted):
+    way = secured.plain("alice").but(authority=untrusted.authority)
+    check_login_fails(
+        secured, way, "connection failed before its first request", "certificate verify failed"
+    )
 
 
 @pytest.mark.parametrize(
     ("listener", "reason"),
     [("MUTUAL", "WRONG_VERSION_NUMBER"), ("INSIDE", "request before authentication")],
 )
-def test_a_client_speaks_in_the_clear_and_does_not_log_in(secured, listener, reason):
+def test_plaintext_client_without_login_fails(secured, listener, reason):
     way = secured.anonymous().but(port=secured.ports[listener])
-    refused(secured, way, reason, "ALL_BROKERS_DOWN", "Unable to bootstrap")
+    check_login_fails(secured, way, reason, "ALL_BROKERS_DOWN", "Unable to bootstrap")

@@ -1,4 +1,4 @@
-"""What rules mean to real clients: patterns, hosts, denials, and who a rule is about."""
+"""ACLs with real clients: patterns, hosts, denials and principals."""
 
 import json
 from uuid import uuid4
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.timeout(60)
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 OUTSIDER = "User:outsider"
 THIS = "the topic of the test"
-SOON_S = 5
-"""It is far less than a second where nothing else runs."""
+PROPAGATION_S_MAX = 5
+"""It takes far less than a second on an idle machine."""
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def admin(secured):
 
 @pytest.fixture
 def rules(admin):
-    """The rules of the outsider, who has none before and none after."""
+    """The ACLs of the outsider, who has none before and after a test."""
     rules = Rules(admin)
     yield rules
     rules.remove_of(OUTSIDER, "User:*", "User:ANONYMOUS", "Group:crew", f"User:{ADMIN}")
@@ -51,7 +51,7 @@ def topic(admin):
     return name
 
 
-def about(given, topic):
+def with_topic(given, topic):
     return {name: topic if value == THIS else value for name, value in given.items()}
 
 
@@ -70,8 +70,8 @@ def about(given, topic):
     ],
     ids=str,
 )
-def test_a_rule_is_about_what_it_names(rules, outsider, topic, given, outcome):
-    rules.add(rule(OUTSIDER, "WRITE", **about(given, topic)))
+def test_acl_applies_to_matching_resources_and_hosts(rules, outsider, topic, given, outcome):
+    rules.add(rule(OUTSIDER, "WRITE", **with_topic(given, topic)))
     assert outsider.produce(topic) == outcome
 
 
@@ -86,40 +86,40 @@ def test_a_rule_is_about_what_it_names(rules, outsider, topic, given, outcome):
     ],
     ids=str,
 )
-def test_what_is_denied_cannot_be_allowed(rules, outsider, topic, denied, outcome):
+def test_deny_overrides_allow(rules, outsider, topic, denied, outcome):
     rules.add(
         rule(OUTSIDER, "ALL", topic=topic),
         rule("User:*", "WRITE", topic="*"),
-        rule(OUTSIDER, "WRITE", denied=True, **about(denied, topic)),
+        rule(OUTSIDER, "WRITE", denied=True, **with_topic(denied, topic)),
     )
     assert outsider.produce(topic) == outcome
 
 
-def test_a_rule_may_be_about_everybody(rules, outsider, topic):
+def test_wildcard_principal_applies_to_all_users(rules, outsider, topic):
     rules.add(rule("User:*", "WRITE", topic=topic))
     assert outsider.produce(topic) == OK
 
 
-def test_a_rule_may_be_about_those_who_do_not_say_who_they_are(secured, rules, topic):
+def test_acl_for_anonymous_applies_without_login(secured, rules, topic):
     anonymous = Attempts(secured.anonymous())
     assert anonymous.produce(topic) == DENIED
     rules.add(rule("User:ANONYMOUS", "WRITE", topic=topic))
     assert anonymous.produce(topic) == OK
 
 
-def test_a_rule_may_be_about_a_group_that_the_token_tells(secured, rules, topic):
+def test_acl_for_a_group_applies_to_tokens_with_the_group(secured, rules, topic):
     rules.add(rule("Group:crew", "WRITE", topic=topic))
     assert Attempts(secured.token("outsider", groups=["guests"])).produce(topic) == DENIED
     assert Attempts(secured.token("outsider", groups=["crew"])).produce(topic) == OK
 
 
-def test_who_may_do_everything_cannot_be_denied(secured, rules, topic):
+def test_super_user_cannot_be_denied(secured, rules, topic):
     rules.add(rule(f"User:{ADMIN}", "ALL", topic=topic, denied=True))
     assert Attempts(secured.plain(ADMIN)).produce(topic) == OK
 
 
-def test_rules_soon_hold_on_connections_that_are_open(secured, rules, topic):
-    """By hand: librdkafka asks again only now and then."""
+def test_changed_acls_apply_to_open_connections(secured, rules, topic):
+    """With raw requests: librdkafka retries only now and then."""
     way = secured.plain("outsider")
     with SecuredWire(way) as wire:
         assert wire.enter(way) == 0
@@ -129,42 +129,44 @@ def test_rules_soon_hold_on_connections_that_are_open(secured, rules, topic):
 
         assert produced() == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         rules.add(rule(OUTSIDER, "WRITE", topic=topic))
-        wait_until(lambda: produced() == 0, "the rule", seconds_max=SOON_S)
+        wait_until(lambda: produced() == 0, "the rule", seconds_max=PROPAGATION_S_MAX)
         rules.remove_of(OUTSIDER)
-        wait_until(produced, "its end", seconds_max=SOON_S)
+        wait_until(produced, "its end", seconds_max=PROPAGATION_S_MAX)
 
 
-def test_a_name_that_a_client_gives_itself_means_nothing(secured, topic):
+def test_client_id_grants_no_access(secured, topic):
     for name in (ADMIN, f"User:{ADMIN}"):
         forger = Attempts(secured.plain("outsider").but(client_id=name))
         assert not forger.sees_topic(topic)
         assert forger.delete_topic(topic) == DENIED
 
 
-def test_a_client_that_says_it_is_a_broker_is_not_believed(secured, rules, topic):
+def test_replica_id_needs_cluster_permission(secured, rules, topic):
     rules.add(rule(OUTSIDER, "READ", topic=topic))
     way = secured.plain("outsider")
     with SecuredWire(way) as wire:
         assert wire.enter(way) == 0
         assert wire.fetch(topic).error_code == 0
-        asked = [TopicToFetch(topic, partitions=[PartitionToFetch(index=0, offset=0, max_bytes=1)])]
-        answer = wire.call(FETCH, 11, FetchRequest(replica_id=0, topics=asked))
-        assert answer.topics[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        requested = [
+            TopicToFetch(topic, partitions=[PartitionToFetch(index=0, offset=0, max_bytes=1)])
+        ]
+        response = wire.call(FETCH, 11, FetchRequest(replica_id=0, topics=requested))
+        assert response.topics[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def test_nobody_learns_whether_a_topic_exists_nor_makes_one_by_asking(secured, admin, topic):
+def test_metadata_hides_and_does_not_create_denied_topics(secured, admin, topic):
     missing, way = f"things-{uuid4()}", secured.plain("outsider")
     with SecuredWire(way) as wire:
         assert wire.enter(way) == 0
-        asked = MetadataRequest([TopicToDescribe(name=topic), TopicToDescribe(name=missing)])
-        told = wire.call(METADATA, 9, asked).topics
-    assert {each.error_code for each in told} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
-    assert [each.partitions for each in told] == [[], []]
+        requested = MetadataRequest([TopicToDescribe(name=topic), TopicToDescribe(name=missing)])
+        described = wire.call(METADATA, 9, requested).topics
+    assert {each.error_code for each in described} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    assert [each.partitions for each in described] == [[], []]
     assert missing not in admin.list_topics(timeout=10).topics
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_pattern_of_topics_stands_for_those_that_one_may_see(secured, admin, rules, protocol):
+def test_regex_subscription_matches_visible_topics_only(secured, admin, rules, protocol):
     begin = f"things-{uuid4()}"
     seen, unseen = f"{begin}-seen", f"{begin}-unseen"
     for future in admin.create_topics([NewTopic(seen, 1), NewTopic(unseen, 1)]).values():
@@ -185,7 +187,7 @@ def test_a_pattern_of_topics_stands_for_those_that_one_may_see(secured, admin, r
         consumer.close()
 
 
-def test_denials_and_changes_are_told_with_who_and_from_where(secured, rules, outsider, topic):
+def test_denials_and_changes_are_logged_with_principal_and_client(secured, rules, outsider, topic):
     since_bytes = secured.log.stat().st_size
     rules.add(rule(OUTSIDER, "DESCRIBE", topic=topic))
     assert outsider.delete_topic(topic) == DENIED

@@ -1,4 +1,4 @@
-"""Logins as no client of today does them: in old versions, in the wrong order, again and again."""
+"""SASL requests that current clients do not send: old versions, wrong order, repetitions."""
 
 import pytest
 from kafka import KafkaProducer
@@ -28,36 +28,36 @@ def wire(secured):
         yield connected
 
 
-def test_bare_tokens_let_in(wire, own_topic):
+def test_raw_token_authenticates(wire, own_topic):
     assert wire.handshake("PLAIN", version=0).error_code == 0
     wire.say(ALICE)
     assert bytes(wire.receive_frame()) == b""
-    asked = CreateTopicsRequest([TopicToCreate(own_topic, 1, -1)])
-    assert wire.call(CREATE_TOPICS, 5, asked).topics[0].error_code == 0
+    request = CreateTopicsRequest([TopicToCreate(own_topic, 1, -1)])
+    assert wire.call(CREATE_TOPICS, 5, request).topics[0].error_code == 0
 
 
-def test_a_bare_token_that_does_not_convince_is_answered_by_silence(wire):
+def test_wrong_raw_token_closes_the_connection(wire):
     assert wire.handshake("PLAIN", version=0).error_code == 0
     wire.say(WRONG)
     assert wire.is_hung_up()
 
 
-def test_a_request_in_place_of_a_bare_token_is_no_token(wire):
+def test_request_instead_of_a_raw_token_closes_the_connection(wire):
     assert wire.handshake("PLAIN", version=0).error_code == 0
     wire.send(API_VERSIONS, 0, ApiVersionsRequest())
     assert wire.is_hung_up()
 
 
 @pytest.mark.parametrize("version", SASL_AUTHENTICATE.versions)
-def test_every_version_of_the_token_lets_in(wire, version):
+def test_all_versions_of_sasl_authenticate_work(wire, version):
     assert wire.handshake("PLAIN").error_code == 0
     assert wire.authenticate(ALICE, version).error_code == 0
     assert wire.metadata().brokers
 
 
 @pytest.mark.parametrize("mechanism", ["plain", "scram"])
-def test_an_old_client_comes_in_by_bare_tokens(secured, own_topic, mechanism):
-    """kafka-python, told that the broker is one of 2016, uses what brokers had then."""
+def test_old_client_authenticates_with_raw_tokens(secured, own_topic, mechanism):
+    """kafka-python uses SaslHandshake v0 for brokers of version 0.10.2."""
     way = getattr(secured, mechanism)("alice")
     producer = KafkaProducer(**way.kafka_python(), api_version=(0, 10, 2))
     try:
@@ -66,26 +66,26 @@ def test_an_old_client_comes_in_by_bare_tokens(secured, own_topic, mechanism):
         producer.close(timeout=5)
 
 
-def test_a_mechanism_that_is_not_offered_leaves_the_choice(wire):
+def test_unsupported_mechanism_lists_the_enabled_ones(wire):
     refused = wire.handshake("GSSAPI")
     assert refused.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
     assert set(refused.mechanisms) == set(MECHANISMS)
     assert wire.try_in("alice", password_of("alice")).error_code == 0
 
 
-def test_a_token_without_a_handshake_is_out_of_order(wire):
+def test_token_without_handshake_is_an_illegal_state(wire):
     assert wire.authenticate(ALICE).error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
-def test_after_a_failure_nothing_more_is_answered(wire):
+def test_connection_is_closed_after_a_failed_login(wire):
     failed = wire.try_in("alice", password_of("nobody"))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert "Invalid username or password" in failed.error_message
     assert wire.is_hung_up()
 
 
-def test_what_follows_a_failed_login_at_once_is_not_served(wire):
-    """A client that does not await the answer gets no further for that."""
+def test_request_pipelined_after_a_failed_login_is_not_served(wire):
+    """The client does not wait for the SaslAuthenticate response."""
     assert wire.handshake("PLAIN").error_code == 0
     wire.send(SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(WRONG))
     wire.send(METADATA, 9, MetadataRequest(topics=None))
@@ -94,20 +94,20 @@ def test_what_follows_a_failed_login_at_once_is_not_served(wire):
     assert wire.is_hung_up()
 
 
-def test_a_name_that_is_not_the_login_s_own_is_refused(wire):
-    """PLAIN lets a client ask to act for somebody else."""
+def test_authorization_id_of_another_user_is_rejected(wire):
+    """PLAIN has a field for it."""
     assert wire.handshake("PLAIN").error_code == 0
     assert wire.authenticate(b"admin" + ALICE).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
 
 
-def test_where_nobody_logs_in_no_mechanism_is_offered(secured):
+def test_plaintext_listener_offers_no_mechanism(secured):
     with SecuredWire(secured.anonymous()) as wire:
-        answer = wire.handshake("PLAIN")
-        assert (answer.error_code, answer.mechanisms) == (33, [])
+        response = wire.handshake("PLAIN")
+        assert (response.error_code, response.mechanisms) == (33, [])
         assert wire.metadata().brokers
 
 
-def test_a_session_lasts_as_long_as_its_token(secured, wire):
+def test_session_lifetime_is_that_of_the_token(secured, wire):
     assert wire.try_in("alice", password_of("alice")).session_lifetime_ms == 0
     way = secured.token("alice", lasts_s=60)
     with SecuredWire(way) as tokened:

@@ -1,4 +1,4 @@
-"""Sessions that end: who logs in again in time goes on on the same connection (KIP-368)."""
+"""Reauthentication (KIP-368): a client that logs in again in time keeps its connection."""
 
 import asyncio
 import json
@@ -38,31 +38,33 @@ def wire(broker):
 
 
 def logins(broker, mechanism, since_bytes=0):
-    """How often somebody has logged in, by connection."""
+    """The number of logins by connection."""
     lines = broker.logged(since_bytes).splitlines()
     events = [json.loads(line) for line in lines if '"logged in"' in line]
     return Counter(event["client"] for event in events if event["mechanism"] == mechanism)
 
 
-def test_librdkafka_goes_on_through_many_sessions(broker):
+def test_librdkafka_reauthenticates_on_one_connection(broker):
     ways = (broker.plain(ADMIN), broker.scram(ADMIN), broker.token(ADMIN))
     since_bytes = broker.log.stat().st_size
     errors = []
     producers = [Producer(way.librdkafka() | {"error_cb": errors.append}) for way in ways]
 
-    def are_through():
+    def have_reauthenticated():
         for producer in producers:
             producer.produce("sessions", b"", on_delivery=lambda error, _: errors.append(error))
             assert producer.flush(10) == 0
         counts = [logins(broker, way.mechanism, since_bytes) for way in ways]
         return all(max(count.values(), default=0) > SESSIONS for count in counts)
 
-    wait_until(are_through, "logins on one connection of each", seconds_max=30, seen=errors)
+    wait_until(
+        have_reauthenticated, "logins on one connection of each", seconds_max=30, seen=errors
+    )
     assert [error for error in errors if error is not None] == []
 
 
 @pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
-def test_java_goes_on_through_many_sessions(broker, tmp_path):
+def test_java_reauthenticates_on_one_connection(broker, tmp_path):
     since_bytes = broker.log.stat().st_size
     said = java.run(
         "org.apache.kafka.tools.ProducerPerformance",
@@ -78,11 +80,11 @@ def test_java_goes_on_through_many_sessions(broker, tmp_path):
         str(broker.scram(ADMIN).java(tmp_path)),
     )
     assert "60 records sent" in said
-    # It sends for six seconds; a slow machine has it log in late, but never too late.
+    # It sends for six seconds; on a slow machine it logs in later, but never too late.
     assert max(logins(broker, "SCRAM-SHA-512", since_bytes).values()) >= 3
 
 
-def test_aiokafka_which_does_not_log_in_again_comes_back(broker):
+def test_aiokafka_reconnects_when_its_session_ends(broker):
     since_bytes = broker.log.stat().st_size
 
     async def sending():
@@ -98,7 +100,7 @@ def test_aiokafka_which_does_not_log_in_again_comes_back(broker):
     asyncio.run(asyncio.wait_for(sending(), 30))
 
 
-def test_who_does_not_log_in_again_is_cut_off(wire):
+def test_expired_session_closes_the_connection(wire):
     began = time.monotonic()
     assert 0 < wire.try_in(ADMIN, password_of(ADMIN)).session_lifetime_ms <= SESSION_MS
     assert wire.metadata().brokers
@@ -107,7 +109,7 @@ def test_who_does_not_log_in_again_is_cut_off(wire):
         wire.metadata()
 
 
-def test_a_session_that_has_ended_can_be_begun_again(wire):
+def test_expired_session_can_reauthenticate(wire):
     wire.try_in(ADMIN, password_of(ADMIN))
     time.sleep(SESSION_MS / 1000 + 0.1)
     again = wire.try_in(ADMIN, password_of(ADMIN))
@@ -115,19 +117,19 @@ def test_a_session_that_has_ended_can_be_begun_again(wire):
     assert wire.metadata().brokers
 
 
-def test_nobody_becomes_somebody_else(wire):
+def test_reauthentication_cannot_change_the_principal(wire):
     wire.try_in("alice", password_of("alice"))
     failed = wire.try_in(ADMIN, password_of(ADMIN))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert wire.is_hung_up()
 
 
-def test_nobody_changes_the_mechanism(wire):
+def test_reauthentication_cannot_change_the_mechanism(wire):
     wire.try_in(ADMIN, password_of(ADMIN))
     assert wire.handshake("SCRAM-SHA-512").error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
-def test_a_wrong_password_ends_a_session_that_was_good(wire):
+def test_failed_reauthentication_closes_the_connection(wire):
     wire.try_in("alice", password_of("alice"))
     assert wire.handshake("PLAIN").error_code == 0
     failed = wire.authenticate(plain_token("alice", password_of("nobody")))

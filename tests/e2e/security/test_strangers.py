@@ -27,7 +27,7 @@ def connect(secured):
 
 
 def request(key: int, version: int) -> bytes:
-    """A request that is right in every other way, where there is such an API."""
+    """A request that is valid except for the missing login; an unknown key has an empty body."""
     asked = headers.RequestHeader(key, version, 1, "stranger")
     if key not in BY_KEY:
         return b"".join(frame(headers.encode_request_header(asked, 1), [b""]))
@@ -48,18 +48,18 @@ def test_requests_before_login_close_the_connection(connect, keys):
                 assert wire.is_hung_up(), (key, version)
 
 
-def test_numbers_that_no_request_has_are_not_answered(connect):
+def test_unsupported_requests_before_login_close_the_connection(connect):
     for key, version in [(-1, 0), (18, -1), (17, 2), (17, -1), (36, 3), (32767, 32767)]:
         with connect() as wire:
             header = struct.pack(">hhih", key, version, 1, -1)
             wire.socket.sendall(b"".join(frame(header, [bytes(4)])))
             if key == API_VERSIONS.key:
-                assert wire.receive_frame()  # In version 0, by which clients find theirs.
+                assert wire.receive_frame()  # In version 0, so that the client can negotiate.
             else:
                 assert wire.is_hung_up(), (key, version)
 
 
-def test_half_a_login_is_none(connect):
+def test_request_during_a_login_closes_the_connection(connect):
     with connect() as wire:
         wire.call(API_VERSIONS, 3, ApiVersionsRequest("a-client", "1.0"))
         assert wire.handshake("SCRAM-SHA-512").error_code == 0
@@ -68,7 +68,7 @@ def test_half_a_login_is_none(connect):
         assert wire.is_hung_up()
 
 
-def test_what_comes_together_with_the_handshake_is_not_answered(connect):
+def test_request_pipelined_with_the_handshake_is_not_served(connect):
     with connect() as wire:
         wire.send(SASL_HANDSHAKE, 1, SaslHandshakeRequest("SCRAM-SHA-512"))
         wire.send(METADATA, 9, MetadataRequest(topics=None))
@@ -76,7 +76,7 @@ def test_what_comes_together_with_the_handshake_is_not_answered(connect):
         assert wire.is_hung_up()
 
 
-def test_a_stranger_s_frames_are_small(connect):
+def test_large_frame_before_login_closes_the_connection(connect):
     with connect() as wire:
         wire.socket.sendall(struct.pack(">i", 1024 * 1024) + bytes(1000))
         assert wire.is_hung_up()

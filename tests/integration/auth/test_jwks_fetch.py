@@ -33,7 +33,7 @@ class Issuer:
                 self.wfile.write(issuer.content)
 
             def log_message(self, *_args):
-                """Say nothing."""
+                """Do not log requests."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -95,8 +95,8 @@ def test_fetch_reports_connection_errors(issuer):
         fetch(issuer.url, clock)
 
 
-def log_in(mechanisms, key, name):
-    """Who gets in with a token that is signed with that key."""
+def authenticate(mechanisms, key, name):
+    """The principal of a token that is signed with that key."""
     client = OAuthBearerSaslClient(token(key, "ES256", headers={"kid": name}))
     return (
         mechanisms.create_server("OAUTHBEARER")
@@ -118,13 +118,13 @@ def test_rotated_keys_are_used_without_restart(issuer):
         issuer.content = jwks(jwk(old, kid="old"))
         mechanisms = Mechanisms(settings(issuer), _none, clock=clock, random=SystemRandom())
         await mechanisms.start()
-        assert log_in(mechanisms, old, "old")
-        assert not log_in(mechanisms, new, "new")
+        assert authenticate(mechanisms, old, "old")
+        assert not authenticate(mechanisms, new, "new")
         issuer.content = jwks(jwk(new, kid="new"))
         async with asyncio.timeout(15):
-            while not log_in(mechanisms, new, "new"):  # noqa: ASYNC110 - it is what clients do.
+            while not authenticate(mechanisms, new, "new"):  # noqa: ASYNC110 - it is what clients do.
                 await asyncio.sleep(0.05)
-        assert not log_in(mechanisms, old, "old")
+        assert not authenticate(mechanisms, old, "old")
         await mechanisms.close()
 
     asyncio.run(body())

@@ -1,7 +1,7 @@
 """Every metadata store behind the same fixture.
 
-In-process stores run in virtual time. etcd is a real one in real time; its leases end late by the
-interval of its checks.
+In-process stores run in virtual time. etcd runs in real time; its leases expire late by its check
+interval.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from kafscale.testing import virtual_time
 from services.etcd_server import EtcdCluster, EtcdServer
 
 
-class Simulated:
-    """Plays a body with a store of this process."""
+class VirtualTimeRunner:
+    """Runs a test body with an in-process store in virtual time."""
 
     late_s = 0.01
-    """By how much a lease may end too late."""
+    """By how much a lease may expire late."""
 
     def __init__(self, make):
         self._make = make
@@ -37,11 +37,11 @@ class Simulated:
         return virtual_time.run(scenario, seed=0)
 
     def forget(self, _revision):
-        """These stores forget by themselves, as soon as their `commits_max` is passed."""
+        """These stores drop old commits as soon as there are more than `commits_max`."""
 
 
-class Real:
-    """Plays a body with an etcd that holds nothing; its revisions are what they are."""
+class EtcdRunner:
+    """Runs a test body with an empty etcd; its revisions continue from earlier tests."""
 
     late_s = 5
 
@@ -72,7 +72,7 @@ def etcd(tmp_path_factory) -> Iterator[EtcdServer]:
 
 @pytest.fixture(params=["memory", "sqlite", "etcd"])
 def play(request, tmp_path):
-    """Runs the body of a test, an async function of a new store."""
+    """Runs a test body, an async function that takes a new store."""
 
     async def in_memory(**options):
         return MemoryStore(virtual_time.clock_ms, **options)
@@ -82,11 +82,11 @@ def play(request, tmp_path):
 
     match request.param:
         case "memory":
-            return Simulated(in_memory)
+            return VirtualTimeRunner(in_memory)
         case "sqlite":
-            return Simulated(on_disk)
+            return VirtualTimeRunner(on_disk)
         case _:
-            return Real(request.getfixturevalue("etcd"))
+            return EtcdRunner(request.getfixturevalue("etcd"))
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +97,7 @@ def three_members(tmp_path_factory) -> Iterator[EtcdCluster]:
 
 @pytest.fixture
 def cluster(three_members) -> EtcdCluster:
-    """Three members in good health that know nothing, for a test that loses some."""
+    """Three healthy members without data, for tests in which members fail."""
     three_members.repair()
     three_members.control("del", "/", "--prefix")
     return three_members

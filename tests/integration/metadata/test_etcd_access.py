@@ -42,7 +42,7 @@ def guarded(tmp_path_factory):
 
 
 def start(settings, *, startup_timeout_sec=2, then=None):
-    """Do as a broker that starts: open the store, use it, and close it."""
+    """Open, use and close a store, as a broker does when it starts."""
     config = Config(broker=Broker(startup_timeout_sec=startup_timeout_sec), etcd=settings)
 
     async def scenario():

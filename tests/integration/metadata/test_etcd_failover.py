@@ -18,7 +18,7 @@ from services.link_fault import HEALTHY, Fault
 from services.process import free_port
 
 pytestmark = pytest.mark.timeout(60)
-"""Elections, time-outs and restarts are waited for in real time, on a machine that may be busy."""
+"""Elections, timeouts and restarts take real time, on a machine that may be busy."""
 
 
 @asynccontextmanager
@@ -32,7 +32,7 @@ async def opened(cluster, **settings):
 
 
 class Timer:
-    """How long something took."""
+    """Measures elapsed time."""
 
     def __enter__(self):
         self._began = time.monotonic()
@@ -42,8 +42,8 @@ class Timer:
         self.seconds = time.monotonic() - self._began
 
 
-async def succeed(call, seconds_max=10):
-    """Call until it does not fail any more."""
+async def retry_until_success(call, seconds_max=10):
+    """Call until it succeeds."""
     deadline = time.monotonic() + seconds_max
     while True:
         try:
@@ -52,8 +52,8 @@ async def succeed(call, seconds_max=10):
             assert time.monotonic() < deadline
 
 
-async def replace(cluster, endpoint):
-    """Kill a member, and let it come back when the others have gone on without it for a while."""
+async def restart_member(cluster, endpoint):
+    """Kill a member, and start it when the others have continued without it for a while."""
     cluster.member(endpoint).kill()
     await asyncio.sleep(1)
     await asyncio.to_thread(cluster.member(endpoint).start)
@@ -66,7 +66,7 @@ def test_requests_continue_after_a_member_fails(cluster):
             first = store.endpoint
             cluster.member(first).kill()
             assert (await store.get("/a")).value == b"before"
-            # Nothing was under way when the member died: no write is in doubt.
+            # No write was in flight when the member was killed, so none is in doubt.
             assert (await store.commit([], [Put("/a", b"after")])).succeeded
             assert (await store.get("/a")).value == b"after"
             assert store.endpoint != first
@@ -76,7 +76,7 @@ def test_requests_continue_after_a_member_fails(cluster):
 
 
 class Writers:
-    """Four that write commits of two keys each, as fast as they are answered."""
+    """Four tasks that write commits of two keys each, as fast as etcd responds."""
 
     names = frozenset({b"0", b"1", b"2", b"3"})
 
@@ -85,7 +85,7 @@ class Writers:
         self._stopped = False
         self._answered = asyncio.Event()
         self.acked = {}
-        """Revisions by what was written."""
+        """Revisions by written value."""
         self.in_doubt = set()
 
     async def run(self):
@@ -93,8 +93,8 @@ class Writers:
             for name in self.names:
                 group.create_task(self._write(name))
 
-    async def all_answered(self):
-        """Wait until each has written something, from now on."""
+    async def wait_for_progress(self):
+        """Wait until each task has written something from now on."""
         known = set(self.acked)
         while {value.split()[0] for value in self.acked.keys() - known} != self.names:
             self._answered.clear()
@@ -120,7 +120,7 @@ class Writers:
 
 
 async def follow(store):
-    """What is written, by revision, up to a commit that ends it."""
+    """Watch until a final commit; return the values by revision."""
     reported = {}
     async with aclosing(store.watch("/w/", 0)) as commits:
         while (events := await anext(commits))[0].key != "/w/end":
@@ -132,7 +132,7 @@ async def follow(store):
 
 @pytest.mark.long
 def test_watch_reports_every_change_once_while_members_fail(cluster):
-    """Four write, one follows, the member that all of them use is killed, and the next one too."""
+    """Four tasks write and one watches while the members that they use are killed in turn."""
 
     async def body():
         async with opened(cluster) as store, asyncio.TaskGroup() as group:
@@ -140,12 +140,12 @@ def test_watch_reports_every_change_once_while_members_fail(cluster):
             following = group.create_task(follow(store))
             writing = group.create_task(writers.run())
             for _ in range(3):
-                await writers.all_answered()
-                await replace(cluster, store.endpoint)
-            await writers.all_answered()
+                await writers.wait_for_progress()
+                await restart_member(cluster, store.endpoint)
+            await writers.wait_for_progress()
             writers.stop()
             await writing
-            await succeed(lambda: store.commit([], [Put("/w/end", b"")]))
+            await retry_until_success(lambda: store.commit([], [Put("/w/end", b"")]))
             return writers, await following
 
     writers, reported = asyncio.run(body())
@@ -201,7 +201,7 @@ def test_watch_leaves_an_unresponsive_member_after_a_failed_request(cluster):
                 telling = asyncio.ensure_future(anext(commits))
                 await asyncio.sleep(0.2)
                 cluster.member(store.endpoint).pause()
-                await succeed(lambda: other.commit([], [Put("/a", b"2")]))
+                await retry_until_success(lambda: other.commit([], [Put("/a", b"2")]))
                 assert not telling.done()
                 await store.get("/a")
                 [event] = await asyncio.wait_for(telling, 3)
@@ -224,7 +224,7 @@ def test_write_with_lost_response_is_not_retried(cluster):
             assert entry.create_revision == entry.mod_revision
             for link in links:
                 await link.set(HEALTHY)
-            assert await succeed(lambda: store.get("/once")) == entry
+            assert await retry_until_success(lambda: store.get("/once")) == entry
 
     async def scenario():
         ports = [int(member.endpoint.partition(":")[2]) for member in cluster.members]
@@ -262,8 +262,8 @@ def test_requests_fail_without_members_and_recover(cluster):
                 assert timer.seconds < 3
             with ThreadPoolExecutor() as pool:
                 list(pool.map(EtcdMember.start, cluster.members))
-            assert (await succeed(lambda: store.get("/a"))).value == b"1"
-            assert await succeed(lambda: store.keep_alive(lease))
+            assert (await retry_until_success(lambda: store.get("/a"))).value == b"1"
+            assert await retry_until_success(lambda: store.keep_alive(lease))
             assert (await store.commit([], [Put("/a", b"2", lease)])).succeeded
             async with aclosing(store.watch("/a", last)) as again:
                 assert [event.value for event in await anext(again)] == [b"2"]
@@ -272,7 +272,7 @@ def test_requests_fail_without_members_and_recover(cluster):
 
 
 def test_member_without_leader_is_skipped(cluster):
-    """The others are silent, so that our member hears nothing from a majority."""
+    """The others are paused, so that this member has no quorum."""
 
     async def body():
         async with opened(cluster) as store:
@@ -288,13 +288,13 @@ def test_member_without_leader_is_skipped(cluster):
                 await telling
             for member in others:
                 member.resume()
-            assert (await succeed(lambda: store.get("/a"))).value == b"1"
+            assert (await retry_until_success(lambda: store.get("/a"))).value == b"1"
 
     asyncio.run(body())
 
 
 def test_missing_members_cause_no_delay(cluster):
-    """One refuses connections, one takes them and never says a word."""
+    """One refuses connections, one accepts them and never responds."""
 
     async def body():
         with Timer() as timer:

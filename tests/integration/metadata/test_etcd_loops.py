@@ -12,14 +12,14 @@ from kafscale.metadata.store.etcd import EtcdStore
 
 
 def test_etcd_store_works_on_consecutive_event_loops(etcd, caplog):
-    """Much is under way when it is closed, and the next loop begins at once."""
+    """Requests are in flight when the store is closed, and the next loop starts at once."""
     caplog.set_level(logging.WARNING)
 
     async def follow(store, revision):
         async for _ in store.watch("/", revision):
             pass
 
-    async def life():
+    async def run_store():
         store = EtcdStore(etcd.settings())
         await store.check()
         revision = (await store.range("/")).revision
@@ -36,6 +36,6 @@ def test_etcd_store_works_on_consecutive_event_loops(etcd, caplog):
         assert kinds == {asyncio.CancelledError, StoreUnavailableError}
 
     for number in range(20):
-        (uvloop.run if number % 2 else asyncio.run)(life())
+        (uvloop.run if number % 2 else asyncio.run)(run_store())
     gc.collect()
     assert caplog.records == []

@@ -14,8 +14,8 @@ from services.etcd_server import EtcdServer
 from services.process import free_port
 
 
-def look_after(server, body, *, index=0, **changes):
-    """Play an async function of a member's maintenance."""
+def maintain(server, body, *, index=0, **changes):
+    """Run an async function with the maintenance client of a member."""
 
     async def scenario():
         settings = server.settings(**changes)
@@ -44,7 +44,7 @@ def test_status_of_a_member(etcd):
         await write(etcd, 1, 10)
         return before, await member.status()
 
-    before, after = look_after(etcd, body)
+    before, after = maintain(etcd, body)
     assert before.version.startswith("3.")
     assert 0 < before.database_used_bytes <= before.database_bytes
     assert before.is_leader
@@ -56,7 +56,7 @@ def test_status_of_a_member(etcd):
 
 def test_snapshot_contains_the_database_and_its_checksum(etcd):
     asyncio.run(write(etcd, 20, 100_000))
-    database = look_after(etcd, whole)
+    database = maintain(etcd, whole)
     assert len(database) > 1_000_000
     assert database[-32:] == hashlib.sha256(database[:-32]).digest()
 
@@ -68,14 +68,14 @@ def test_aborted_snapshot_leaves_the_member_usable(etcd):
         await pieces.aclose()
         return await member.status()
 
-    assert look_after(etcd, body).leader_id
+    assert maintain(etcd, body).leader_id
 
 
 def test_defragmentation_frees_compacted_space(etcd):
     asyncio.run(write(etcd, 60, 100_000))
 
     async def body(member):
-        # What was written is on the disk a moment after it was confirmed.
+        # etcd writes to disk a moment after it has confirmed.
         async with asyncio.timeout(10):
             while True:
                 before = await member.status()
@@ -87,7 +87,7 @@ def test_defragmentation_frees_compacted_space(etcd):
         await member.defragment()
         return before, await member.status()
 
-    before, after = look_after(etcd, body)
+    before, after = maintain(etcd, body)
     assert before.database_bytes > 5_000_000 > after.database_bytes
     assert after.revision == before.revision
 
@@ -105,7 +105,7 @@ def test_full_database_raises_an_alarm_until_space_is_freed(tmp_path):
             await member.disarm(alarm)
             return alarm, status, await member.alarms()
 
-        alarm, status, left = look_after(server, body)
+        alarm, status, left = maintain(server, body)
         assert (alarm.kind, alarm.member_id) == ("NOSPACE", status.member_id)
         assert left == []
         asyncio.run(write(server, 1, 100_000))
@@ -123,7 +123,7 @@ def test_members_are_added_and_removed(tmp_path):
             await member.remove_member(added.id)
             return only, added, both, await member.members()
 
-        only, added, both, last = look_after(server, body)
+        only, added, both, last = maintain(server, body)
     assert only.name == "etcd-0"
     assert only.peer_urls == (server.members[0].peer_url,)
     assert only.client_urls == (f"http://{server.members[0].endpoint}",)
@@ -140,7 +140,7 @@ def test_learner_is_not_promoted_before_it_has_caught_up(tmp_path):
             await member.promote_member(added.id)
 
         with pytest.raises(StoreUnavailableError, match="in sync with leader"):
-            look_after(server, body)
+            maintain(server, body)
 
 
 def test_member_without_quorum_serves_status_and_snapshot(cluster):
@@ -159,7 +159,7 @@ def test_member_without_quorum_serves_status_and_snapshot(cluster):
             await member.members()
         return status, await whole(member)
 
-    status, database = look_after(cluster, body, request_timeout_ms=1000)
+    status, database = maintain(cluster, body, request_timeout_ms=1000)
     assert status.leader_id == 0
     assert any("no leader" in error for error in status.errors)
     assert database[-32:] == hashlib.sha256(database[:-32]).digest()
@@ -173,17 +173,17 @@ def test_stopped_member_is_unavailable(cluster):
         await member.status()
 
     with pytest.raises(StoreUnavailableError, match="no etcd member is reachable"):
-        look_after(cluster, body, index=1, request_timeout_ms=300)
+        maintain(cluster, body, index=1, request_timeout_ms=300)
 
 
 def test_maintenance_uses_authentication_and_tls(tmp_path):
     certificates = make_certificates(tmp_path / "certificates")
     with EtcdServer(tmp_path, certificates=certificates) as server:
         server.demand_password()
-        assert len(look_after(server, whole)) > 32
+        assert len(maintain(server, whole)) > 32
 
         async def body(member):
             await member.defragment()
 
         with pytest.raises(StoreUnavailableError, match="user"):
-            look_after(server, body, username="", password="")
+            maintain(server, body, username="", password="")

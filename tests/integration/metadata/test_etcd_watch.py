@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 @asynccontextmanager
 async def opened(etcd, **settings):
-    """A store on an etcd that is empty."""
+    """A store on an empty etcd."""
     store = EtcdStore(etcd.settings(**settings))
     try:
         await store.commit([], [DeletePrefix("/")])
@@ -112,7 +112,7 @@ def test_open_watch_survives_a_compaction(etcd):
 
 
 def test_idle_watch_advances_its_revision(etcd):
-    """So that it can be cut off from a store that forgets where it began, and miss nothing."""
+    """So a reconnect after a compaction does not lose its position."""
 
     async def body():
         async with linked(etcd) as (link, far), opened(etcd) as near:
@@ -167,7 +167,7 @@ def test_watch_reassembles_fragmented_commits(etcd):
 
 @pytest.mark.parametrize(("count", "size"), [(5000, 10), (100, MIB)], ids=["many", "large"])
 def test_paged_range_is_of_one_revision(etcd, count, size):
-    """Others write meanwhile, and are seen up to that revision and no further."""
+    """Concurrent writes are visible up to that revision only."""
 
     async def body():
         async with opened(etcd, request_timeout_ms=10_000) as store:

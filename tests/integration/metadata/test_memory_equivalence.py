@@ -32,7 +32,7 @@ REVISION_FIELDS = ("revision", "mod_revision", "create_revision")
 
 
 def shifted(thing, by):
-    """The same, in the count of a store that has begun elsewhere; 0 is no revision, and stays."""
+    """Shift revisions by the initial revision of a store; 0 means no revision, and stays."""
     changes = {
         name: getattr(thing, name) + by
         for name in REVISION_FIELDS
@@ -50,7 +50,7 @@ async def run_commits(store, commits, at):
     for prefix in ("/", "/a", "/a/", "/b/"):
         snapshot = await store.range(prefix)
         results += [snapshot.revision - at, *(shifted(entry, -at) for entry in snapshot.entries)]
-    # Something to end the watch with, so that it need not be known how much there was.
+    # A last commit ends the watch, whatever the number of events.
     last = (await store.commit([], [Put("/end", b"")])).revision
     async with aclosing(store.watch("/", at)) as stream:
         while True:
@@ -65,13 +65,13 @@ async def run_commits(store, commits, at):
 @given(commits=st.lists(COMMITS, max_size=12))
 def test_memory_store_behaves_like_etcd(etcd, commits):
     async def both():
-        real, imitation = EtcdStore(etcd.settings()), MemoryStore(lambda: 0)
+        real, memory = EtcdStore(etcd.settings()), MemoryStore(lambda: 0)
         await real.commit([], [DeletePrefix("/")])
         at = (await real.range("/")).revision
-        results = await run_commits(real, commits, at), await run_commits(imitation, commits, 0)
+        results = await run_commits(real, commits, at), await run_commits(memory, commits, 0)
         await real.close()
-        await imitation.close()
+        await memory.close()
         return results
 
-    real, imitation = asyncio.run(both())
-    assert real == imitation
+    real, memory = asyncio.run(both())
+    assert real == memory

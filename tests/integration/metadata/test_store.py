@@ -38,7 +38,7 @@ async def revision_of(store):
 async def watched(store, prefix, after_revision, last_revision):
     """The events of a watch up to the given one.
 
-    What belongs together comes together; whether more comes with it is the store's affair.
+    Events of one commit arrive together; a store may combine commits.
     """
     reported = []
     async with aclosing(store.watch(prefix, after_revision)) as stream:
@@ -222,7 +222,7 @@ def test_watch_waits_and_reports_each_change_once(play):
 
 
 def test_watch_misses_no_change_of_concurrent_writers(play):
-    """Writers race, a reader follows: the events, played back, are what the store holds."""
+    """Replaying the events of concurrent writers gives the content of the store."""
 
     async def body(store):
         at = await revision_of(store)
@@ -270,7 +270,7 @@ def test_watch_from_a_compacted_revision_ends(play):
         assert event.kind is EventKind.COMPACTED
         assert event.key == "/1"
         assert at + 2 < event.mod_revision < last
-        # What is remembered is remembered from there on without a hole.
+        # The history is complete from there on.
         events = await watched(store, "/", event.mod_revision, last)
         assert [event.mod_revision for event in events] == list(
             range(event.mod_revision + 1, last + 1)
@@ -365,7 +365,7 @@ def test_key_belongs_to_the_lease_of_its_last_put(play):
     play(body)
 
 
-# --- the end ----------------------------------------------------------------------------------
+# --- close -------------------------------------------------------------------------------------
 
 
 def test_closed_store_fails_calls_and_watches(play):

@@ -1,4 +1,4 @@
-"""Every object store there is, each behind the same fixture."""
+"""Every object store behind the same fixture."""
 
 import asyncio
 import time
@@ -48,17 +48,17 @@ def store(request, tmp_path) -> Iterator[ObjectStore]:
 
 @pytest.fixture
 def contended_store(request, store) -> ObjectStore:
-    """A store for requests that cross each other on one key.
+    """A store for concurrent requests to one key.
 
-    That leaves out moto: between its check and its write it has no lock, and a read that meets a
-    write there may be answered with status 500.
+    Not moto: it has no lock between its check and its write, and a read during a write may get
+    status 500.
     """
     if "moto" in request.node.callspec.id:
-        pytest.skip("moto is not made for requests that cross")
+        pytest.skip("moto does not support concurrent requests to one key")
     return store
 
 
 @pytest.fixture
 def namespace() -> str:
-    """A corner of the store that no other test looks into."""
+    """A unique namespace of the store."""
     return f"ns-{uuid4()}"

@@ -1,6 +1,6 @@
-"""Where keys come from, and which role they are exchanged for, as the servers see it.
+"""Sources of S3 credentials and assumed roles, as the servers see them.
 
-The requests to S3 go to a server that notes who has signed them; roles come from moto.
+The S3 requests go to a server that records them, signatures included; moto serves STS.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ MISSING = response(404, "NoSuchKey")
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch, tmp_path) -> None:
-    """Nothing that this machine knows about AWS, and no machine that has a role."""
+    """Remove the AWS settings of this machine, and disable instance metadata."""
     for name in (
         "ACCESS_KEY_ID",
         "SECRET_ACCESS_KEY",
@@ -46,13 +46,13 @@ def environment(monkeypatch, tmp_path) -> None:
 
 @pytest.fixture
 def bucket(moto_bucket) -> S3Bucket:
-    """A bucket whose keys are not given."""
+    """A bucket without configured keys."""
     return S3Bucket(name="bucket", path_style=True, sts_endpoint=moto_bucket.endpoint)
 
 
 @asynccontextmanager
-async def signed(bucket: S3Bucket) -> AsyncIterator[tuple[S3ObjectStore, ScriptedServer]]:
-    """A store, and the server that sees who signs."""
+async def recorded_store(bucket: S3Bucket) -> AsyncIterator[tuple[S3ObjectStore, ScriptedServer]]:
+    """A store and the server that records its requests."""
     async with scripted_server(MISSING) as server:
         store = S3ObjectStore(replace(bucket, endpoint=server.url))
         try:
@@ -62,7 +62,7 @@ async def signed(bucket: S3Bucket) -> AsyncIterator[tuple[S3ObjectStore, Scripte
 
 
 def signer(request: str) -> tuple[str, str]:
-    """The access key and the token that a request came with."""
+    """The access key and the session token of a request."""
     key = re.search(r"Credential=([^/]+)/", request)
     token = re.search(r"x-amz-security-token: (\S+)", request, re.IGNORECASE)
     assert key is not None
@@ -70,10 +70,10 @@ def signer(request: str) -> tuple[str, str]:
 
 
 def sign(bucket: S3Bucket) -> tuple[str, str]:
-    """Who signs a request to a bucket."""
+    """The access key and the session token that sign a request to a bucket."""
 
     async def scenario() -> tuple[str, str]:
-        async with signed(bucket) as (store, server):
+        async with recorded_store(bucket) as (store, server):
             await store.authenticate()
             with pytest.raises(ObjectNotFoundError):
                 await store.get("ns/a")
@@ -94,7 +94,7 @@ def write_profiles(path: Path, **keys: str) -> Path:
 # --- sources --------------------------------------------------------------------------------------
 
 
-def test_keys_from_the_environment(bucket, monkeypatch):
+def test_credentials_from_the_environment(bucket, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "from-env")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
     assert sign(bucket) == ("from-env", "")
@@ -102,7 +102,7 @@ def test_keys_from_the_environment(bucket, monkeypatch):
     assert sign(bucket) == ("from-env", "its-token")
 
 
-def test_keys_from_a_file(bucket, tmp_path, monkeypatch):
+def test_credentials_from_a_file(bucket, tmp_path, monkeypatch):
     path = write_profiles(tmp_path / "credentials", default="from-default", other="from-other")
     by_path = replace(bucket, credential_source="file", credentials_file=str(path))
     assert sign(by_path) == ("from-default", "")
@@ -111,7 +111,7 @@ def test_keys_from_a_file(bucket, tmp_path, monkeypatch):
     assert sign(replace(bucket, credential_source="file")) == ("from-default", "")
 
 
-def test_a_file_that_changes_is_read_again(bucket, tmp_path):
+def test_changed_credentials_file_is_read_again(bucket, tmp_path):
     path = write_profiles(tmp_path / "credentials", default="first")
     aws = BotoClient(replace(bucket, credential_source="file", credentials_file=str(path)))
     assert aws.keys().access_key == "first"
@@ -119,8 +119,8 @@ def test_a_file_that_changes_is_read_again(bucket, tmp_path):
     assert aws.keys().access_key == "second"
 
 
-def test_keys_from_the_role_of_a_machine_or_pod(bucket, monkeypatch):
-    """As ECS tells them, and as EKS does to a pod."""
+def test_credentials_from_a_container_role(bucket, monkeypatch):
+    """As on ECS, and on EKS with pod identity."""
     issued = {
         "AccessKeyId": "from-role",
         "SecretAccessKey": "hush",
@@ -132,7 +132,10 @@ def test_keys_from_the_role_of_a_machine_or_pod(bucket, monkeypatch):
         async with scripted_server(response(200, body=json.dumps(issued))) as agent:
             monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{agent.url}/role")
             for source in ("iam", "workload-identity"):
-                async with signed(replace(bucket, credential_source=source)) as (store, server):
+                async with recorded_store(replace(bucket, credential_source=source)) as (
+                    store,
+                    server,
+                ):
                     with pytest.raises(ObjectNotFoundError):
                         await store.get("ns/a")
                     assert signer(server.requests[0]) == ("from-role", "its-token")
@@ -142,8 +145,8 @@ def test_keys_from_the_role_of_a_machine_or_pod(bucket, monkeypatch):
 
 
 @pytest.mark.parametrize("given", ["by the cluster", "by the setting", "by both"])
-def test_keys_from_the_service_account_of_a_pod(bucket, monkeypatch, tmp_path, given):
-    """The role is assumed with the pod's own token, once, whoever names it."""
+def test_credentials_from_a_service_account(bucket, monkeypatch, tmp_path, given):
+    """The role is assumed once with the pod's web identity token, wherever its ARN is set."""
     token = tmp_path / "token"
     token.write_text("a token of Kubernetes")
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
@@ -161,7 +164,7 @@ def test_keys_from_the_service_account_of_a_pod(bucket, monkeypatch, tmp_path, g
 
 
 @pytest.mark.parametrize("source", ["env", "file", "iam", "workload-identity"])
-def test_a_source_is_that_source_and_no_other(bucket, source, monkeypatch, tmp_path):
+def test_credential_source_excludes_other_sources(bucket, source, monkeypatch, tmp_path):
     if source != "env":
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "from-env")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
@@ -170,7 +173,7 @@ def test_a_source_is_that_source_and_no_other(bucket, source, monkeypatch, tmp_p
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(path))
 
     async def scenario():
-        async with signed(replace(bucket, credential_source=source)) as (store, server):
+        async with recorded_store(replace(bucket, credential_source=source)) as (store, server):
             with pytest.raises(ConfigError, match="no credentials for S3") as failure:
                 await store.authenticate()
             assert re.search(r"s3\.(credentialSource|credentialsFile)", str(failure.value))
@@ -181,7 +184,7 @@ def test_a_source_is_that_source_and_no_other(bucket, source, monkeypatch, tmp_p
     asyncio.run(scenario())
 
 
-def test_a_profile_that_is_not_there_is_named(bucket, tmp_path):
+def test_missing_profile_is_named_in_the_error(bucket, tmp_path):
     path = write_profiles(tmp_path / "credentials", default="from-default")
     absent = replace(bucket, credential_source="file", credentials_file=str(path), profile="absent")
     with pytest.raises(OperatingError, match="absent"):
@@ -192,7 +195,7 @@ def test_a_profile_that_is_not_there_is_named(bucket, tmp_path):
 
 
 @pytest.mark.parametrize("source", ["given", "env", "file"])
-def test_a_role_is_assumed_with_the_keys_of_any_source(bucket, source, monkeypatch, tmp_path):
+def test_role_is_assumed_with_credentials_of_any_source(bucket, source, monkeypatch, tmp_path):
     with_role = replace(bucket, role_arn=ROLE)
     if source == "given":
         with_role = replace(with_role, access_key="given", secret_key="hush")  # noqa: S106
@@ -207,7 +210,7 @@ def test_a_role_is_assumed_with_the_keys_of_any_source(bucket, source, monkeypat
     assert token
 
 
-def test_a_role_is_assumed_anew_when_half_of_its_time_is_over(bucket):
+def test_role_is_assumed_again_after_half_of_its_lifetime(bucket):
     now = [0.0]
     aws = BotoClient(
         replace(bucket, role_arn=ROLE, access_key="given", secret_key="hush"),  # noqa: S106
@@ -221,7 +224,7 @@ def test_a_role_is_assumed_anew_when_half_of_its_time_is_over(bucket):
     assert aws.keys() != first
 
 
-def test_a_role_that_is_denied_is_told_and_a_service_that_is_away_is_tried_again(bucket):
+def test_denied_role_fails_and_unreachable_sts_is_retriable(bucket):
     denied = (
         "<ErrorResponse><Error><Code>AccessDenied</Code><Message>not for you</Message></Error>"
         "</ErrorResponse>"
@@ -231,13 +234,13 @@ def test_a_role_that_is_denied_is_told_and_a_service_that_is_away_is_tried_again
     async def scenario():
         async with (
             scripted_server(response(403, body=denied)) as sts,
-            signed(replace(given, sts_endpoint=sts.url)) as (store, _),
+            recorded_store(replace(given, sts_endpoint=sts.url)) as (store, _),
         ):
             with pytest.raises(OperatingError, match="AssumeRole: AccessDenied") as failure:
                 await store.authenticate()
             assert not isinstance(failure.value, StoreUnavailableError)
         away = f"http://127.0.0.1:{free_port()}"
-        async with signed(replace(given, sts_endpoint=away)) as (store, _):
+        async with recorded_store(replace(given, sts_endpoint=away)) as (store, _):
             for call in (store.authenticate, lambda: store.get("ns/a")):
                 with pytest.raises(StoreUnavailableError, match="Could not connect"):
                     await call()
@@ -245,11 +248,11 @@ def test_a_role_that_is_denied_is_told_and_a_service_that_is_away_is_tried_again
     asyncio.run(scenario())
 
 
-def test_no_secret_is_ever_logged_or_told(bucket, caplog):
+def test_credentials_are_never_logged_or_shown(bucket, caplog):
     given = replace(bucket, role_arn=ROLE, access_key="an-access-key", secret_key="hush-hush")  # noqa: S106
 
     async def scenario() -> tuple[str, str]:
-        async with signed(given) as (store, server):
+        async with recorded_store(given) as (store, server):
             with pytest.raises(ObjectNotFoundError):
                 await store.get("ns/a")
             shown.append(repr(store._credentials) + repr(store._store))

@@ -1,4 +1,4 @@
-"""Lifecycle rules at a server that keeps them."""
+"""Lifecycle rules of a bucket, with a server that stores them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def bucket(moto_bucket, namespace) -> S3Bucket:
-    """A bucket of the test's own: it has but one set of rules."""
+    """A bucket for one test, because it has only one set of rules."""
     own = replace(moto_bucket, name=f"rules-{namespace}")
     asyncio.run(create_bucket(own))
     return own
@@ -37,7 +37,7 @@ def write(bucket: S3Bucket, rules: Sequence[Any]) -> None:
     aws.write_lifecycle(aws.read_lifecycle(), rules)
 
 
-def test_a_bucket_without_rules_gets_those_of_the_topics_and_keeps_them(bucket):
+def test_topic_rules_are_applied_once(bucket):
     lifecycle = BucketLifecycle(bucket, "production")
     week, ever = TopicRetention("orders", 7 * DAY_MS), TopicRetention("audit", -1)
 
@@ -52,7 +52,7 @@ def test_a_bucket_without_rules_gets_those_of_the_topics_and_keeps_them(bucket):
     assert found["kafscale/production/orders"]["Expiration"]["Days"] == 14
 
 
-def test_the_reference_policy_goes_there_and_back_beside_ours(bucket):
+def test_rules_of_others_are_kept(bucket):
     """S-15."""
     write(bucket, REFERENCE)
     assert is_same(rules(bucket), REFERENCE)
@@ -69,7 +69,7 @@ def test_the_reference_policy_goes_there_and_back_beside_ours(bucket):
     assert [rule["ID"] for rule in rules(bucket)][-1] == "kafscale/production/_uploads"
 
 
-def test_clusters_in_one_bucket_leave_each_other_alone(bucket):
+def test_clusters_in_one_bucket_keep_their_own_rules(bucket):
     async def scenario():
         topics = [TopicRetention("orders", DAY_MS)]
         await BucketLifecycle(bucket, "one").apply(topics)
@@ -84,13 +84,13 @@ def test_clusters_in_one_bucket_leave_each_other_alone(bucket):
     }
 
 
-def test_all_rules_can_be_taken_away(bucket):
+def test_all_rules_can_be_removed(bucket):
     write(bucket, REFERENCE)
     write(bucket, [])
     assert rules(bucket) == []
 
 
-def test_a_bucket_whose_rules_are_not_ours_to_set_says_so(moto_bucket):
+def test_denied_access_to_lifecycle_rules_is_reported(moto_bucket):
     async def scenario():
         async with scripted_server(response(403, "AccessDenied")) as server:
             denied = replace(moto_bucket, endpoint=server.url)

@@ -1,4 +1,4 @@
-"""A bucket is proven before it is used: what is wrong with it, and what to do about it."""
+"""The probes of a bucket at start: problems are reported with advice."""
 
 import asyncio
 from dataclasses import replace
@@ -17,13 +17,13 @@ from kafscale.storage.objects import (
 from services.s3_server import ACCESS_KEY, SECRET_KEY
 from services.scripted_server import response, scripted_server
 
-pytestmark = pytest.mark.timeout(600)  # The first to come builds the S3 server.
+pytestmark = pytest.mark.timeout(600)  # The first run builds the S3 server.
 
 BUCKET = S3Bucket(name="bucket", path_style=True, access_key=ACCESS_KEY, secret_key=SECRET_KEY)
 
 
-class CarelessServer:
-    """Keeps what it is given, and has never heard of conditions."""
+class UnconditionalServer:
+    """Stores objects and ignores conditional headers."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
@@ -32,10 +32,10 @@ class CarelessServer:
         method, path, _ = head.split(" ", 2)
         if method == "PUT":
             self.objects[path] = body
-            return self._answer(b"")
-        return self._answer(self.objects.get(path, b"<DeleteResult></DeleteResult>"))
+            return self._response(b"")
+        return self._response(self.objects.get(path, b"<DeleteResult></DeleteResult>"))
 
-    def _answer(self, body: bytes) -> bytes:
+    def _response(self, body: bytes) -> bytes:
         head = (
             'HTTP/1.1 200 OK\r\nETag: "x"\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n'
             f"Content-Length: {len(body)}\r\n\r\n"
@@ -43,9 +43,9 @@ class CarelessServer:
         return head.encode() + body
 
 
-def test_a_server_that_ignores_if_none_match_is_refused():
+def test_server_that_ignores_if_none_match_is_rejected():
     async def scenario():
-        async with scripted_server(CarelessServer()) as server:
+        async with scripted_server(UnconditionalServer()) as server:
             store = S3ObjectStore(replace(BUCKET, endpoint=server.url))
             with pytest.raises(ConfigError, match="use a server version with conditional writes"):
                 await probe_create_only(store, "ns", Random(1))
@@ -55,7 +55,7 @@ def test_a_server_that_ignores_if_none_match_is_refused():
     asyncio.run(scenario())
 
 
-def test_a_server_that_refuses_if_none_match_is_refused():
+def test_server_without_if_none_match_is_rejected():
     async def scenario():
         async with scripted_server(response(501, "NotImplemented")) as server:
             store = S3ObjectStore(replace(BUCKET, endpoint=server.url))
@@ -67,7 +67,7 @@ def test_a_server_that_refuses_if_none_match_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("answer", "advice"),
+    ("http_response", "advice"),
     [
         (response(404, "NoSuchBucket"), "create the bucket or set s3.createBucket"),
         (response(301, "PermanentRedirect"), "set s3.region"),
@@ -77,9 +77,9 @@ def test_a_server_that_refuses_if_none_match_is_refused():
         (response(403, "RequestTimeTooSkewed"), "set the clock"),
     ],
 )
-def test_a_bucket_that_cannot_be_used_says_what_to_do(answer, advice):
+def test_unusable_bucket_is_reported_with_advice(http_response, advice):
     async def scenario():
-        async with scripted_server(answer) as server:
+        async with scripted_server(http_response) as server:
             store = S3ObjectStore(replace(BUCKET, endpoint=server.url))
             with pytest.raises(OperatingError, match=advice):
                 await probe_access(store, "ns", None)
@@ -96,7 +96,7 @@ def bucket(request) -> S3Bucket:
     return found
 
 
-def test_a_bucket_that_is_missing_is_made_only_when_asked(bucket, namespace):
+def test_missing_bucket_is_created_only_if_configured(bucket, namespace):
     missing = replace(bucket, name=f"made-{namespace}")
 
     async def scenario():
@@ -105,26 +105,26 @@ def test_a_bucket_that_is_missing_is_made_only_when_asked(bucket, namespace):
             await probe_access(store, "ns", None)
         await probe_access(store, "ns", lambda: create_bucket(missing))
         await probe_create_only(store, "ns", Random(1))
-        await create_bucket(missing)  # Another broker was as fast.
+        await create_bucket(missing)  # Another broker may have created it at the same time.
         await probe_access(store, "ns", None)
         await store.close()
 
     asyncio.run(scenario())
 
 
-def test_a_bucket_is_made_in_its_region(moto_bucket, namespace):
-    elsewhere = replace(moto_bucket, name=f"made-{namespace}", region="eu-west-1")
+def test_bucket_is_created_in_its_region(moto_bucket, namespace):
+    in_other_region = replace(moto_bucket, name=f"made-{namespace}", region="eu-west-1")
 
     async def scenario():
-        await create_bucket(elsewhere)
-        store = S3ObjectStore(elsewhere)
+        await create_bucket(in_other_region)
+        store = S3ObjectStore(in_other_region)
         await probe_access(store, "ns", None)
         await store.close()
 
     asyncio.run(scenario())
 
 
-def test_a_bucket_that_cannot_be_made_says_why():
+def test_failed_bucket_creation_gives_the_reason():
     async def scenario():
         async with scripted_server(response(403, "AccessDenied")) as server:
             with pytest.raises(OperatingError, match="create bucket: CreateBucket: AccessDenied"):

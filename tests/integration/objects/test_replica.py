@@ -1,4 +1,4 @@
-"""A main bucket and a copy of it: one that is behind, and one that is away."""
+"""A bucket with a read replica that is behind or unreachable."""
 
 import asyncio
 import socket
@@ -17,26 +17,26 @@ from kafscale.storage.objects import (
 )
 from services.process import free_port
 
-pytestmark = pytest.mark.timeout(600)  # The first to come builds the S3 server.
+pytestmark = pytest.mark.timeout(600)  # The first run builds the S3 server.
 
 TIMEOUT_MS = 500
 
 
 @pytest.fixture
-def copy(real_bucket, namespace) -> S3Bucket:
-    found = replace(real_bucket, name=f"copy-{namespace}")
+def replica(real_bucket, namespace) -> S3Bucket:
+    found = replace(real_bucket, name=f"replica-{namespace}")
     asyncio.run(create_bucket(found))
     return found
 
 
-def test_what_the_copy_lacks_comes_from_the_bucket_itself(real_bucket, copy, namespace):
+def test_objects_missing_in_the_replica_are_read_from_the_bucket(real_bucket, replica, namespace):
     async def scenario():
-        main, behind = S3ObjectStore(real_bucket), S3ObjectStore(copy)
+        main, behind = S3ObjectStore(real_bucket), S3ObjectStore(replica)
         store = ReplicaReadingObjectStore(main, behind)
-        await behind.put(f"{namespace}/old", [b"from the copy"])
+        await behind.put(f"{namespace}/old", [b"from the replica"])
         await main.put(f"{namespace}/old", [b"from the main"])
         await store.put(f"{namespace}/new", [b"from the main"])
-        for name, expected in {"old": b"from the copy", "new": b"from the main"}.items():
+        for name, expected in {"old": b"from the replica", "new": b"from the main"}.items():
             key = f"{namespace}/{name}"
             assert await store.get(key) == expected
             assert await store.get_range(key, 0, 4) == expected[:4]
@@ -52,23 +52,21 @@ def test_what_the_copy_lacks_comes_from_the_bucket_itself(real_bucket, copy, nam
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """A port that takes connections and never answers."""
+    """A port that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield int(server.getsockname()[1])
 
 
 @pytest.mark.parametrize("way", ["refused", "silent", "no bucket"])
-def test_a_copy_that_is_away_slows_down_its_first_readers_only(
-    real_bucket, silent_port, namespace, way
-):
+def test_unreachable_replica_delays_the_first_reads_only(real_bucket, silent_port, namespace, way):
     ports = {"refused": free_port(), "silent": silent_port}
-    away = replace(real_bucket, name="no-such-bucket", request_timeout_ms=TIMEOUT_MS)
+    unreachable = replace(real_bucket, name="no-such-bucket", request_timeout_ms=TIMEOUT_MS)
     if way in ports:
-        away = replace(away, endpoint=f"http://127.0.0.1:{ports[way]}")
+        unreachable = replace(unreachable, endpoint=f"http://127.0.0.1:{ports[way]}")
 
     async def scenario():
         main = S3ObjectStore(real_bucket)
-        store = ReplicaReadingObjectStore(main, S3ObjectStore(away))
+        store = ReplicaReadingObjectStore(main, S3ObjectStore(unreachable))
         await store.put(f"{namespace}/a", [b"x"])
         began = time.monotonic()
         for _ in range(20):

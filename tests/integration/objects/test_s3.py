@@ -1,4 +1,4 @@
-"""What only an S3 store has: requests and their answers, credentials, the environment."""
+"""What only an S3 store has: requests, error responses, credentials and the environment."""
 
 import asyncio
 import traceback
@@ -36,11 +36,11 @@ BUCKET = S3Bucket(
 
 
 @asynccontextmanager
-async def scripted(
-    answer: str | None, *, resets: bool = False
+async def scripted_store(
+    http_response: str | None, *, resets: bool = False
 ) -> AsyncIterator[tuple[S3ObjectStore, list[str]]]:
-    """A store on a server that gives one answer to everything, and the requests that it got."""
-    async with scripted_server(answer, resets=resets) as server:
+    """A store with a server that sends the same response to all requests, and the requests."""
+    async with scripted_server(http_response, resets=resets) as server:
         store = S3ObjectStore(replace(BUCKET, endpoint=server.url, request_timeout_ms=300))
         try:
             yield store, server.requests
@@ -49,7 +49,7 @@ async def scripted(
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("http_response", "expected"),
     [
         (response(503, "SlowDown"), StoreUnavailableError),
         (response(503, "ServiceUnavailable"), StoreUnavailableError),
@@ -69,9 +69,9 @@ async def scripted(
         (None, StoreUnavailableError),
     ],
 )
-def test_a_put_that_fails_says_whether_to_try_again_and_is_sent_once(answer, expected):
+def test_failed_put_is_classified_and_sent_once(http_response, expected):
     async def scenario():
-        async with scripted(answer) as (store, requests):
+        async with scripted_store(http_response) as (store, requests):
             with pytest.raises(OperatingError) as failure:
                 await store.put("ns/key", [b"body"])
             assert type(failure.value) is expected
@@ -82,7 +82,7 @@ def test_a_put_that_fails_says_whether_to_try_again_and_is_sent_once(answer, exp
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("http_response", "expected"),
     [
         (response(503, "SlowDown"), StoreUnavailableError),
         (response(404, "NoSuchKey"), ObjectNotFoundError),
@@ -92,9 +92,9 @@ def test_a_put_that_fails_says_whether_to_try_again_and_is_sent_once(answer, exp
         ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ntoo short", StoreUnavailableError),
     ],
 )
-def test_a_read_that_fails_says_whether_to_try_again(answer, expected):
+def test_failed_get_is_classified(http_response, expected):
     async def scenario():
-        async with scripted(answer) as (store, _):
+        async with scripted_store(http_response) as (store, _):
             with pytest.raises(OperatingError) as failure:
                 await store.get("ns/key")
             assert type(failure.value) is expected
@@ -103,19 +103,19 @@ def test_a_read_that_fails_says_whether_to_try_again(answer, expected):
 
 
 @pytest.mark.parametrize(
-    "answer", [None, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ntoo short"]
+    "http_response", [None, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ntoo short"]
 )
-def test_a_connection_that_breaks_off_is_worth_another_try(answer):
+def test_connection_reset_is_retriable(http_response):
     """S-08."""
 
     async def scenario():
-        async with scripted(answer, resets=True) as (store, requests):
+        async with scripted_store(http_response, resets=True) as (store, requests):
             calls = [store.get("ns/key"), store.get_range("ns/key", 0, 9), anext(store.list("ns/"))]
             for call in calls:
                 with pytest.raises(StoreUnavailableError):
                     await call
             assert len(requests) == len(calls)
-        async with scripted(None, resets=True) as (store, requests):
+        async with scripted_store(None, resets=True) as (store, requests):
             for call in (store.put("ns/key", [b"x"]), store.head("ns/key")):
                 with pytest.raises(StoreUnavailableError):
                     await call
@@ -124,10 +124,10 @@ def test_a_connection_that_breaks_off_is_worth_another_try(answer):
     asyncio.run(scenario())
 
 
-def test_a_create_only_put_is_one_conditional_request_however_large():
+def test_create_only_put_is_one_conditional_request():
     async def scenario():
-        async with scripted(response(200)) as (store, requests):
-            with pytest.raises(OperatingError):  # The scripted answer lacks an ETag.
+        async with scripted_store(response(200)) as (store, requests):
+            with pytest.raises(OperatingError):  # The scripted response lacks an ETag.
                 await store.put("ns/key", [bytes(11_000_000)])
             (request,) = requests
             assert request.startswith("PUT /bucket/ns/key HTTP/1.1\r\n")
@@ -137,7 +137,7 @@ def test_a_create_only_put_is_one_conditional_request_however_large():
     asyncio.run(scenario())
 
 
-def test_nobody_listening_is_unavailable():
+def test_refused_connection_is_unavailable():
     store = S3ObjectStore(replace(BUCKET, endpoint=f"http://127.0.0.1:{free_port()}"))
 
     async def scenario():
@@ -152,7 +152,7 @@ def test_nobody_listening_is_unavailable():
 
 
 @pytest.mark.timeout(600)
-def test_wrong_keys_are_refused_and_not_repeated(real_bucket):
+def test_wrong_credentials_fail_and_are_not_shown(real_bucket):
     wrong = replace(real_bucket, secret_key="a-wrong-secret-key")  # noqa: S106 - on purpose.
     store = S3ObjectStore(wrong)
 
@@ -172,7 +172,7 @@ def test_wrong_keys_are_refused_and_not_repeated(real_bucket):
 
 
 @pytest.mark.timeout(600)
-def test_a_bucket_that_is_not_there_is_no_missing_object(real_bucket):
+def test_missing_bucket_is_not_a_missing_object(real_bucket):
     store = S3ObjectStore(replace(real_bucket, name="no-such-bucket"))
 
     async def scenario():
@@ -183,7 +183,7 @@ def test_a_bucket_that_is_not_there_is_no_missing_object(real_bucket):
     asyncio.run(scenario())
 
 
-def test_the_settings_win_over_the_environment(moto_bucket, monkeypatch, namespace):
+def test_settings_override_the_environment(moto_bucket, monkeypatch, namespace):
     for variable in ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
         monkeypatch.setenv(variable, "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of other keys")
@@ -196,7 +196,7 @@ def test_the_settings_win_over_the_environment(moto_bucket, monkeypatch, namespa
     asyncio.run(scenario())
 
 
-def test_a_bucket_may_be_named_by_its_arn(moto_bucket, namespace):
+def test_bucket_can_be_named_by_its_arn(moto_bucket, namespace):
     by_name = S3ObjectStore(moto_bucket)
     by_arn = S3ObjectStore(replace(moto_bucket, name=f"arn:aws:s3:::{moto_bucket.name}"))
 
@@ -208,7 +208,7 @@ def test_a_bucket_may_be_named_by_its_arn(moto_bucket, namespace):
 
 
 @pytest.mark.parametrize("create", [True, False])
-def test_objects_are_typed_encrypted_and_archived_as_set(moto_bucket, namespace, create):
+def test_objects_have_configured_type_encryption_and_storage_class(moto_bucket, namespace, create):
     key_arn = "arn:aws:kms:us-east-1:123456789012:key/some-key"
     bucket = replace(moto_bucket, kms_key_arn=key_arn, storage_class="STANDARD_IA")
     store = S3ObjectStore(bucket, is_archived=lambda key: key.endswith("/a"))
@@ -227,14 +227,14 @@ def test_objects_are_typed_encrypted_and_archived_as_set(moto_bucket, namespace,
     assert other["x-amz-storage-class"] is None
 
 
-def test_one_key_of_kms_serves_for_many_objects():
-    """Otherwise every PUT would be a request to KMS as well, and on its bill."""
+def test_kms_bucket_key_is_enabled():
+    """Otherwise every PUT would cause a request to KMS."""
     kms_key_arn = "arn:aws:kms:us-east-1:123456789012:key/some-key"
 
     async def scenario():
         async with scripted_server(response(200)) as server:
             store = S3ObjectStore(replace(BUCKET, endpoint=server.url, kms_key_arn=kms_key_arn))
-            with pytest.raises(OperatingError):  # The scripted answer lacks an ETag.
+            with pytest.raises(OperatingError):  # The scripted response lacks an ETag.
                 await store.put("ns/key", [b"x"])
             header = "x-amz-server-side-encryption-bucket-key-enabled: true"
             assert header in server.requests[0].lower()
@@ -243,12 +243,12 @@ def test_one_key_of_kms_serves_for_many_objects():
     asyncio.run(scenario())
 
 
-def test_what_is_not_set_is_not_said():
-    """A server need not know storage classes, and the bucket says how objects are encrypted."""
+def test_unset_options_send_no_headers():
+    """A server may not support storage classes; the bucket has a default encryption."""
 
     async def scenario():
-        async with scripted(response(200)) as (store, requests):
-            with pytest.raises(OperatingError):  # The scripted answer lacks an ETag.
+        async with scripted_store(response(200)) as (store, requests):
+            with pytest.raises(OperatingError):  # The scripted response lacks an ETag.
                 await store.put("ns/key", [b"x"])
             assert "x-amz-storage-class" not in requests[0].lower()
             assert "x-amz-server-side-encryption" not in requests[0].lower()
@@ -258,5 +258,5 @@ def test_what_is_not_set_is_not_said():
 
 def headers_of(store: S3ObjectStore, key: str) -> Message:
     url = obstore.sign(store._store, "GET", key, timedelta(minutes=1))
-    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - to our own server.
-        return answer.headers
+    with urllib.request.urlopen(url, timeout=10) as http_response:  # noqa: S310 - to our own server.
+        return http_response.headers

@@ -1,4 +1,4 @@
-"""The laws of `storage.objects.base`, one body for every store."""
+"""The invariants of `storage.objects.base`, for every store."""
 
 import asyncio
 import random
@@ -10,13 +10,13 @@ import pytest
 from kafscale.errors import ObjectExistsError, ObjectNotFoundError, OperatingError
 from kafscale.storage.objects import ObjectStore, probe_create_only
 
-# The first to come builds the S3 server.
+# The first run builds the S3 server.
 pytestmark = pytest.mark.timeout(600)
 
 MIB = 1024 * 1024
 
 
-async def listed(store: ObjectStore, prefix: str) -> list[str]:
+async def list_keys(store: ObjectStore, prefix: str) -> list[str]:
     return [info.key async for chunk in store.list(prefix) for info in chunk]
 
 
@@ -25,7 +25,7 @@ async def put_all(store: ObjectStore, keys: list[str]) -> None:
         await asyncio.gather(*(store.put(key, [b"x"]) for key in keys[first : first + 32]))
 
 
-def test_parts_become_one_object(store, namespace):
+def test_parts_are_concatenated(store, namespace):
     data = random.Random(1).randbytes(100_000)
     parts = [data[:10], bytearray(data[10:70_000]), b"", memoryview(data)[70_000:]]
 
@@ -37,7 +37,7 @@ def test_parts_become_one_object(store, namespace):
     asyncio.run(scenario())
 
 
-def test_an_object_may_have_more_parts_than_the_system_writes_at_once(store, namespace):
+def test_object_can_have_more_parts_than_iov_max(store, namespace):
     parts = [b"%05d" % number for number in range(5000)]
 
     async def scenario():
@@ -48,7 +48,7 @@ def test_an_object_may_have_more_parts_than_the_system_writes_at_once(store, nam
 
 
 @pytest.mark.parametrize("create", [True, False])
-def test_a_large_object_comes_back_whole(store, namespace, create):
+def test_large_object_round_trips(store, namespace, create):
     data = random.Random(2).randbytes(12 * MIB)
     view = memoryview(data)
     parts = [view[start : start + 700_001] for start in range(0, len(data), 700_001)]
@@ -64,7 +64,7 @@ def test_a_large_object_comes_back_whole(store, namespace, create):
 @pytest.mark.parametrize(
     ("start", "stop"), [(0, 1), (0, 10), (3, 7), (9, 10), (5, 1000), (10, 11), (500, 1000)]
 )
-def test_a_range_is_cut_off_only_where_the_object_ends(store, namespace, start, stop):
+def test_range_ends_at_the_end_of_the_object(store, namespace, start, stop):
     data = b"0123456789"
 
     async def scenario():
@@ -75,7 +75,7 @@ def test_a_range_is_cut_off_only_where_the_object_ends(store, namespace, start, 
 
 
 @pytest.mark.parametrize("length", [1, 4, 10, 1000])
-def test_a_suffix_is_the_end_or_all_of_it(store, namespace, length):
+def test_suffix_is_at_most_the_whole_object(store, namespace, length):
     data = b"0123456789"
 
     async def scenario():
@@ -85,7 +85,7 @@ def test_a_suffix_is_the_end_or_all_of_it(store, namespace, length):
     asyncio.run(scenario())
 
 
-def test_a_missing_object_is_not_found(store, namespace):
+def test_missing_object_is_not_found(store, namespace):
     key = f"{namespace}/a/missing"
 
     async def scenario():
@@ -105,7 +105,7 @@ def test_a_missing_object_is_not_found(store, namespace):
     asyncio.run(scenario())
 
 
-def test_create_never_replaces(store, namespace):
+def test_create_never_replaces_an_object(store, namespace):
     async def scenario():
         await store.put(f"{namespace}/a", [b"first"])
         with pytest.raises(ObjectExistsError):
@@ -115,7 +115,7 @@ def test_create_never_replaces(store, namespace):
     asyncio.run(scenario())
 
 
-def test_without_create_the_newest_stays(store, namespace):
+def test_put_without_create_replaces_the_object(store, namespace):
     async def scenario():
         for body in (b"first", b"the second", b"3rd"):
             await store.put(f"{namespace}/a", [body], create=False)
@@ -124,7 +124,7 @@ def test_without_create_the_newest_stays(store, namespace):
     asyncio.run(scenario())
 
 
-def test_of_many_creators_exactly_one_wins(contended_store, namespace):
+def test_one_of_many_concurrent_creates_succeeds(contended_store, namespace):
     store = contended_store
 
     async def attempt(key: str, writer: int) -> int | None:
@@ -144,7 +144,7 @@ def test_of_many_creators_exactly_one_wins(contended_store, namespace):
     asyncio.run(scenario())
 
 
-def test_a_reader_sees_one_version_or_the_other(contended_store, namespace):
+def test_reader_sees_complete_versions_only(contended_store, namespace):
     store = contended_store
     key = f"{namespace}/a"
     bodies = [bytes([version]) * (MIB + version) for version in range(8)]
@@ -164,7 +164,7 @@ def test_a_reader_sees_one_version_or_the_other(contended_store, namespace):
     asyncio.run(scenario())
 
 
-def test_a_cancelled_put_leaves_everything_or_nothing(store, namespace):
+def test_cancelled_put_is_atomic(store, namespace):
     body = bytes(4 * MIB)
 
     async def scenario():
@@ -181,13 +181,13 @@ def test_a_cancelled_put_leaves_everything_or_nothing(store, namespace):
     asyncio.run(scenario())
 
 
-def test_head_tells_size_and_date(store, namespace):
+def test_head_returns_size_and_modification_time(store, namespace):
     async def scenario():
         before_ms = time.time() * 1000
         await store.put(f"{namespace}/a", [b"0123456789"])
         info = await store.head(f"{namespace}/a")
         assert (info.key, info.size_bytes) == (f"{namespace}/a", 10)
-        # S3 dates to the second.
+        # S3 has a resolution of one second.
         assert before_ms - 1000 <= info.modified_ms <= time.time() * 1000 + 1000
         ((only,),) = [chunk async for chunk in store.list(f"{namespace}/")]
         assert (only.key, only.size_bytes) == (info.key, info.size_bytes)
@@ -196,21 +196,21 @@ def test_head_tells_size_and_date(store, namespace):
     asyncio.run(scenario())
 
 
-def test_a_listing_is_sorted_by_the_whole_key(store, namespace):
+def test_listing_is_sorted_by_the_whole_key(store, namespace):
     names = ["a", "a-b", "a.b/c", "a0", "A/x", "a_b", "b/2/1", "b/10/1", "b/10-1", "b/1", "_wal/0"]
     keys = [f"{namespace}/{name}" for name in names]
 
     async def scenario():
         await put_all(store, keys)
-        assert await listed(store, f"{namespace}/") == sorted(keys)
-        assert await listed(store, f"{namespace}/b/10/") == [f"{namespace}/b/10/1"]
-        assert await listed(store, f"{namespace}/b/1/") == []
-        assert await listed(store, f"{namespace}/nowhere/") == []
+        assert await list_keys(store, f"{namespace}/") == sorted(keys)
+        assert await list_keys(store, f"{namespace}/b/10/") == [f"{namespace}/b/10/1"]
+        assert await list_keys(store, f"{namespace}/b/1/") == []
+        assert await list_keys(store, f"{namespace}/nowhere/") == []
 
     asyncio.run(scenario())
 
 
-def test_a_long_listing_comes_in_chunks(store, namespace):
+def test_long_listing_comes_in_chunks(store, namespace):
     keys = [f"{namespace}/{number % 7}/{number:05d}" for number in range(1100)]
 
     async def scenario():
@@ -219,19 +219,19 @@ def test_a_long_listing_comes_in_chunks(store, namespace):
         assert len(chunks) > 1
         assert [info.key for chunk in chunks for info in chunk] == sorted(keys)
         await store.delete(keys)
-        assert await listed(store, f"{namespace}/") == []
+        assert await list_keys(store, f"{namespace}/") == []
 
     asyncio.run(scenario())
 
 
-def test_what_is_deleted_is_gone_and_what_was_not_there_is_no_error(store, namespace):
+def test_delete_removes_objects_and_ignores_missing_ones(store, namespace):
     keys = [f"{namespace}/{name}" for name in ("a/1", "a/2", "b")]
 
     async def scenario():
         await put_all(store, keys)
         await store.delete([keys[0], f"{namespace}/missing", f"{namespace}/b/below"])
         await store.delete([])
-        assert await listed(store, f"{namespace}/") == keys[1:]
+        assert await list_keys(store, f"{namespace}/") == keys[1:]
         with pytest.raises(ObjectNotFoundError):
             await store.get(keys[0])
         await store.put(keys[0], [b"again"])
@@ -241,7 +241,7 @@ def test_what_is_deleted_is_gone_and_what_was_not_there_is_no_error(store, names
 
 
 @pytest.mark.parametrize("key", ["", "/a", "a/", "a//b", "a/../b", "..", "a/.", ".tmp/a", "a b"])
-def test_what_is_no_key_is_refused_by_every_verb(store, key):
+def test_invalid_key_is_rejected_by_every_method(store, key):
     async def scenario():
         for call in (
             store.put(key, [b"x"]),
@@ -258,9 +258,9 @@ def test_what_is_no_key_is_refused_by_every_verb(store, key):
     asyncio.run(scenario())
 
 
-def test_the_probe_finds_that_creation_is_honoured_and_leaves_nothing(store, namespace):
+def test_create_only_probe_passes_and_leaves_no_objects(store, namespace):
     async def scenario():
         await probe_create_only(store, namespace, random.Random(1))
-        assert await listed(store, f"{namespace}/") == []
+        assert await list_keys(store, f"{namespace}/") == []
 
     asyncio.run(scenario())

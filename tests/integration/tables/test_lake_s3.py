@@ -1,7 +1,7 @@
-"""The lake in a bucket: every format, exactly once, and looked after.
+"""The lake in a bucket: every table format, exactly once, with maintenance.
 
-The server is the simulated one: the real one of the other tests, with connections that are kept,
-loses its way with the client inside of Arrow, and answers that it cannot parse requests.
+The server is moto: the S3 server of the other tests fails to parse requests of Arrow's client on
+connections that are kept alive.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def target_in(bucket: S3Bucket, table_format: TableFormat, tmp_path) -> Target:
 
 
 def rows(bucket: S3Bucket, target: Target) -> pa.Table:
-    """The table as others see it."""
+    """The table as other readers see it."""
     if target.table_format is TableFormat.ICEBERG:
         with closing(SqlCatalog("kafscale", **target.properties)) as catalog:
             return catalog.load_table(("kafscale", "orders")).scan().to_arrow()
@@ -76,7 +76,7 @@ def rows(bucket: S3Bucket, target: Target) -> pa.Table:
 
 
 @pytest.mark.parametrize("table_format", list(TableFormat))
-def test_killed_raced_and_looked_after(bucket, tmp_path, table_format):
+def test_tables_are_exactly_once_despite_crashes_and_races(bucket, tmp_path, table_format):
     log = LakeLog(tmp_path / "data")
     log.fill("orders", partitions=2, count=13)
     target = target_in(bucket, table_format, tmp_path)
@@ -93,14 +93,14 @@ def test_killed_raced_and_looked_after(bucket, tmp_path, table_format):
         )
         LakeJob(settings, target, inline, on_step=on_step).run()
 
-    def overtake(step: str) -> None:
+    def run_concurrently(step: str) -> None:
         if step == "written":
             run(records_max=5)
 
     for count in (3, 4, 5):
         with suppress(Killed):
             run(killer(count))
-    run(overtake)
+    run(run_concurrently)
     assert raw_rows(rows(bucket, target)) == log.rows("orders")
     log.fill("orders", partitions=2, count=3)
     run()
