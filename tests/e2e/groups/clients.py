@@ -1,4 +1,4 @@
-"""The clients that tests of consumer groups run with."""
+"""The clients that the consumer group tests run."""
 
 import pytest
 
@@ -34,7 +34,7 @@ REPRESENTATIVE = [
     Client("franz", "consumer"),
     Client("kafkajs", "roundrobin"),
 ]
-"""One client of each language and protocol: those that `make test` runs."""
+"""One client per language and protocol: those that `make test` runs."""
 
 
 def clients(values: list[Client]) -> pytest.MarkDecorator:

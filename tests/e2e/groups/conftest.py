@@ -1,7 +1,6 @@
 """Servers and groups for tests of consumer groups.
 
-The tests run on brokers of ours; with `--on-kafka` they run on Apache Kafka instead, which has to
-pass them too: what it does not do cannot be asked of us.
+The tests run on Kafscale brokers; with `--on-kafka` they run on Apache Kafka, which must pass too.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,15 +24,15 @@ StartServer = Callable[[], Server]
 CreateGroup = Callable[..., ConsumerGroup]
 
 PARTITIONS = 12
-IMPATIENT = {
+SHORT_TIMEOUTS = {
     "group.initial.rebalance.delay.ms": "200",
     "group.consumer.session.timeout.ms": "6000",
     "group.consumer.heartbeat.interval.ms": "500",
 }
-"""Settings with which a test need not wait long, under Kafka's names."""
-PATIENT = IMPATIENT | {"group.consumer.session.timeout.ms": "30000"}
-"""Where a server restarts, its members have the time to come back."""
-ONLY_KAFKAS = {
+"""Short timeouts, so that tests need not wait long; Kafka's names."""
+RESTART_TIMEOUTS = SHORT_TIMEOUTS | {"group.consumer.session.timeout.ms": "30000"}
+"""Timeouts that allow members to return after a server restart."""
+KAFKA_ONLY_SETTINGS = {
     "group.consumer.min.session.timeout.ms": "6000",
     "group.consumer.min.heartbeat.interval.ms": "500",
     "offsets.topic.num.partitions": "1",
@@ -43,8 +42,8 @@ ONLY_KAFKAS = {
 @contextmanager
 def server_in(directory: Path, settings: Mapping[str, str], *, on_kafka: bool) -> Iterator[Server]:
     if on_kafka:
-        with KafkaServer(directory, {**settings, **ONLY_KAFKAS}) as kafka:
-            make_coordinator(kafka)
+        with KafkaServer(directory, {**settings, **KAFKA_ONLY_SETTINGS}) as kafka:
+            create_offsets_topic(kafka)
             yield kafka
     else:
         ours = {name.replace(".", "_"): value for name, value in settings.items()}
@@ -52,8 +51,8 @@ def server_in(directory: Path, settings: Mapping[str, str], *, on_kafka: bool) -
             yield broker
 
 
-def make_coordinator(kafka: KafkaServer) -> None:
-    """A Kafka makes the topic for its groups when it is first asked, and refuses until then."""
+def create_offsets_topic(kafka: KafkaServer) -> None:
+    """Let Kafka create its offsets topic; it rejects group requests until then."""
     consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": "first"})
     consumer.committed([TopicPartition("none", 0)], timeout=60)
     consumer.close()
@@ -63,13 +62,13 @@ def make_coordinator(kafka: KafkaServer) -> None:
 def _shared_server(tmp_path_factory, request) -> Iterator[Server]:
     directory = tmp_path_factory.mktemp("groups")
     on_kafka = request.config.getoption("on_kafka")
-    with server_in(directory, IMPATIENT, on_kafka=on_kafka) as running:
+    with server_in(directory, SHORT_TIMEOUTS, on_kafka=on_kafka) as running:
         yield running
 
 
 @pytest.fixture
 def server(_shared_server) -> Iterator[Server]:
-    """The server that all tests of this process share; what it logs meanwhile is shown."""
+    """The server that all tests of this process share; prints what it logged during the test."""
     logged_bytes = _shared_server.log.stat().st_size
     yield _shared_server
     print(_shared_server.log.read_bytes()[logged_bytes:].decode())  # noqa: T201
@@ -77,13 +76,13 @@ def server(_shared_server) -> Iterator[Server]:
 
 @pytest.fixture
 def start_server(tmp_path, request) -> Iterator[StartServer]:
-    """Starts servers of the test's own, which it may end and start again."""
+    """Start servers that belong to the test, which may stop and restart them."""
     with ExitStack() as stack:
 
         def start() -> Server:
             on_kafka = request.config.getoption("on_kafka")
             directory = tmp_path / f"server-{uuid4()}"
-            process = stack.enter_context(server_in(directory, PATIENT, on_kafka=on_kafka))
+            process = stack.enter_context(server_in(directory, RESTART_TIMEOUTS, on_kafka=on_kafka))
             stack.callback(lambda: print(process.log.read_text()[-20_000:]))  # noqa: T201
             return process
 
@@ -92,13 +91,13 @@ def start_server(tmp_path, request) -> Iterator[StartServer]:
 
 @pytest.fixture
 def group() -> str:
-    """A name that no other test uses."""
+    """A unique group name."""
     return f"group-{uuid4()}"
 
 
 @pytest.fixture
 def create_group(tmp_path, topic, group) -> Iterator[CreateGroup]:
-    """Makes a group, still without members, on a topic of 12 partitions."""
+    """Create a group without members, on a new topic with 12 partitions."""
     with ExitStack() as stack:
 
         def make(server: Server, client: Client, **details: Any) -> ConsumerGroup:
@@ -120,8 +119,8 @@ def create_group(tmp_path, topic, group) -> Iterator[CreateGroup]:
         yield make
 
 
-def ends_of(server: Server, topic: str) -> dict[int, int]:
-    """How far each partition goes."""
+def end_offsets(server: Server, topic: str) -> dict[int, int]:
+    """The end offset of each partition."""
     with Wire(server.port) as wire:
         return {
             partition: wire.offset(topic, LATEST, partition=partition).offset
@@ -137,7 +136,7 @@ def fill(
     *,
     timestamp_ms: int = 0,
 ) -> None:
-    """Produce these, now if no time is given; a topic that does not exist gets one partition."""
+    """Produce values, with the current time by default; a missing topic gets one partition."""
     producer = Producer({"bootstrap.servers": server.address})
     errors: list[object] = []
     for value in values:

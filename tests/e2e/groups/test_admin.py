@@ -26,7 +26,7 @@ def admin(server) -> AdminClient:
 
 
 @pytest.mark.parametrize("kind", [ConsumerGroupType.CLASSIC, ConsumerGroupType.CONSUMER])
-def test_a_group_is_described_as_its_members_see_it(server, create_group, admin, kind):
+def test_description_equals_the_view_of_the_members(server, create_group, admin, kind):
     is_classic = kind is ConsumerGroupType.CLASSIC
     consumers = create_group(server, Client("librdkafka", "range" if is_classic else "consumer"))
     consumers.start_members(2)
@@ -53,14 +53,14 @@ def test_a_group_is_described_as_its_members_see_it(server, create_group, admin,
 def test_offsets_are_altered_listed_and_deleted(server, topic, group, admin):
     with Wire(server.port) as wire:
         wire.create(topic, PARTITIONS)
-    places = [TopicPartition(topic, number, 100 + number) for number in range(PARTITIONS)]
-    wanted = ConsumerGroupTopicPartitions(group, places)
-    altered = admin.alter_consumer_group_offsets([wanted])[group].result(10)
+    partitions = [TopicPartition(topic, number, 100 + number) for number in range(PARTITIONS)]
+    desired = ConsumerGroupTopicPartitions(group, partitions)
+    altered = admin.alter_consumer_group_offsets([desired])[group].result(10)
     assert {each.error for each in altered.topic_partitions} == {None}
-    asked = ConsumerGroupTopicPartitions(group)
-    listed = admin.list_consumer_group_offsets([asked])[group].result(10)
+    all_offsets = ConsumerGroupTopicPartitions(group)
+    listed = admin.list_consumer_group_offsets([all_offsets])[group].result(10)
     assert {each.partition: each.offset for each in listed.topic_partitions} == {
-        each.partition: each.offset for each in places
+        each.partition: each.offset for each in partitions
     }
     admin.delete_consumer_groups([group])[group].result(10)
     with pytest.raises(KafkaException) as unknown:
@@ -68,7 +68,7 @@ def test_offsets_are_altered_listed_and_deleted(server, topic, group, admin):
     assert unknown.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
 
 
-def test_an_empty_group_stays_listed_until_it_is_deleted(server, create_group, topic):
+def test_empty_group_is_listed_until_deleted(server, create_group, topic):
     consumers = create_group(server, Client("librdkafka", "range"))
     consumers.start_members()
     consumers.wait_until_stable()
@@ -80,7 +80,7 @@ def test_an_empty_group_stays_listed_until_it_is_deleted(server, create_group, t
         listed = {each["group_id"]: each["group_state"] for each in admin.list_groups()}
         assert listed[consumers.group] == "Empty"
         offsets = admin.list_group_offsets(consumers.group)[consumers.group]
-        assert {place.partition: each.offset for place, each in offsets.items()} == {0: 1}
+        assert {partition.partition: each.offset for partition, each in offsets.items()} == {0: 1}
         admin.delete_groups([consumers.group])
         assert consumers.group not in {each["group_id"] for each in admin.list_groups()}
     finally:

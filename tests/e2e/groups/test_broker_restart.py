@@ -1,7 +1,7 @@
-"""A broker that stops, or is killed, and comes back in time: its groups go on as if nothing was.
+"""A broker that stops or is killed and returns in time: its groups continue unchanged.
 
-No generation is lost, nobody's partitions move, and whoever takes over a partition afterwards goes
-on from what was committed before.
+The generation stays, no partition moves, and the next owner of a partition continues from the
+committed offset.
 """
 
 import pytest
@@ -13,17 +13,19 @@ from services.selection import long_except
 from services.waiting import wait_until
 
 from .clients import every_client
-from .conftest import PARTITIONS, ends_of
+from .conftest import PARTITIONS, end_offsets
 
 pytestmark = pytest.mark.timeout(180)
 
 SESSION_MS = 30_000
-"""Longer than any restart, so that members do return in time."""
+"""Longer than any restart, so that members return in time."""
 
 
 @pytest.mark.parametrize("ending", long_except(["terminate", "kill"], "kill".__eq__))
 @every_client
-def test_members_notice_nothing(start_server, create_group, topic, client, ending):
+def test_groups_survive_a_broker_restart_without_rebalance(
+    start_server, create_group, topic, client, ending
+):
     server = start_server()
     consumers = create_group(server, client, session_timeout_ms=SESSION_MS)
     is_classic = client.strategy != "consumer"
@@ -37,7 +39,7 @@ def test_members_notice_nothing(start_server, create_group, topic, client, endin
 
         getattr(server, ending)()
         server.start()
-        ends = ends_of(server, topic)
+        ends = end_offsets(server, topic)
         wait_until(
             lambda: all(
                 offset > ends[partition]
@@ -52,8 +54,8 @@ def test_members_notice_nothing(start_server, create_group, topic, client, endin
 
         first.leave()
         consumers.wait_until_stable()
-        consumers.wait_for_commits_beyond(ends_of(server, topic))
-    ends = ends_of(server, topic)
+        consumers.wait_for_commits_beyond(end_offsets(server, topic))
+    ends = end_offsets(server, topic)
     consumers.wait_until_caught_up(ends)
     consumers.stop_all()
     assert consumers.problems(ends) == []

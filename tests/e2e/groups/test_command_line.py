@@ -1,4 +1,4 @@
-"""`kafscale group` and `kafscale consume --group`, the commands."""
+"""The commands `kafscale group` and `kafscale consume --group`."""
 
 import json
 import signal
@@ -15,36 +15,36 @@ from services.waiting import wait_until
 pytestmark = pytest.mark.timeout(120)
 
 FIRST_MS = 1_700_000_000_000
-IMPATIENT = {"consumer_session_timeout_ms": "6000", "consumer_heartbeat_interval_ms": "200"}
+SHORT_TIMEOUTS = {"consumer_session_timeout_ms": "6000", "consumer_heartbeat_interval_ms": "200"}
 
 
 @pytest.fixture
 def kafscale(server):
-    return Shell(server.address, **IMPATIENT)
+    return Shell(server.address, **SHORT_TIMEOUTS)
 
 
-def described(kafscale, group):
+def describe(kafscale, group):
     (found,) = json.loads(kafscale("group", "describe", group, "-o", "json"))
     return found
 
 
 def state_of(kafscale, group):
-    """The state of a group, which need not exist yet."""
+    """The state of a group; None if it does not exist."""
     listed = json.loads(kafscale("group", "list", "-o", "json"))
     return next((each["state"] for each in listed if each["group"] == group), None)
 
 
-def server_of(kafscale):
+def server_address(kafscale):
     return kafscale.environment["KAFSCALE_BOOTSTRAP_SERVERS"]
 
 
-def positions(kafscale, group):
-    """What is committed, by topic and partition."""
+def committed_offsets(kafscale, group):
+    """The committed offsets by topic and partition."""
     rows = json.loads(kafscale("group", "offsets", group, "-o", "json"))
     return {(each["topic"], each["partition"]): each["committedOffset"] for each in rows}
 
 
-def test_a_group_goes_on_where_it_has_come_to(kafscale, topic, group):
+def test_consume_continues_from_committed_offsets(kafscale, topic, group):
     kafscale("topic", "create", topic, "-p", "3")
     kafscale.produce(topic, "-K", ":", lines=[f"{n}:{n}" for n in range(100)])
     read = ["consume", topic, "--group", group]
@@ -56,10 +56,10 @@ def test_a_group_goes_on_where_it_has_come_to(kafscale, topic, group):
     rest = kafscale(*read, "-e", "--from", "latest").split()
     assert len(some) == 7
     assert sorted(map(int, some + rest)) == list(range(100, 150))
-    assert sum(each["lag"] for each in described(kafscale, group)["offsets"]) == 0
+    assert sum(each["lag"] for each in describe(kafscale, group)["offsets"]) == 0
 
 
-def test_several_topics_are_read_in_one_group_or_in_none(kafscale, topic, group):
+def test_consume_reads_several_topics_with_and_without_a_group(kafscale, topic, group):
     topics = [topic, f"other-{topic}"]
     for name in topics:
         kafscale("topic", "create", name, "-p", "2")
@@ -73,7 +73,7 @@ def test_several_topics_are_read_in_one_group_or_in_none(kafscale, topic, group)
 
 @pytest.fixture
 def start_member(kafscale, topic, group, tmp_path):
-    """Starts members of the group, which print to files of their own."""
+    """Start members of the group; each prints to its own file."""
     with ExitStack() as stack:
 
         def start():
@@ -89,32 +89,32 @@ def start_member(kafscale, topic, group, tmp_path):
         yield start
 
 
-def printed_in(file):
+def count_printed(file):
     """How often each record, by partition and offset, was printed."""
     lines = [line.split("\t") for line in file.read_text().splitlines()]
     return Counter((int(line[0]), int(line[1])) for line in lines if len(line) == 3)
 
 
-def test_members_come_leave_and_die_and_every_record_is_printed(
+def test_every_record_is_printed_while_members_join_leave_and_crash(
     kafscale, topic, group, start_member
 ):
-    """Only what a killed member had not committed is printed twice."""
+    """Only uncommitted records of a killed member are printed twice."""
     count = 6
     kafscale("topic", "create", topic, "-p", str(count))
 
     def wait_until_members(members, seconds_max=30):
-        """Wait until the partitions are shared out among so many."""
+        """Wait until the partitions are assigned evenly to this number of members."""
 
-        def is_settled():
+        def is_balanced():
             if state_of(kafscale, group) != "Stable":
                 return False
-            found = described(kafscale, group)["members"]
+            found = describe(kafscale, group)["members"]
             shares = [sum(map(len, member["assignment"].values())) for member in found]
             return shares == [count // members] * members
 
-        wait_until(is_settled, f"{members} members", seconds_max=seconds_max)
+        wait_until(is_balanced, f"{members} members", seconds_max=seconds_max)
 
-    with BackgroundProducer(server_of(kafscale), topic, count):
+    with BackgroundProducer(server_address(kafscale), topic, count):
         first, second = start_member(), start_member()
         wait_until_members(2)
         third = start_member()
@@ -127,45 +127,45 @@ def test_members_come_leave_and_die_and_every_record_is_printed(
         last = start_member()
         wait_until_members(2)
     wait_until(
-        lambda: all(each["lag"] == 0 for each in described(kafscale, group)["offsets"]), "the end"
+        lambda: all(each["lag"] == 0 for each in describe(kafscale, group)["offsets"]), "the end"
     )
     for member, ending in ((third, signal.SIGTERM), (last, signal.SIGINT)):
         member.send_signal(ending)
         assert member.wait(timeout=10) == 0
     assert state_of(kafscale, group) == "Empty"
 
-    ends = positions(kafscale, group)
+    ends = committed_offsets(kafscale, group)
     assert min(ends.values()) > 50
-    printed = [printed_in(file) for file in start_member.files]
+    printed = [count_printed(file) for file in start_member.files]
     assert set().union(*printed) == {
         (partition, offset) for (_, partition), end in ends.items() for offset in range(end)
     }
     by_others = sum((each for each in printed if each is not printed[1]), Counter())
-    assert max(by_others.values()) == 1, "nobody but the killed member printed something again"
+    assert max(by_others.values()) == 1, "only records of the killed member are printed twice"
 
 
-def test_a_member_whose_output_is_not_taken_leaves_and_comes_back(server, topic, group):
-    """Heartbeats go on while output is stuck, but not for ever (max.poll.interval.ms)."""
-    kafscale = Shell(server.address, **IMPATIENT, consumer_max_poll_interval_ms="1500")
+def test_member_with_blocked_output_leaves_and_rejoins(server, topic, group):
+    """Heartbeats continue while output is blocked, up to max.poll.interval.ms."""
+    kafscale = Shell(server.address, **SHORT_TIMEOUTS, consumer_max_poll_interval_ms="1500")
     lines = [f"{n} {'x' * 1000}" for n in range(1000)]
     kafscale.produce(topic, lines=lines)
     with kafscale.start("consume", topic, "--group", group) as consumer:
         assert "generation 1" in consumer.stderr.readline()
         assert "nobody took what was read for too long" in consumer.stderr.readline()
-        wait_until(lambda: state_of(kafscale, group) == "Empty", "that it leaves")
+        wait_until(lambda: state_of(kafscale, group) == "Empty", "the member to leave")
         missing = {str(number) for number in range(len(lines))}
         while missing:
             missing.discard(consumer.stdout.readline().split()[0])
         assert "printed again" in consumer.stderr.readline()
-        assert topic in consumer.stderr.readline(), "it has joined again"
+        assert topic in consumer.stderr.readline(), "it has rejoined"
         consumer.send_signal(signal.SIGINT)
         consumer.stdout.read()
         assert consumer.wait(timeout=20) == 0
 
 
-def test_a_member_outlives_a_restart_of_the_broker(start_server, topic, group):
+def test_member_survives_a_broker_restart(start_server, topic, group):
     server = start_server()
-    kafscale = Shell(server.address, **IMPATIENT)
+    kafscale = Shell(server.address, **SHORT_TIMEOUTS)
     kafscale("topic", "create", topic)
     with kafscale.start("consume", topic, "--group", group) as consumer:
         kafscale.produce(topic, lines=["before"])
@@ -175,9 +175,9 @@ def test_a_member_outlives_a_restart_of_the_broker(start_server, topic, group):
         kafscale.produce(topic, lines=["after"])
         assert consumer.stdout.readline() == "after\n"
         consumer.send_signal(signal.SIGINT)
-        rest, told = consumer.communicate(timeout=20)
-        assert (consumer.returncode, rest) == (0, ""), told
-    assert positions(kafscale, group) == {(topic, 0): 2}
+        rest, messages = consumer.communicate(timeout=20)
+        assert (consumer.returncode, rest) == (0, ""), messages
+    assert committed_offsets(kafscale, group) == {(topic, 0): 2}
     assert state_of(kafscale, group) == "Empty"
 
 
@@ -199,17 +199,17 @@ def test_groups_are_listed_by_state_and_type(kafscale, topic, group):
     assert [group, "classic", "Empty", "consumer"] in rows
 
 
-def test_a_group_with_members_is_shown_and_neither_reset_nor_deleted(kafscale, topic, group):
+def test_group_with_members_is_described_and_cannot_be_reset_or_deleted(kafscale, topic, group):
     kafscale("topic", "create", topic, "-p", "2")
     kafscale.produce(topic, "--partition", "1", lines=["a", "b", "c"])
     kafscale("consume", topic, "-n", "2", "-g", group)
     with kafscale.start("consume", topic, "--group", group) as consumer:
         assert consumer.stdout.readline() == "c\n"
-        wait_until(lambda: positions(kafscale, group) == {(topic, 1): 3}, "the commit")
-        found = described(kafscale, group)
+        wait_until(lambda: committed_offsets(kafscale, group) == {(topic, 1): 3}, "the commit")
+        found = describe(kafscale, group)
         (member,) = found["members"]
         assert (found["type"], found["state"], found["assignor"]) == ("classic", "Stable", "range")
-        assert found["coordinator"]["address"] == server_of(kafscale)
+        assert found["coordinator"]["address"] == server_address(kafscale)
         assert (member["host"], member["clientId"]) == ("127.0.0.1", "kafscale")
         assert member["topics"] == [topic]
         assert member["assignment"] == {topic: [0, 1]}
@@ -229,12 +229,12 @@ def test_a_group_with_members_is_shown_and_neither_reset_nor_deleted(kafscale, t
         consumer.communicate(timeout=10)
 
 
-def test_a_group_of_the_new_protocol_is_shown(kafscale, topic, group):
+def test_consumer_protocol_group_is_described(kafscale, topic, group):
     kafscale("topic", "create", topic, "-p", "2")
     kafscale.produce(topic, "--partition", "0", lines=["a", "b"])
     consumer = Consumer(
         {
-            "bootstrap.servers": server_of(kafscale),
+            "bootstrap.servers": server_address(kafscale),
             "group.id": group,
             "group.protocol": "consumer",
             "auto.offset.reset": "earliest",
@@ -244,7 +244,7 @@ def test_a_group_of_the_new_protocol_is_shown(kafscale, topic, group):
     try:
         wait_until(lambda: consumer.poll(0.1) is not None, "a record")
         consumer.commit(asynchronous=False)
-        found = described(kafscale, group)
+        found = describe(kafscale, group)
         (member,) = found["members"]
         assert (found["type"], found["state"]) == ("consumer", "Stable")
         assert member["assignment"] == member["target"] == {topic: [0, 1]}
@@ -254,9 +254,9 @@ def test_a_group_of_the_new_protocol_is_shown(kafscale, topic, group):
         consumer.close()
 
 
-def test_committed_offsets_are_shown_with_their_notes(kafscale, topic, group):
+def test_committed_offsets_are_listed_with_metadata(kafscale, topic, group):
     kafscale.produce(topic, lines=["a", "b", "c"])
-    consumer = Consumer({"bootstrap.servers": server_of(kafscale), "group.id": group})
+    consumer = Consumer({"bootstrap.servers": server_address(kafscale), "group.id": group})
     note = TopicPartition(topic, 0, 1, metadata="half a loaf")
     consumer.commit(offsets=[note], asynchronous=False)
     consumer.close()
@@ -266,29 +266,29 @@ def test_committed_offsets_are_shown_with_their_notes(kafscale, topic, group):
     assert "half a loaf" in kafscale("group", "offsets", group)
 
 
-def test_offsets_are_reset_after_a_look_at_what_would_change(kafscale, topic, group):
+def test_reset_offsets_previews_and_executes(kafscale, topic, group):
     lines = [{"value": str(n), "timestamp": FIRST_MS + 1000 * n} for n in range(10)]
-    # They are years old, and may not go before the test has ended.
+    # The timestamps are years old; retention must not delete the records during the test.
     kafscale("topic", "create", topic, "-p", "2", "--config", "retention.ms=-1")
     kafscale.produce(topic, "-f", "json", "--partition", "0", lines=map(json.dumps, lines))
     kafscale("consume", topic, "-e", "--group", group)
 
-    def reset(*aim, topics=("--topic", topic), execute=True):
-        arguments = [*topics, *aim, "-o", "json", *(["--execute"] if execute else [])]
+    def reset(*target, topics=("--topic", topic), execute=True):
+        arguments = [*topics, *target, "-o", "json", *(["--execute"] if execute else [])]
         plan = json.loads(kafscale("group", "reset-offsets", group, *arguments))
         if execute:
-            committed = positions(kafscale, group)
+            committed = committed_offsets(kafscale, group)
             assert all(
                 committed[each["topic"], each["partition"]] == each["after"] for each in plan
             )
         return [(each["partition"], each["before"], each["after"], each["note"]) for each in plan]
 
-    before = positions(kafscale, group)
+    before = committed_offsets(kafscale, group)
     assert reset("--to-earliest", execute=False) == [
         (0, 10, 0, None),
         (1, before.get((topic, 1)), 0, None),
     ]
-    assert positions(kafscale, group) == before
+    assert committed_offsets(kafscale, group) == before
     first = ("--topic", f"{topic}:0")
     assert reset("--to-offset", "4", topics=first) == [(0, 10, 4, None)]
     assert reset("--to-offset", "40", topics=first) == [(0, 4, 10, "40 is after the end")]
@@ -308,8 +308,8 @@ def test_offsets_are_reset_after_a_look_at_what_would_change(kafscale, topic, gr
     )
 
 
-def test_a_reset_of_what_was_never_committed(kafscale, topic, group):
-    """It creates the group; only a shift has nothing to begin with."""
+def test_reset_without_committed_offsets(kafscale, topic, group):
+    """It creates the group; only a shift needs a committed offset."""
     kafscale.produce(topic, lines=["a", "b"])
     command = ["group", "reset-offsets", group]
     assert "committed nothing" in kafscale(*command, "--all-topics", "--to-latest", code=1)
@@ -319,7 +319,7 @@ def test_a_reset_of_what_was_never_committed(kafscale, topic, group):
     assert kafscale("consume", topic, "-e", "--group", group) == "b\n"
 
 
-def test_groups_are_deleted_with_what_they_have_committed(kafscale, topic, group):
+def test_groups_are_deleted_with_their_offsets(kafscale, topic, group):
     kafscale.produce(topic, lines=["a"])
     kafscale("consume", topic, "-e", "--group", group)
     absent = f"absent-{group}"
@@ -332,7 +332,7 @@ def test_groups_are_deleted_with_what_they_have_committed(kafscale, topic, group
     assert "GROUP_ID_NOT_FOUND" in kafscale("group", "offsets", group, code=1)
 
 
-def test_members_that_share_out_otherwise_are_not_joined(kafscale, topic, group):
+def test_member_with_another_assignor_is_rejected(kafscale, topic, group):
     kafscale.produce(topic, lines=["a"])
     with kafscale.start("consume", topic, "--group", group) as consumer:
         assert consumer.stdout.readline() == "a\n"

@@ -1,6 +1,6 @@
-"""A broker that is killed again and again while members come and go, whatever they are about.
+"""A broker that is killed repeatedly while members join.
 
-A rebalance that is cut off is begun again, and no commit that was acknowledged is forgotten.
+An interrupted rebalance starts again, and no acknowledged commit is lost.
 """
 
 import time
@@ -12,7 +12,7 @@ from services.background_producer import BackgroundProducer
 from services.group_member import Client
 
 from .clients import clients
-from .conftest import PARTITIONS, ends_of
+from .conftest import PARTITIONS, end_offsets
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -25,7 +25,7 @@ CLIENTS = [
 
 
 @clients(CLIENTS)
-def test_a_rebalance_outlives_the_broker(start_server, create_group, topic, client):
+def test_rebalance_completes_after_broker_crashes(start_server, create_group, topic, client):
     server = start_server()
     consumers = create_group(server, client, session_timeout_ms=10_000)
     chance = Random(5)
@@ -38,8 +38,8 @@ def test_a_rebalance_outlives_the_broker(start_server, create_group, topic, clie
             server.kill()
             server.start()
         consumers.wait_until_stable()
-        consumers.wait_for_commits_beyond(ends_of(server, topic))
-    ends = ends_of(server, topic)
+        consumers.wait_for_commits_beyond(end_offsets(server, topic))
+    ends = end_offsets(server, topic)
     consumers.wait_until_caught_up(ends)
     consumers.stop_all()
     assert consumers.problems(ends, may_rewind=True) == []

@@ -1,6 +1,6 @@
-"""Members come, leave, die and return while records are produced: every client, one story.
+"""Members of every client join, leave, crash and return while records are produced.
 
-Nothing is lost, and nothing is read twice but what a killed member had not committed.
+No record is lost; only uncommitted records of a killed member are read twice.
 """
 
 import pytest
@@ -8,17 +8,19 @@ import pytest
 from services.background_producer import BackgroundProducer
 
 from .clients import every_kind_of_client
-from .conftest import PARTITIONS, ends_of
+from .conftest import PARTITIONS, end_offsets
 
 pytestmark = pytest.mark.timeout(600)  # The first run builds programs.
 
 LEAVE_S_MAX = 3
-"""Half a session; most of it is for the clients, which learn of it with their next heartbeat."""
+"""Half a session timeout; clients learn of the rebalance with their next heartbeat."""
 SESSION_S = 6
 
 
 @every_kind_of_client
-def test_members_come_and_go_and_every_record_is_read_once(server, create_group, topic, client):
+def test_every_record_is_read_once_while_members_join_and_leave(
+    server, create_group, topic, client
+):
     consumers = create_group(server, client)
     with BackgroundProducer(server.address, topic, PARTITIONS):
         first, second, _ = consumers.start_members(3)
@@ -43,7 +45,7 @@ def test_members_come_and_go_and_every_record_is_read_once(server, create_group,
         )
         if client.is_incremental:
             assert consumers.count_moved() == 0
-    ends = ends_of(server, topic)
+    ends = end_offsets(server, topic)
     assert min(ends.values()) > 100
     consumers.wait_until_caught_up(ends)
     consumers.stop_all()

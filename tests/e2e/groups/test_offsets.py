@@ -1,4 +1,4 @@
-"""Committed offsets: where consumers begin, go on, and commit without being a member."""
+"""Committed offsets: where consumers start and continue, and commits of non-members."""
 
 import time
 from typing import Any
@@ -23,7 +23,7 @@ from services.waiting import wait_until
 from services.wire import Wire
 
 from .clients import clients
-from .conftest import PARTITIONS, ends_of, fill
+from .conftest import PARTITIONS, end_offsets, fill
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -51,8 +51,8 @@ def read(consumer: Consumer, count: int) -> list[Message]:
     return messages
 
 
-def test_a_hundred_messages_are_consumed_in_a_group_from_the_earliest(server, topic):
-    """T-04, word by word."""
+def test_group_consumes_a_hundred_messages_from_the_earliest(server, topic):
+    """T-04."""
     values = [b"message %d" % number for number in range(100)]
     fill(server, topic, values)
     consumer = Consumer(
@@ -71,10 +71,10 @@ def test_a_hundred_messages_are_consumed_in_a_group_from_the_earliest(server, to
 
 
 @clients(ONE_OF_EACH)
-def test_a_group_that_begins_with_the_latest_misses_nothing_after_its_first_commit(
+def test_group_starting_at_latest_misses_nothing_after_its_first_commit(
     server, create_group, topic, client
 ):
-    """N-15: where nothing is committed the reset counts, and from then on only the commit."""
+    """N-15: the offset reset policy applies only until the first commit."""
     consumers = create_group(server, client, reset="latest")
     for partition in range(PARTITIONS):
         fill(server, topic, [b"old"] * 50, partition)
@@ -86,10 +86,10 @@ def test_a_group_that_begins_with_the_latest_misses_nothing_after_its_first_comm
             seen=consumers,
         )
         first.leave()
-    with BackgroundProducer(server.address, topic, PARTITIONS):  # Nobody reads these yet.
+    with BackgroundProducer(server.address, topic, PARTITIONS):  # No member reads these yet.
         time.sleep(0.1)
     consumers.start_members()
-    ends = ends_of(server, topic)
+    ends = end_offsets(server, topic)
     consumers.wait_until_caught_up(ends)
     consumers.stop_all()
     for partition in range(PARTITIONS):
@@ -104,8 +104,8 @@ def test_a_group_that_begins_with_the_latest_misses_nothing_after_its_first_comm
         assert reads[-1].end == ends[partition]
 
 
-def test_a_consumer_that_is_no_member_commits_and_goes_on(server, topic, group):
-    """N-15: generation -1, on a group that has no members."""
+def test_consumer_without_membership_commits_and_continues(server, topic, group):
+    """N-15: generation -1, in a group without members."""
     with Wire(server.port) as wire:
         wire.create(topic, 2)
     fill(server, topic, [b"%d" % number for number in range(10)])
@@ -122,11 +122,11 @@ def test_a_consumer_that_is_no_member_commits_and_goes_on(server, topic, group):
 
     again = consumer_of(server, group, **{"auto.offset.reset": "error"})
     try:
-        here, elsewhere = again.committed(
+        committed_partition, other_partition = again.committed(
             [TopicPartition(topic, 0), TopicPartition(topic, 1)], timeout=10
         )
-        assert (here.offset, here.metadata) == (4, "four of ten")
-        assert elsewhere.offset == OFFSET_INVALID
+        assert (committed_partition.offset, committed_partition.metadata) == (4, "four of ten")
+        assert other_partition.offset == OFFSET_INVALID
         again.assign([TopicPartition(topic, 0)])
         assert [message.value() for message in read(again, 6)] == [b"%d" % n for n in range(4, 10)]
     finally:
@@ -134,24 +134,24 @@ def test_a_consumer_that_is_no_member_commits_and_goes_on(server, topic, group):
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_who_is_no_member_cannot_commit_for_those_who_are(server, topic, group, protocol):
+def test_non_member_cannot_commit_in_a_group_with_members(server, topic, group, protocol):
     fill(server, topic, [b"record"])
     settings = {"group.protocol": protocol, "auto.offset.reset": "earliest"}
-    member, stranger = consumer_of(server, group, **settings), consumer_of(server, group)
+    member, non_member = consumer_of(server, group, **settings), consumer_of(server, group)
     try:
         member.subscribe([topic])
         assert len(read(member, 1)) == 1
-        stranger.assign([TopicPartition(topic, 0)])
+        non_member.assign([TopicPartition(topic, 0)])
         with pytest.raises(KafkaException) as refused:
-            stranger.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
+            non_member.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
         assert refused.value.args[0].code() == KafkaError.UNKNOWN_MEMBER_ID
     finally:
-        stranger.close()
+        non_member.close()
         member.close()
 
 
 @pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
-def test_a_java_consumer_that_is_no_member_commits_and_goes_on(server, topic, group):
+def test_java_consumer_without_membership_commits_and_continues(server, topic, group):
     program = str(HOME / "java" / "SimpleCommits.java")
     fill(server, topic, [b"record"] * 10)
     assert java.run(program, server.address, group, topic).split() == ["0", "10"]

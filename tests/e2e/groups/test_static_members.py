@@ -1,7 +1,7 @@
-"""Static members: whoever comes back under its name in time was never away.
+"""Static members: a member that returns with its instance id in time keeps its partitions.
 
-In a classic group a second one under the same name takes the place of the first; in a group of the
-new protocol the first keeps it.
+In a classic group, a second member with the same instance id fences the first; with the consumer
+protocol, the first one stays.
 """
 
 import pytest
@@ -11,7 +11,7 @@ from services.group_state import describe_group_state
 from services.waiting import wait_until
 
 from .clients import clients
-from .conftest import PARTITIONS, ends_of, fill
+from .conftest import PARTITIONS, end_offsets, fill
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -21,13 +21,11 @@ CLASSIC = [
     Client("kafka_python", "range"),
     Client("java", "range"),
 ]
-NEW = [Client("librdkafka", "consumer"), Client("java", "consumer")]
+CONSUMER_PROTOCOL = [Client("librdkafka", "consumer"), Client("java", "consumer")]
 
 
-@clients(CLASSIC + NEW)
-def test_a_member_that_restarts_in_time_finds_its_partitions(
-    start_server, create_group, topic, client
-):
+@clients(CLASSIC + CONSUMER_PROTOCOL)
+def test_restarted_static_member_keeps_its_partitions(start_server, create_group, topic, client):
     server = start_server()
     consumers = create_group(server, client, session_timeout_ms=30_000)
     is_classic = client in CLASSIC
@@ -43,7 +41,7 @@ def test_a_member_that_restarts_in_time_finds_its_partitions(
         fill(server, topic, [b"meanwhile"] * 5, partition)
     (again,) = consumers.start_members(instance_id="one")
     wait_until(lambda: again.owned == owned, f"{owned}", seen=consumers)
-    consumers.wait_until_caught_up(ends_of(server, topic))
+    consumers.wait_until_caught_up(end_offsets(server, topic))
     after = describe_group_state(server.port, consumers.group, is_classic=is_classic)
     assert (after.state, after.generation) == (before.state, before.generation)
     assert len(after.members) == 2
@@ -52,7 +50,7 @@ def test_a_member_that_restarts_in_time_finds_its_partitions(
 
 
 @clients([client for client in CLASSIC if client.library != "java"])
-def test_a_second_member_of_the_same_name_fences_the_first(server, create_group, topic, client):
+def test_duplicate_instance_id_fences_the_first_classic_member(server, create_group, topic, client):
     consumers = create_group(server, client)
     (first,) = consumers.start_members(instance_id="one")
     consumers.wait_until_stable()
@@ -61,11 +59,11 @@ def test_a_second_member_of_the_same_name_fences_the_first(server, create_group,
     fill(server, topic, [b"something to commit"])
     wait_until(lambda: not first.is_running, "the end of the first", seen=consumers)
     assert "same group.instance.id" in first.failures[-1]
-    consumers.wait_until_caught_up(ends_of(server, topic))
+    consumers.wait_until_caught_up(end_offsets(server, topic))
     assert len(describe_group_state(server.port, consumers.group, is_classic=True).members) == 1
 
 
-def test_in_the_new_protocol_a_second_member_of_the_same_name_is_turned_away(server, create_group):
+def test_duplicate_instance_id_is_rejected_by_the_consumer_protocol(server, create_group):
     consumers = create_group(server, Client("librdkafka", "consumer"))
     (first,) = consumers.start_members(instance_id="one")
     consumers.wait_until_stable()

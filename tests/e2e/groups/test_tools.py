@@ -1,4 +1,4 @@
-"""Groups through the tools of Kafka and kcat, as people use them to look, to reset and to tidy."""
+"""Groups through the command line tools of Kafka and through kcat."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -10,9 +10,9 @@ from services.group_member import Client
 from services.selection import long_except
 from services.wire import Wire
 
-from .conftest import PARTITIONS, ends_of, fill
+from .conftest import PARTITIONS, end_offsets, fill
 
-pytestmark = pytest.mark.timeout(300)  # The first run fetches the tools.
+pytestmark = pytest.mark.timeout(300)  # The first run downloads the tools.
 
 TOOLS = "org.apache.kafka.tools"
 with_java = pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
@@ -20,7 +20,7 @@ with_java = pytest.mark.skipif(not java.is_available(), reason="no Java or no Ma
 
 @pytest.fixture
 def groups(server):
-    """`kafka-consumer-groups`; what it printed, with single spaces."""
+    """Run `kafka-consumer-groups`; return its output with single spaces."""
 
     def run(*arguments: str) -> str:
         printed = java.run(
@@ -36,7 +36,7 @@ def groups(server):
 
 @with_java
 @pytest.mark.parametrize("strategy", long_except(["range", "consumer"], "consumer".__eq__))
-def test_a_group_with_members_is_shown_and_kept_from_harm(
+def test_group_with_members_is_described_and_cannot_be_changed(
     server, create_group, groups, topic, strategy
 ):
     consumers = create_group(server, Client("librdkafka", strategy))
@@ -44,7 +44,7 @@ def test_a_group_with_members_is_shown_and_kept_from_harm(
     consumers.start_members(2)
     consumers.wait_until_stable()
     fill(server, topic, [b"record"] * 7)
-    consumers.wait_until_caught_up(ends_of(server, topic))
+    consumers.wait_until_caught_up(end_offsets(server, topic))
 
     kind, assignor = ("Classic", "range") if strategy == "range" else ("Consumer", "uniform")
     assert f"{group} {kind} Stable" in groups("--list", "--state", "stable", "--type", kind)
@@ -67,7 +67,7 @@ def test_a_group_with_members_is_shown_and_kept_from_harm(
 
 
 @with_java
-def test_offsets_are_reset_and_deleted_and_the_group_with_them(server, groups, topic, group):
+def test_offsets_are_reset_and_deleted_with_the_group(server, groups, topic, group):
     with Wire(server.port) as wire:
         wire.create(topic, 2)
     now = datetime.now(UTC)
@@ -114,7 +114,7 @@ def test_offsets_are_reset_and_deleted_and_the_group_with_them(server, groups, t
 
 @with_java
 @pytest.mark.parametrize("protocol", long_except(["classic", "consumer"], "classic".__eq__))
-def test_console_consumers_go_on_where_the_last_one_stopped(server, topic, group, protocol):
+def test_console_consumer_continues_from_committed_offsets(server, topic, group, protocol):
     def consume(count: int) -> list[str]:
         printed = java.run(
             f"{TOOLS}.consumer.ConsoleConsumer",
@@ -141,7 +141,7 @@ def test_console_consumers_go_on_where_the_last_one_stopped(server, topic, group
 
 @pytest.mark.long
 @with_java
-def test_a_consumer_at_full_speed_reads_everything_in_its_group(server, create_group, topic, group):
+def test_consumer_performance_tool_reads_all_records(server, create_group, topic, group):
     create_group(server, Client("java", "range"))
     for partition in range(PARTITIONS):
         fill(server, topic, [bytes(100)] * 1000, partition)
@@ -162,7 +162,7 @@ def test_a_consumer_at_full_speed_reads_everything_in_its_group(server, create_g
     assert printed.split(", ")[4] == str(PARTITIONS * 1000)
 
 
-def test_kcat_as_a_member_goes_on_where_the_last_one_stopped(server, topic, group):
+def test_kcat_member_continues_from_committed_offsets(server, topic, group):
     if not kcat.is_available():
         pytest.skip("no kcat here, and no apt to fetch it with")
 

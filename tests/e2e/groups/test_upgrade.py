@@ -1,6 +1,6 @@
-"""A group whose members are replaced, one by one, by some of the new protocol, while it works.
+"""Members of a working group are replaced one by one, from the classic to the consumer protocol.
 
-And back again: nothing is lost and nothing is read twice on either way.
+And back: no record is lost or read twice in either direction.
 """
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from services.background_producer import BackgroundProducer
 from services.group_member import Client
 
-from .conftest import PARTITIONS, ends_of
+from .conftest import PARTITIONS, end_offsets
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -25,7 +25,7 @@ REPLACEMENTS = [
     [REPLACEMENTS[0], *(pytest.param(*pair, marks=pytest.mark.long) for pair in REPLACEMENTS[1:])],
     ids=str,
 )
-def test_members_are_replaced_while_the_group_works(server, create_group, topic, before, after):
+def test_group_changes_its_protocol_while_it_works(server, create_group, topic, before, after):
     consumers = create_group(server, before)
     with BackgroundProducer(server.address, topic, PARTITIONS):
         consumers.start_members(2)
@@ -35,8 +35,8 @@ def test_members_are_replaced_while_the_group_works(server, create_group, topic,
             consumers.wait_until_stable()
             member.leave()
             consumers.wait_until_stable()
-        consumers.wait_for_commits_beyond(ends_of(server, topic))
-    ends = ends_of(server, topic)
+        consumers.wait_for_commits_beyond(end_offsets(server, topic))
+    ends = end_offsets(server, topic)
     consumers.wait_until_caught_up(ends)
     consumers.stop_all()
     assert consumers.problems(ends) == []

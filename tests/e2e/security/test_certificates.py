@@ -55,9 +55,9 @@ def test_new_certificates_apply_to_new_connections_only(broker, tmp_path):
         # Client certificates are verified with the new CA as well.
         with (
             pytest.raises((ssl.SSLError, ConnectionError)),
-            SecuredWire(new_way.but(credential=way.credential)) as stranger,
+            SecuredWire(new_way.but(credential=way.credential)) as untrusted,
         ):
-            stranger.metadata()
+            untrusted.metadata()
 
 
 def test_invalid_certificate_file_is_ignored(broker):

@@ -23,9 +23,9 @@ def certificates(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def stranger(tmp_path_factory):
+def untrusted(tmp_path_factory):
     """Certificates of an untrusted CA."""
-    return make_certificates(tmp_path_factory.mktemp("stranger"))
+    return make_certificates(tmp_path_factory.mktemp("untrusted"))
 
 
 @pytest.fixture(scope="module")
@@ -79,20 +79,20 @@ def test_endpoint_may_have_a_url_scheme(encrypted, etcd):
     assert start(etcd.settings(endpoints=(f"http://{etcd.members[0].endpoint}",)))
 
 
-def test_untrusted_etcd_certificate_fails_immediately(encrypted, stranger):
-    for tls in (EtcdTls(enabled=True, ca_file=str(stranger.authority)), EtcdTls(enabled=True)):
+def test_untrusted_etcd_certificate_fails_immediately(encrypted, untrusted):
+    for tls in (EtcdTls(enabled=True, ca_file=str(untrusted.authority)), EtcdTls(enabled=True)):
         with pytest.raises(OperatingError, match="not trusted") as caught:
             start(encrypted.settings(tls=tls), startup_timeout_sec=60)
         assert not isinstance(caught.value, StoreUnavailableError)
 
 
-def test_untrusted_client_certificate_fails_immediately(encrypted, certificates, stranger):
+def test_untrusted_client_certificate_fails_immediately(encrypted, certificates, untrusted):
     authority = str(certificates.authority)
     unknown = EtcdTls(
         enabled=True,
         ca_file=authority,
-        cert_file=str(stranger.client_certificate),
-        key_file=str(stranger.client_key),
+        cert_file=str(untrusted.client_certificate),
+        key_file=str(untrusted.client_key),
     )
     for tls in (EtcdTls(enabled=True, ca_file=authority), unknown):
         with pytest.raises(OperatingError, match="certificate") as caught:

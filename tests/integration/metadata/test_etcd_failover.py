@@ -83,7 +83,7 @@ class Writers:
     def __init__(self, store):
         self._store = store
         self._stopped = False
-        self._answered = asyncio.Event()
+        self._progress = asyncio.Event()
         self.acked = {}
         """Revisions by written value."""
         self.in_doubt = set()
@@ -97,8 +97,8 @@ class Writers:
         """Wait until each task has written something from now on."""
         known = set(self.acked)
         while {value.split()[0] for value in self.acked.keys() - known} != self.names:
-            self._answered.clear()
-            await self._answered.wait()
+            self._progress.clear()
+            await self._progress.wait()
 
     def stop(self):
         self._stopped = True
@@ -115,7 +115,7 @@ class Writers:
                 self.in_doubt.add(value)
             else:
                 self.acked[value] = done.revision
-                self._answered.set()
+                self._progress.set()
             await asyncio.sleep(0.005)
 
 

@@ -1,7 +1,7 @@
-"""Groups that are not of consumers, such as those of Connect's workers: their bytes are their own.
+"""Groups with other protocol types, such as those of Connect workers.
 
-What a member sends, the leader gets; what the leader assigns, the member gets; nothing is read,
-nothing is changed, and a restart changes nothing either.
+The broker treats their metadata as opaque: the leader receives the members' metadata, and members
+receive their assignments, byte for byte, also after a restart.
 """
 
 import pytest
@@ -24,11 +24,11 @@ pytestmark = pytest.mark.timeout(120)
 
 INCONSISTENT_GROUP_PROTOCOL = 23
 METADATA = [bytes(range(256)), b"", b"\x00\x01\xff" * 1000]
-"""What three workers send; none of it would make sense as a consumer's subscription."""
+"""The metadata of three workers; none of it is a valid consumer subscription."""
 
 
 @pytest.mark.parametrize("protocol_type", ["connect", "sr"])
-def test_metadata_and_assignments_are_handed_on_untouched(start_server, group, protocol_type):
+def test_metadata_and_assignments_are_forwarded_unchanged(start_server, group, protocol_type):
     server = start_server()
     with scripted_members(server.port, group, protocol_type, METADATA) as members:
         responses = join(members)
@@ -59,7 +59,7 @@ def test_metadata_and_assignments_are_handed_on_untouched(start_server, group, p
             assert again.assignment == assigned[member.member_id]
 
 
-def test_who_speaks_another_protocol_is_kept_out(server, group):
+def test_member_with_another_protocol_type_is_rejected(server, group):
     with scripted_members(server.port, group, "connect", METADATA) as members:
         assert {response.error_code for response in join(members)} == {0}
         with Wire(server.port) as wire:

@@ -19,7 +19,7 @@ from services.secured_wire import SecuredWire
 pytestmark = pytest.mark.timeout(40)
 
 ALICE = plain_token("alice", password_of("alice"))
-WRONG = plain_token("alice", password_of("nobody"))
+WRONG = plain_token("alice", password_of("mallory"))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_token_without_handshake_is_an_illegal_state(wire):
 
 
 def test_connection_is_closed_after_a_failed_login(wire):
-    failed = wire.try_in("alice", password_of("nobody"))
+    failed = wire.try_in("alice", password_of("mallory"))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert "Invalid username or password" in failed.error_message
     assert wire.is_hung_up()

@@ -1,4 +1,4 @@
-"""N-14: whoever has gone leaves nobody behind whom a group would have to wait for."""
+"""N-14: members that left or crashed do not stay in the group."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ def has_assignment(consumer: Consumer) -> bool:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_member_that_joins_again_and_again_is_one_member(server, topic, group, protocol):
+def test_repeated_joins_leave_one_member(server, topic, group, protocol):
     is_classic = protocol == "classic"
     with Wire(server.port) as wire:
         wire.create(topic, 3)
@@ -40,8 +40,8 @@ def test_a_member_that_joins_again_and_again_is_one_member(server, topic, group,
     assert (left.state, left.members) == ("Empty", frozenset())
 
 
-def test_who_was_only_given_an_id_is_no_member(server, group):
-    """A client that crashes between the two requests by which one joins."""
+def test_pending_member_id_is_not_a_member(server, group):
+    """The client crashes between its two JoinGroup requests."""
     request = JoinGroupRequest(
         group,
         session_timeout_ms=6000,
@@ -52,9 +52,9 @@ def test_who_was_only_given_an_id_is_no_member(server, group):
     ids = set()
     for _ in range(JOINS):
         with Wire(server.port) as wire:
-            answer = wire.call(JOIN_GROUP, 4, request)
-            assert answer.error_code == MEMBER_ID_REQUIRED
-            ids.add(answer.member_id)
+            response = wire.call(JOIN_GROUP, 4, request)
+            assert response.error_code == MEMBER_ID_REQUIRED
+            ids.add(response.member_id)
     assert len(ids) == JOINS
     with Wire(server.port, timeout_s=30) as wire:
         request.member_id = max(ids)

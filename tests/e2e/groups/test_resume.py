@@ -1,4 +1,4 @@
-"""A group whose members have all left, and that goes on later where it stopped."""
+"""A group whose members have all left continues later from its committed offsets."""
 
 import pytest
 
@@ -7,16 +7,16 @@ from services.member_events import Read
 from services.waiting import wait_until
 
 from .clients import every_foreign_client
-from .conftest import PARTITIONS, ends_of
+from .conftest import PARTITIONS, end_offsets
 
 pytestmark = pytest.mark.timeout(600)  # The first run builds the programs.
 
 
 @every_foreign_client
-def test_whoever_comes_later_reads_only_what_is_new(server, create_group, topic, client):
+def test_later_member_reads_new_records_only(server, create_group, topic, client):
     consumers = create_group(server, client)
-    first_ends = work(server, consumers, topic)
-    last_ends = work(server, consumers, topic)
+    first_ends = consume_and_leave(server, consumers, topic)
+    last_ends = consume_and_leave(server, consumers, topic)
     _, late = consumers.members
     firsts = {}
     for event in late.events:
@@ -26,14 +26,16 @@ def test_whoever_comes_later_reads_only_what_is_new(server, create_group, topic,
     assert consumers.problems(last_ends) == []
 
 
-def work(server, consumers, topic):
-    """Let a new member read what there is and some more, and leave; how far it came."""
-    before = ends_of(server, topic)
+def consume_and_leave(server, consumers, topic):
+    """Let a new member read all records and some new ones, and leave; return the end offsets."""
+    before = end_offsets(server, topic)
     consumers.start_members()
     with BackgroundProducer(server.address, topic, PARTITIONS):
-        wait_until(lambda: min(ends_of(server, topic).values()) > max(before.values()), "records")
+        wait_until(
+            lambda: min(end_offsets(server, topic).values()) > max(before.values()), "records"
+        )
         consumers.wait_until_stable()
-    ends = ends_of(server, topic)
+    ends = end_offsets(server, topic)
     consumers.wait_until_caught_up(ends)
     consumers.stop_all()
     return ends

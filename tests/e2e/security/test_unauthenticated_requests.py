@@ -28,11 +28,11 @@ def connect(secured):
 
 def request(key: int, version: int) -> bytes:
     """A request that is valid except for the missing login; an unknown key has an empty body."""
-    asked = headers.RequestHeader(key, version, 1, "stranger")
+    header_fields = headers.RequestHeader(key, version, 1, "stranger")
     if key not in BY_KEY:
-        return b"".join(frame(headers.encode_request_header(asked, 1), [b""]))
+        return b"".join(frame(headers.encode_request_header(header_fields, 1), [b""]))
     api = BY_KEY[key]
-    header = headers.encode_request_header(asked, api.request_header_version(version))
+    header = headers.encode_request_header(header_fields, api.request_header_version(version))
     return b"".join(frame(header, api.request_codec(version).encode(api.request())))
 
 
@@ -40,7 +40,7 @@ def request(key: int, version: int) -> bytes:
     "keys", [REPRESENTATIVE_KEYS, pytest.param(KEYS, marks=pytest.mark.long)], ids=["some", "all"]
 )
 def test_requests_before_login_close_the_connection(connect, keys):
-    """All keys and versions are tried on a dispatcher in tests/unit/broker/test_strangers.py."""
+    """All keys are tried in tests/unit/broker/security/test_sasl_login.py."""
     for key in keys:
         for version in VERSIONS[key]:
             with connect() as wire:

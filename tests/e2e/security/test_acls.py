@@ -36,7 +36,7 @@ def rules(admin):
     """The ACLs of the outsider, who has none before and after a test."""
     rules = Rules(admin)
     yield rules
-    rules.remove_of(OUTSIDER, "User:*", "User:ANONYMOUS", "Group:crew", f"User:{ADMIN}")
+    rules.remove_of(OUTSIDER, "User:*", "User:ANONYMOUS", "Group:staff", f"User:{ADMIN}")
 
 
 @pytest.fixture
@@ -108,9 +108,9 @@ def test_acl_for_anonymous_applies_without_login(secured, rules, topic):
 
 
 def test_acl_for_a_group_applies_to_tokens_with_the_group(secured, rules, topic):
-    rules.add(rule("Group:crew", "WRITE", topic=topic))
+    rules.add(rule("Group:staff", "WRITE", topic=topic))
     assert Attempts(secured.token("outsider", groups=["guests"])).produce(topic) == DENIED
-    assert Attempts(secured.token("outsider", groups=["crew"])).produce(topic) == OK
+    assert Attempts(secured.token("outsider", groups=["staff"])).produce(topic) == OK
 
 
 def test_super_user_cannot_be_denied(secured, rules, topic):

@@ -132,6 +132,6 @@ def test_reauthentication_cannot_change_the_mechanism(wire):
 def test_failed_reauthentication_closes_the_connection(wire):
     wire.try_in("alice", password_of("alice"))
     assert wire.handshake("PLAIN").error_code == 0
-    failed = wire.authenticate(plain_token("alice", password_of("nobody")))
+    failed = wire.authenticate(plain_token("alice", password_of("mallory")))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert wire.is_hung_up()

@@ -11,7 +11,7 @@ from services.way_in import WayIn
 
 pytestmark = pytest.mark.timeout(60)
 
-WRONG = "secret-of-nobody"
+WRONG = "secret-of-mallory"
 INVALID = "invalid credentials with SASL mechanism SCRAM-SHA-512"
 
 
@@ -41,7 +41,7 @@ def test_wrong_password_fails(secured):
 
 
 def test_scram_does_not_reveal_existing_users(secured):
-    for way in (secured.scram("alice").but(password=WRONG), secured.scram("nobody")):
+    for way in (secured.scram("alice").but(password=WRONG), secured.scram("mallory")):
         check_login_fails(secured, way, '"mechanism": "SCRAM-SHA-512"', INVALID)
 
 
