@@ -50,24 +50,24 @@ def test_unsupported_api_versions_request_gets_a_version_0_response(wire):
 
 @pytest.mark.parametrize(("key", "version"), [(999, 0), (PRODUCE.key, 99), (-1, 0)])
 def test_unsupported_request_closes_only_its_connection(broker, wire, key, version):
-    with Wire(broker.port) as stranger:
-        stranger.socket.sendall(struct.pack(">ihhih", 10, key, version, 7, -1))
-        assert stranger.is_hung_up()
+    with Wire(broker.port) as connection:
+        connection.socket.sendall(struct.pack(">ihhih", 10, key, version, 7, -1))
+        assert connection.is_hung_up()
     assert wire.call(API_VERSIONS, 3, ApiVersionsRequest("wire", "1")).error_code == 0
 
 
 @pytest.mark.parametrize("length", [2**31 - 1, -1, -(2**31)])
 def test_invalid_frame_length_allocates_no_memory(broker, length):
     before_bytes = memory_bytes(broker.pid)
-    with Wire(broker.port) as stranger:
-        stranger.socket.sendall(struct.pack(">i", length) + bytes(64))
-        assert stranger.is_hung_up()
+    with Wire(broker.port) as connection:
+        connection.socket.sendall(struct.pack(">i", length) + bytes(64))
+        assert connection.is_hung_up()
     assert memory_bytes(broker.pid) - before_bytes < 20 << 20
 
 
 def test_incomplete_request_does_not_block_other_connections(broker, wire):
-    with Wire(broker.port) as sleeper:
-        sleeper.socket.sendall(struct.pack(">ihh", 1000, PRODUCE.key, 9))
+    with Wire(broker.port) as incomplete:
+        incomplete.socket.sendall(struct.pack(">ihh", 1000, PRODUCE.key, 9))
         assert wire.call(API_VERSIONS, 3, ApiVersionsRequest("wire", "1")).error_code == 0
 
 
@@ -79,9 +79,9 @@ def test_connection_without_a_request_is_closed(start_broker):
 
 
 def test_http_request_closes_the_connection(broker):
-    with Wire(broker.port) as stranger:
-        stranger.socket.sendall(b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n")
-        assert stranger.is_hung_up()
+    with Wire(broker.port) as connection:
+        connection.socket.sendall(b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n")
+        assert connection.is_hung_up()
 
 
 def test_slow_reader_uses_bounded_memory_and_gets_all_responses(start_broker):
@@ -110,14 +110,14 @@ def test_disconnect_during_a_produce_does_not_affect_others(broker, wire, topic)
 
     def connect_and_disconnect() -> None:
         for _ in range(50):
-            with Wire(broker.port) as visitor:
-                visitor.send(PRODUCE, 9, produce_request(topic, batch_of([b"value"])))
+            with Wire(broker.port) as connection:
+                connection.send(PRODUCE, 9, produce_request(topic, batch_of([b"value"])))
 
-    visitors = [threading.Thread(target=connect_and_disconnect) for _ in range(4)]
-    for visitor in visitors:
-        visitor.start()
-    for visitor in visitors:
-        visitor.join()
+    threads = [threading.Thread(target=connect_and_disconnect) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     offsets = [record.offset for record in wire.read(topic)]
     assert offsets == list(range(len(offsets)))
     assert wire.produce(topic, batch_of([b"last"])).base_offset >= len(offsets)

@@ -71,7 +71,7 @@ def test_restore_returns_to_the_state_of_the_snapshot(
     bumps_revision, cluster, kafscale, s3, tmp_path
 ):
     cluster.control("put", "/kafscale/topics/orders/config", "before")
-    taken = data(kafscale, "snapshot")
+    snapshot = data(kafscale, "snapshot")
     cluster.control("put", "/kafscale/topics/orders/config", "after")
     for member in cluster.members:
         member.kill()
@@ -80,10 +80,10 @@ def test_restore_returns_to_the_state_of_the_snapshot(
     second = EtcdCluster(directory)
     for member in second.members:
         result = restore(
-            kafscale, directory / member.name, member, second.members, "--snapshot", taken["key"]
+            kafscale, directory / member.name, member, second.members, "--snapshot", snapshot["key"]
         )
         assert result["revisionHasLeapt"] is bumps_revision
-        assert result["takenAt"] == taken["takenAt"]
+        assert result["takenAt"] == snapshot["takenAt"]
     with second:
         assert second.control("get", "--print-value-only", "/kafscale/topics/orders/config") == (
             "before\n"
@@ -93,9 +93,9 @@ def test_restore_returns_to_the_state_of_the_snapshot(
         assert sorted(roles) == ["follower", "follower", "leader"]
         # Brokers detect the restore by the revision, or by the mark of `etcd restored`.
         assert (second.play(find_pending_restore) is not None) is bumps_revision
-        assert "marked" in again("etcd", "restored", "--snapshot", taken["key"])
-        assert second.play(find_pending_restore).info.snapshot == taken["key"]
-        assert data(again, "snapshot", "--retain", "1")["deleted"] == [taken["key"]]
+        assert "marked" in again("etcd", "restored", "--snapshot", snapshot["key"])
+        assert second.play(find_pending_restore).info.snapshot == snapshot["key"]
+        assert data(again, "snapshot", "--retain", "1")["deleted"] == [snapshot["key"]]
 
 
 def test_snapshots_are_listed_and_damage_is_detected(cluster, kafscale, s3, tmp_path, monkeypatch):

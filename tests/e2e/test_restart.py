@@ -120,7 +120,7 @@ def test_objects_of_a_deleted_topic_are_deleted(start_broker):
             wire.produce("gone", batch_of([bytes(15_000)]))
         deadline = time.monotonic() + 10
         while not broker.objects("**/gone/0/*.kfs"):
-            assert time.monotonic() < deadline, "no segment was made"
+            assert time.monotonic() < deadline, "no segment was written"
             time.sleep(0.05)
         request = DeleteTopicsRequest(topic_names=["gone"], timeout_ms=5000)
         assert wire.call(DELETE_TOPICS, 5, request).topics[0].error_code == 0

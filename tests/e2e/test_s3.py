@@ -147,7 +147,7 @@ def silent_port() -> Iterator[int]:
     [
         ({"s3_endpoint": "http://127.0.0.1:{free}"}, "cannot be reached"),
         ({"s3_endpoint": "http://127.0.0.1:{silent}"}, "cannot be reached"),
-        ({"s3_access_key": "a-stranger"}, "access key"),
+        ({"s3_access_key": "unknown-key"}, "access key"),
         ({"s3_secret_key": "wrong-secret-word"}, "signature"),
         ({"s3_bucket": "no-such-bucket"}, "NoSuchBucket"),
     ],
@@ -173,7 +173,7 @@ def test_unusable_bucket_fails_the_start(s3, silent_port, tmp_path, wrong, compl
     assert f"s3://{settings['s3_bucket']}" in output
     assert "broker listening" not in output
     assert "Traceback" not in output
-    for secret in (SECRET_KEY, ACCESS_KEY, "wrong-secret-word", "a-stranger"):
+    for secret in (SECRET_KEY, ACCESS_KEY, "wrong-secret-word", "unknown-key"):
         assert secret not in output
 
 

@@ -56,7 +56,7 @@ def test_put_rate_is_independent_of_partitions_and_requests(start_broker, s3):
     assert min(produced) * PRODUCERS > 10 * PARTITIONS
     # Overdue uploads ignore the budget, and overdraw it by one burst at most.
     assert SECONDS < puts <= PUTS_PER_SECOND * seconds + 2 * PUTS_BURST
-    assert len(s3.objects("default/_wal/*/*/*.kfw")) <= puts + 1, "the opening comes on top"
+    assert len(s3.objects("default/_wal/*/*/*.kfw")) <= puts + 1, "plus one object of the start"
 
 
 def counted(broker: BrokerProcess) -> float:

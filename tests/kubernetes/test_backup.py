@@ -1,4 +1,4 @@
-"""Tests of metadata backups: taken, reported, and reported when they fail."""
+"""Tests of metadata backups: snapshots are uploaded, and their status and failures are reported."""
 
 import hashlib
 import json

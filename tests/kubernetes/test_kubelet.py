@@ -121,8 +121,8 @@ def test_pod_has_its_files_and_readiness(kube, kubelet, namespace):
 
     address = kube.get(PODS, namespace, "web")["status"]["podIP"]
     assert fetch(f"http://{address}:8080/greeting") == "hello"
-    look = "stat -Lc %a /etc/keys/key; cat /etc/keys/key"
-    assert kubelet.execute(namespace, "web", "sh", "-c", look) == (0, "400\nhidden")
+    command = "stat -Lc %a /etc/keys/key; cat /etc/keys/key"
+    assert kubelet.execute(namespace, "web", "sh", "-c", command) == (0, "400\nhidden")
 
     kube.patch(CONFIG_MAPS, namespace, "settings", {"data": {"greeting": "hi"}})
     wait_until(lambda: fetch(f"http://{address}:8080/greeting") == "hi", "the change to be seen")
@@ -245,7 +245,7 @@ def test_job_succeeds_after_a_failure(kube, namespace):
 
 
 def test_claim_keeps_data_until_it_is_deleted(kube, kubelet, namespace):
-    count = "echo x >> /data/lives; wc -l < /data/lives; " + RUN_FOR_EVER
+    count = "echo x >> /data/starts; wc -l < /data/starts; " + RUN_FOR_EVER
     container = shell(count, volumeMounts=[{"name": "data", "mountPath": "/data"}])
     template = {
         "metadata": {"name": "data"},
@@ -255,12 +255,12 @@ def test_claim_keeps_data_until_it_is_deleted(kube, kubelet, namespace):
     kube.create(kept, namespace)
     kubelet.wait_ready(namespace, "store-0")
     kube.delete(PODS, namespace, "store-0")
-    wait_until(lambda: "2\n" in kubelet.logs(namespace, "store-0"), "a second life with the data")
+    wait_until(lambda: "2\n" in kubelet.logs(namespace, "store-0"), "a second start with the data")
 
     claim = kube.get(VOLUME_CLAIMS, namespace, "data-store-0")
     volume = kube.get(VOLUMES, "", claim["spec"]["volumeName"])
     directory = Path(volume["spec"]["hostPath"]["path"])
-    assert (directory / "lives").read_text() == "x\nx\n"
+    assert (directory / "starts").read_text() == "x\nx\n"
     kube.delete(STATEFUL_SETS, namespace, "store")
     kube.delete(VOLUME_CLAIMS, namespace, "data-store-0")
     kube.wait_until_gone(VOLUMES, "", claim["spec"]["volumeName"])

@@ -96,7 +96,9 @@ def test_invalid_settings_are_rejected(shop: DeployedCluster) -> None:
     before = shop.pod_uids()
     shop.change(config={"settings": {"broker": {"leaseTtlMs": "soon"}, "nonsense": {"a": 1}}})
     try:
-        shop.wait_until(lambda: shop.condition("ConfigValid").get("status") == "False", "a refusal")
+        shop.wait_until(
+            lambda: shop.condition("ConfigValid").get("status") == "False", "a rejection"
+        )
         message = shop.condition("ConfigValid")["message"]
         assert "leaseTtlMs" in message
         assert "nonsense" in message

@@ -79,9 +79,9 @@ def test_disruption_budget_allows_one_eviction(shop: DeployedCluster) -> None:
     )
     before = shop.pod_uids()
     _evict(shop, "shop-broker-0")
-    with pytest.raises(ApiError) as refusal:
+    with pytest.raises(ApiError) as error:
         _evict(shop, "shop-broker-1")
-    assert refusal.value.status == TOO_MANY
+    assert error.value.status == TOO_MANY
     shop.wait_until(
         lambda: (
             shop.pod_uids().get("shop-broker-0") not in {None, before["shop-broker-0"]}

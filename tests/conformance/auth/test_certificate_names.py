@@ -20,11 +20,11 @@ pytestmark = [
 ]
 
 
-def run_java(questions):
+def run_java(lines):
     """The output of the Java program."""
     done = subprocess.run(  # noqa: S603 - the program is our own.
         ["java", "-cp", f"{java.jars()}/*", PROGRAM],  # noqa: S607
-        input="".join(f"{question}\n" for question in questions),
+        input="".join(f"{line}\n" for line in lines),
         capture_output=True,
         text=True,
         timeout=SECONDS_MAX,
@@ -34,12 +34,12 @@ def run_java(questions):
 
 
 def test_subject_equals_java():
-    answers = run_java(f"name {element(0x30, name).hex()}" for name in NAMES.values())
-    assert answers == [format_name(name) for name in NAMES.values()]
+    names = run_java(f"name {element(0x30, name).hex()}" for name in NAMES.values())
+    assert names == [format_name(name) for name in NAMES.values()]
 
 
 def test_principal_mapping_equals_kafka():
-    answers = run_java(
+    names = run_java(
         f"rule {rules.encode().hex()} {name.encode().hex()}" for rules, name, _ in RULES
     )
-    assert answers == [PrincipalMapper(rules).principal(name) for rules, name, _ in RULES]
+    assert names == [PrincipalMapper(rules).principal(name) for rules, name, _ in RULES]

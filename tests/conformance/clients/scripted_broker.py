@@ -88,8 +88,8 @@ class ScriptedBroker:
                 while count := connection.recv_into(reader.buffer()):
                     for request in reader.received(count):
                         with self._lock:
-                            answer = self._respond(request)
-                        connection.sendall(b"".join(answer))
+                            response = self._respond(request)
+                        connection.sendall(b"".join(response))
             except ConnectionError:
                 pass
             except Exception as error:  # noqa: BLE001  The test reports it.
@@ -103,9 +103,9 @@ class ScriptedBroker:
         api = BY_KEY[key]
         if version > self.version_max(api):
             assert api is api_versions.API_VERSIONS
-            refusal = self._api_versions()
-            refusal.error_code = ErrorCode.UNSUPPORTED_VERSION
-            parts = api.response_codec(0).encode(refusal)
+            response = self._api_versions()
+            response.error_code = ErrorCode.UNSUPPORTED_VERSION
+            parts = api.response_codec(0).encode(response)
             return frame(headers.encode_response_header(asked.correlation_id, 0), parts)
         codec = api.request_codec(version)
         message, end = codec.decode_at(request, position)

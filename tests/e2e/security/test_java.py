@@ -73,8 +73,8 @@ def test_configs_tool_creates_and_deletes_a_user(secured, tool):
     tool(CONFIGS, *entity, "--add-config", f"SCRAM-SHA-512=[password={password_of(user)}]")
     assert Attempts(secured.scram(user)).describe_cluster() == OK
     tool(CONFIGS, *entity, "--delete-config", "SCRAM-SHA-512")
-    refusal = "invalid credentials"
-    assert refusal in LIBRDKAFKA.complaint(secured.scram(user), [refusal])
+    message = "invalid credentials"
+    assert message in LIBRDKAFKA.complaint(secured.scram(user), [message])
 
 
 def test_acls_tool_adds_lists_and_removes(secured, tool):

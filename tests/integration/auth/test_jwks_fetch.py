@@ -48,9 +48,9 @@ class Issuer:
 
 @pytest.fixture
 def issuer():
-    made = Issuer(b"content")
-    yield made
-    made.close()
+    issuer = Issuer(b"content")
+    yield issuer
+    issuer.close()
 
 
 def clock():

@@ -71,16 +71,16 @@ def test_removed_records_are_gone_when_the_call_returns(play):
 
 def test_concurrent_quota_changes_are_all_kept(play):
     async def body(store):
-        made = [AclStore(store) for _ in range(3)]
-        for each in made:
+        stores = [AclStore(store) for _ in range(3)]
+        for each in stores:
             await each.start()
         await asyncio.gather(
-            *(each.alter_quota(ALICE, {f"limit-{n}": 1.0}) for n, each in enumerate(made))
+            *(each.alter_quota(ALICE, {f"limit-{n}": 1.0}) for n, each in enumerate(stores))
         )
         fresh = AclStore(store)
         await fresh.start()
         assert fresh.quotas == {ALICE: {f"limit-{n}": 1.0 for n in range(3)}}
-        for each in (*made, fresh):
+        for each in (*stores, fresh):
             await each.close()
 
     play(body)

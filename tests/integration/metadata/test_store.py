@@ -100,9 +100,9 @@ def test_commit_succeeds_only_if_compares_hold(play, compare, holds, operations)
         last = await put(store, "/a", b"two")
         always = Compare(key="/a", value=b"two")
         done = await store.commit([always, compare(first, last)], operations)
-        made = holds and bool(operations)
-        assert done == Committed(succeeded=holds, revision=last + made)
-        assert await keys_under(store) == (["/b"] if made else ["/a"])
+        is_changed = holds and bool(operations)
+        assert done == Committed(succeeded=holds, revision=last + is_changed)
+        assert await keys_under(store) == (["/b"] if is_changed else ["/a"])
 
     play(body)
 

@@ -97,7 +97,7 @@ def bucket(request) -> S3Bucket:
 
 
 def test_missing_bucket_is_created_only_if_configured(bucket, namespace):
-    missing = replace(bucket, name=f"made-{namespace}")
+    missing = replace(bucket, name=f"created-{namespace}")
 
     async def scenario():
         store = S3ObjectStore(missing)
@@ -113,7 +113,7 @@ def test_missing_bucket_is_created_only_if_configured(bucket, namespace):
 
 
 def test_bucket_is_created_in_its_region(moto_bucket, namespace):
-    in_other_region = replace(moto_bucket, name=f"made-{namespace}", region="eu-west-1")
+    in_other_region = replace(moto_bucket, name=f"created-{namespace}", region="eu-west-1")
 
     async def scenario():
         await create_bucket(in_other_region)

@@ -30,8 +30,8 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory) -> Iterator[S3Bucket]:
-    with s3_server.moto_server(tmp_path_factory.mktemp("s3")) as made:
-        yield made
+    with s3_server.moto_server(tmp_path_factory.mktemp("s3")) as server_bucket:
+        yield server_bucket
 
 
 def properties(bucket: S3Bucket) -> dict[str, str]:
