@@ -200,7 +200,7 @@ def test_second_process_with_the_same_broker_id_replaces_the_first(cluster, tmp_
     with BackgroundProducer(cluster, "twins") as stream:
         with BrokerProcess(tmp_path / "second", **new_broker_settings(cluster)):
             assert process.wait(60) == 1
-            assert "another process runs as broker 9" in first.logged()
+            assert "another process is registered as broker 9" in first.logged()
             stream.wait_for_more()
         stream.wait_for_more()
     check_acknowledged_records_are_stored_once(cluster, stream)

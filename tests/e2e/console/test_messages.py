@@ -351,10 +351,10 @@ def test_failing_registry_is_called_once_and_hides_no_record(
         for number in range(50):
             produce(topic, wire_format.join(3_000 + number, b"whatever"))
     registry.failures = [503] * 200
-    requests_before = len(registry.asked)
+    requests_before = len(registry.requests)
     page = browse(registry_visitor, topic)
     registry.failures = []
-    assert len(registry.asked) - requests_before == 2, "one more try, and no more"
+    assert len(registry.requests) - requests_before == 2, "one more try, and no more"
     assert len(page["messages"]) == 50
     assert all("answers 503" in each["value"]["problem"] for each in page["messages"])
 
