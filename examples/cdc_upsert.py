@@ -1,17 +1,16 @@
-"""Changes of a database's table become a table that is always as the database is.
+"""Replicates a database table to an Iceberg table, from its change events.
 
     python examples/cdc_upsert.py
 
-1. Changes of customers are produced as Debezium writes them with its transformation
-   ExtractNewRecordState: the key is the row's key, the value is the row after the change, and
-   a row that was deleted is a key without a value.
-2. `kafscale spark lake --mode upsert` keeps one row a key: the last one, or none if it is deleted.
-3. More changes come, some of them with a column that was not there before, and the job is run
-   again. What it changes and how far it has come is one commit of the table, so that the job may
-   be stopped at any time.
+1. Changes of customers are produced in the format of Debezium's transformation
+   ExtractNewRecordState: the key is the row's key, the value is the row after the change, and a
+   deleted row is a key without a value (a tombstone).
+2. `kafscale spark lake --mode upsert` keeps the last row of each key, or none if it was deleted.
+3. More changes are produced, some of them with a new column, and the job runs again. Rows and
+   offsets are one commit of the table, so the job may be stopped at any time.
 """
 
-# ruff: noqa: INP001, S311, T201 - examples are scripts that make data up, and talk.
+# ruff: noqa: INP001, S311, T201 - examples are scripts that generate data and print.
 
 import json
 import random
@@ -29,20 +28,20 @@ Row = dict[str, Any]
 
 
 class Database:
-    """A table of customers, and what happens to it."""
+    """A table of customers that changes at random."""
 
     def __init__(self, seed: int) -> None:
         self.rows: dict[int, Row] = {}
-        self._dice = random.Random(seed)
+        self._random = random.Random(seed)
 
     def changes(self, count: int, **columns: str) -> Iterator[tuple[int, Row | None]]:
-        """So many inserts, updates and deletes: keys and rows, or None for a row that has gone."""
+        """Insert, update and delete rows; yield the keys and rows, or None for a deleted row."""
         for _ in range(count):
-            number = self._dice.randrange(max(count // 5, 10))
-            if number in self.rows and self._dice.random() < 0.2:
+            number = self._random.randrange(max(count // 5, 10))
+            if number in self.rows and self._random.random() < 0.2:
                 del self.rows[number]
             else:
-                balance = round(self._dice.uniform(0, 1000), 2)
+                balance = round(self._random.uniform(0, 1000), 2)
                 self.rows[number] = {
                     "id": number,
                     "name": f"n{number}",
@@ -63,7 +62,7 @@ def produce(kafscale: sandbox.Kafscale, changes: Iterator[tuple[int, Row | None]
 
 
 def read(lake: Path) -> dict[int, Row]:
-    """The rows of the table, by key, without what the lake job has added."""
+    """The rows of the table by key, without the columns that the lake job adds."""
     catalog = SqlCatalog("kafscale", uri=f"sqlite:///{lake / 'catalog.db'}", warehouse=str(lake))
     try:
         rows = catalog.load_table(f"kafscale.{TOPIC}").scan().to_arrow().to_pylist()
@@ -73,15 +72,17 @@ def read(lake: Path) -> dict[int, Row]:
         {name: value for name, value in row.items() if not name.startswith("_kafscale_")}
         for row in rows
     )
-    found = {row["id"]: {name: value for name, value in row.items() if value is not None}
+    by_key = {row["id"]: {name: value for name, value in row.items() if value is not None}
              for row in kept}  # fmt: skip
-    assert len(found) == len(rows), "every key is there once"
-    return found
+    assert len(by_key) == len(rows), "a key occurs more than once"
+    return by_key
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = sandbox.parser(__doc__)
-    parser.add_argument("--lake", type=Path, help="where to put the table; else it is temporary")
+    parser.add_argument(
+        "--lake", type=Path, help="the directory of the table; temporary by default"
+    )
     options = parser.parse_args(arguments)
     database = Database(seed=7)
     with sandbox.running(options) as kafscale, tempfile.TemporaryDirectory() as temporary:
@@ -96,9 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         produce(kafscale, database.changes(options.records // 4, email="someone@example.org"))
         sandbox.command(*to_table)
         table = read(lake)
-    assert table == database.rows, "the table is as the database is"
+    assert table == database.rows, "the table differs from the database"
     emails = sum("email" in row for row in table.values())
-    print(f"\n{len(table):,} rows, as in the database; {emails:,} of them have the new column")
+    print(f"\n{len(table):,} rows, equal to the database; {emails:,} of them have the new column")
     return len(table)
 
 

@@ -1,16 +1,16 @@
-"""Clicks of a web shop become an Iceberg table, exactly once, and a plot of it.
+"""Writes clicks of a web shop to an Iceberg table, exactly once, and plots them.
 
     python examples/clickstream_to_iceberg.py --plot clicks.svg
 
 1. Clicks of three days are produced as JSON, into a topic of three partitions.
-2. `kafscale spark lake` makes a table of them, partitioned by day. Its columns are the fields that
-   the clicks have; nobody wrote a schema down.
-3. It is run again, after more clicks, and again: how far the table has come, it says itself, so
-   that no click is missing or there twice.
-4. The table is read by pyiceberg, as anything can that knows Iceberg, and plotted by hour.
+2. `kafscale spark lake` writes them to a table, partitioned by day. The columns are inferred from
+   the fields of the clicks.
+3. It runs again after more clicks, and once more: the table has the offsets that it contains, so
+   no click is missing or duplicated.
+4. pyiceberg reads the table, as any Iceberg reader can, and the clicks are plotted by hour.
 """
 
-# ruff: noqa: INP001, S311, T201 - examples are scripts that make data up, and talk.
+# ruff: noqa: INP001, S311, T201 - examples are scripts that generate data and print.
 
 import json
 import random
@@ -33,19 +33,19 @@ DAY_MS = 86_400_000
 
 
 def produce(kafscale: sandbox.Kafscale, count: int, since_ms: int, until_ms: int) -> None:
-    """Clicks at random times, more of them in the evening."""
-    dice = random.Random(count)
+    """Produce clicks at random times, most of them near the end."""
+    rng = random.Random(count)
     producer = Producer(
         {"bootstrap.servers": kafscale.bootstrap_servers, "compression.type": "zstd"}
     )
     for _ in range(count):
-        time_ms = int(dice.triangular(since_ms, until_ms, until_ms - (until_ms - since_ms) // 6))
-        user = dice.randrange(1000)
+        time_ms = int(rng.triangular(since_ms, until_ms, until_ms - (until_ms - since_ms) // 6))
+        user = rng.randrange(1000)
         click = {
             "user": user,
-            "page": dice.choices(PAGES, WEIGHTS)[0],
-            "country": dice.choice(("DE", "FR", "IT", "PL")),
-            "load_ms": round(dice.lognormvariate(5, 0.5), 1),
+            "page": rng.choices(PAGES, WEIGHTS)[0],
+            "country": rng.choice(("DE", "FR", "IT", "PL")),
+            "load_ms": round(rng.lognormvariate(5, 0.5), 1),
         }
         producer.produce(TOPIC, json.dumps(click), key=str(user), timestamp=time_ms)
         producer.poll(0)
@@ -53,7 +53,7 @@ def produce(kafscale: sandbox.Kafscale, count: int, since_ms: int, until_ms: int
 
 
 def read(lake: Path) -> pa.Table:
-    """The table, by way of the catalog that the lake job has made beside it."""
+    """The table, from the catalog that the lake job has created beside it."""
     catalog = SqlCatalog("kafscale", uri=f"sqlite:///{lake / 'catalog.db'}", warehouse=str(lake))
     try:
         return catalog.load_table(f"kafscale.{TOPIC}").scan().to_arrow()
@@ -62,9 +62,9 @@ def read(lake: Path) -> pa.Table:
 
 
 def plot(table: pa.Table, path: Path) -> None:
-    """Clicks by hour and page."""
+    """Plot the clicks by hour and page."""
     mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415 - not before it knows that there is no screen.
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend is selected.
 
     hours = pc.floor_temporal(table["_kafscale_timestamp"], unit="hour")
     counted = (
@@ -77,7 +77,7 @@ def plot(table: pa.Table, path: Path) -> None:
     for page in PAGES:
         of_page = counted.filter(pc.equal(counted["page"], page))
         axes.plot(of_page["hour"].to_pylist(), of_page["count_all"].to_pylist(), label=page)
-    axes.set_ylabel("clicks an hour")
+    axes.set_ylabel("clicks per hour")
     axes.set_ylim(bottom=0)
     axes.legend(ncols=len(PAGES), frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
     axes.spines[["top", "right"]].set_visible(False)
@@ -89,7 +89,9 @@ def plot(table: pa.Table, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = sandbox.parser(__doc__)
-    parser.add_argument("--lake", type=Path, help="where to put the table; else it is temporary")
+    parser.add_argument(
+        "--lake", type=Path, help="the directory of the table; temporary by default"
+    )
     parser.add_argument("--plot", type=Path, default=Path("clicks.svg"), help=".svg or .png")
     options = parser.parse_args(arguments)
     now_ms = int(time.time() * 1000)

@@ -1,13 +1,13 @@
-"""Logs of services are asked in SQL, where they lie: no table is made, nothing is loaded.
+"""Queries logs of services with SQL, directly in the topic, without loading them into a table.
 
     python examples/log_analytics.py
 
-1. Log lines of an hour are produced as JSON, into a topic of four partitions.
-2. `kafscale sql` answers what one wants to know when something is wrong. Fields are columns; the
-   condition on `_timestamp` decides which segments are read at all.
+1. Log lines of one hour are produced as JSON, into a topic with four partitions.
+2. `kafscale sql` runs queries to diagnose an incident. Fields are columns; the filter on
+   `_timestamp` limits the segments that are read.
 """
 
-# ruff: noqa: INP001, S311 - examples are scripts that make data up.
+# ruff: noqa: INP001, S311 - examples are scripts that generate data.
 
 import json
 import random
@@ -23,44 +23,44 @@ TOPIC = "app-logs"
 HOUR_MS = 3_600_000
 SERVICES = ("gateway", "orders", "payments", "search")
 QUERIES = """
--- Who has trouble?
+-- Which services have errors?
 select service, count(*) as lines, count_if(level = 'ERROR') as errors,
        round(100 * count_if(level = 'ERROR') / count(*), 1) as percent
 from `app-logs` group by service order by errors desc;
 
--- Since when? Only the last half hour is read.
+-- Since when? Reads only the last half hour.
 select date_trunc('MINUTE', _timestamp) as minute, count(*) as errors,
        round(percentile_approx(took_ms, 0.99)) as p99_ms
 from `app-logs`
 where _timestamp > current_timestamp() - interval 30 minutes and level = 'ERROR'
 group by minute order by errors desc limit 5;
 
--- What do they say?
+-- Which messages?
 select message, count(*) as times, max(_timestamp) as last, any_value(http.path) as example
 from `app-logs` where level = 'ERROR' group by message order by times desc;
 """
 
 
 def produce(kafscale: sandbox.Kafscale, count: int) -> None:
-    """Lines of an hour; ten minutes ago, payments had trouble."""
-    dice = random.Random(count)
+    """Produce log lines of one hour; ten minutes ago, payments had an outage."""
+    rng = random.Random(count)
     now_ms = int(time.time() * 1000)
     producer = Producer(
         {"bootstrap.servers": kafscale.bootstrap_servers, "compression.type": "lz4"}
     )
     for number in range(count):
         time_ms = now_ms - HOUR_MS + HOUR_MS * number // count
-        service = dice.choice(SERVICES)
-        has_trouble = service == "payments" and 10 <= (now_ms - time_ms) / 60_000 < 13
-        is_error = dice.random() < (0.6 if has_trouble else 0.01)
-        complaint = "bank does not answer" if has_trouble else "request failed"
+        service = rng.choice(SERVICES)
+        has_outage = service == "payments" and 10 <= (now_ms - time_ms) / 60_000 < 13
+        is_error = rng.random() < (0.6 if has_outage else 0.01)
+        error = "bank does not respond" if has_outage else "request failed"
         line = {
             "service": service,
-            "level": "ERROR" if is_error else dice.choice(("INFO", "INFO", "INFO", "WARN")),
-            "message": complaint if is_error else "request done",
-            "took_ms": round(dice.lognormvariate(3, 1) * (20 if is_error else 1), 1),
+            "level": "ERROR" if is_error else rng.choice(("INFO", "INFO", "INFO", "WARN")),
+            "message": error if is_error else "request done",
+            "took_ms": round(rng.lognormvariate(3, 1) * (20 if is_error else 1), 1),
             "http": {
-                "path": f"/{service}/{dice.randrange(100)}",
+                "path": f"/{service}/{rng.randrange(100)}",
                 "status": 500 if is_error else 200,
             },
         }

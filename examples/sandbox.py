@@ -1,10 +1,10 @@
-"""What the examples stand on: a Kafscale that runs, or else a broker of their own for a while.
+"""Shared by the examples: connects to running brokers, or starts a temporary broker.
 
-A broker needs no settings: it keeps records and metadata in one directory. Here that is a temporary
-one, and the port is a free one, so that an example disturbs nobody.
+A broker needs no settings: it stores records and metadata in one directory. Here the directory is
+temporary and the port is a free one, so that an example does not interfere with other brokers.
 """
 
-# ruff: noqa: INP001, T201 - examples are scripts, and talk to whoever runs them.
+# ruff: noqa: INP001, T201 - examples are scripts that print.
 
 import argparse
 import os
@@ -25,26 +25,26 @@ START_SECONDS_MAX = 60
 
 
 class Kafscale(NamedTuple):
-    """Where clients find a Kafscale, and where Spark finds its records."""
+    """The addresses of the brokers, and the location of their records for Spark."""
 
     bootstrap_servers: str
     path: str
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """The options that all examples have."""
-    made = argparse.ArgumentParser(
+    """A parser with the options of all examples."""
+    result = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--bootstrap-server", help="brokers that run; by default one is started")
-    made.add_argument("--path", help="of their records: s3://bucket/namespace, a data directory")
-    made.add_argument("--records", type=int, default=20_000, help="how many to make up")
-    return made
+    result.add_argument("--bootstrap-server", help="running brokers; by default, one is started")
+    result.add_argument("--path", help="their records: s3://bucket/namespace or a data directory")
+    result.add_argument("--records", type=int, default=20_000, help="how many to generate")
+    return result
 
 
 @contextmanager
 def running(options: argparse.Namespace) -> Iterator[Kafscale]:
-    """The Kafscale that the options name; without any, a broker as long as the block lasts."""
+    """The brokers of the options, or a broker that runs until the end of the block."""
     if options.bootstrap_server and options.path:
         yield Kafscale(options.bootstrap_server, options.path)
         return
@@ -72,7 +72,7 @@ def running(options: argparse.Namespace) -> Iterator[Kafscale]:
 
 
 def create_topic(kafscale: Kafscale, name: str, partitions: int) -> None:
-    """Create a topic; one that is there is as good."""
+    """Create a topic, unless it exists."""
     admin = AdminClient({"bootstrap.servers": kafscale.bootstrap_servers})
     if name not in admin.list_topics(timeout=30).topics:
         for created in admin.create_topics([NewTopic(name, partitions, 1)]).values():
@@ -80,8 +80,8 @@ def create_topic(kafscale: Kafscale, name: str, partitions: int) -> None:
 
 
 def command(*arguments: str) -> None:
-    """Run a command of `kafscale`, as one would type it."""
-    from kafscale.cli.main import app  # noqa: PLC0415 - it is needed for this only.
+    """Print and run a `kafscale` command."""
+    from kafscale.cli.main import app  # noqa: PLC0415 - only needed here.
 
     print(f"\n$ kafscale {shlex.join(arguments)}")
     app(list(arguments), prog_name="kafscale", standalone_mode=False)
@@ -100,4 +100,4 @@ def _wait(broker: "subprocess.Popen[bytes]", port: int) -> None:
             if client.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
-    sys.exit("the broker did not start; `kafscale broker` tells why")
+    sys.exit("the broker did not start; run `kafscale broker` to see why")

@@ -39,4 +39,4 @@ def test_log_query_example(load, capsys):
     load("log_analytics").main(["--records", "2000"])
     said = capsys.readouterr().out
     assert said.count(" rows, ") == 3
-    assert "bank does not answer" in said
+    assert "bank does not respond" in said
