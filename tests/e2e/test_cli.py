@@ -22,7 +22,7 @@ def test_topic_commands_create_describe_alter_and_delete(kafscale, topic):
     created = kafscale("topic", "create", topic, "-p", "3", "--config", "retention.ms=7200000")
     assert created == f"created topic {topic} with 3 partitions\n"
     assert "TOPIC_ALREADY_EXISTS" in kafscale("topic", "create", topic, code=1)
-    assert "exists already" in kafscale("topic", "create", topic, "--if-not-exists")
+    assert "already exists" in kafscale("topic", "create", topic, "--if-not-exists")
 
     kafscale.produce(topic, "--partition", "1", lines=["a", "b"])
     kafscale(

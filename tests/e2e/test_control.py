@@ -160,9 +160,9 @@ def test_cluster_command_shows_and_controls_a_cluster(broker, kafscale, topic):
         kafscale("cluster", "flush", "--topic", topic, "--partition", "1", "-o", "json")
     )
     assert flushed == [{"topic": topic, "partition": 1, "broker": myself["id"]}]
-    assert "segments hold everything of 2 partitions" in kafscale("cluster", "flush", "-t", topic)
+    assert "2 partitions fully rolled into segments" in kafscale("cluster", "flush", "-t", topic)
     assert "no broker serves topic" in kafscale("cluster", "flush", "-t", "absent", code=1)
-    assert kafscale("cluster", "rebalance") == "everything is where it belongs\n"
+    assert kafscale("cluster", "rebalance") == "the cluster is balanced; no partition moves\n"
     assert "no other broker" in kafscale("cluster", "drain", str(myself["id"]), code=1)
     assert "there is no broker 4711" in kafscale("cluster", "drain", "4711", code=1)
 

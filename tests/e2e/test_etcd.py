@@ -99,10 +99,10 @@ def test_restore_returns_to_the_state_of_the_snapshot(
 
 
 def test_snapshots_are_listed_and_damage_is_detected(cluster, kafscale, s3, tmp_path, monkeypatch):
-    assert "there are no snapshots here" in kafscale("etcd", "snapshots")
+    assert "there are no snapshots;" in kafscale("etcd", "snapshots")
     for number in range(3):
         cluster.control("put", "/key", str(number))
-        assert "took etcd-snapshots/default/" in kafscale("etcd", "snapshot", "--retain", "2")
+        assert "stored etcd-snapshots/default/" in kafscale("etcd", "snapshot", "--retain", "2")
     listed = data(kafscale, "snapshots")
     assert [each["verified"] for each in listed] == ["size", "size"]
     assert [each["revision"] for each in listed] == [3, 4]
@@ -137,7 +137,7 @@ def test_restore_keeps_existing_data_or_moves_it_aside(cluster, kafscale, tmp_pa
     assert list(directory.iterdir()) == []
     restore(kafscale, directory, member, [member], "--if-empty")
     first = (directory / "member").stat().st_ino
-    assert "was left as it is" in kafscale("etcd", "restore", *here, "--if-empty")
+    assert "was not changed" in kafscale("etcd", "restore", *here, "--if-empty")
     assert "--force to move it aside" in kafscale("etcd", "restore", *here, code=1)
     assert (directory / "member").stat().st_ino == first
     with server:

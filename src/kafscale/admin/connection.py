@@ -26,7 +26,7 @@ class ClusterConnections:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._security = Security.of(config.client)
+        self._security = Security.from_settings(config.client)
         self.bootstrap_addresses = tuple(map(parse, config.client.bootstrap_servers))
         self.control_addresses = tuple(
             parse(each, CONTROL_PORT_DEFAULT) for each in config.client.control_servers

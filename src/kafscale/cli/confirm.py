@@ -1,4 +1,4 @@
-"""How commands delete: they ask first where somebody can answer, and tell what is gone."""
+"""Deletion: asks for confirmation on a terminal, and reports what was deleted."""
 
 import sys
 from collections.abc import Sequence
@@ -8,17 +8,17 @@ import typer
 
 from kafscale.errors import KafscaleError
 
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
-def confirm(names: Sequence[str], loss: str, *, yes: bool) -> None:
-    """Ask on a terminal whether these are to go, with all that goes with them."""
+def confirm_deletion(names: Sequence[str], loss: str, *, yes: bool) -> None:
+    """Ask on a terminal whether to delete `names`; `loss` is what is deleted with them."""
     if not yes and sys.stdin.isatty():
         typer.confirm(f"delete {', '.join(names)} with all {loss}?", abort=True, err=True)
 
 
-def report(kind: str, deleted: Sequence[str], problems: Sequence[str]) -> None:
-    """Say what was deleted, and fail with what was not."""
+def report_deletions(kind: str, deleted: Sequence[str], problems: Sequence[str]) -> None:
+    """Print what was deleted; raise an error that lists what was not."""
     for name in deleted:
         typer.echo(f"deleted {kind} {name}")
     if problems:

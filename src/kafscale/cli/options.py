@@ -1,4 +1,4 @@
-"""What several commands take on their command line in the same way."""
+"""Options that several commands share."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -8,7 +8,7 @@ import typer
 
 
 class Format(StrEnum):
-    """How the bytes of a key or value are written on a line."""
+    """Text formats for the bytes of keys and values."""
 
     TEXT = "text"
     JSON = "json"
@@ -16,9 +16,7 @@ class Format(StrEnum):
     BASE64 = "base64"
 
 
-FormatOption = Annotated[
-    Format, typer.Option("--format", "-f", help="How keys and values are written.")
-]
+FormatOption = Annotated[Format, typer.Option("--format", "-f", help="Format of keys and values.")]
 
 
 def parse_pairs(pairs: Sequence[str]) -> list[tuple[str, str]]:
@@ -27,10 +25,10 @@ def parse_pairs(pairs: Sequence[str]) -> list[tuple[str, str]]:
     >>> parse_pairs(["retention.ms=1000", "note=a=b"])
     [('retention.ms', '1000'), ('note', 'a=b')]
     """
-    found = []
+    parsed = []
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not (key and equals):
             raise typer.BadParameter(f"{pair!r} is not of the form key=value")
-        found.append((key.strip(), value))
-    return found
+        parsed.append((key.strip(), value))
+    return parsed

@@ -1,11 +1,11 @@
-"""How commands print: lines and tables for people, JSON and YAML for programs, errors apart.
+"""Prints results: lines and tables for people, JSON and YAML for programs.
 
-The law: results go to standard output and nothing else does. On a terminal, tables fit its width;
-into a pipe, a row is one line, whatever its length. Colour follows the terminal and `NO_COLOR`.
-Text is never taken for markup; a part with a style is a pair, `("text", "bold")`.
+Only results go to standard output; errors go to standard error. On a terminal, tables fit its
+width; in a pipe, a row is one line of any length. Colours follow the terminal and `NO_COLOR`.
+Text is never interpreted as markup; a styled part is a pair, `("text", "bold")`.
 """
 
-# ruff: noqa: PLC0415 - what prints prettily loads slowly, and most commands need little of it.
+# ruff: noqa: PLC0415 - rich and yaml are slow to import.
 
 import json
 import sys
@@ -25,20 +25,18 @@ _PIPE_WIDTH = 10_000
 
 
 class Output(StrEnum):
-    """The forms in which a command can print its result."""
+    """Output formats of a result."""
 
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
 
 
-OutputOption = Annotated[
-    Output, typer.Option("--output", "-o", help="Print for people, or for programs.")
-]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 
 
 def print_data(data: object, output: Output) -> None:
-    """Print `data` for programs."""
+    """Print `data` as JSON or YAML."""
     data = msgspec.to_builtins(data)
     if output is Output.JSON:
         typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
@@ -49,7 +47,7 @@ def print_data(data: object, output: Output) -> None:
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[Part]]) -> None:
-    """Print `rows` for people."""
+    """Print `rows` as a table."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -63,7 +61,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[Part]]) -> None:
 
 
 def print_line(*parts: Part, indent: int = 0) -> None:
-    """Print one line for people; what does not fit goes on below it, as far to the right."""
+    """Print one line; wrapped lines keep the indent."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -72,7 +70,7 @@ def print_line(*parts: Part, indent: int = 0) -> None:
 
 
 def print_source(text: str) -> None:
-    """Print Python source: coloured on a terminal, as it is into a pipe."""
+    """Print Python source: highlighted on a terminal, unchanged in a pipe."""
     if not sys.stdout.isatty():
         typer.echo(text)
         return
@@ -82,7 +80,7 @@ def print_source(text: str) -> None:
 
 
 def print_error(message: str) -> None:
-    """Print every line of `message` as an error of its own."""
+    """Print every line of `message` as a separate error."""
     from rich.console import Console
     from rich.text import Text
 
@@ -92,7 +90,7 @@ def print_error(message: str) -> None:
 
 
 def _console() -> "Console":
-    """Standard output as it is now, so that whoever has replaced it sees what is printed."""
+    """A console on the current `sys.stdout`, which tests and callers may have replaced."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)

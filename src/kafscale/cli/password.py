@@ -1,6 +1,6 @@
-"""How commands learn a password: typed twice, or from a file; never from their arguments.
+"""Reads a password: from a prompt (typed twice) or from a file, never from an argument.
 
-Arguments are seen by everybody who may list the processes of the machine.
+Every user who can list the processes of the machine can see the arguments of a command.
 """
 
 import sys
@@ -14,7 +14,7 @@ PasswordFileOption = Annotated[
     typer.Option(
         "--password-file",
         metavar="FILE",
-        help="A file with the password, or - for standard input; by default it is asked for.",
+        help="File with the password, or - for standard input; by default, a prompt asks for it.",
         show_default=False,
     ),
 ]
@@ -22,7 +22,7 @@ _HINT: Final = "--password-file"
 
 
 def read_password(file: str, user: str) -> str:
-    """The password that a user is to have."""
+    """Read the new password of a user."""
     if file:
         password = _content(file)
     elif sys.stdin.isatty():
@@ -31,11 +31,11 @@ def read_password(file: str, user: str) -> str:
         )
     else:
         raise typer.BadParameter(
-            "nobody can be asked for the password here; name a file, or - for standard input",
+            "cannot prompt for the password: standard input is not a terminal; name a file, or -",
             param_hint=_HINT,
         )
     if not password or "\n" in password:
-        raise typer.BadParameter("a password is one line, and not empty", param_hint=_HINT)
+        raise typer.BadParameter("a password must be one line and not empty", param_hint=_HINT)
     return password
 
 
@@ -43,5 +43,5 @@ def _content(file: str) -> str:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error}", param_hint=_HINT) from None
+        raise typer.BadParameter(f"cannot read {file}: {error}", param_hint=_HINT) from None
     return text.removesuffix("\n").removesuffix("\r")

@@ -1,6 +1,6 @@
-"""Bars that show how far something has come; on a terminal only, and never among the results."""
+"""Progress bars on standard error, shown only if it is a terminal."""
 
-# ruff: noqa: PLC0415 - what prints prettily loads slowly.
+# ruff: noqa: PLC0415 - rich is slow to import.
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-Tell = Callable[[int, int], None]
+UpdateProgress = Callable[[int, int], None]
+"""Called with the completed amount and the total."""
 
 
-def progress_bar(what: str) -> AbstractContextManager[Tell]:
-    """Something to tell how much is done, and how much there is to do."""
+def progress_bar(description: str) -> AbstractContextManager[UpdateProgress]:
+    """A progress bar that counts items."""
     from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 
-    return _bar(what, MofNCompleteColumn(), TimeElapsedColumn())
+    return _bar(description, MofNCompleteColumn(), TimeElapsedColumn())
 
 
-def bytes_bar(what: str) -> AbstractContextManager[Tell]:
-    """Something to tell how many bytes are done, and how many there are."""
+def bytes_bar(description: str) -> AbstractContextManager[UpdateProgress]:
+    """A progress bar that counts bytes and shows the transfer rate."""
     from rich.progress import DownloadColumn, TransferSpeedColumn
 
-    return _bar(what, DownloadColumn(binary_units=True), TransferSpeedColumn())
+    return _bar(description, DownloadColumn(binary_units=True), TransferSpeedColumn())
 
 
 @contextmanager
-def _bar(what: str, *columns: "ProgressColumn") -> Iterator[Tell]:
+def _bar(description: str, *columns: "ProgressColumn") -> Iterator[UpdateProgress]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress
 
@@ -40,5 +41,5 @@ def _bar(what: str, *columns: "ProgressColumn") -> Iterator[Tell]:
         disable=not errors.is_terminal,
         transient=True,
     ) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(description, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,1 +1,1 @@
-"""A Kafka client of our own, for commands and jobs: small, plain, in terms of whole batches."""
+"""A small asyncio Kafka client for commands and jobs; it sends and fetches whole batches."""

@@ -1,7 +1,7 @@
-"""A client for code that waits: the tasks and the drivers of jobs.
+"""A blocking client, for the drivers and tasks of Spark jobs.
 
-It runs on an event loop in a thread of its own, as notebooks have a loop already. The law: `close`
-ends everything that was begun, and the thread with it.
+It runs an event loop in a thread of its own, because notebooks already have a running loop. `close`
+cancels all tasks and ends the thread.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class BlockingClient:
             target=self._loop.run_forever, name="blocking client", daemon=True
         )
         self._thread.start()
-        self._client = self._wait(_made(bootstrap, security))
+        self._client = self._wait(_create_client(bootstrap, security))
 
     def __enter__(self) -> Self:
         return self
@@ -35,14 +35,14 @@ class BlockingClient:
         self.close()
 
     def run(self, work: Callable[[Client], Coroutine[Any, Any, _Result]]) -> _Result:
-        """Wait for something that uses the client."""
+        """Run a coroutine that uses the client, and wait for its result."""
         return self._wait(work(self._client))
 
     def close(self) -> None:
         if self._loop.is_closed():
             return
         try:
-            self._wait(_end(self._client))
+            self._wait(_close(self._client))
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -53,31 +53,31 @@ class BlockingClient:
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # Whoever waited was interrupted: nobody wants the outcome any more.
+            future.cancel()  # The caller was interrupted.
             raise
 
 
-def addresses(text: str) -> tuple[Address, ...]:
-    """The brokers that a list with commas names.
+def parse_addresses(text: str) -> tuple[Address, ...]:
+    """Parse a comma-separated list of brokers.
 
-    >>> [str(each) for each in addresses("broker-0:19092, broker-1")]
+    >>> [str(each) for each in parse_addresses("broker-0:19092, broker-1")]
     ['broker-0:19092', 'broker-1:9092']
     """
     try:
-        found = tuple(parse(name.strip()) for name in text.split(",") if name.strip())
+        parsed = tuple(parse(name.strip()) for name in text.split(",") if name.strip())
     except ValueError as error:
         raise InvalidRequestError(str(error)) from None
-    if not found:
-        raise InvalidRequestError("no broker is named; it takes host:port")
-    return found
+    if not parsed:
+        raise InvalidRequestError("no broker is named; expected host:port")
+    return parsed
 
 
-async def _made(bootstrap: Sequence[Address], security: Security) -> Client:
+async def _create_client(bootstrap: Sequence[Address], security: Security) -> Client:
     return Client(bootstrap, security)
 
 
-async def _end(client: Client) -> None:
-    """Give up what nobody waits for any more, then close the connections."""
+async def _close(client: Client) -> None:
+    """Cancel all other tasks, then close the connections."""
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in others:
         task.cancel()

@@ -1,8 +1,8 @@
-"""A small Kafka client for commands and jobs: finds the brokers of a cluster, talks to each.
+"""The client of a cluster: finds its brokers and keeps one connection to each.
 
-The law: one connection per broker, made when it is first needed and again after it was lost. What
-topics there are and who leads their partitions is asked, never remembered here: whoever produces or
-consumes keeps what it needs, and asks again when an answer shows that it has changed.
+A connection is opened on first use and again after it was lost. The client does not cache topic
+metadata: producers and consumers keep what they need, and refresh it when an error shows that it is
+stale.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from kafscale.client.connection import Connection
-from kafscale.client.errors import AnsweredError, UnreachableError, check
+from kafscale.client.errors import BrokerResponseError, UnreachableError, check
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.net.host_port import Address
 from kafscale.protocol.api import Api, Request, Response
@@ -35,9 +35,9 @@ NO_LEADER = -1
 
 
 class Client:
-    """A cluster, reached through any of its bootstrap servers. An asynchronous context manager.
+    """A cluster, reached through its bootstrap servers. An asynchronous context manager.
 
-    All its brokers are talked to in the same safe way.
+    All connections use the same security settings.
     """
 
     def __init__(self, bootstrap: Sequence[Address], security: Security = PLAINTEXT) -> None:
@@ -47,24 +47,24 @@ class Client:
         self._controller_id = -1
         self._connections: dict[Address, Connection] = {}
         self._opened: list[Connection] = []
-        """Those and the ones that others have for themselves."""
+        """All connections, including those that `connect` returned."""
         self._opening = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.gather(*(connection.end() for connection in self._opened))
+        await asyncio.gather(*(connection.aclose() for connection in self._opened))
 
     @property
     def broker_ids(self) -> list[int]:
-        """The brokers that the last metadata named."""
+        """The ids of the brokers in the last metadata response."""
         return sorted(self._brokers)
 
     async def metadata(
         self, names: Sequence[str] | None, *, create: bool = False
     ) -> MetadataResponse:
-        """The brokers, and the topics of these names; None means every topic."""
+        """Fetch the metadata of these topics; None means all topics."""
         topics = None if names is None else [TopicToDescribe(name=name) for name in names]
         connection = await self.any_broker()
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=create)
@@ -75,7 +75,7 @@ class Client:
         return response
 
     async def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
-        """A topic that exists, or is created by asking for it, where that is wanted and allowed."""
+        """Fetch the metadata of a topic; with `create`, the broker may create it."""
         response = await self.metadata([name], create=create)
         (topic,) = response.topics
         missing = topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -84,7 +84,7 @@ class Client:
         return topic
 
     async def any_broker(self) -> Connection:
-        """A broker that answers: one that is connected already, or else the first that can be."""
+        """An open connection, or else one to the first reachable broker."""
         for connection in self._connections.values():
             if connection.is_open:
                 return connection
@@ -99,18 +99,18 @@ class Client:
     async def broker(self, node_id: int) -> Connection:
         address = self._brokers.get(node_id)
         if address is None:
-            raise AnsweredError(f"broker {node_id}", ErrorCode.LEADER_NOT_AVAILABLE)
+            raise BrokerResponseError(f"broker {node_id}", ErrorCode.LEADER_NOT_AVAILABLE)
         try:
             return await self._connect(address)
         except UnreachableError as error:
             if address in self._bootstrap:
                 raise
-            raise not_where_said(node_id, address, error) from None
+            raise advertised_address_error(node_id, address, error) from None
 
     async def ask_controller(
         self, api: Api[Request, Response], request: Request, *, wait_seconds: float = 0.0
     ) -> Response:
-        """Ask the broker that may change the cluster."""
+        """Send a request to the controller."""
         if self._controller_id not in self._brokers:
             await self.metadata([])
         known = self._controller_id in self._brokers
@@ -118,20 +118,21 @@ class Client:
         return await connection.ask(api, request, wait_seconds=wait_seconds)
 
     async def offsets(self, topic: TopicMetadata, times: dict[int, int]) -> dict[int, int]:
-        """The offsets of a topic's partitions at these times, by partition; -1 where none is."""
-        found: dict[int, int] = {}
+        """List the offsets at these timestamps, by partition; -1 if there is none."""
+        offsets: dict[int, int] = {}
 
         async def ask(leader_id: int, indexes: list[int]) -> None:
             connection = await self.broker(leader_id)
-            asked = [PartitionToList(index=each, timestamp_ms=times[each]) for each in indexes]
+            partitions = [PartitionToList(index=each, timestamp_ms=times[each]) for each in indexes]
             name = topic.name or ""
             response = await connection.ask(
-                LIST_OFFSETS, ListOffsetsRequest(replica_id=-1, topics=[TopicToList(name, asked)])
+                LIST_OFFSETS,
+                ListOffsetsRequest(replica_id=-1, topics=[TopicToList(name, partitions)]),
             )
             for listed in response.topics[0].partitions:
                 check(f"topic {name}, partition {listed.index}", listed.error_code)
-                # Before v1 an answer has a list of offsets, the latest first.
-                found[listed.index] = listed.offsets[0] if listed.offsets else listed.offset
+                # Before v1, a response has a list of offsets, the latest first.
+                offsets[listed.index] = listed.offsets[0] if listed.offsets else listed.offset
 
         leaders = leaders_of(topic)
         await asyncio.gather(
@@ -142,12 +143,12 @@ class Client:
                 for leader_id in sorted({leaders.get(each, NO_LEADER) for each in times})
             )
         )
-        return found
+        return offsets
 
     async def connect(self, address: Address) -> Connection:
-        """A new connection, for whoever wants one for itself."""
+        """Open a connection that is not shared."""
         connection = await Connection.open(address, self._security)
-        self._opened = [each for each in self._opened if not each.has_ended]
+        self._opened = [each for each in self._opened if not each.is_closed]
         self._opened.append(connection)
         return connection
 
@@ -159,14 +160,16 @@ class Client:
             return connection
 
 
-def not_where_said(node_id: int, address: Address, error: UnreachableError) -> UnreachableError:
-    """What to tell of a broker that the cluster names, but at an address that does not answer."""
+def advertised_address_error(
+    node_id: int, address: Address, error: UnreachableError
+) -> UnreachableError:
+    """The error for a broker whose advertised address is unreachable."""
     return UnreachableError(
-        f"the cluster says that broker {node_id} is at {address}, but: {error}\n"
+        f"broker {node_id} advertises the address {address}, but: {error}\n"
         "if that address is wrong, set KAFSCALE_BROKER_ADVERTISED_HOST for the broker"
     )
 
 
 def leaders_of(topic: TopicMetadata) -> dict[int, int]:
-    """Who leads each partition; `NO_LEADER` where nobody does."""
+    """The leader of each partition; `NO_LEADER` if it has none."""
     return {partition.index: partition.leader_id for partition in topic.partitions}

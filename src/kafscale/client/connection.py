@@ -1,10 +1,11 @@
-"""One connection to one broker: requests out, answers in, matched by their numbers.
+"""A connection to one broker, which matches responses to requests by correlation id.
 
-The laws: a request is written in the highest version that both sides know; every wait for an answer
-ends, with the answer or with an error that names the broker; when the connection is lost, all that
-wait on it are told. Who has logged in does so again, before the next request, in good time before
-the broker would end the session (KIP-368); requests go out in the order in which they were asked.
-Which broker to ask what is left to `cluster`.
+Invariants:
+* A request is sent in the highest version that both sides support.
+* Every wait for a response ends: with the response, or with an error that names the broker. When
+  the connection is lost, all pending requests fail.
+* Requests are sent in the order of the calls.
+* The client reauthenticates before the next request if the session ends soon (KIP-368).
 """
 
 import asyncio
@@ -13,9 +14,9 @@ from random import SystemRandom
 from typing import Any, Final, Self, cast
 
 from kafscale import __version__
-from kafscale.client import reasons
+from kafscale.client import connection_errors
 from kafscale.client.errors import UnreachableError, check
-from kafscale.client.sasl import log_in
+from kafscale.client.sasl import authenticate
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import KafscaleError, ProtocolError, UnknownApiError
 from kafscale.net.host_port import Address
@@ -32,50 +33,52 @@ from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsReq
 
 CLIENT_ID: Final = "kafscale"
 CONNECT_SECONDS_MAX: Final = 10.0
-ANSWER_SECONDS_MAX: Final = 30.0
+RESPONSE_SECONDS_MAX: Final = 30.0
 CLOSE_SECONDS_MAX: Final = 1.0
 SESSION_SHARE: Final = 0.85
-"""The part of a session after which to log in again, as Kafka's clients do."""
+"""The part of the session lifetime after which to reauthenticate, as Kafka's clients do."""
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A connection that is open until it is closed from either side."""
+    """A connection, open until either side closes it."""
 
     def __init__(self, address: Address, security: Security = PLAINTEXT) -> None:
         self.address = address
         self._security = security
         self._reader = FrameReader()
         self._transport: asyncio.Transport | None = None
-        self._waiting: dict[int, asyncio.Future[memoryview]] = {}
+        self._pending: dict[int, asyncio.Future[memoryview]] = {}
         self._correlation_id = 0
-        self._answer_count = 0
+        self._response_count = 0
         self._versions: dict[int, range] = {}
         self._writable = asyncio.Event()
-        self._ended = asyncio.Event()
-        self._turn = asyncio.Lock()
-        """Held to write a request, and for as long as it takes to log in again."""
-        self._login_due = inf
+        self._closed = asyncio.Event()
+        self._write_lock = asyncio.Lock()
+        """Held while a request is written, and during a reauthentication."""
+        self._reauthenticate_at = inf
 
     @classmethod
     async def open(cls, address: Address, security: Security = PLAINTEXT) -> Self:
-        """Connect, learn what the broker speaks, and show it who we are."""
+        """Connect, negotiate API versions and authenticate."""
         connection = cls(address, security)
         loop = asyncio.get_running_loop()
-        encryption = security.context()
+        context = security.context()
         try:
             async with asyncio.timeout(CONNECT_SECONDS_MAX):
                 await loop.create_connection(
-                    lambda: connection, address.host, address.port, ssl=encryption
+                    lambda: connection, address.host, address.port, ssl=context
                 )
         except OSError as error:
-            raise reasons.not_connected(address, security, error, CONNECT_SECONDS_MAX) from None
+            raise connection_errors.connect_error(
+                address, security, error, CONNECT_SECONDS_MAX
+            ) from None
         try:
             await connection._negotiate()
             if security.authenticates:
-                await connection._log_in()
+                await connection._authenticate()
         except BaseException:
             if connection._transport is not None:
-                connection._transport.abort()  # Nobody waits for a farewell.
+                connection._transport.abort()  # No TLS close_notify is needed.
             raise
         return connection
 
@@ -84,12 +87,12 @@ class Connection(asyncio.BufferedProtocol):
         return self._transport is not None and not self._transport.is_closing()
 
     @property
-    def has_ended(self) -> bool:
-        """Whether nothing of it is left."""
-        return self._ended.is_set()
+    def is_closed(self) -> bool:
+        """Whether the transport is closed on both sides."""
+        return self._closed.is_set()
 
     def serves(self, api: Api[Any, Any]) -> bool:
-        return bool(self._shared(api))
+        return bool(self._common_versions(api))
 
     async def ask(
         self,
@@ -99,44 +102,45 @@ class Connection(asyncio.BufferedProtocol):
         wait_seconds: float = 0.0,
         version_max: int | None = None,
     ) -> Response:
-        """The answer to a request; `wait_seconds` is how long it lets the broker wait.
+        """Send a request and return its response.
 
-        `version_max` is for whoever cannot use what later versions have changed.
+        `wait_seconds` is the time that the broker may wait before it responds. `version_max` limits
+        the version, for callers that do not support changes of later versions.
         """
         version = self._version(api, version_max)
-        async with self._turn:
-            await self._stay_logged_in()
-            number = self._send(api, version, request)
-        answer = await self._answer(api, number, wait_seconds)
-        return self._decode(api, version, answer)
+        async with self._write_lock:
+            await self._reauthenticate_if_due()
+            correlation_id = self._send(api, version, request)
+        response = await self._response(api, correlation_id, wait_seconds)
+        return self._decode(api, version, response)
 
-    async def tell(self, api: Api[Request, Any], request: Request) -> None:
-        """Send a request that is not answered, once the connection has room for it."""
+    async def send_without_response(self, api: Api[Request, Any], request: Request) -> None:
+        """Send a request that has no response (acks=0); wait while the send buffer is full."""
         await self._writable.wait()
-        async with self._turn:
-            await self._stay_logged_in()
+        async with self._write_lock:
+            await self._reauthenticate_if_due()
             self._write(api, self._version(api), request)
 
     def close(self) -> None:
-        """Close, when all that was sent has left."""
+        """Close after all written data was sent."""
         if self._transport is not None:
             self._transport.close()
 
-    async def end(self) -> None:
-        """Close, and return when that is done: with TLS, both sides say that it was meant."""
+    async def aclose(self) -> None:
+        """Close, and wait until it is done; with TLS, for the close_notify of the broker."""
         if self._transport is None:
             return
         self._transport.close()
         try:
             async with asyncio.timeout(CLOSE_SECONDS_MAX):
-                await self._ended.wait()
+                await self._closed.wait()
         except TimeoutError:
             self._transport.abort()
 
-    # --- what the event loop calls ------------------------------------------------------------
+    # --- asyncio.BufferedProtocol -------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not asserted: transports of uvloop are none of asyncio's classes.
+        # A cast, since the transports of uvloop are not subclasses of asyncio.Transport.
         self._transport = cast("asyncio.Transport", transport)
         self._writable.set()
 
@@ -145,21 +149,29 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
-            answers = self._reader.received(nbytes)
+            responses = self._reader.received(nbytes)
         except ProtocolError as error:
-            problem = reasons.not_kafka(self.address, self._security, error, self._answer_count)
-            self._lose(problem)
+            self._fail_pending(
+                connection_errors.not_kafka_error(
+                    self.address, self._security, error, self._response_count
+                )
+            )
             return
-        self._answer_count += len(answers)
-        for answer in answers:
-            number = CORRELATION.unpack_from(answer)[0] if len(answer) >= CORRELATION.size else None
-            future = self._waiting.pop(number, None) if number is not None else None
+        self._response_count += len(responses)
+        for response in responses:
+            if len(response) < CORRELATION.size:
+                continue
+            future = self._pending.pop(CORRELATION.unpack_from(response)[0], None)
             if future is not None and not future.done():
-                future.set_result(answer)
+                future.set_result(response)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._ended.set()
-        self._lose(reasons.lost(self.address, self._security, exc, self._answer_count))
+        self._closed.set()
+        self._fail_pending(
+            connection_errors.disconnect_error(
+                self.address, self._security, exc, self._response_count
+            )
+        )
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -167,83 +179,85 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    # --- inside -------------------------------------------------------------------------------
+    # --- requests and responses ---------------------------------------------------------------
 
     async def _negotiate(self) -> None:
         version = API_VERSIONS.version_max
         request = ApiVersionsRequest(
             client_software_name=CLIENT_ID, client_software_version=__version__
         )
-        answer = await self._answer(API_VERSIONS, self._send(API_VERSIONS, version, request))
+        correlation_id = self._send(API_VERSIONS, version, request)
+        response = await self._response(API_VERSIONS, correlation_id)
         start = CORRELATION.size
-        if int.from_bytes(answer[start : start + 2], "big") == ErrorCode.UNSUPPORTED_VERSION:
-            # Answered in v0, with the versions that the broker does know (KIP-511).
+        if int.from_bytes(response[start : start + 2], "big") == ErrorCode.UNSUPPORTED_VERSION:
+            # The response is in v0, with the versions that the broker supports (KIP-511).
             version = 0
-        ranges = self._decode(API_VERSIONS, version, answer)
+        ranges = self._decode(API_VERSIONS, version, response)
         if version:
             check(f"the broker at {self.address}", ranges.error_code)
         self._versions = {
             each.key: range(each.version_min, each.version_max + 1) for each in ranges.apis
         }
 
-    async def _log_in(self) -> None:
+    async def _authenticate(self) -> None:
         began = asyncio.get_running_loop().time()
         broker = f"the broker at {self.address}"
-        lifetime_ms = await log_in(self._ask_at_once, broker, self._security, SystemRandom())
-        self._login_due = began + lifetime_ms / 1000 * SESSION_SHARE if lifetime_ms > 0 else inf
+        lifetime_ms = await authenticate(self._ask_unlocked, broker, self._security, SystemRandom())
+        is_limited = lifetime_ms > 0
+        self._reauthenticate_at = began + lifetime_ms / 1000 * SESSION_SHARE if is_limited else inf
 
-    async def _stay_logged_in(self) -> None:
-        if asyncio.get_running_loop().time() < self._login_due or not self.is_open:
+    async def _reauthenticate_if_due(self) -> None:
+        if asyncio.get_running_loop().time() < self._reauthenticate_at or not self.is_open:
             return
         try:
-            await self._log_in()
+            await self._authenticate()
         except BaseException:
-            self.close()  # In the middle of a login, nothing else is answered.
+            self.close()  # The broker accepts no other requests during an authentication.
             raise
 
-    async def _ask_at_once(self, api: Api[Request, Response], request: Request, /) -> Response:
+    async def _ask_unlocked(self, api: Api[Request, Response], request: Request, /) -> Response:
         version = self._version(api)
-        number = self._send(api, version, request)
-        return self._decode(api, version, await self._answer(api, number))
+        correlation_id = self._send(api, version, request)
+        return self._decode(api, version, await self._response(api, correlation_id))
 
-    def _shared(self, api: Api[Any, Any], version_max: int | None = None) -> range:
-        """The versions of an API that both sides know."""
+    def _common_versions(self, api: Api[Any, Any], version_max: int | None = None) -> range:
+        """The versions of an API that both sides support."""
         theirs = self._versions.get(api.key, range(0))
         highest = api.version_max if version_max is None else version_max
         return range(max(api.version_min, theirs.start), min(highest + 1, theirs.stop))
 
     def _version(self, api: Api[Any, Any], version_max: int | None = None) -> int:
-        shared = self._shared(api, version_max)
-        if not shared:
+        common = self._common_versions(api, version_max)
+        if not common:
             highest = api.version_max if version_max is None else version_max
             raise UnknownApiError(
                 f"the broker at {self.address} does not serve {api.name}"
                 f" in a version between {api.version_min} and {highest}"
             )
-        return shared[-1]
+        return common[-1]
 
     def _send(self, api: Api[Request, Any], version: int, request: Request) -> int:
-        """Write a request that is answered; the number to wait for."""
-        number = self._write(api, version, request)
-        self._waiting[number] = asyncio.get_running_loop().create_future()
-        return number
+        """Write a request that has a response; return its correlation id."""
+        correlation_id = self._write(api, version, request)
+        self._pending[correlation_id] = asyncio.get_running_loop().create_future()
+        return correlation_id
 
-    async def _answer(
-        self, api: Api[Any, Any], number: int, wait_seconds: float = 0.0
+    async def _response(
+        self, api: Api[Any, Any], correlation_id: int, wait_seconds: float = 0.0
     ) -> memoryview:
-        limit_seconds = ANSWER_SECONDS_MAX + wait_seconds
+        limit_seconds = RESPONSE_SECONDS_MAX + wait_seconds
         try:
             async with asyncio.timeout(limit_seconds):
-                return await self._waiting[number]
+                return await self._pending[correlation_id]
         except TimeoutError:
-            # Whatever is still answered here would be an answer to what nobody asks any more.
+            # A late response would belong to no request.
             self.close()
             raise UnreachableError(
-                f"the broker at {self.address} did not answer {api.name}"
+                f"the broker at {self.address} did not respond to {api.name}"
                 f" within {limit_seconds:.0f} s"
             ) from None
         finally:
-            self._waiting.pop(number, None)
+            self._pending.pop(correlation_id, None)
 
     def _write(self, api: Api[Request, Any], version: int, request: Request) -> int:
         if self._transport is None or self._transport.is_closing():
@@ -256,14 +270,14 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.writelines(frame(header, api.request_codec(version).encode(request)))
         return self._correlation_id
 
-    def _decode(self, api: Api[Any, Response], version: int, answer: memoryview) -> Response:
-        _, position = decode_response_header(answer, api.response_header_version(version))
-        return api.response_codec(version).decode(answer[position:])
+    def _decode(self, api: Api[Any, Response], version: int, response: memoryview) -> Response:
+        _, position = decode_response_header(response, api.response_header_version(version))
+        return api.response_codec(version).decode(response[position:])
 
-    def _lose(self, error: KafscaleError) -> None:
-        self._writable.set()  # Whoever waits to write shall find out.
+    def _fail_pending(self, error: KafscaleError) -> None:
+        self._writable.set()  # Tasks that wait to write find the connection closed.
         self.close()
-        for future in self._waiting.values():
+        for future in self._pending.values():
             if not future.done():
                 future.set_exception(error)
-        self._waiting.clear()
+        self._pending.clear()

@@ -1,19 +1,19 @@
-"""The broker that looks after a group: found when it is first needed, and again when it has moved.
+"""The group coordinator: found on first use, and again after it has moved.
 
-The laws: a question is asked again, of whoever is the coordinator by then, while the answer is one
-that passes by itself; a coordinator that was never reached is given up at once. It has a connection
-of its own, because one connection is answered in order: behind a JoinGroup that waits for other
-members, fetches would wait as well.
+Requests are retried, at the new coordinator, while it moves or loads. If the first connection to a
+coordinator fails, the request fails at once. The coordinator has its own connection, because
+brokers respond to the requests of a connection in order: fetches would wait behind a JoinGroup that
+waits for other members.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Self, TypeVar
 
-from kafscale.client.client import Client, not_where_said
+from kafscale.client.client import Client, advertised_address_error
 from kafscale.client.connection import Connection
-from kafscale.client.errors import AnsweredError, UnreachableError, check
-from kafscale.client.retry import Pause, retried
+from kafscale.client.errors import BrokerResponseError, UnreachableError, check
+from kafscale.client.retry import Pause, retry
 from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address
 from kafscale.protocol.api import Api, Request, Response
@@ -22,7 +22,7 @@ from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCo
 
 Result = TypeVar("Result")
 
-MOVED: Final = frozenset(
+COORDINATOR_MOVED_ERRORS: Final = frozenset(
     (
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -32,7 +32,7 @@ MOVED: Final = frozenset(
 
 
 class Coordinator:
-    """The coordinator of one group, whichever broker that is. An asynchronous context manager."""
+    """The coordinator of one group. An asynchronous context manager."""
 
     def __init__(
         self,
@@ -55,16 +55,16 @@ class Coordinator:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._forget()
+        self._disconnect()
 
     @property
     def address(self) -> Address | None:
-        """Where it was found last."""
+        """The address of the coordinator, while connected."""
         return None if self._connection is None else self._connection.address
 
     async def serves(self, api: Api[Any, Any]) -> bool:
-        """Whether the coordinator knows this API."""
-        return (await self._patiently(self._connected)).serves(api)
+        """Whether the coordinator supports this API."""
+        return (await self._with_retries(self._connected)).serves(api)
 
     async def ask(
         self,
@@ -75,9 +75,9 @@ class Coordinator:
         wait_seconds: float = 0.0,
         version_max: int | None = None,
     ) -> Response:
-        """The coordinator's answer; `code_of` says where in it an error stands.
+        """Send a request to the coordinator; `code_of` returns the error code of a response.
 
-        Errors that do not pass by waiting or by looking elsewhere are left to whoever asks.
+        Errors other than those of a moved or loading coordinator are returned to the caller.
         """
 
         async def once() -> Response:
@@ -85,28 +85,28 @@ class Coordinator:
             response = await connection.ask(
                 api, request, wait_seconds=wait_seconds, version_max=version_max
             )
-            if (code := code_of(response)) in MOVED:
-                raise AnsweredError(f"group {self.group_id}", code)
+            if (code := code_of(response)) in COORDINATOR_MOVED_ERRORS:
+                raise BrokerResponseError(f"group {self.group_id}", code)
             return response
 
-        return await self._patiently(once)
+        return await self._with_retries(once)
 
-    async def _patiently(self, task: Callable[[], Awaitable[Result]]) -> Result:
-        """Do it, again and again while what is in the way may go away."""
+    async def _with_retries(self, task: Callable[[], Awaitable[Result]]) -> Result:
+        """Run a task with retries."""
 
         async def once() -> Result:
             try:
                 return await task()
-            except (AnsweredError, UnreachableError, asyncio.CancelledError):
-                # What is still on its way would be answered before all that is asked from now on.
-                self._forget()
+            except (BrokerResponseError, UnreachableError, asyncio.CancelledError):
+                # Responses to later requests would wait behind the response to this one.
+                self._disconnect()
                 raise
 
-        return await retried(once, self._may_pass, self._pause)
+        return await retry(once, self._is_retriable, self._pause)
 
-    def _may_pass(self, error: KafscaleError) -> bool:
-        if isinstance(error, AnsweredError):
-            return error.answer in MOVED
+    def _is_retriable(self, error: KafscaleError) -> bool:
+        if isinstance(error, BrokerResponseError):
+            return error.error_code in COORDINATOR_MOVED_ERRORS
         return self._was_reached and isinstance(error, UnreachableError)
 
     async def _connected(self) -> Connection:
@@ -116,7 +116,7 @@ class Coordinator:
                 try:
                     self._connection = await self._connect(address)
                 except UnreachableError as error:
-                    raise not_where_said(self.node_id, address, error) from None
+                    raise advertised_address_error(self.node_id, address, error) from None
                 self._was_reached = True
             return self._connection
 
@@ -124,12 +124,12 @@ class Coordinator:
         connection = await self._client.any_broker()
         request = FindCoordinatorRequest(key=self.group_id, keys=[self.group_id])
         response = await connection.ask(FIND_COORDINATOR, request)
-        # Before v4 the answer is about one key, and stands at its top.
+        # Before v4, the response is about one key, in top-level fields.
         found = response.coordinators[0] if response.coordinators else response
         check(f"group {self.group_id}", found.error_code, found.error_message)
         return found.node_id, Address(found.host, found.port)
 
-    def _forget(self) -> None:
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
         self._connection = None

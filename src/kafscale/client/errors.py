@@ -1,8 +1,8 @@
-"""What may go wrong between a client and the brokers, in words that say what to do next.
+"""Errors of the client.
 
 KafscaleError
-├── UnreachableError    no broker answers, or one went away before it did: it may come back
-└── AnsweredError       a broker answered, and the answer is an error; `answer` is its code
+├── UnreachableError       no broker is reachable, or the connection was lost before the response
+└── BrokerResponseError    a broker responded with an error; `error_code` is its code
 """
 
 from kafscale.errors import KafscaleError
@@ -10,36 +10,39 @@ from kafscale.protocol.error_codes import ErrorCode
 
 
 class UnreachableError(KafscaleError):
-    """A broker that cannot be reached, or went away before it answered."""
+    """A broker is unreachable, or closed the connection before it responded."""
 
 
-class AnsweredError(KafscaleError):
-    """An error that a broker answered with."""
+class BrokerResponseError(KafscaleError):
+    """A broker responded with an error code."""
 
     def __init__(
         self, subject: str, code: int, message: str | None = None, *, hint: str = ""
     ) -> None:
-        self.answer = ErrorCode.of(code)
-        self.sentence = f"{subject}: {message or self.answer.message} ({self.answer.name})"
-        """Without the hint, which names commands: for those who are not at a command line."""
-        super().__init__(f"{self.sentence}; {hint}" if hint else self.sentence)
+        self.error_code = ErrorCode.of(code)
+        self.message_without_hint = (
+            f"{subject}: {message or self.error_code.message} ({self.error_code.name})"
+        )
+        """For the console and MCP: hints name commands of the command line."""
+        text = self.message_without_hint
+        super().__init__(f"{text}; {hint}" if hint else text)
 
-    def hinted(self, hint: str) -> "AnsweredError":
-        """The same error, with what it means where it was met."""
-        again = AnsweredError("", self.answer)
-        again.sentence = self.sentence
-        again.args = (f"{self.sentence}; {hint}",)
-        return again
+    def with_hint(self, hint: str) -> "BrokerResponseError":
+        """A copy of the error with a hint."""
+        copy = BrokerResponseError("", self.error_code)
+        copy.message_without_hint = self.message_without_hint
+        copy.args = (f"{self.message_without_hint}; {hint}",)
+        return copy
 
 
 def check(subject: str, code: int, message: str | None = None, *, hint: str = "") -> None:
-    """Raise unless an answer about `subject` is a success."""
+    """Raise `BrokerResponseError` about `subject` unless the code is NONE."""
     if code != ErrorCode.NONE:
-        raise AnsweredError(subject, code, message, hint=hint)
+        raise BrokerResponseError(subject, code, message, hint=hint)
 
 
-def may_pass(error: KafscaleError) -> bool:
+def is_retriable(error: KafscaleError) -> bool:
     """Whether the same request may succeed later."""
-    if isinstance(error, AnsweredError):
-        return error.answer.retriable
+    if isinstance(error, BrokerResponseError):
+        return error.error_code.retriable
     return isinstance(error, UnreachableError)

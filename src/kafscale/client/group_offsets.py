@@ -1,7 +1,7 @@
-"""What a group has committed: read and written through its coordinator, by names of topics.
+"""Fetches and commits the offsets of a group, by topic name.
 
-Offsets have a version in which topics go by their ids (v10). It is not used here: people name
-topics, and a group may well have offsets of topics that are gone.
+v10 of OffsetFetch and OffsetCommit, which use topic ids, is not used: users name topics, and a
+group may have offsets of deleted topics.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ NO_GENERATION: Final = -1
 
 
 class Committed(NamedTuple):
-    """How far a group has read a partition."""
+    """The committed offset of a partition."""
 
     offset: int
     leader_epoch: int
@@ -38,13 +38,13 @@ class Committed(NamedTuple):
 
 
 async def committed(
-    coordinator: Coordinator, places: Iterable[TopicPartition] | None = None
+    coordinator: Coordinator, topic_partitions: Iterable[TopicPartition] | None = None
 ) -> dict[TopicPartition, Committed]:
-    """What the group has committed of these partitions; of all, without any."""
+    """Fetch the committed offsets of these partitions, or of all."""
     topics = (
         None
-        if places is None
-        else [TopicToFetch(name=n, partitions=p) for n, p in by_topic(places)]
+        if topic_partitions is None
+        else [TopicToFetch(name=n, partitions=p) for n, p in by_topic(topic_partitions)]
     )
     group = GroupToFetch(group_id=coordinator.group_id, topics=topics)
     request = OffsetFetchRequest(group_id=group.group_id, topics=topics, groups=[group])
@@ -53,17 +53,18 @@ async def committed(
     )
     subject = f"group {coordinator.group_id}"
     check(subject, _fetch_code(response))
-    found = {}
+    offsets = {}
     for topic in response.groups[0].topics if response.groups else response.topics:
         for partition in topic.partitions:
             check(
-                f"{subject}, {place_in_words((topic.name, partition.index))}", partition.error_code
+                f"{subject}, {format_topic_partition((topic.name, partition.index))}",
+                partition.error_code,
             )
             if partition.committed_offset >= 0:
-                found[topic.name, partition.index] = Committed(
+                offsets[topic.name, partition.index] = Committed(
                     partition.committed_offset, partition.leader_epoch, partition.metadata or ""
                 )
-    return found
+    return offsets
 
 
 async def commit(
@@ -73,7 +74,7 @@ async def commit(
     generation: int = NO_GENERATION,
     member_id: str = "",
 ) -> None:
-    """Commit offsets, as a member, or from outside of a group that has none."""
+    """Commit offsets as a member, or without one if the group has no members."""
     topics = [
         TopicToCommit(
             name=name,
@@ -95,24 +96,25 @@ async def commit(
     )
     for topic in response.topics:
         for partition in topic.partitions:
-            place = place_in_words((topic.name, partition.index))
-            check(f"group {coordinator.group_id}, {place}", partition.error_code)
+            name = format_topic_partition((topic.name, partition.index))
+            check(f"group {coordinator.group_id}, {name}", partition.error_code)
 
 
-def by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Partitions in order, under their topics.
+def by_topic(topic_partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
+    """Group partitions by topic, sorted.
 
     >>> by_topic([("orders", 1), ("users", 0), ("orders", 0)])
     [('orders', [0, 1]), ('users', [0])]
     """
-    found: dict[str, list[int]] = {}
-    for name, index in sorted(places):
-        found.setdefault(name, []).append(index)
-    return list(found.items())
+    indexes: dict[str, list[int]] = {}
+    for name, index in sorted(topic_partitions):
+        indexes.setdefault(name, []).append(index)
+    return list(indexes.items())
 
 
-def place_in_words(place: TopicPartition) -> str:
-    return f"topic {place[0]}, partition {place[1]}"
+def format_topic_partition(topic_partition: TopicPartition) -> str:
+    topic, partition = topic_partition
+    return f"topic {topic}, partition {partition}"
 
 
 def _fetch_code(response: OffsetFetchResponse) -> int:
@@ -120,6 +122,6 @@ def _fetch_code(response: OffsetFetchResponse) -> int:
 
 
 def _commit_code(response: OffsetCommitResponse) -> int:
-    """A coordinator that is not in charge refuses all partitions alike."""
+    """The first error; a broker that is not the coordinator returns it for all partitions."""
     codes = (each.error_code for topic in response.topics for each in topic.partitions)
     return next(filter(None, codes), 0)

@@ -1,15 +1,15 @@
-"""Appends whole batches to a partition, each exactly once, whoever was killed in between.
+"""Appends batches to a partition exactly once, also across restarts of the writer.
 
-A producer that numbers its batches may send one twice, and the broker stores it once. Usually a
-producer gets an id from a broker, and a new one after each start, so that this holds for one life
-only. Here the id is given, derived from what is written where (`producer_id_of`), and the sequence
-goes on from what the log holds. So every run of a job is the same producer, and the broker's check
-of sequences becomes a compare-and-set on the end of what the job has written:
+A broker stores a batch of an idempotent producer once, even if it is sent twice. Usually a producer
+gets a new id from a broker after each start, so this holds for one process only. Here, the id is
+derived from what is written to which topic (`producer_id_of`), and the sequence continues from the
+end of the log. So every run of a job is the same producer, and the broker's sequence check becomes
+a compare-and-set on the end of what the job has written:
 
-* A batch that an earlier run sent, and nobody saw arrive, is stored once.
-* Of two runs at the same time, neither writes what the other has written. One of them is told.
+* A batch that an earlier run sent, without receiving the response, is stored once.
+* Of two concurrent runs, neither repeats records of the other; one of them fails.
 
-The law behind it: the nth record of such a producer is always the same record.
+Invariant: the nth record of such a producer is always the same record.
 """
 
 import asyncio
@@ -18,25 +18,25 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Final
 
-from kafscale.client.errors import AnsweredError, may_pass
+from kafscale.client.errors import BrokerResponseError, is_retriable
 from kafscale.client.partition import Outcome, Partition
-from kafscale.client.retry import RETRIES_COUNT_MAX, Pause, pause_seconds
+from kafscale.client.retry import RETRIES_COUNT_MAX, Pause, backoff_seconds
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.records import BatchView
 from kafscale.records.batch import BASE_SEQUENCE_POSITION, PRODUCER_ID_POSITION
 
 BATCHES_IN_FLIGHT_MAX: Final = 5
-"""How many batches of a producer brokers know again."""
+"""How many batches of a producer brokers remember, to detect duplicates."""
 
 BYTES_IN_FLIGHT_MAX: Final = 8 * 1024 * 1024
 EPOCH: Final = 0
-UNTOLD: Final = -1
-"""The offset of a batch that is stored, the broker does not say where."""
+UNKNOWN_OFFSET: Final = -1
+"""The offset of a duplicate batch: the broker does not return where it is stored."""
 
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 _DERIVED_BIT: Final = 1 << 62
-"""Set in ids that are derived; those that brokers give out count up from 0 and never get here."""
+"""Set in derived ids; the ids that brokers assign count up from 0 and never reach it."""
 
 _PRODUCER: Final = Struct(">qhi")
 
@@ -44,18 +44,18 @@ assert PRODUCER_ID_POSITION + _PRODUCER.size == BASE_SEQUENCE_POSITION + 4
 
 
 def producer_id_of(*identity: object) -> int:
-    """The id of whoever writes what `identity` says; topics are best said by their ids."""
+    """Derive a producer id; identify topics by topic id, not by name."""
     digest = blake2b(repr(identity).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") & (_DERIVED_BIT - 1) | _DERIVED_BIT
 
 
 def next_sequence(batch: BatchView) -> int:
-    """The sequence of the batch that follows one."""
+    """The base sequence of the next batch."""
     return (batch.last_sequence + 1) & _SEQUENCE_MASK
 
 
-class Appender:
-    """A producer of one partition; one batch after the other is handed to it."""
+class IdempotentAppender:
+    """An idempotent producer of batches for one partition."""
 
     def __init__(
         self, partition: Partition, producer_id: int, sequence: int, *, pause: Pause = asyncio.sleep
@@ -66,12 +66,13 @@ class Appender:
         self._pause = pause
         self._waiting: list[bytearray] = []
         self._waiting_bytes = 0
-        self._is_known = False
+        self._is_registered = False
+        """Whether the broker has stored a batch of this producer."""
 
     async def add(self, batch: bytearray) -> list[int]:
-        """Take a batch, which is changed; where earlier ones begin in the log, if some were sent.
+        """Add a batch, and set its producer fields; return the base offsets of batches sent now.
 
-        Its records have the offsets 0, 1, 2 … relative to its base, as brokers demand.
+        The offset deltas of its records must be 0, 1, 2 …, as brokers require.
         """
         view = BatchView(batch)
         _PRODUCER.pack_into(batch, PRODUCER_ID_POSITION, self._producer_id, EPOCH, self._sequence)
@@ -86,59 +87,59 @@ class Appender:
         return await self.flush() if is_full else []
 
     async def flush(self) -> list[int]:
-        """Return when all batches are durable, with where they begin in the log."""
+        """Send all batches, wait until they are durable, and return their base offsets."""
         offsets = []
         failures = 0
         while self._waiting:
-            # A broker takes any sequence from a producer that it does not know: the first batch
-            # has to arrive before a second can be told from one that came too early.
-            sent = self._waiting if self._is_known else self._waiting[:1]
+            # A broker accepts any sequence from an unknown producer, so the first batch is sent
+            # alone: otherwise a later batch could be stored before it.
+            sent = self._waiting if self._is_registered else self._waiting[:1]
             outcomes = await self._partition.produce(sent)
-            arrived, problem = _arrived(outcomes)
-            offsets += arrived
-            if arrived:
-                self._is_known = True
+            stored, problem = _stored_prefix(outcomes)
+            offsets += stored
+            if stored:
+                self._is_registered = True
                 failures = 0
-                del self._waiting[: len(arrived)]
+                del self._waiting[: len(stored)]
             if problem is not None:
                 failures += 1
-                if failures > RETRIES_COUNT_MAX or not may_pass(problem):
-                    raise _explained(problem)
-                await self._pause(pause_seconds(failures))
-                await self._look_again()
+                if failures > RETRIES_COUNT_MAX or not is_retriable(problem):
+                    raise _with_hint(problem)
+                await self._pause(backoff_seconds(failures))
+                await self._refresh_metadata()
         self._waiting_bytes = 0
         return offsets
 
-    async def _look_again(self) -> None:
+    async def _refresh_metadata(self) -> None:
         try:
-            await self._partition.look_again()
+            await self._partition.refresh_metadata()
         except KafscaleError as error:
-            if not may_pass(error):
+            if not is_retriable(error):
                 raise
 
 
-def _arrived(outcomes: Sequence[Outcome]) -> tuple[list[int], KafscaleError | None]:
-    """The batches that arrived before the first that did not, and why it did not."""
+def _stored_prefix(outcomes: Sequence[Outcome]) -> tuple[list[int], KafscaleError | None]:
+    """The offsets of the batches before the first that failed, and its error."""
     offsets: list[int] = []
     for outcome in outcomes:
         if isinstance(outcome, KafscaleError):
             is_stored = (
-                isinstance(outcome, AnsweredError)
-                and outcome.answer == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+                isinstance(outcome, BrokerResponseError)
+                and outcome.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
             )
             if not is_stored:
                 return offsets, outcome
-            outcome = UNTOLD  # noqa: PLW2901
+            outcome = UNKNOWN_OFFSET  # noqa: PLW2901
         offsets.append(outcome)
     return offsets, None
 
 
-def _explained(error: KafscaleError) -> KafscaleError:
-    """The error, with what it means here."""
+def _with_hint(error: KafscaleError) -> KafscaleError:
+    """The error with a hint about its cause."""
     hints = {
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: "another run of this job writes there, too",
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: "another run of this job writes to this partition",
         ErrorCode.MESSAGE_TOO_LARGE: "raise max.message.bytes of the topic",
     }
-    if isinstance(error, AnsweredError) and error.answer in hints:
-        return error.hinted(hints[error.answer])
+    if isinstance(error, BrokerResponseError) and error.error_code in hints:
+        return error.with_hint(hints[error.error_code])
     return error

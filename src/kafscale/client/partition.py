@@ -1,7 +1,7 @@
-"""One partition of a topic, wherever its leader is by now: its bounds, its batches, new batches.
+"""Reads and writes one partition at its current leader.
 
-The law: what may pass is asked again, of whoever leads the partition by then. Batches are handed
-over as they are on the wire, so that nothing here costs per record.
+Requests are retried, at the new leader if it changed, while the error is retriable. Batches are
+passed on as encoded bytes, so nothing here costs time per record.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.connection import Connection
-from kafscale.client.errors import AnsweredError, check, may_pass
-from kafscale.client.retry import Pause, retried
+from kafscale.client.errors import BrokerResponseError, check, is_retriable
+from kafscale.client.retry import Pause, retry
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
@@ -30,13 +30,13 @@ TIMEOUT_MS: Final = 30_000
 ACKS_ALL: Final = -1
 
 Outcome = int | KafscaleError
-"""Where a batch begins in the log, or what kept it out."""
+"""The base offset of a batch in the log, or the error."""
 
 _Result = TypeVar("_Result")
 
 
 class Partition:
-    """A partition, and who leads it."""
+    """A partition and its leader."""
 
     def __init__(
         self, client: Client, topic: TopicMetadata, index: int, *, pause: Pause = asyncio.sleep
@@ -53,21 +53,23 @@ class Partition:
     # --- reading ------------------------------------------------------------------------------
 
     async def bounds(self) -> tuple[int, int]:
-        """Where the log begins, and where it ends."""
+        """The start and end offset of the log."""
 
         async def once() -> tuple[int, int]:
             starts = await self._client.offsets(self._topic, {self._index: EARLIEST_TIME})
             ends = await self._client.offsets(self._topic, {self._index: LATEST_TIME})
             return starts[self._index], ends[self._index]
 
-        return await self._patiently(once)
+        return await self._with_retries(once)
 
     async def fetch(self, offset: int, *, bytes_max: int = FETCH_BYTES_MAX) -> list[BatchView]:
-        """Some batches from the one on that holds an offset; none if there is nothing yet."""
+        """Fetch batches from an offset on; none if there are none yet."""
 
         async def once() -> list[BatchView]:
-            asked = PartitionToFetch(index=self._index, offset=offset, max_bytes=bytes_max)
-            topic = TopicToFetch(name=self._name, topic_id=self._topic.topic_id, partitions=[asked])
+            partition = PartitionToFetch(index=self._index, offset=offset, max_bytes=bytes_max)
+            topic = TopicToFetch(
+                name=self._name, topic_id=self._topic.topic_id, partitions=[partition]
+            )
             request = FetchRequest(
                 max_wait_ms=WAIT_MS, min_bytes=1, max_bytes=bytes_max, topics=[topic]
             )
@@ -77,16 +79,16 @@ class Partition:
             fetched = response.topics[0].partitions[0]
             check(str(self), fetched.error_code)
             return [
-                batch for piece in fetched.records or () for batch in split(piece, partial_ok=True)
+                batch for part in fetched.records or () for batch in split(part, partial_ok=True)
             ]
 
-        batches = await self._patiently(once)
+        batches = await self._with_retries(once)
         for batch in batches:
             batch.verify_checksum()
         return [batch for batch in batches if batch.next_offset > offset]
 
-    async def between(self, offset: int, end_offset: int) -> AsyncIterator[BatchView]:
-        """The batches that hold the offsets of a stretch that is there."""
+    async def fetch_range(self, offset: int, end_offset: int) -> AsyncIterator[BatchView]:
+        """Fetch the batches of a range of offsets, which must be within the log."""
         while offset < end_offset:
             batches = await self.fetch(offset)
             for batch in batches:
@@ -96,28 +98,28 @@ class Partition:
                 offset = batch.next_offset
 
     async def last_batch(self) -> BatchView | None:
-        """The batch at the end; None where there is none."""
+        """Fetch the last batch; None if the log is empty."""
         start, end = await self.bounds()
         last = None
         if start < end:
-            async for batch in self.between(end - 1, end):
+            async for batch in self.fetch_range(end - 1, end):
                 last = batch
         return last
 
     # --- writing ------------------------------------------------------------------------------
 
     async def produce(self, batches: Sequence[bytearray]) -> list[Outcome]:
-        """Send batches, one after the other without waiting in between; what became of each."""
+        """Send batches in order, without waiting for responses in between; return all outcomes."""
         try:
             connection = await self._leader()
         except KafscaleError as error:
             return [error for _ in batches]
-        # Each is written in its first step, before it waits, so that they go out in order.
-        answers = await asyncio.gather(*(self._send(connection, batch) for batch in batches))
-        return list(answers)
+        # Each request is written before its task first waits, so they are sent in order.
+        outcomes = await asyncio.gather(*(self._send(connection, batch) for batch in batches))
+        return list(outcomes)
 
-    async def look_again(self) -> None:
-        """Find out who leads the partition now."""
+    async def refresh_metadata(self) -> None:
+        """Fetch the current leader of the partition."""
         self._topic = await self._client.topic(self._name)
 
     async def _send(self, connection: Connection, batch: bytearray) -> Outcome:
@@ -135,21 +137,21 @@ class Partition:
             return error
         return produced.base_offset
 
-    # --- inside -------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------
 
     async def _leader(self) -> Connection:
         leader_id = leaders_of(self._topic).get(self._index, NO_LEADER)
         if leader_id == NO_LEADER:
-            raise AnsweredError(str(self), ErrorCode.LEADER_NOT_AVAILABLE)
+            raise BrokerResponseError(str(self), ErrorCode.LEADER_NOT_AVAILABLE)
         return await self._client.broker(leader_id)
 
-    async def _patiently(self, task: Callable[[], Awaitable[_Result]]) -> _Result:
+    async def _with_retries(self, task: Callable[[], Awaitable[_Result]]) -> _Result:
         async def once() -> _Result:
             try:
                 return await task()
             except KafscaleError as error:
-                if may_pass(error):
-                    await self.look_again()
+                if is_retriable(error):
+                    await self.refresh_metadata()
                 raise
 
-        return await retried(once, pause=self._pause)
+        return await retry(once, pause=self._pause)

@@ -1,8 +1,8 @@
-"""Which partition a record goes to: by its key as every Kafka client does it, or sticky without.
+"""Chooses the partition of a record: by the hash of its key, or sticky without a key.
 
-The law: records of one key go to one partition, the same one that Kafka's own producer chooses.
-Records without a key stay with one partition until a batch of it is full, so that batches are
-large, and then go on to another one.
+Records with the same key go to the same partition, the one that Kafka's Java producer chooses.
+Records without a key go to one partition until a batch of it is full, so that batches are large,
+and then to another one.
 """
 
 from random import Random
@@ -33,12 +33,12 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of(key: bytes, partition_count: int) -> int:
-    """Where the records of a key go."""
+    """The partition of records with this key."""
     return (murmur2(key) & _POSITIVE) % partition_count
 
 
 class Partitioner:
-    """Chooses among the partitions of one topic."""
+    """Chooses partitions of one topic."""
 
     def __init__(self, partition_count: int, random: Random) -> None:
         assert partition_count > 0
@@ -52,7 +52,7 @@ class Partitioner:
         return partition_of(key, self._partition_count)
 
     def batch_filled(self, partition: int) -> None:
-        """Go on to another partition, if this is the one that records without a key go to."""
+        """Choose another sticky partition if this is the current one."""
         if partition == self._sticky and self._partition_count > 1:
             step = self._random.randrange(1, self._partition_count)
             self._sticky = (partition + step) % self._partition_count

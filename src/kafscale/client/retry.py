@@ -1,10 +1,10 @@
-"""Trying again what may succeed later, with longer and longer pauses, but not for ever."""
+"""Retries with exponential backoff, up to a maximum number."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from kafscale.client.errors import may_pass
+from kafscale.client.errors import is_retriable
 from kafscale.errors import KafscaleError
 
 RETRIES_COUNT_MAX: Final = 20
@@ -15,27 +15,27 @@ Result = TypeVar("Result")
 Pause = Callable[[float], Awaitable[None]]
 
 
-async def retried(
+async def retry(
     task: Callable[[], Awaitable[Result]],
-    is_worth_it: Callable[[KafscaleError], bool] = may_pass,
+    should_retry: Callable[[KafscaleError], bool] = is_retriable,
     pause: Pause = asyncio.sleep,
 ) -> Result:
-    """What a task results in, sooner or later; or the error that does not go away."""
+    """Run a task until it succeeds; raise its error if it is not retriable or persists."""
     failures = 0
     while True:
         try:
             return await task()
         except KafscaleError as error:
             failures += 1
-            if failures > RETRIES_COUNT_MAX or not is_worth_it(error):
+            if failures > RETRIES_COUNT_MAX or not should_retry(error):
                 raise
-        await pause(pause_seconds(failures))
+        await pause(backoff_seconds(failures))
 
 
-def pause_seconds(failures: int) -> float:
-    """How long to wait after so many failures in a row.
+def backoff_seconds(failures: int) -> float:
+    """The pause after a number of consecutive failures.
 
-    >>> [pause_seconds(failures) for failures in (1, 2, 3, 20)]
+    >>> [backoff_seconds(failures) for failures in (1, 2, 3, 20)]
     [0.1, 0.2, 0.4, 2.0]
     """
     return min(RETRY_SECONDS_FIRST * 2.0 ** (failures - 1), RETRY_SECONDS_MAX)

@@ -1,7 +1,7 @@
-"""Showing a broker who one is, by SASL: the mechanism first, then its tokens (KIP-152).
+"""Authenticates with a broker by SASL: SaslHandshake, then SaslAuthenticate (KIP-152).
 
-The law: what goes wrong is said in terms of the settings that put it right. How tokens are made is
-left to the initiations of `kafscale.security`; when to log in again, to the connection.
+Errors name the settings to check. `kafscale.security.sasl.client` creates the tokens; the
+connection decides when to reauthenticate.
 """
 
 from collections.abc import Awaitable
@@ -25,53 +25,60 @@ from kafscale.protocol.messages.sasl_handshake import (
 )
 
 
-class Ask(Protocol):
-    """Asks a broker, while nobody else does."""
+class SendRequest(Protocol):
+    """Sends a request and waits for the response, while no other request is sent."""
 
     def __call__(self, api: Api[Request, Response], request: Request, /) -> Awaitable[Response]: ...
 
 
-async def log_in(ask: Ask, broker: str, security: Security, random: Random) -> int:
-    """Log in; how long the session lasts, in milliseconds, or 0 if it does not end."""
-    from kafscale.security.sasl.client import create_client  # noqa: PLC0415 - slow to load, rarely needed.
+async def authenticate(ask: SendRequest, broker: str, security: Security, random: Random) -> int:
+    """Authenticate; return the session lifetime in milliseconds, or 0 if it is unlimited."""
+    # Slow to import.
+    from kafscale.security.sasl.client import create_client  # noqa: PLC0415
 
-    offer = await ask(SASL_HANDSHAKE, SaslHandshakeRequest(mechanism=security.mechanism))
-    _check_offered(broker, security, offer)
-    login = create_client(
+    handshake = await ask(SASL_HANDSHAKE, SaslHandshakeRequest(mechanism=security.mechanism))
+    _check_handshake(broker, security, handshake)
+    client = create_client(
         security.mechanism, security.username, security.password, security.token(), random
     )
-    token: bytes | None = login.initial_response()
+    token: bytes | None = client.initial_response()
     lifetime_ms = 0
     while token is not None:
-        answer = await ask(SASL_AUTHENTICATE, SaslAuthenticateRequest(token=token))
-        _check_convinced(broker, security, answer)
+        response = await ask(SASL_AUTHENTICATE, SaslAuthenticateRequest(token=token))
+        _check_authenticated(broker, security, response)
         try:
-            token = login.evaluate_challenge(answer.token)
+            token = client.evaluate_challenge(response.token)
         except AuthenticationError as error:
-            raise AuthenticationError(f"{broker} is not to be trusted: {error}") from None
-        lifetime_ms = answer.session_lifetime_ms
+            raise AuthenticationError(f"{broker} failed to authenticate itself: {error}") from None
+        lifetime_ms = response.session_lifetime_ms
     return lifetime_ms
 
 
-def _check_offered(broker: str, security: Security, offer: SaslHandshakeResponse) -> None:
-    code = ErrorCode.of(offer.error_code)
-    if code is ErrorCode.UNSUPPORTED_SASL_MECHANISM and offer.mechanisms:
+def _check_handshake(broker: str, security: Security, handshake: SaslHandshakeResponse) -> None:
+    code = ErrorCode.of(handshake.error_code)
+    if code is ErrorCode.UNSUPPORTED_SASL_MECHANISM and handshake.mechanisms:
         raise UnsupportedMechanismError(
-            f"{broker} does not offer {security.mechanism}, but {', '.join(offer.mechanisms)};"
+            f"{broker} does not support {security.mechanism}, only"
+            f" {', '.join(handshake.mechanisms)};"
             " set client.saslMechanism (KAFSCALE_CLIENT_SASL_MECHANISM)"
         )
     if code in {ErrorCode.UNSUPPORTED_SASL_MECHANISM, ErrorCode.ILLEGAL_SASL_STATE}:
         protocol = "SSL" if security.encrypts else "PLAINTEXT"
         raise UnsupportedMechanismError(
-            f"{broker} lets nobody log in on this port; set client.securityProtocol"
+            f"{broker} does not use SASL on this port; set client.securityProtocol"
             f" (KAFSCALE_CLIENT_SECURITY_PROTOCOL) to {protocol}"
         )
     check(broker, code)
 
 
-def _check_convinced(broker: str, security: Security, answer: SaslAuthenticateResponse) -> None:
-    if answer.error_code == ErrorCode.NONE:
+def _check_authenticated(
+    broker: str, security: Security, response: SaslAuthenticateResponse
+) -> None:
+    if response.error_code == ErrorCode.NONE:
         return
-    what = "client.tokenFile" if security.mechanism == OAUTH else "client.username and .password"
-    reason = answer.error_message or ErrorCode.of(answer.error_code).message
-    raise AuthenticationError(f"{broker} does not let {security.who} in: {reason}; look at {what}")
+    is_token = security.mechanism == OAUTH
+    settings = "client.tokenFile" if is_token else "client.username and client.password"
+    reason = response.error_message or ErrorCode.of(response.error_code).message
+    raise AuthenticationError(
+        f"{broker} rejected {security.user_description}: {reason}; check {settings}"
+    )

@@ -1,10 +1,10 @@
-"""How a client is safe: whether it encrypts, how it shows who it is, and whom it trusts.
+"""Security settings of a client: TLS, SASL mechanism and credentials.
 
-    client = Client(addresses, Security.of(config.client))
+    client = Client(addresses, Security.from_settings(config.client))
 
-A value: it is made where settings are read, and travels to tasks; files are named in it, and read
-where a connection is made. The laws: no secret is part of its `repr`, and one that cannot work
-cannot be made.
+`Security` is a picklable value: the driver creates it, and tasks use it. It holds the paths of
+files, which are read when a connection is opened. Its `repr` contains no secrets, and invalid
+combinations are rejected when it is created.
 """
 
 import ssl
@@ -21,7 +21,7 @@ OAUTH: Final = "OAUTHBEARER"
 
 @dataclass(frozen=True, kw_only=True)
 class Security:
-    """What is to be known to talk to the brokers of a cluster."""
+    """The security settings for the brokers of a cluster."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = "SCRAM-SHA-512"
@@ -39,14 +39,14 @@ class Security:
             )
         if self.mechanism != OAUTH and not (self.username and self.password):
             raise ConfigError(
-                f"{self.protocol} with {self.mechanism} needs a user and a password: set"
+                f"{self.protocol} with {self.mechanism} needs a user name and a password: set"
                 " client.username and client.password (KAFSCALE_CLIENT_USERNAME,"
                 " KAFSCALE_CLIENT_PASSWORD)"
             )
 
     @classmethod
-    def of(cls, settings: ClientSettings) -> Self:
-        """What the settings say; files by their whole paths, as tasks run in other directories."""
+    def from_settings(cls, settings: ClientSettings) -> Self:
+        """Convert settings; paths become absolute, because tasks run in other directories."""
         tls = settings.tls
         return cls(
             protocol=settings.security_protocol,
@@ -71,26 +71,28 @@ class Security:
         return self.protocol.startswith("SASL")
 
     @property
-    def who(self) -> str:
-        """Who logs in, for people to read."""
-        return f"the token in {self.token_file}" if self.mechanism == OAUTH else self.username
+    def user_description(self) -> str:
+        """The user or token, for error messages."""
+        is_token = self.mechanism == OAUTH
+        return f"the token in {self.token_file}" if is_token else f"user {self.username}"
 
     def context(self) -> ssl.SSLContext | None:
-        """What TLS is spoken with; None where it is not."""
+        """The TLS context; None without TLS."""
         if not self.encrypts:
             return None
-        from kafscale.security.tls.context import client_context  # noqa: PLC0415 - slow to load, rarely needed.
+        # Slow to import.
+        from kafscale.security.tls.context import client_context  # noqa: PLC0415
 
         return client_context(self.tls)
 
     def token(self) -> str:
-        """The token as it is now, since whoever writes the file renews it."""
+        """Read the token; another process may renew the file."""
         if self.mechanism != OAUTH:
             return ""
         try:
             return Path(self.token_file).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"client.tokenFile cannot be read: {error}") from None
+            raise ConfigError(f"cannot read client.tokenFile: {error}") from None
 
 
 def _absolute(file: str) -> str:
@@ -98,4 +100,4 @@ def _absolute(file: str) -> str:
 
 
 PLAINTEXT: Final = Security()
-"""Neither encrypted nor authenticated, as brokers serve by default."""
+"""Without TLS and SASL, the default of brokers."""

@@ -1,11 +1,11 @@
-"""Creating topics, and finding them when they can be written to."""
+"""Creates topics, and waits until they have leaders."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from kafscale.client.client import NO_LEADER, Client, leaders_of
-from kafscale.client.errors import AnsweredError, check
-from kafscale.client.retry import retried
+from kafscale.client.errors import BrokerResponseError, check
+from kafscale.client.retry import retry
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_topics import (
     CREATE_TOPICS,
@@ -27,7 +27,7 @@ async def create(
     *,
     exists_ok: bool,
 ) -> int | None:
-    """Create a topic: how many partitions it got, or None where it exists and that is fine."""
+    """Create a topic and return its partition count; None if it exists and `exists_ok` is set."""
     topic = TopicToCreate(
         name=name,
         partition_count=partition_count or BROKERS_DEFAULT,
@@ -47,28 +47,28 @@ async def create(
 
 
 async def find(client: Client, name: str) -> TopicMetadata | None:
-    """A topic, as it is now; None if there is none."""
+    """Fetch the metadata of a topic; None if it does not exist."""
     try:
         return await client.topic(name)
-    except AnsweredError as error:
-        if error.answer == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+    except BrokerResponseError as error:
+        if error.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return None
         raise
 
 
-async def led(client: Client, name: str) -> TopicMetadata:
-    """A topic that exists, once all of its partitions have leaders."""
+async def wait_for_leaders(client: Client, name: str) -> TopicMetadata:
+    """Fetch the metadata of a topic when all of its partitions have leaders."""
 
     async def once() -> TopicMetadata:
         topic = await client.topic(name)
         if NO_LEADER in leaders_of(topic).values():
-            raise AnsweredError(f"topic {name}", ErrorCode.LEADER_NOT_AVAILABLE)
+            raise BrokerResponseError(f"topic {name}", ErrorCode.LEADER_NOT_AVAILABLE)
         return topic
 
-    def may_come(error: Exception) -> bool:
-        # A topic that was just created need not be known to every broker yet.
-        return isinstance(error, AnsweredError) and (
-            error.answer.retriable or error.answer == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    def should_retry(error: Exception) -> bool:
+        # Some brokers may not know a new topic yet.
+        return isinstance(error, BrokerResponseError) and (
+            error.error_code.retriable or error.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         )
 
-    return await retried(once, may_come)
+    return await retry(once, should_retry)

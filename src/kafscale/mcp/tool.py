@@ -15,7 +15,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.errors import KafscaleError
 
 Data = dict[str, Any]
@@ -65,8 +65,8 @@ def with_error_handling(call: Callable[..., Awaitable[Data]]) -> Callable[..., A
                 return await call(*arguments, **named)
         except TimeoutError:
             raise ToolError(f"the cluster did not respond within {SECONDS_MAX} seconds") from None
-        except AnsweredError as error:
-            raise ToolError(error.sentence) from None
+        except BrokerResponseError as error:
+            raise ToolError(error.message_without_hint) from None
         except KafscaleError as error:
             raise ToolError(str(error)) from None
 

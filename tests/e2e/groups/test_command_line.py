@@ -151,12 +151,12 @@ def test_member_with_blocked_output_leaves_and_rejoins(server, topic, group):
     kafscale.produce(topic, lines=lines)
     with kafscale.start("consume", topic, "--group", group) as consumer:
         assert "generation 1" in consumer.stderr.readline()
-        assert "nobody took what was read for too long" in consumer.stderr.readline()
+        assert "records were not consumed within max.poll.interval.ms" in consumer.stderr.readline()
         wait_until(lambda: state_of(kafscale, group) == "Empty", "the member to leave")
         missing = {str(number) for number in range(len(lines))}
         while missing:
             missing.discard(consumer.stdout.readline().split()[0])
-        assert "printed again" in consumer.stderr.readline()
+        assert "consumed again" in consumer.stderr.readline()
         assert topic in consumer.stderr.readline(), "it has rejoined"
         consumer.send_signal(signal.SIGINT)
         consumer.stdout.read()

@@ -64,5 +64,5 @@ def test_replay_reports_a_wrong_password(secured, spark):
         bootstrap=address,
         security=job("wrong"),
     )
-    with pytest.raises(KafscaleError, match="does not let job in"):
+    with pytest.raises(KafscaleError, match="rejected user job"):
         replay_job.run(spark, wanted, progress=False)

@@ -1,4 +1,4 @@
-"""A `kafscale` to call: what it prints, what it complains about, and how it exits."""
+"""A fixture that runs the `kafscale` command in this process."""
 
 import os
 
@@ -10,7 +10,7 @@ from kafscale.cli.main import app
 
 @pytest.fixture
 def kafscale(monkeypatch, tmp_path):
-    """Call the command in an empty directory and an environment that says nothing to it."""
+    """Run the command in an empty directory, without KAFSCALE_ variables."""
     for name in [name for name in os.environ if name.startswith("KAFSCALE_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The command as a whole: overview, help, version, and errors as sentences."""
+"""The root command: overview, help, version and errors."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 import kafscale as package
 
 
-def test_without_a_command_it_says_what_it_is_and_what_to_try(kafscale):
+def test_overview_is_printed_without_a_command(kafscale):
     result = kafscale()
     assert result.exit_code == 0
     assert f"Kafscale {package.__version__}" in result.stdout
@@ -19,7 +19,7 @@ def test_without_a_command_it_says_what_it_is_and_what_to_try(kafscale):
     assert "\x1b" not in result.stdout
 
 
-def test_the_overview_follows_the_settings(kafscale):
+def test_overview_shows_the_effective_settings(kafscale):
     result = kafscale(
         KAFSCALE_S3_BUCKET="records", KAFSCALE_ETCD_ENDPOINTS="a:2379", KAFSCALE_BROKER_PORT="1001"
     )
@@ -30,7 +30,7 @@ def test_the_overview_follows_the_settings(kafscale):
     assert "in memory" in kafscale(KAFSCALE_USE_MEMORY_S3="1").stdout
 
 
-def test_the_effective_configuration_is_logged_at_start_with_secrets_masked(kafscale):
+def test_overview_logs_settings_with_masked_secrets(kafscale):
     keys = {"KAFSCALE_S3_ACCESS_KEY": "AKIA", "KAFSCALE_S3_SECRET_KEY": "hush"}
     result = kafscale(KAFSCALE_S3_BUCKET="records", **keys)
     (line,) = result.stderr.splitlines()
@@ -43,7 +43,7 @@ def test_the_effective_configuration_is_logged_at_start_with_secrets_masked(kafs
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["--version"]])
-def test_it_knows_its_version(kafscale, arguments):
+def test_version_is_printed(kafscale, arguments):
     result = kafscale(*arguments)
     assert (result.exit_code, result.stdout) == (0, f"kafscale {package.__version__}\n")
 
@@ -82,7 +82,7 @@ def test_it_knows_its_version(kafscale, arguments):
         (["consume"], ["--from", "--no-follow", "--group", "kafscale consume orders --from"]),
     ],
 )
-def test_every_level_has_help(kafscale, commands, words, flag):
+def test_every_command_has_help(kafscale, commands, words, flag):
     result = kafscale(*commands, flag)
     assert result.exit_code == 0
     assert all(word in result.stdout for word in words)
@@ -93,7 +93,7 @@ def test_wrong_usage_exits_with_2(kafscale):
     assert kafscale("config", "show", "--output", "xml").exit_code == 2
 
 
-def test_an_error_of_ours_is_a_sentence_on_standard_error(kafscale):
+def test_errors_are_printed_on_standard_error(kafscale):
     result = kafscale(KAFSCALE_LOG_LEVEL="loud", KAFSCALE_LOG_LEVL="info")
     assert result.exit_code == 1
     assert result.stdout == ""
@@ -102,14 +102,14 @@ def test_an_error_of_ours_is_a_sentence_on_standard_error(kafscale):
     assert second.startswith('error: logging.level (KAFSCALE_LOG_LEVEL): "loud" is not one of')
 
 
-def test_the_module_runs_like_the_command():
+def test_module_runs_like_the_command():
     command = [sys.executable, "-m", "kafscale", "version"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     assert result.stdout == f"kafscale {package.__version__}\n"
 
 
-def test_a_command_loads_only_what_it_needs():
-    """Loading is most of what a short command costs."""
+def test_main_does_not_import_slow_modules():
+    """Imports take most of the time of a short command."""
     slow = {
         "rich.console",
         "yaml",

@@ -1,4 +1,4 @@
-"""What commands refuse before they ask any broker: exit code 2."""
+"""Usage errors that commands report before they connect to a broker: exit code 2."""
 
 import pytest
 
@@ -21,38 +21,38 @@ RESET = ["group", "reset-offsets", "billing"]
         (["produce", "orders", "--format", "json", "-K", ":"], "--key-separator"),
         (["consume", "orders", "--from", "somewhere"], "earliest"),
         (["consume", "orders", "--show", "colour"], "colour"),
-        (["consume", "orders", "--template", "%q"], "stands for nothing"),
+        (["consume", "orders", "--template", "%q"], "unknown placeholder"),
         (["consume", "orders", "--template", "%v", "--show", "key"], "exclude"),
-        (["consume", "orders", "--format", "json", "--show", "key"], "everything"),
+        (["consume", "orders", "--format", "json", "--show", "key"], "prints all fields"),
         (["consume", "orders", "--group", "g", "-p", "1"], "--partition"),
         (["consume", "orders", "--group", "g", "--assignor", "sticky"], "--assignor"),
         (["group", "list", "--state", "asleep"], "--state"),
         (["group", "delete"], "GROUP"),
-        ([*RESET, "--topic", "orders"], "in one way where to"),
-        ([*RESET, "--topic", "orders", "--to-latest", "--to-earliest"], "in one way where to"),
+        ([*RESET, "--topic", "orders"], "give exactly one of"),
+        ([*RESET, "--topic", "orders", "--to-latest", "--to-earliest"], "give exactly one of"),
         ([*RESET, "--topic", "orders", "--to-offset", "-1"], "--to-offset"),
         ([*RESET, "--topic", "orders", "--to-datetime", "soon"], "is not a time"),
         ([*RESET, "--topic", "orders", "--by-duration", "soon"], "is not a duration"),
         ([*RESET, "--topic", "orders:x", "--to-latest"], "is not a topic"),
-        ([*RESET, "--to-latest"], "say what to reset"),
-        ([*RESET, "--to-latest", "--topic", "orders", "--all-topics"], "say what to reset"),
+        ([*RESET, "--to-latest"], "give either --topic"),
+        ([*RESET, "--to-latest", "--topic", "orders", "--all-topics"], "give either --topic"),
         (["user", "create", "alice"], "--password-file"),
-        (["user", "create", "alice", "--password-file", "absent"], "cannot be read"),
+        (["user", "create", "alice", "--password-file", "absent"], "cannot read absent"),
         (["user", "create", "alice", "--iterations", "4095"], "--iterations"),
         (["user", "create", "alice", "--mechanism", "PLAIN"], "--mechanism"),
         (["user", "delete"], "NAME"),
-        (["acl", "add", "--topic", "orders"], "say who"),
-        (["acl", "add", "--allow-principal", "User:a"], "say what it is about"),
+        (["acl", "add", "--topic", "orders"], "name a principal"),
+        (["acl", "add", "--allow-principal", "User:a"], "name a resource"),
         (["acl", "add", "--allow-principal", "a", "--topic", "orders"], "such as User:alice"),
         ([*GRANT, "--operation", "raed"], "is not an operation"),
         ([*GRANT, "--operation", "Read", "--role", "admin"], "leave out --operation"),
         ([*GRANT, "--consumer"], "--topic and a --group"),
         ([*GRANT, "--resource-pattern-type", "match"], "--resource-pattern-type"),
-        (["acl", "remove"], "say which rules"),
+        (["acl", "remove"], "name the ACLs to remove"),
         (["acl", "list", "--principal", "alice"], "such as User:alice"),
     ],
 )
-def test_wrong_usage_is_refused_with_what_is_wrong(kafscale, arguments, problem):
+def test_wrong_usage_exits_with_2(kafscale, arguments, problem):
     result = kafscale(*arguments, COLUMNS="200")
     assert result.exit_code == 2
     assert problem in result.stderr

@@ -1,4 +1,4 @@
-"""A connection on a transport that keeps what is sent, so that the test can be the broker."""
+"""A connection with a fake transport; the test is the broker."""
 
 import asyncio
 
@@ -18,11 +18,11 @@ from kafscale.protocol.messages.api_versions import (
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
 from kafscale.protocol.messages.produce import PRODUCE
 
-KNOWN = [ApiVersionRange(API_VERSIONS.key, 0, 2), ApiVersionRange(METADATA.key, 1, 99)]
+SUPPORTED = [ApiVersionRange(API_VERSIONS.key, 0, 2), ApiVersionRange(METADATA.key, 1, 99)]
 
 
 class Wire(asyncio.Transport):
-    """Keeps the requests that are sent, and whether the connection was closed."""
+    """Records requests, and whether the connection was closed."""
 
     def __init__(self):
         super().__init__()
@@ -41,7 +41,7 @@ class Wire(asyncio.Transport):
 
 
 class Broker:
-    """The other end: answers requests one by one."""
+    """The broker side: reads requests and sends responses."""
 
     def __init__(self):
         self.wire = Wire()
@@ -49,11 +49,11 @@ class Broker:
         self.connection.connection_made(self.wire)
 
     async def request(self):
-        await asyncio.sleep(0)  # Whoever was told to ask begins to.
+        await asyncio.sleep(0)  # Let the client write its request.
         header, _ = decode_request_header(self.wire.requests.pop(0), 1)
         return header
 
-    def answer(self, header, api, version, response):
+    def respond(self, header, api, version, response):
         head = encode_response_header(header.correlation_id, api.response_header_version(version))
         self.send(b"".join(frame(head, api.response_codec(version).encode(response))))
 
@@ -69,24 +69,26 @@ class Broker:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.connection._negotiate())
             header = await self.request()
-            self.answer(header, API_VERSIONS, header.api_version, ApiVersionsResponse(apis=KNOWN))
+            self.respond(
+                header, API_VERSIONS, header.api_version, ApiVersionsResponse(apis=SUPPORTED)
+            )
 
 
-def test_the_highest_version_that_both_know_is_spoken():
-    async def story():
+def test_highest_common_version_is_used():
+    async def scenario():
         broker = Broker()
         await broker.negotiate()
-        asked = asyncio.ensure_future(broker.connection.ask(METADATA, MetadataRequest()))
+        response = asyncio.ensure_future(broker.connection.ask(METADATA, MetadataRequest()))
         header = await broker.request()
         assert (header.api_key, header.api_version) == (METADATA.key, METADATA.version_max)
-        broker.answer(header, METADATA, header.api_version, MetadataResponse(cluster_id="it"))
-        assert (await asked).cluster_id == "it"
+        broker.respond(header, METADATA, header.api_version, MetadataResponse(cluster_id="it"))
+        assert (await response).cluster_id == "it"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_an_api_that_the_broker_does_not_serve_is_not_sent():
-    async def story():
+def test_unsupported_api_is_not_sent():
+    async def scenario():
         broker = Broker()
         await broker.negotiate()
         assert broker.connection.serves(METADATA)
@@ -95,58 +97,58 @@ def test_an_api_that_the_broker_does_not_serve_is_not_sent():
             await broker.connection.ask(PRODUCE, PRODUCE.request())
         assert broker.wire.requests == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_a_broker_that_does_not_know_our_version_is_understood():
-    """KIP-511: the answer comes in v0, with an error and the versions that are known."""
+def test_negotiation_falls_back_to_version_0():
+    """KIP-511: the response is in v0, with an error and the supported versions."""
 
-    async def story():
+    async def scenario():
         broker = Broker()
         negotiating = asyncio.ensure_future(broker.connection._negotiate())
         header = await broker.request()
-        broker.answer(header, API_VERSIONS, 0, ApiVersionsResponse(error_code=35, apis=KNOWN))
+        broker.respond(header, API_VERSIONS, 0, ApiVersionsResponse(error_code=35, apis=SUPPORTED))
         await negotiating
         assert broker.connection.serves(METADATA)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_answers_find_their_requests_in_any_order():
-    async def story():
+def test_responses_are_matched_by_correlation_id():
+    async def scenario():
         broker = Broker()
         await broker.negotiate()
-        asked = [
+        responses = [
             asyncio.ensure_future(broker.connection.ask(METADATA, MetadataRequest()))
             for _ in range(2)
         ]
-        headers = [await broker.request() for _ in asked]
+        headers = [await broker.request() for _ in responses]
         for name, header in zip("ba", reversed(headers), strict=True):
             response = MetadataResponse(cluster_id=name)
-            broker.answer(header, METADATA, header.api_version, response)
-        assert [(await each).cluster_id for each in asked] == ["a", "b"]
+            broker.respond(header, METADATA, header.api_version, response)
+        assert [(await each).cluster_id for each in responses] == ["a", "b"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_when_the_connection_is_lost_all_that_wait_are_told():
-    async def story():
+def test_lost_connection_fails_pending_requests():
+    async def scenario():
         broker = Broker()
         await broker.negotiate()
-        asked = asyncio.ensure_future(broker.connection.ask(METADATA, MetadataRequest()))
+        response = asyncio.ensure_future(broker.connection.ask(METADATA, MetadataRequest()))
         await broker.request()
         broker.connection.connection_lost(ConnectionResetError("reset by peer"))
         with pytest.raises(UnreachableError, match="broker:9092 closed the connection"):
-            await asked
+            await response
         assert not broker.connection.is_open
         with pytest.raises(UnreachableError, match="is closed"):
             await broker.connection.ask(METADATA, MetadataRequest())
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_a_server_that_speaks_another_protocol_is_left():
-    async def story():
+def test_server_of_another_protocol_is_rejected():
+    async def scenario():
         broker = Broker()
         negotiating = asyncio.ensure_future(broker.connection._negotiate())
         await broker.request()
@@ -155,19 +157,21 @@ def test_a_server_that_speaks_another_protocol_is_left():
             await negotiating
         assert broker.wire.closed
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_who_writes_without_an_answer_waits_for_room():
-    async def story():
+def test_send_without_response_waits_while_the_buffer_is_full():
+    async def scenario():
         broker = Broker()
         await broker.negotiate()
         broker.connection.pause_writing()
-        told = asyncio.ensure_future(broker.connection.tell(METADATA, MetadataRequest()))
+        sending = asyncio.ensure_future(
+            broker.connection.send_without_response(METADATA, MetadataRequest())
+        )
         await asyncio.sleep(0)
         assert broker.wire.requests == []
         broker.connection.resume_writing()
-        await told
+        await sending
         assert len(broker.wire.requests) == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -1,11 +1,11 @@
-"""How the coordinator of a group is found, lost and found again."""
+"""How the coordinator of a group is coordinators, lost and coordinators again."""
 
 import asyncio
 
 import pytest
 
 from kafscale.client.coordinator import Coordinator
-from kafscale.client.errors import AnsweredError, UnreachableError
+from kafscale.client.errors import BrokerResponseError, UnreachableError
 from kafscale.client.retry import RETRIES_COUNT_MAX
 from kafscale.net.host_port import Address
 from kafscale.protocol.error_codes import ErrorCode
@@ -15,50 +15,53 @@ from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, He
 
 
 class Node:
-    """One connection, to a broker that answers each request with what comes next of `answers`."""
+    """A connection to a broker that returns `responses` in order."""
 
-    def __init__(self, address, answers):
+    def __init__(self, address, responses):
         self.address = address
         self.is_open = True
-        self._answers = answers
+        self._responses = responses
 
     async def ask(self, api, _request, **_options):
-        answer = self._answers.pop(0)
-        if isinstance(answer, Exception):
+        response = self._responses.pop(0)
+        if isinstance(response, Exception):
             self.is_open = False
-            raise answer
-        assert isinstance(answer, api.response)
-        return answer
+            raise response
+        assert isinstance(response, api.response)
+        return response
 
     def close(self):
         self.is_open = False
 
 
 class Cluster:
-    """Two brokers, of which the first one tells who coordinates."""
+    """A seed broker that responds to FindCoordinator, and coordinators."""
 
-    def __init__(self, found, answers):
+    def __init__(self, coordinators, responses):
         self.connected = []
         self.pauses = []
-        self._found = found
-        self._answers = answers
+        self._coordinators = coordinators
+        self._responses = responses
 
     async def any_broker(self):
-        return Node(Address("seed", 9092), self._found)
+        return Node(Address("seed", 9092), self._coordinators)
 
     async def connect(self, address):
         self.connected.append(str(address))
-        if isinstance(self._answers[0], UnreachableError) and self._answers[0].args[0] == "away":
-            raise self._answers.pop(0)
-        return Node(address, self._answers)
+        if (
+            isinstance(self._responses[0], UnreachableError)
+            and self._responses[0].args[0] == "away"
+        ):
+            raise self._responses.pop(0)
+        return Node(address, self._responses)
 
     async def pause(self, seconds):
         self.pauses.append(seconds)
 
     def heartbeat(self):
-        """Ask something of the coordinator."""
+        """Send a heartbeat to the coordinator."""
 
-        async def asked():
+        async def ask():
             async with Coordinator(
                 self, "g", connect=self.connect, pause=self.pause
             ) as coordinator:
@@ -67,61 +70,63 @@ class Cluster:
                 )
                 return ErrorCode.of(response.error_code), coordinator.node_id
 
-        return asyncio.run(asked())
+        return asyncio.run(ask())
 
 
 def at(node_id, code=ErrorCode.NONE):
-    found = find_coordinator.Coordinator("g", node_id, f"node-{node_id}", 9092, code, None)
-    return FindCoordinatorResponse(coordinators=[found])
+    coordinators = find_coordinator.Coordinator("g", node_id, f"node-{node_id}", 9092, code, None)
+    return FindCoordinatorResponse(coordinators=[coordinators])
 
 
-def answer(code=ErrorCode.NONE):
+def response(code=ErrorCode.NONE):
     return HeartbeatResponse(error_code=code)
 
 
-def test_the_coordinator_is_asked_where_it_was_found():
-    cluster = Cluster([at(2)], [answer()])
+def test_request_is_sent_to_the_coordinator():
+    cluster = Cluster([at(2)], [response()])
     assert cluster.heartbeat() == (ErrorCode.NONE, 2)
     assert (cluster.connected, cluster.pauses) == (["node-2:9092"], [])
 
 
-def test_an_old_broker_tells_of_one_group_only():
+def test_response_before_v4_is_supported():
     one = FindCoordinatorResponse(node_id=1, host="old", port=9092)
-    cluster = Cluster([one], [answer()])
+    cluster = Cluster([one], [response()])
     assert cluster.heartbeat() == (ErrorCode.NONE, 1)
     assert cluster.connected == ["old:9092"]
 
 
-def test_a_coordinator_that_has_moved_is_found_again():
-    answers = [answer(ErrorCode.NOT_COORDINATOR), UnreachableError("gone"), answer()]
-    cluster = Cluster([at(1), at(2), at(3)], answers)
+def test_moved_coordinator_is_coordinators_again():
+    responses = [response(ErrorCode.NOT_COORDINATOR), UnreachableError("gone"), response()]
+    cluster = Cluster([at(1), at(2), at(3)], responses)
     assert cluster.heartbeat() == (ErrorCode.NONE, 3)
     assert cluster.connected == ["node-1:9092", "node-2:9092", "node-3:9092"]
     assert cluster.pauses == [0.1, 0.2]
 
 
-def test_a_cluster_that_is_not_ready_yet_is_waited_for():
+def test_unavailable_coordinator_is_retried():
     waits = at(-1, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    cluster = Cluster([waits, waits, at(1)], [answer()])
+    cluster = Cluster([waits, waits, at(1)], [response()])
     assert cluster.heartbeat() == (ErrorCode.NONE, 1)
 
 
-def test_errors_that_do_not_pass_are_left_to_who_asks():
-    cluster = Cluster([at(1)], [answer(ErrorCode.UNKNOWN_MEMBER_ID)])
+def test_other_errors_are_returned_to_the_caller():
+    cluster = Cluster([at(1)], [response(ErrorCode.UNKNOWN_MEMBER_ID)])
     assert cluster.heartbeat() == (ErrorCode.UNKNOWN_MEMBER_ID, 1)
-    with pytest.raises(AnsweredError, match="INVALID_GROUP_ID"):
+    with pytest.raises(BrokerResponseError, match="INVALID_GROUP_ID"):
         Cluster([at(-1, ErrorCode.INVALID_GROUP_ID)], []).heartbeat()
 
 
-def test_a_coordinator_that_was_never_reached_is_given_up_at_once():
+def test_unreachable_coordinator_fails_at_once():
     cluster = Cluster([at(1)], [UnreachableError("away")])
-    with pytest.raises(UnreachableError, match="broker 1 is at node-1:9092, but: away"):
+    with pytest.raises(
+        UnreachableError, match="broker 1 advertises the address node-1:9092, but: away"
+    ):
         cluster.heartbeat()
     assert cluster.pauses == []
 
 
-def test_one_that_does_not_come_back_is_given_up_in_the_end():
+def test_retries_are_limited():
     tries = RETRIES_COUNT_MAX + 1
-    moved = [answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)] * tries
-    with pytest.raises(AnsweredError, match="COORDINATOR_LOAD_IN_PROGRESS"):
+    moved = [response(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)] * tries
+    with pytest.raises(BrokerResponseError, match="COORDINATOR_LOAD_IN_PROGRESS"):
         Cluster([at(1)] * tries, moved).heartbeat()

@@ -1,10 +1,10 @@
-"""Committed offsets, as they are asked for and as they are answered."""
+"""Fetching and committing offsets of a group."""
 
 import asyncio
 
 import pytest
 
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.client.group_offsets import Committed, commit, committed
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.offset_commit import (
@@ -33,15 +33,15 @@ TOPICS = [
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         OffsetFetchResponse(groups=[FetchedGroup(group_id="billing", topics=TOPICS)]),
         OffsetFetchResponse(topics=TOPICS),
     ],
     ids=["several groups", "one group"],
 )
-def test_what_is_committed_is_found_in_new_answers_and_in_old_ones(answer):
-    coordinator = ScriptedCoordinator(answer)
+def test_committed_offsets_are_read_from_all_versions(response):
+    coordinator = ScriptedCoordinator(response)
     assert asyncio.run(committed(coordinator, [("orders", 2), ("orders", 0)])) == {
         ("orders", 0): Committed(5, 3, "note"),
         ("orders", 2): Committed(0, -1, ""),
@@ -52,23 +52,23 @@ def test_what_is_committed_is_found_in_new_answers_and_in_old_ones(answer):
         assert [(each.name, each.partitions) for each in asked.topics] == [("orders", [0, 2])]
 
 
-def test_without_places_everything_is_asked_for():
+def test_all_offsets_are_fetched_by_default():
     coordinator = ScriptedCoordinator(OffsetFetchResponse(groups=[FetchedGroup()]))
     assert asyncio.run(committed(coordinator)) == {}
     assert coordinator.asked[0].groups[0].topics is None
 
 
-def test_an_error_says_of_what_it_is():
+def test_errors_name_the_group_and_the_partition():
     denied = FetchedGroup(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    with pytest.raises(AnsweredError, match="group billing: "):
+    with pytest.raises(BrokerResponseError, match="group billing: "):
         asyncio.run(committed(ScriptedCoordinator(OffsetFetchResponse(groups=[denied]))))
     unstable = FetchedPartition(index=4, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
-    answer = OffsetFetchResponse(topics=[FetchedTopic(name="orders", partitions=[unstable])])
-    with pytest.raises(AnsweredError, match="group billing, topic orders, partition 4: "):
-        asyncio.run(committed(ScriptedCoordinator(answer)))
+    response = OffsetFetchResponse(topics=[FetchedTopic(name="orders", partitions=[unstable])])
+    with pytest.raises(BrokerResponseError, match="group billing, topic orders, partition 4: "):
+        asyncio.run(committed(ScriptedCoordinator(response)))
 
 
-def test_who_is_no_member_commits_without_a_generation():
+def test_commit_without_a_member_has_no_generation():
     ok = CommittedPartition(index=0)
     coordinator = ScriptedCoordinator(
         OffsetCommitResponse(topics=[CommittedTopic(name="orders", partitions=[ok])])

@@ -1,36 +1,36 @@
-"""An appender on a partition that behaves as a broker does, and fails as the test says."""
+"""The appender with a fake partition that checks sequences like a broker and fails on demand."""
 
 import asyncio
 
 import pytest
 
-from kafscale.client.errors import AnsweredError, UnreachableError
-from kafscale.client.idempotent_appender import Appender, next_sequence, producer_id_of
+from kafscale.client.errors import BrokerResponseError, UnreachableError
+from kafscale.client.idempotent_appender import IdempotentAppender, next_sequence, producer_id_of
 from kafscale.errors import InvalidProducerEpochError, KafscaleError, OutOfOrderSequenceError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.records import BatchView, Record, build, iterate
 from kafscale.storage.log.state.producer_state import Producers
 
 PRODUCER_ID = producer_id_of("test")
-LOST = "the answer is lost"
+LOST = "the response is lost"
 
 
 class Broker:
-    """A log that knows producers as a broker does; `plan` says what goes wrong with each batch."""
+    """A log with the producer state of a broker; `plan` lists the faults of the next batches."""
 
     def __init__(self, plan=()):
         self.plan = list(plan)
         self.values = []
         self.sent = []
-        self.looks = 0
+        self.refreshes = 0
         self._producers = Producers()
 
     async def produce(self, batches):
         self.sent.append(len(batches))
         return [self._take(BatchView(bytes(batch))) for batch in batches]
 
-    async def look_again(self):
-        self.looks += 1
+    async def refresh_metadata(self):
+        self.refreshes += 1
 
     def _take(self, batch):
         batch.validate()
@@ -42,9 +42,9 @@ class Broker:
         try:
             known = self._producers.check(header.producer_id, header.producer_epoch, *sequences)
         except OutOfOrderSequenceError:
-            return AnsweredError("the log", ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+            return BrokerResponseError("the log", ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         except InvalidProducerEpochError:
-            return AnsweredError("the log", ErrorCode.INVALID_PRODUCER_EPOCH)
+            return BrokerResponseError("the log", ErrorCode.INVALID_PRODUCER_EPOCH)
         if known is not None:
             return known.base_offset
         offset = len(self.values)
@@ -71,7 +71,7 @@ def append(broker, batches, sequence=0, pauses=None):
             if pauses is not None:
                 pauses.append(seconds)
 
-        appender = Appender(broker, PRODUCER_ID, sequence, pause=pause)
+        appender = IdempotentAppender(broker, PRODUCER_ID, sequence, pause=pause)
         offsets = []
         for batch in batches:
             offsets += await appender.add(batch)
@@ -80,7 +80,7 @@ def append(broker, batches, sequence=0, pauses=None):
     return asyncio.run(run())
 
 
-def many(count):
+def batches_of_two(count):
     return [batch_of(b"%d" % n, b"%d again" % n) for n in range(count)]
 
 
@@ -88,64 +88,64 @@ def values_of(count):
     return [value for n in range(count) for value in (b"%d" % n, b"%d again" % n)]
 
 
-def test_batches_arrive_in_order_and_it_is_told_where():
+def test_appender_returns_the_offsets_of_batches_in_order():
     broker = Broker()
-    assert append(broker, many(12)) == list(range(0, 24, 2))
+    assert append(broker, batches_of_two(12)) == list(range(0, 24, 2))
     assert broker.values == values_of(12)
 
 
-def test_the_first_batch_goes_alone_because_a_broker_takes_any_from_a_stranger():
-    busy = AnsweredError("the log", ErrorCode.REQUEST_TIMED_OUT)
+def test_appender_sends_the_first_batch_alone():
+    busy = BrokerResponseError("the log", ErrorCode.REQUEST_TIMED_OUT)
     broker = Broker([busy])
-    append(broker, many(5))
+    append(broker, batches_of_two(5))
     assert broker.sent[:3] == [1, 1, 4]
     assert broker.values == values_of(5)
 
 
-@pytest.mark.parametrize("place", range(8))
+@pytest.mark.parametrize("position", range(8))
 @pytest.mark.parametrize(
     "fault",
-    [LOST, UnreachableError("gone"), AnsweredError("it", ErrorCode.NOT_LEADER_OR_FOLLOWER)],
+    [LOST, UnreachableError("gone"), BrokerResponseError("it", ErrorCode.NOT_LEADER_OR_FOLLOWER)],
     ids=["lost", "gone", "moved"],
 )
-def test_whatever_passes_is_tried_again_and_everything_is_there_once(place, fault):
-    broker = Broker([None] * place + [fault])
+def test_appender_retries_and_stores_each_batch_once(position, fault):
+    broker = Broker([None] * position + [fault])
     pauses = []
-    assert append(broker, many(7), pauses=pauses) == list(range(0, 14, 2))
+    assert append(broker, batches_of_two(7), pauses=pauses) == list(range(0, 14, 2))
     assert broker.values == values_of(7)
-    assert len(pauses) == broker.looks == (1 if place < 7 else 0)
+    assert len(pauses) == broker.refreshes == (1 if position < 7 else 0)
 
 
-def test_another_life_goes_on_where_the_log_ends_and_repeats_nothing():
+def test_second_run_continues_without_duplicates():
     broker = Broker()
-    append(broker, many(3))
-    append(broker, many(7)[1:], sequence=2)  # It was killed before it knew of the last two.
+    append(broker, batches_of_two(3))
+    append(broker, batches_of_two(7)[1:], sequence=2)  # Two batches were stored without a response.
     assert broker.values == values_of(7)
 
 
-def test_of_two_lives_at_once_one_is_told():
+def test_concurrent_run_fails():
     broker = Broker()
-    append(broker, many(9))
-    with pytest.raises(KafscaleError, match="another run of this job writes there"):
-        append(broker, many(1), sequence=0)
+    append(broker, batches_of_two(9))
+    with pytest.raises(KafscaleError, match="another run of this job writes to this partition"):
+        append(broker, batches_of_two(1), sequence=0)
     assert broker.values == values_of(9)
 
 
-def test_sequences_begin_again_after_the_last():
+def test_sequence_numbers_wrap_around():
     broker = Broker()
-    append(broker, many(6), sequence=2**31 - 3)
+    append(broker, batches_of_two(6), sequence=2**31 - 3)
     assert broker.values == values_of(6)
     view = BatchView(batch_of(b"a", b"b"))
     assert next_sequence(view) == 0
 
 
-def test_what_does_not_pass_is_raised_with_what_to_do():
-    broker = Broker([AnsweredError("it", ErrorCode.MESSAGE_TOO_LARGE)])
+def test_error_that_is_not_retriable_has_a_hint():
+    broker = Broker([BrokerResponseError("it", ErrorCode.MESSAGE_TOO_LARGE)])
     with pytest.raises(KafscaleError, match=r"raise max\.message\.bytes"):
-        append(broker, many(1))
+        append(broker, batches_of_two(1))
 
 
-def test_ids_are_those_of_no_broker_and_differ_by_what_is_written():
+def test_producer_ids_are_unique_and_outside_the_range_of_brokers():
     ids = {producer_id_of("restore", b"id", n) for n in range(100)}
     assert len(ids) == 100
     assert all(2**62 <= each < 2**63 for each in ids)

@@ -1,18 +1,18 @@
-"""Partitions are chosen as Kafka's own producer chooses them."""
+"""The partitioner chooses the same partitions as Kafka's Java producer."""
 
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka.partitioner.default import murmur2 as judge
+from kafka.partitioner.default import murmur2 as reference_murmur2
 
 from kafscale.client.partitioner import Partitioner, murmur2
 
 
 @given(st.binary(max_size=64))
-def test_murmur2_is_the_one_of_other_clients(data):
-    assert murmur2(data) == judge(data)
+def test_murmur2_equals_that_of_kafka_python(data):
+    assert murmur2(data) == reference_murmur2(data)
 
 
 @pytest.mark.parametrize(
@@ -26,20 +26,24 @@ def test_murmur2_is_the_one_of_other_clients(data):
         (b"abc", 479470107),
     ],
 )
-def test_murmur2_has_the_values_of_kafkas_own_tests(key, hashed):
+def test_murmur2_has_the_values_of_kafka_tests(key, hashed):
     assert murmur2(key) == hashed % 2**32
 
 
 @given(st.binary(max_size=20), st.integers(1, 50), st.integers())
-def test_a_key_has_one_partition_whatever_else_happens(key, partition_count, seed):
+def test_key_always_has_the_same_partition(key, partition_count, seed):
     partitioner = Partitioner(partition_count, Random(seed))
     chosen = partitioner.choose(key)
     assert 0 <= chosen < partition_count
     partitioner.batch_filled(chosen)
-    assert partitioner.choose(key) == chosen == (judge(key) & 0x7FFF_FFFF) % partition_count
+    assert (
+        partitioner.choose(key)
+        == chosen
+        == (reference_murmur2(key) & 0x7FFF_FFFF) % partition_count
+    )
 
 
-def test_records_without_a_key_stay_until_a_batch_is_full():
+def test_sticky_partition_changes_after_a_full_batch():
     partitioner = Partitioner(3, Random(1))
     first = partitioner.choose(None)
     partitioner.batch_filled((first + 1) % 3)
@@ -53,7 +57,7 @@ def test_records_without_a_key_stay_until_a_batch_is_full():
     assert seen == {0, 1, 2}
 
 
-def test_the_only_partition_is_always_chosen():
+def test_single_partition_is_always_chosen():
     partitioner = Partitioner(1, Random(1))
     partitioner.batch_filled(0)
     assert partitioner.choose(None) == partitioner.choose(b"key") == 0

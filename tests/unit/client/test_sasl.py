@@ -1,4 +1,4 @@
-"""A client that shows who it is to a server which goes by the mechanisms of a broker."""
+"""A client that shows who it is to a server which goes security_for the mechanisms of a broker."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from kafscale.errors import AuthenticationError, ConfigError, UnsupportedMechani
 from kafscale.metadata.access.model import ScramMechanism
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
 from kafscale.security.sasl import scram
-from unit.client.gatekeeper import NOW_MS, Gatekeeper
+from unit.client.authenticating_broker import NOW_MS, AuthenticatingBroker
 
 PASSWORD = "=open=sesame="  # noqa: S105
 CREDENTIALS = {
@@ -33,7 +33,7 @@ def key():
 
 @pytest.fixture
 def sasl(tmp_path, key):
-    """All mechanisms, with alice as their one user."""
+    """All mechanisms, with the single user alice."""
     keys = tmp_path / "keys.json"
     public = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
     keys.write_text(json.dumps({"keys": [public | {"kid": "1", "alg": "ES256"}]}))
@@ -44,9 +44,9 @@ def sasl(tmp_path, key):
 
 @pytest.fixture
 def alice(tmp_path, key):
-    """How alice logs in by a mechanism."""
+    """The security settings of alice for a mechanism."""
 
-    def by(mechanism, password=PASSWORD, *, token_ends_s=60):
+    def security_for(mechanism, password=PASSWORD, *, token_ends_s=60):
         claims = {"sub": "alice", "exp": NOW_MS // 1000 + token_ends_s}
         file = tmp_path / "token"
         file.write_text(jwt.encode(claims, key, "ES256", {"kid": "1"}) + "\n")
@@ -58,145 +58,152 @@ def alice(tmp_path, key):
             token_file=str(file),
         )
 
-    return by
+    return security_for
 
 
 def credential(user, mechanism):
     return CREDENTIALS[mechanism] if user == "alice" else None
 
 
-async def ask(connection):
+async def request_metadata(connection):
     return (await connection.ask(METADATA, MetadataRequest())).cluster_id
 
 
-def opened(gatekeeper, security):
-    """What the server was asked, when somebody has come in and asked something."""
+def requests_after_login(broker, security):
+    """Connect and fetch metadata; return the requests that the broker received."""
 
-    async def story():
-        async with gatekeeper:
-            connection = await Connection.open(gatekeeper.address, security)
-            assert await ask(connection) == "it"
-            await connection.end()
-            assert connection.has_ended
+    async def scenario():
+        async with broker:
+            connection = await Connection.open(broker.address, security)
+            assert await request_metadata(connection) == "it"
+            await connection.aclose()
+            assert connection.is_closed
 
-    asyncio.run(story())
-    return gatekeeper.asked
+    asyncio.run(scenario())
+    return broker.requests
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_who_shows_who_they_are_is_let_in(sasl, alice, mechanism):
+def test_every_mechanism_authenticates(sasl, alice, mechanism):
     steps = 2 if mechanism.startswith("SCRAM") else 1
-    asked = opened(Gatekeeper(sasl, credentials=credential), alice(mechanism))
-    assert asked == [*FIRST[:2], *["SaslAuthenticate"] * steps, "Metadata"]
+    requests = requests_after_login(
+        AuthenticatingBroker(sasl, credentials=credential), alice(mechanism)
+    )
+    assert requests == [*FIRST[:2], *["SaslAuthenticate"] * steps, "Metadata"]
 
 
 @pytest.mark.parametrize("mechanism", [each for each in MECHANISMS if each != "OAUTHBEARER"])
-def test_a_wrong_password_is_told_without_showing_it(sasl, alice, mechanism):
-    with pytest.raises(
-        AuthenticationError, match=r"does not let alice in: .*client\.username"
-    ) as e:
-        opened(Gatekeeper(sasl, credentials=credential), alice(mechanism, "guessed"))
+def test_wrong_password_is_reported_without_showing_it(sasl, alice, mechanism):
+    with pytest.raises(AuthenticationError, match=r"rejected user alice: .*client\.username") as e:
+        requests_after_login(
+            AuthenticatingBroker(sasl, credentials=credential), alice(mechanism, "guessed")
+        )
     assert "guessed" not in str(e.value)
 
 
-def test_a_token_that_has_ended_is_told(sasl, alice):
-    with pytest.raises(AuthenticationError, match=r"does not let .*client\.tokenFile"):
-        opened(Gatekeeper(sasl), alice("OAUTHBEARER", token_ends_s=-100))
+def test_expired_token_is_reported(sasl, alice):
+    with pytest.raises(AuthenticationError, match=r"rejected the token .*client\.tokenFile"):
+        requests_after_login(AuthenticatingBroker(sasl), alice("OAUTHBEARER", token_ends_s=-100))
 
 
-def test_a_mechanism_that_is_not_offered_is_told_with_those_that_are(alice):
+def test_unsupported_mechanism_is_reported_with_the_supported_ones(alice):
     sasl = Sasl(enabled_mechanisms=("PLAIN",), plain_users="alice:x")
     with pytest.raises(
-        UnsupportedMechanismError, match=r"does not offer SCRAM-SHA-256, but PLAIN;"
+        UnsupportedMechanismError, match=r"does not support SCRAM-SHA-256, only PLAIN;"
     ):
-        opened(Gatekeeper(sasl), alice("SCRAM-SHA-256"))
+        requests_after_login(AuthenticatingBroker(sasl), alice("SCRAM-SHA-256"))
 
 
 @pytest.mark.parametrize("code", [33, 34], ids=["ours", "Kafka's"])
-def test_where_nobody_logs_in_it_is_told_what_to_set(alice, code):
-    with pytest.raises(UnsupportedMechanismError, match=r"nobody log in .* to PLAINTEXT"):
-        opened(Gatekeeper(handshake_code=code), alice("PLAIN"))
+def test_server_without_sasl_is_reported(alice, code):
+    with pytest.raises(UnsupportedMechanismError, match=r"does not use SASL .* to PLAINTEXT"):
+        requests_after_login(AuthenticatingBroker(handshake_code=code), alice("PLAIN"))
 
 
-def test_who_does_not_log_in_where_one_has_to_is_told(sasl):
-    with pytest.raises(UnreachableError, match=r"if one has to log in there, .*SASL_PLAINTEXT"):
-        opened(Gatekeeper(sasl), PLAINTEXT)
+def test_required_authentication_is_reported(sasl):
+    with pytest.raises(UnreachableError, match=r"if it requires authentication, .*SASL_PLAINTEXT"):
+        requests_after_login(AuthenticatingBroker(sasl), PLAINTEXT)
 
 
-def test_a_server_that_does_not_know_the_user_is_not_believed(sasl, alice):
-    """Anybody could claim to have let us in; with SCRAM it takes what only the right one has."""
+def test_server_without_the_credential_is_rejected(sasl, alice):
+    """With SCRAM, the server proves that it knows the credential."""
 
-    class Impostor(Gatekeeper):
-        def _step(self, exchange, token):
-            answer, is_in = super()._step(exchange, token)
-            return type(answer)(token=b"v=" + b"AAAA" if is_in else answer.token), is_in
+    class Impostor(AuthenticatingBroker):
+        def _authenticate(self, sasl_server, token):
+            response, is_authenticated = super()._authenticate(sasl_server, token)
+            return type(response)(
+                token=b"v=" + b"AAAA" if is_authenticated else response.token
+            ), is_authenticated
 
-    with pytest.raises(AuthenticationError, match="is not to be trusted"):
-        opened(Impostor(sasl, credentials=credential), alice("SCRAM-SHA-256"))
+    with pytest.raises(AuthenticationError, match="failed to authenticate itself"):
+        requests_after_login(Impostor(sasl, credentials=credential), alice("SCRAM-SHA-256"))
 
 
 @pytest.mark.parametrize("session_ms", [0, 3_600_000], ids=["without end", "an hour"])
-def test_within_a_session_nobody_logs_in_again(sasl, alice, session_ms):
-    gatekeeper = Gatekeeper(sasl, session_ms=session_ms)
-    assert opened(gatekeeper, alice("PLAIN")) == [*FIRST, "Metadata"]
+def test_client_does_not_reauthenticate_within_a_session(sasl, alice, session_ms):
+    broker = AuthenticatingBroker(sasl, session_ms=session_ms)
+    assert requests_after_login(broker, alice("PLAIN")) == [*FIRST, "Metadata"]
 
 
-def test_before_a_session_ends_one_logs_in_again_and_all_others_wait(sasl, alice):
-    """KIP-368: on the same connection, between two requests, and with the next session as well."""
-    gatekeeper = Gatekeeper(sasl, credentials=credential, session_ms=1)
+def test_client_reauthenticates_before_the_session_ends(sasl, alice):
+    """KIP-368: on the same connection, between two requests; other requests wait."""
+    broker = AuthenticatingBroker(sasl, credentials=credential, session_ms=1)
 
     async def until_due():
         loop = asyncio.get_running_loop()
-        due = loop.time() + gatekeeper.session_ms / 1000
+        due = loop.time() + broker.session_ms / 1000
         while loop.time() < due:  # noqa: ASYNC110 - a millisecond has to pass.
             await asyncio.sleep(0)
 
-    async def story():
-        async with gatekeeper:
-            connection = await Connection.open(gatekeeper.address, alice("SCRAM-SHA-256"))
-            gatekeeper.asked.clear()
+    async def scenario():
+        async with broker:
+            connection = await Connection.open(broker.address, alice("SCRAM-SHA-256"))
+            broker.requests.clear()
             await until_due()
-            gatekeeper.session_ms = 3_600_000
-            assert await asyncio.gather(*(ask(connection) for _ in range(3))) == ["it"] * 3
-            await connection.end()
+            broker.session_ms = 3_600_000
+            assert (
+                await asyncio.gather(*(request_metadata(connection) for _ in range(3)))
+                == ["it"] * 3
+            )
+            await connection.aclose()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     login = ["SaslHandshake", "SaslAuthenticate", "SaslAuthenticate"]
-    assert gatekeeper.asked == [*login, *["Metadata"] * 3]
+    assert broker.requests == [*login, *["Metadata"] * 3]
 
 
-def test_who_is_not_let_in_again_is_told_and_the_connection_is_over(sasl, alice):
-    gatekeeper = Gatekeeper(sasl, session_ms=1)
+def test_failed_reauthentication_closes_the_connection(sasl, alice):
+    broker = AuthenticatingBroker(sasl, session_ms=1)
 
-    async def story():
-        async with gatekeeper:
-            connection = await Connection.open(gatekeeper.address, alice("OAUTHBEARER"))
-            alice("OAUTHBEARER", token_ends_s=-100)  # The file has another token by now.
-            with pytest.raises(AuthenticationError, match="does not let"):
-                await asyncio.gather(*(ask(connection) for _ in range(1000)))
+    async def scenario():
+        async with broker:
+            connection = await Connection.open(broker.address, alice("OAUTHBEARER"))
+            alice("OAUTHBEARER", token_ends_s=-100)  # The file has another token now.
+            with pytest.raises(AuthenticationError, match="rejected the token"):
+                await asyncio.gather(*(request_metadata(connection) for _ in range(1000)))
             assert not connection.is_open
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_a_client_logs_in_to_all_brokers_in_the_same_way(sasl, alice):
-    gatekeeper = Gatekeeper(sasl)
+def test_client_authenticates_every_connection(sasl, alice):
+    broker = AuthenticatingBroker(sasl)
 
-    async def story():
-        async with gatekeeper, Client([gatekeeper.address], alice("PLAIN")) as client:
-            assert await ask(await client.any_broker()) == "it"
-            own = await client.connect(gatekeeper.address)
+    async def scenario():
+        async with broker, Client([broker.address], alice("PLAIN")) as client:
+            assert await request_metadata(await client.any_broker()) == "it"
+            own = await client.connect(broker.address)
             assert own is not await client.any_broker()
-            assert await ask(own) == "it"
-        assert own.has_ended
+            assert await request_metadata(own) == "it"
+        assert own.is_closed
 
-    asyncio.run(story())
-    assert gatekeeper.asked == [*FIRST, "Metadata"] * 2
+    asyncio.run(scenario())
+    assert broker.requests == [*FIRST, "Metadata"] * 2
 
 
-def test_a_token_that_cannot_be_read_is_told_with_its_setting(sasl, tmp_path):
+def test_unreadable_token_file_is_reported_with_its_setting(sasl, tmp_path):
     security = Security(
         protocol="SASL_PLAINTEXT", mechanism="OAUTHBEARER", token_file=str(tmp_path / "absent")
     )
-    with pytest.raises(ConfigError, match=r"client\.tokenFile cannot be read"):
-        opened(Gatekeeper(sasl), security)
+    with pytest.raises(ConfigError, match=r"cannot read client\.tokenFile"):
+        requests_after_login(AuthenticatingBroker(sasl), security)

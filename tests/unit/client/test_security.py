@@ -1,4 +1,4 @@
-"""What a client is told about being safe, and what it does not tell others."""
+"""Security settings of a client."""
 
 import pickle
 from pathlib import Path
@@ -19,15 +19,15 @@ SETTINGS = {
 }
 
 
-def test_without_settings_nothing_is_encrypted_and_nobody_logs_in():
-    assert Security.of(load({}).client) == PLAINTEXT
+def test_default_security_is_plaintext():
+    assert Security.from_settings(load({}).client) == PLAINTEXT
     assert not PLAINTEXT.encrypts
     assert not PLAINTEXT.authenticates
     assert PLAINTEXT.context() is None
 
 
-def test_it_is_what_the_settings_say_and_travels_without_being_shown():
-    security = Security.of(load(SETTINGS).client)
+def test_security_is_picklable_and_hides_secrets():
+    security = Security.from_settings(load(SETTINGS).client)
     assert (security.encrypts, security.authenticates) == (True, True)
     assert (security.mechanism, security.username, security.password) == ("PLAIN", "alice", "hush")
     assert security.tls.ca_file == str(Path.cwd() / "ca.pem")
@@ -44,6 +44,6 @@ def test_it_is_what_the_settings_say_and_travels_without_being_shown():
         ({"mechanism": "OAUTHBEARER", "username": "a", "password": "b"}, "client.tokenFile"),
     ],
 )
-def test_what_cannot_work_is_told_before_anybody_is_asked(changes, problem):
+def test_incomplete_credentials_are_rejected(changes, problem):
     with pytest.raises(ConfigError, match=problem):
         Security(protocol="SASL_PLAINTEXT", **changes)

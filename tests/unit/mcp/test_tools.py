@@ -8,7 +8,7 @@ import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
 from kafscale.admin.connection import ClusterConnections
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.config import Config
 from kafscale.errors import KafscaleError
 from kafscale.mcp.server import tools
@@ -55,7 +55,7 @@ def test_lists_are_bounded():
     ("error", "message"),
     [
         (KafscaleError("start a broker"), "start a broker"),
-        (AnsweredError("topic a", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), "topic a"),
+        (BrokerResponseError("topic a", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), "topic a"),
     ],
 )
 def test_errors_become_tool_errors(error, message):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from kafscale.client.coordinator import Coordinator
-from kafscale.client.errors import AnsweredError, check
+from kafscale.client.errors import BrokerResponseError, check
 from kafscale.errors import ProtocolError
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
 from kafscale.groups.model import GroupType
@@ -116,7 +116,7 @@ async def _classic_group(coordinator: Coordinator) -> GroupDescription:
     check(f"group {coordinator.group_id}", group.error_code, hint=_hint(group.error_code))
     if group.group_state == DEAD and not group.members:
         # Before v6, a group that does not exist is described as dead.
-        raise AnsweredError(
+        raise BrokerResponseError(
             f"group {coordinator.group_id}", ErrorCode.GROUP_ID_NOT_FOUND, hint=HINT
         )
     return GroupDescription(

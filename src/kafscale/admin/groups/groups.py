@@ -15,7 +15,7 @@ from kafscale.admin.groups.describe import (
 )
 from kafscale.client.client import LATEST_TIME, Client, leaders_of
 from kafscale.client.coordinator import Coordinator
-from kafscale.client.errors import AnsweredError, check
+from kafscale.client.errors import BrokerResponseError, check
 from kafscale.client.group_offsets import Committed, by_topic, committed
 from kafscale.errors import KafscaleError
 from kafscale.groups.model import GroupType, TopicPartition
@@ -111,8 +111,8 @@ async def delete(
         try:
             await delete_one(client, name)
             deleted.append(name)
-        except AnsweredError as error:
-            if not (missing_ok and error.answer is ErrorCode.GROUP_ID_NOT_FOUND):
+        except BrokerResponseError as error:
+            if not (missing_ok and error.error_code is ErrorCode.GROUP_ID_NOT_FOUND):
                 problems.append(str(error))
     return deleted, problems
 

@@ -16,8 +16,8 @@ from kafscale.admin.groups.describe import describe_group
 from kafscale.admin.groups.groups import topics_by_name
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
 from kafscale.client.coordinator import Coordinator
-from kafscale.client.errors import AnsweredError
-from kafscale.client.group_offsets import by_topic, commit, committed, place_in_words
+from kafscale.client.errors import BrokerResponseError
+from kafscale.client.group_offsets import by_topic, commit, committed, format_topic_partition
 from kafscale.errors import InvalidRequestError, NonEmptyGroupError, UnknownTopicError
 from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
@@ -151,8 +151,8 @@ async def _check_no_members(coordinator: Coordinator) -> None:
     name = coordinator.group_id
     try:
         group = await describe_group(coordinator)
-    except AnsweredError as error:
-        if error.answer is not ErrorCode.GROUP_ID_NOT_FOUND:
+    except BrokerResponseError as error:
+        if error.error_code is not ErrorCode.GROUP_ID_NOT_FOUND:
             raise
         return  # The first commit creates the group.
     if group.members:
@@ -204,7 +204,7 @@ async def _plan(
             try:
                 after, note = resolve_offset(target, partition)
             except ValueError as error:
-                problems.append(f"{place_in_words((topic, index))}: {error}")
+                problems.append(f"{format_topic_partition((topic, index))}: {error}")
                 continue
             plan.append(
                 ResetRow(

@@ -30,7 +30,7 @@ from kafscale.admin.messages.renderer import (
 )
 from kafscale.admin.messages.scan import Match, ScanRange, ScanResult, scan
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.client.partition import Partition
 from kafscale.client.partitioner import partition_of
 from kafscale.errors import OverloadedError, RecordsError, UnknownTopicError
@@ -285,8 +285,8 @@ class _Browser:
                 self._fail(cursor, "did not respond in time: try again")
             except RecordsError as error:
                 self._fail(cursor, f"cannot be read at offset {cursor.resume_offset}: {error}")
-            except AnsweredError as error:
-                if error.answer != ErrorCode.OFFSET_OUT_OF_RANGE:
+            except BrokerResponseError as error:
+                if error.error_code != ErrorCode.OFFSET_OUT_OF_RANGE:
                     raise
                 await self._advance_start(cursor)
 

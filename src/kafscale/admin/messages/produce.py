@@ -14,7 +14,7 @@ from kafscale.admin.messages.codecs import SchemaCodecs
 from kafscale.admin.messages.input_parser import PayloadInput, encode_input
 from kafscale.client.client import Client
 from kafscale.client.errors import UnreachableError
-from kafscale.client.idempotent_appender import Appender, producer_id_of
+from kafscale.client.idempotent_appender import IdempotentAppender, producer_id_of
 from kafscale.client.partition import Partition
 from kafscale.client.partitioner import partition_of
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
@@ -58,7 +58,7 @@ async def produce(
     partition = Partition(client, metadata, index)
     # A random producer id lets the broker detect a duplicate after a retry.
     producer_id = producer_id_of("console", SystemRandom().getrandbits(_RANDOM_BITS))
-    appender = Appender(partition, producer_id, 0)
+    appender = IdempotentAppender(partition, producer_id, 0)
     try:
         async with asyncio.timeout(SECONDS_MAX):
             await appender.add(build([record]))

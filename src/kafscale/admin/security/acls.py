@@ -12,7 +12,7 @@ import msgspec
 
 from kafscale.admin.security.errors import check_access
 from kafscale.client.client import Client
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import (
     ROLES,
@@ -228,7 +228,7 @@ def _raise_problems(results: Iterable[tuple[str, int, str | None]]) -> None:
     for subject, code, message in results:
         try:
             check_access(subject, code, message)
-        except AnsweredError as error:
+        except BrokerResponseError as error:
             problems[str(error)] = None
     if problems:
         raise KafscaleError("\n".join(problems))

@@ -15,7 +15,7 @@ from kafscale.admin.topics.describe import sum_known
 from kafscale.aio.gather import gather_or_cancel
 from kafscale.client.client import LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.coordinator import Coordinator
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.client.group_offsets import Committed, committed
 from kafscale.groups.model import TopicPartition
 from kafscale.protocol.messages.metadata import TopicMetadata
@@ -62,7 +62,7 @@ async def _topic_consumer(
             description, offsets = await asyncio.gather(
                 describe_group(coordinator), committed(coordinator, partitions)
             )
-    except AnsweredError:
+    except BrokerResponseError:
         return None
     assigned = {each for each in partition_assignments(description.members) if each[0] == name}
     if not offsets and not assigned:

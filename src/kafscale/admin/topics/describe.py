@@ -14,8 +14,8 @@ from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.admin.connection import ClusterConnections
 from kafscale.aio.gather import gather_or_cancel
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
-from kafscale.client.errors import AnsweredError
-from kafscale.client.retry import retried
+from kafscale.client.errors import BrokerResponseError
+from kafscale.client.retry import retry
 from kafscale.control_plane.messages import PartitionStatus
 from kafscale.errors import KafscaleError, UnknownTopicError
 from kafscale.protocol.error_codes import ErrorCode
@@ -110,9 +110,9 @@ def sum_known(values: Iterable[int | None]) -> int | None:
 async def _wait_until_known(client: Client, name: str) -> TopicMetadata:
     def is_unknown(error: KafscaleError) -> bool:
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return isinstance(error, AnsweredError) and error.answer is unknown
+        return isinstance(error, BrokerResponseError) and error.error_code is unknown
 
-    return await retried(lambda: client.topic(name), is_unknown)
+    return await retry(lambda: client.topic(name), is_unknown)
 
 
 async def _statuses(

@@ -8,7 +8,7 @@ import msgspec
 
 from kafscale.client import topics as client_topics
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
-from kafscale.client.errors import AnsweredError, check
+from kafscale.client.errors import BrokerResponseError, check
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
@@ -150,7 +150,7 @@ async def delete(
         try:
             check(f"topic {topic.name}", topic.error_code, topic.error_message)
             deleted.append(topic.name or "")
-        except AnsweredError as error:
+        except BrokerResponseError as error:
             problems.append(str(error))
     return deleted, problems
 

@@ -1,6 +1,6 @@
-"""`kafscale config`: look at the settings in effect, and check a file before it is used.
+"""`kafscale config`: show the effective settings, and check a settings file.
 
-Reading, checking and masking are the configuration's own; this room only prints.
+`kafscale.config` loads, checks and masks settings; this module only prints them.
 """
 
 import os
@@ -21,35 +21,38 @@ ConfigFile = Annotated[
         "--config",
         "-c",
         metavar="FILE",
-        help="The settings file; by default KAFSCALE_CONFIG_FILE or /etc/kafscale/broker.yaml.",
+        help="Settings file; by default KAFSCALE_CONFIG_FILE or /etc/kafscale/broker.yaml.",
     ),
 ]
 
 
-def effective(file: Path | None = None) -> Config:
-    """The settings in effect, for any command that needs some."""
+def load_config(file: Path | None = None) -> Config:
+    """Load the effective settings from the environment and a file."""
     return load(os.environ, file)
 
 
-def environment(more: Mapping[str, str]) -> dict[str, str]:
-    """The environment of this command, with some variables more, for a command below it."""
+def child_environment(more: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a child process: that of this command and `more`."""
     return {**os.environ, **more}
 
 
 @app.command()
 def show(
     prefix: Annotated[
-        str, typer.Argument(help="Only this setting or group, such as storage.", show_default=False)
+        str,
+        typer.Argument(
+            help="A setting or a group of settings, such as storage.", show_default=False
+        ),
     ] = "",
     config: ConfigFile = None,
     describe: Annotated[
-        bool, typer.Option("--describe", "-d", help="Also say what each setting means.")
+        bool, typer.Option("--describe", "-d", help="Also describe each setting.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show every setting in effect, its value and where it was set. Secrets are masked."""
-    loaded = effective(config)
-    settings = _chosen(prefix)
+    """Show all effective settings, their values and origins. Secrets are masked."""
+    loaded = load_config(config)
+    settings = _select(prefix)
     if output is not Output.TABLE:
         print_data([_record(loaded, setting, describe) for setting in settings], output)
     elif describe:
@@ -61,17 +64,17 @@ def show(
 
 @app.command()
 def check(config: ConfigFile = None) -> None:
-    """Check the settings without starting anything; print all problems and exit with 1 if any."""
-    loaded = effective(config)
+    """Check the settings; print all problems and exit with 1 if there are any."""
+    loaded = load_config(config)
     typer.echo(f"ok: {len(SETTINGS)} settings, {len(loaded.origins)} of them set")
 
 
-def _chosen(prefix: str) -> list[Setting]:
-    chosen = [s for s in SETTINGS if prefix in {"", s.path} or s.path.startswith(f"{prefix}.")]
-    if not chosen:
+def _select(prefix: str) -> list[Setting]:
+    selected = [s for s in SETTINGS if prefix in {"", s.path} or s.path.startswith(f"{prefix}.")]
+    if not selected:
         groups = ", ".join(dict.fromkeys(s.path.partition(".")[0] for s in SETTINGS))
-        raise typer.BadParameter(f"no setting or group {prefix!r}; the groups are {groups}")
-    return chosen
+        raise typer.BadParameter(f"unknown setting or group {prefix!r}; the groups are {groups}")
+    return selected
 
 
 def _row(config: Config, setting: Setting) -> tuple[Part, ...]:

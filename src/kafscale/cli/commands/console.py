@@ -1,18 +1,18 @@
-"""`kafscale console`: serve the web console until it is told to stop."""
+"""`kafscale console`: serve the web console."""
 
 from kafscale.cli.commands.broker import announce
-from kafscale.cli.commands.config import ConfigFile, effective
+from kafscale.cli.commands.config import ConfigFile, load_config
 from kafscale.errors import ConfigError
 
 
 def console(config: ConfigFile = None) -> None:
-    """Serve the web console until it is told to stop.
+    """Serve the web console until SIGTERM or Ctrl-C.
 
     It shows the cluster of client.bootstrapServers and client.controlServers, by default the broker
-    on this machine. Nobody can sign in before KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD are
+    on this machine. Sign-in is disabled until KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD are
     set.
     """
-    # Few commands need these, and they load slowly.
+    # Slow to import.
     try:
         import uvloop  # noqa: PLC0415
 
@@ -23,7 +23,7 @@ def console(config: ConfigFile = None) -> None:
         ) from None
     from kafscale.observability import logging  # noqa: PLC0415
 
-    loaded = effective(config)
+    loaded = load_config(config)
     logging.configure(loaded.logging.level, loaded.logging.format)
     logging.log_configuration(loaded)
     uvloop.run(run(loaded, announce))

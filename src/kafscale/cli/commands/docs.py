@@ -1,8 +1,7 @@
-"""`kafscale docs`: write the pages of the documentation that are made from code.
+"""`kafscale docs`: generate the documentation pages that are derived from code.
 
-The law: a generated page stands in `PAGES` and nowhere else; `make docs` writes them all, and a
-test compares them all with what is committed. So it is with the alerts and dashboards beside them,
-where there is a directory of what is deployed.
+`PAGES` lists every generated page; `make docs` writes them, and a test compares them with the
+committed files. Alerts and dashboards are written too, if there is a deploy directory.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,10 +13,10 @@ import typer
 from kafscale.config import docs
 from kafscale.errors import KafscaleError
 
-app = typer.Typer(no_args_is_help=True, help="Write the generated pages of the documentation.")
+app = typer.Typer(no_args_is_help=True, help="Generate pages of the documentation.")
 
 
-# What a page is made from may be slow to load, and no other command needs it.
+# The sources of pages are slow to import, so each function imports its own.
 
 
 def _metrics() -> str:
@@ -66,13 +65,13 @@ PAGES: dict[str, Callable[[], str]] = {
 @app.command()
 def generate(
     directory: Annotated[
-        Path, typer.Option("--directory", "-d", help="Where the pages are.", metavar="DIRECTORY")
+        Path, typer.Option("--directory", "-d", help="Directory of the pages.", metavar="DIRECTORY")
     ] = Path("docs"),
     deployed: Annotated[
         Path,
         typer.Option(
             "--deployed",
-            help="Where the chart is; without it, no alerts and dashboards are written.",
+            help="Directory of the Helm chart; alerts and dashboards are written if it exists.",
             metavar="DIRECTORY",
         ),
     ] = Path("deploy"),
@@ -80,21 +79,21 @@ def generate(
         bool, typer.Option("--check", help="Write nothing; exit with 1 if a page is out of date.")
     ] = False,
 ) -> None:
-    """Write every generated page again; run it at the root of a checkout."""
+    """Write all generated pages; run this at the root of a checkout."""
     if not directory.is_dir():
-        raise KafscaleError(f"there is no directory {directory} here; name one with --directory")
-    wanted = {directory / name: text() for name, text in PAGES.items()}
+        raise KafscaleError(f"there is no directory {directory}; name one with --directory")
+    expected = {directory / name: text() for name, text in PAGES.items()}
     if deployed.is_dir():
-        wanted |= {deployed / name: text for name, text in _deployed_files().items()}
-    stale = [path for path, text in wanted.items() if _read(path) != text]
+        expected |= {deployed / name: text for name, text in _deployed_files().items()}
+    stale = [path for path, text in expected.items() if _read(path) != text]
     if check and stale:
         raise KafscaleError("\n".join(f"{path} is out of date" for path in stale))
     for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(wanted[path], encoding="utf-8")
+        path.write_text(expected[path], encoding="utf-8")
         typer.echo(f"wrote {path}")
     if not stale:
-        typer.echo(f"all {len(wanted)} generated pages are up to date")
+        typer.echo(f"all {len(expected)} generated pages are up to date")
 
 
 def _deployed_files() -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""`kafscale mcp`: let assistants ask about a cluster."""
+"""`kafscale mcp`: serve the Model Context Protocol for AI assistants."""
 
 # ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; the SDK is slow to load.
 
@@ -8,29 +8,29 @@ from typing import Annotated
 
 import typer
 
-from kafscale.cli.commands.config import ConfigFile, effective
+from kafscale.cli.commands.config import ConfigFile, load_config
 from kafscale.errors import ConfigError
 
 
 def mcp(
     *,
     http: Annotated[
-        bool, typer.Option("--http", help="Serve over HTTP, rather than on standard input.")
+        bool, typer.Option("--http", help="Serve over HTTP instead of standard input and output.")
     ] = False,
     allow_writes: Annotated[
         bool | None,
         typer.Option(
             "--allow-writes/--read-only",
-            help="Offer tools that change something; by default KAFSCALE_MCP_ALLOW_WRITES.",
+            help="Offer tools that change the cluster; by default KAFSCALE_MCP_ALLOW_WRITES.",
             show_default=False,
         ),
     ] = None,
     config: ConfigFile = None,
 ) -> None:
-    """Serve the Model Context Protocol, so that assistants can ask about the cluster.
+    """Serve the Model Context Protocol, so that AI assistants can query the cluster.
 
-    Without options it speaks on standard input and output, as assistants start it. Which cluster it
-    is about is said by KAFSCALE_BOOTSTRAP_SERVERS and KAFSCALE_CONTROL_SERVERS.
+    Without options it uses standard input and output, for assistants that start it as a child
+    process. KAFSCALE_BOOTSTRAP_SERVERS and KAFSCALE_CONTROL_SERVERS name the cluster.
 
     \b
     kafscale mcp
@@ -46,12 +46,12 @@ def mcp(
     from kafscale.admin.connection import ClusterConnections
     from kafscale.observability import logging
 
-    loaded = effective(config)
-    # Standard output belongs to the protocol, and logs go to standard error.
+    loaded = load_config(config)
+    # Standard output carries the protocol, so logs go to standard error.
     logging.configure("warn", loaded.logging.format, stream=sys.stderr)
     writes = loaded.mcp.allow_writes if allow_writes is None else allow_writes
-    made = server(ClusterConnections(loaded), allow_writes=writes)
+    mcp_server = server(ClusterConnections(loaded), allow_writes=writes)
     if http:
-        asyncio.run(serve(made, loaded.mcp, lambda line: typer.echo(line, err=True)))
+        asyncio.run(serve(mcp_server, loaded.mcp, lambda line: typer.echo(line, err=True)))
     else:
-        asyncio.run(made.run_stdio_async())
+        asyncio.run(mcp_server.run_stdio_async())

@@ -1,6 +1,6 @@
-"""`kafscale monitoring`: alerts for Prometheus and dashboards for Grafana, as files."""
+"""`kafscale monitoring`: print alerts for Prometheus and dashboards for Grafana."""
 
-# ruff: noqa: PLC0415 - they are put together when they are loaded, and no other command needs them.
+# ruff: noqa: PLC0415 - the alerts and dashboards are built when they are imported.
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from kafscale.cli.output import print_table
 from kafscale.errors import KafscaleError
 
 app = typer.Typer(
-    no_args_is_help=True, help="Print or write alerts for Prometheus, dashboards for Grafana."
+    no_args_is_help=True, help="Print alerts for Prometheus and dashboards for Grafana."
 )
 
 
@@ -20,12 +20,10 @@ app = typer.Typer(
 def alerts(
     runbook: Annotated[
         str,
-        typer.Option(
-            "--runbook", help="Where your runbook is, for alerts to lead to.", metavar="URL"
-        ),
+        typer.Option("--runbook", help="URL of your runbook, for links in alerts.", metavar="URL"),
     ] = "",
 ) -> None:
-    r"""Print the rules of all alerts, for `rule_files` of Prometheus.
+    r"""Print all alerting rules, for `rule_files` of Prometheus.
 
     \b
     kafscale monitoring alerts > kafscale-alerts.yaml
@@ -39,14 +37,16 @@ def alerts(
 @app.command()
 def dashboards(
     name: Annotated[
-        str, typer.Argument(help="The one to be printed; all are listed if left out.")
+        str, typer.Argument(help="The dashboard to print; by default, all are listed.")
     ] = "",
     to: Annotated[
         Path | None,
-        typer.Option("--to", help="Write them into this directory, one file each.", metavar="DIR"),
+        typer.Option(
+            "--to", help="Write one file for each dashboard to this directory.", metavar="DIR"
+        ),
     ] = None,
 ) -> None:
-    r"""List the dashboards, print one as Grafana imports it, or write them to a directory.
+    r"""List the dashboards, print one as JSON for Grafana, or write them to a directory.
 
     \b
     kafscale monitoring dashboards
@@ -60,7 +60,7 @@ def dashboards(
     if name:
         if f"{name}.json" not in files:
             known = ", ".join(each.name for each in DASHBOARDS)
-            raise KafscaleError(f"there is no dashboard {name!r}; there are {known}")
+            raise KafscaleError(f"unknown dashboard {name!r}; the dashboards are {known}")
         files = {f"{name}.json": files[f"{name}.json"]}
     if to is not None:
         _write(to, files)
@@ -68,7 +68,7 @@ def dashboards(
         typer.echo(files[f"{name}.json"], nl=False)
     else:
         print_table(
-            ("name", "panels", "what it shows"),
+            ("name", "panels", "description"),
             (
                 ((each.name, "bold"), str(len(list(each.panels()))), each.description)
                 for each in DASHBOARDS
@@ -84,5 +84,5 @@ def _write(directory: Path, files: Mapping[str, str]) -> None:
             typer.echo(f"wrote {directory / name}")
     except OSError as error:
         raise KafscaleError(
-            f"{directory} cannot be written to ({error.strerror}); name another with --to"
+            f"cannot write to {directory} ({error.strerror}); name another directory with --to"
         ) from error

@@ -1,9 +1,9 @@
-"""`kafscale operator`: run the Kubernetes operator, or print what it needs to be known first."""
+"""`kafscale operator`: run the Kubernetes operator, or print its CRDs."""
 
 import typer
 
 from kafscale.cli.commands.broker import announce
-from kafscale.cli.commands.config import ConfigFile, effective
+from kafscale.cli.commands.config import ConfigFile, load_config
 from kafscale.errors import ConfigError
 
 app = typer.Typer(invoke_without_command=True)
@@ -11,14 +11,14 @@ app = typer.Typer(invoke_without_command=True)
 
 @app.callback()
 def operator(context: typer.Context, config: ConfigFile = None) -> None:
-    """Run the Kubernetes operator: look after all KafscaleClusters and KafscaleTopics.
+    """Run the Kubernetes operator, which reconciles KafscaleClusters and KafscaleTopics.
 
-    Which Kubernetes that is comes from the pod that this runs in, or else from the kubeconfig. Of
-    several operators one acts, and the others stand by.
+    It connects with the service account of its pod, or with the kubeconfig outside of a pod. Of
+    several operators, one is the leader and the others stand by.
     """
     if context.invoked_subcommand is not None:
         return
-    # Few commands need these, and they load slowly.
+    # Slow to import.
     try:
         import uvloop  # noqa: PLC0415
 
@@ -29,7 +29,7 @@ def operator(context: typer.Context, config: ConfigFile = None) -> None:
         ) from None
     from kafscale.observability import logging  # noqa: PLC0415
 
-    loaded = effective(config)
+    loaded = load_config(config)
     logging.configure(loaded.logging.level, loaded.logging.format)
     logging.log_configuration(loaded)
     uvloop.run(run(loaded, announce))

@@ -1,6 +1,6 @@
-"""`kafscale protocol`: look up the Kafka protocol as it is spoken here."""
+"""`kafscale protocol`: show the Kafka APIs and messages that Kafscale knows."""
 
-# ruff: noqa: PLC0415 - compiling the messages takes a while, and no other command needs them.
+# ruff: noqa: PLC0415 - the messages are slow to compile.
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from kafscale.protocol.codec.codec import Codec
     from kafscale.protocol.codec.schema import Field, MessageType
 
-app = typer.Typer(no_args_is_help=True, help="Look up the Kafka protocol as it is spoken here.")
+app = typer.Typer(
+    no_args_is_help=True, help="Show the Kafka APIs and messages that Kafscale knows."
+)
 
 
 @app.command("list")
 def list_apis(output: OutputOption = Output.TABLE) -> None:
-    """List every API whose messages are known, with its versions."""
+    """List the known APIs and their versions."""
     from kafscale.protocol import docs
     from kafscale.protocol.apis import APIS
 
@@ -34,7 +36,7 @@ def list_apis(output: OutputOption = Output.TABLE) -> None:
         print_data([_summary(api) for api in APIS], output)
         return
     print_table(
-        ("key", "API", "versions", "flexible", "what it is for"),
+        ("key", "API", "versions", "flexible", "purpose"),
         (
             (
                 str(api.key),
@@ -50,16 +52,17 @@ def list_apis(output: OutputOption = Output.TABLE) -> None:
 
 @app.command()
 def show(
-    api: Annotated[str, typer.Argument(help="An API by name or key: produce, list-offsets, 18.")],
-    version: Annotated[
-        int | None, typer.Argument(help="A version; the newest if left out.")
-    ] = None,
+    api: Annotated[str, typer.Argument(help="Name or key of an API: produce, list-offsets, 18.")],
+    version: Annotated[int | None, typer.Argument(help="A version; by default the latest.")] = None,
     source: Annotated[
-        bool, typer.Option("--source", help="Print the compiled codec instead of the fields.")
+        bool,
+        typer.Option(
+            "--source", help="Print the source of the compiled codec instead of the fields."
+        ),
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show the fields of a request and its response in one version, or the compiled codec."""
+    """Show the fields of a request and its response in one version."""
     found = _find(api)
     if version is None:
         version = found.version_max
@@ -87,15 +90,15 @@ def _find(name: str) -> "Api[Any, Any]":
 
     if name.isdecimal() and int(name) in BY_KEY:
         return BY_KEY[int(name)]
-    by_plain_name = {_plain(api.name): api for api in APIS}
-    if api := by_plain_name.get(_plain(name)):
+    by_normalized_name = {_normalize(api.name): api for api in APIS}
+    if api := by_normalized_name.get(_normalize(name)):
         return api
-    near = get_close_matches(_plain(name), by_plain_name, n=1)
-    hint = f"did you mean {by_plain_name[near[0]].name}?" if near else ""
+    near = get_close_matches(_normalize(name), by_normalized_name, n=1)
+    hint = f"did you mean {by_normalized_name[near[0]].name}?" if near else ""
     raise KafscaleError(f"unknown API {name}: {hint or '`kafscale protocol list` lists all'}")
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "").removesuffix("request")
 
 

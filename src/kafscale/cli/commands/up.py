@@ -1,7 +1,7 @@
-"""`kafscale up`: a broker and the console, as children of one command.
+"""`kafscale up`: run a broker and the web console as child processes.
 
-The law: they live and die together. When one ends, the other is stopped; Ctrl-C stops both in good
-order; and the command ends with what the first of them ended with.
+When one child ends, the other is stopped, and the command exits with the code of the first.
+SIGTERM and Ctrl-C stop the console first, then the broker.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Final
 
 import typer
 
-from kafscale.cli.commands.config import ConfigFile, effective, environment
+from kafscale.cli.commands.config import ConfigFile, child_environment, load_config
 from kafscale.cli.output import print_line
 from kafscale.config import Config
 from kafscale.config.model import BY_PATH, DEFAULT
@@ -23,14 +23,15 @@ from kafscale.errors import KafscaleError
 START_SECONDS_MAX: Final = 90.0
 STOP_SECONDS_MAX: Final = 40.0
 LISTENING: Final = " listening on "
+"""Part of the line that a child prints when it accepts connections."""
 
 
 def up(config: ConfigFile = None) -> None:
-    """Run a broker and the console together until Ctrl-C: a whole Kafscale on this machine.
+    """Run a broker and the web console on this machine until Ctrl-C.
 
-    Logs show warnings only; KAFSCALE_LOG_LEVEL=info shows more.
+    Only warnings and errors are logged; set KAFSCALE_LOG_LEVEL=info to see more.
     """
-    code = asyncio.run(_run(effective(config), config))
+    code = asyncio.run(_run(load_config(config), config))
     if code:
         raise typer.Exit(code)
 
@@ -53,30 +54,36 @@ async def _run(config: Config, file: Path | None) -> int:
 
 
 async def _serve(config: Config, file: Path | None, children: list[Process]) -> int:
-    """Start both, say where they are, and wait until one ends: the code of that one."""
+    """Start both, print their addresses, and return the exit code of the first that ends."""
     logs = {"logging.level": "warn", "logging.format": "text"}
-    kafka = _reachable(await _started("broker", file, _unless_set(config, logs), children))
-    ways = {
+    kafka = _local_address(await _start_child("broker", file, _unset(config, logs), children))
+    servers = {
         "client.bootstrapServers": kafka,
         "client.controlServers": f"localhost:{config.broker.metrics_port}",
     }
-    console = await _started("console", file, _unless_set(config, logs | ways), children)
+    console = await _start_child("console", file, _unset(config, logs | servers), children)
     for label, value in _summary(config, kafka, console):
         print_line((f"{label:<9}", "dim"), value)
     sys.stdout.flush()
     ends = [asyncio.create_task(child.wait()) for child in children]
     done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     code = done.pop().result()
-    return code if code >= 0 else 128 - code  # As shells tell of signals.
+    return code if code >= 0 else 128 - code  # The exit code that shells use for signals.
 
 
-async def _started(
+async def _start_child(
     command: str, file: Path | None, more: Mapping[str, str], children: list[Process]
 ) -> str:
-    """Start a child, and wait until it says where it listens: there."""
+    """Start a child, wait until it listens, and return its address."""
     options = ("--config", str(file)) if file else ()
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "kafscale", command, *options, env=environment(more), stdout=PIPE
+        sys.executable,
+        "-m",
+        "kafscale",
+        command,
+        *options,
+        env=child_environment(more),
+        stdout=PIPE,
     )
     children.append(child)
     assert child.stdout is not None
@@ -86,12 +93,12 @@ async def _started(
     except TimeoutError:
         line = ""
     if LISTENING not in line:
-        raise KafscaleError(f"the {command} did not start; what it says above tells why")
+        raise KafscaleError(f"the {command} did not start; see its output above")
     return line.partition(LISTENING)[2].split()[0]
 
 
 async def _stop(children: Sequence[Process]) -> None:
-    """Stop those that still run: first who asks, then who answers."""
+    """Stop the children that still run, in reverse order: the console, then the broker."""
     for child in reversed(children):
         if child.returncode is not None:
             continue
@@ -104,8 +111,8 @@ async def _stop(children: Sequence[Process]) -> None:
             await child.wait()
 
 
-def _unless_set(config: Config, values: Mapping[str, str]) -> dict[str, str]:
-    """Variables for those of the settings about which nobody has said anything."""
+def _unset(config: Config, values: Mapping[str, str]) -> dict[str, str]:
+    """The values as environment variables, without those of settings that the user has set."""
     return {
         BY_PATH[path].variables[0]: value
         for path, value in values.items()
@@ -113,8 +120,8 @@ def _unless_set(config: Config, values: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _reachable(address: str) -> str:
-    """Where clients on this machine find what listens on all addresses."""
+def _local_address(address: str) -> str:
+    """The address for clients on this machine, also if the broker listens on all addresses."""
     host, _, port = address.rpartition(":")
     return f"localhost:{port}" if host in {"0.0.0.0", "[::]"} else address  # noqa: S104
 
@@ -130,7 +137,7 @@ def _summary(config: Config, kafka: str, console: str) -> list[tuple[str, str]]:
         lines.append(("sign in", f"as {ui.username}"))
     else:
         lines += [
-            ("sign in", "nobody can: KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD are not set."),
-            ("", "Set both, to a name and a password of your own, and start again."),
+            ("sign in", "disabled: set KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD to enable"),
+            ("", "signing in to the console, then start again"),
         ]
     return [*lines, ("stop", "with Ctrl-C")]

@@ -1,4 +1,4 @@
-r"""`--command-config`: how to talk to brokers, from a file such as Kafka's own tools take.
+r"""`--command-config`: client settings from a properties file, as Kafka's own tools read it.
 
     security.protocol=SASL_SSL
     sasl.mechanism=SCRAM-SHA-512
@@ -7,9 +7,9 @@ r"""`--command-config`: how to talk to brokers, from a file such as Kafka's own 
     ssl.truststore.type=PEM
     ssl.truststore.location=ca.pem
 
-The names that librdkafka has for these are understood as well. The laws: what the file says wins
-over the settings; a key about security that would not be heeded is refused, since whoever wrote it
-counts on it; other keys of clients may stand there.
+The equivalent librdkafka names are accepted as well. The file overrides the settings. An unknown
+key about security is an error, because ignoring it could weaken security; other unknown keys are
+ignored.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,37 +21,37 @@ from kafscale.cli.connection.jaas import parse_jaas
 from kafscale.config.sections.client import Client
 from kafscale.config.sections.security import MECHANISMS, PROTOCOLS
 
-_ABOUT_SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.")
+_SECURITY_PREFIXES: Final = ("security.", "sasl.", "ssl.", "enable.ssl.")
 _STORES: Final = ("ssl.truststore", "ssl.keystore")
-_TO_PEM: Final = "Java's own formats cannot be read here; write it as PEM"
+_TO_PEM: Final = "JKS and PKCS12 are not supported; convert it to PEM"
 
 Changes = dict[str, Any]
 
 
-def applied(settings: Client, properties: Mapping[str, str]) -> Client:
-    """The settings, changed by what the properties say; `ValueError` for what they cannot mean."""
-    of_client: Changes = {}
-    of_tls: Changes = {}
+def apply_properties(settings: Client, properties: Mapping[str, str]) -> Client:
+    """Return the settings with the properties applied; raise `ValueError` for invalid ones."""
+    client_changes: Changes = {}
+    tls_changes: Changes = {}
     for key, text in properties.items():
         value = text.strip()
         try:
             if key in _CLIENT:
-                of_client |= _CLIENT[key](value)
+                client_changes |= _CLIENT[key](value)
             elif key in _TLS:
-                of_tls |= _TLS[key](value)
+                tls_changes |= _TLS[key](value)
             else:
-                _check_harmless(key)
+                _check_ignorable(key)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
     for store in _STORES:
         if f"{store}.location" in properties and f"{store}.type" not in properties:
             raise ValueError(f"{store}.location: {_TO_PEM}, and set {store}.type=PEM")
-    return replace(settings, **of_client, tls=replace(settings.tls, **of_tls))
+    return replace(settings, **client_changes, tls=replace(settings.tls, **tls_changes))
 
 
-def _check_harmless(key: str) -> None:
-    if key.startswith(_ABOUT_SECURITY):
-        raise ValueError("it is not understood here; remove it if it is not needed")
+def _check_ignorable(key: str) -> None:
+    if key.startswith(_SECURITY_PREFIXES):
+        raise ValueError("this property is not supported; remove it if it is not needed")
 
 
 def _text(field: str) -> Callable[[str], Changes]:
@@ -68,10 +68,10 @@ def _choice(field: str, choices: tuple[str, ...]) -> Callable[[str], Changes]:
 
 
 def _token_file(value: str) -> Changes:
-    """Kafka's clients take a token from a file where its address begins with `file`."""
+    """Kafka's clients read the token from a file if the URL has the scheme `file`."""
     address = urlsplit(value)
     if address.scheme != "file":
-        raise ValueError("only the token in a file can be used, as file:///path/of/token")
+        raise ValueError("only a token in a file is supported: file:///path/of/token")
     return {"token_file": unquote(address.path)}
 
 

@@ -1,4 +1,4 @@
-r"""`sasl.jaas.config`: the line in which Kafka's clients keep a user and a password.
+r"""Parses `sasl.jaas.config`, in which Kafka's clients store a user name and a password.
 
 >>> parse_jaas('org.apache.kafka.common.security.plain.PlainLoginModule required'
 ...            ' username="alice" password="say \\"friend\\"";')
@@ -15,29 +15,29 @@ _ENTRY: Final = re.compile(
     rf" ((?: \s+ \w+ \s*=\s* (?:{_VALUE}) )*) \s*;\s*",
     re.VERBOSE | re.IGNORECASE,
 )
-_OF_PASSWORDS: Final = frozenset({"PlainLoginModule", "ScramLoginModule"})
-_OF_TOKENS: Final = "OAuthBearerLoginModule"
+_PASSWORD_MODULES: Final = frozenset({"PlainLoginModule", "ScramLoginModule"})
+_OAUTH_MODULE: Final = "OAuthBearerLoginModule"
 
 
 def parse_jaas(text: str) -> dict[str, str]:
-    """The user and the password; nothing, for tokens. `ValueError` for anything else."""
+    """Return user name and password, or nothing for tokens; raise `ValueError` otherwise."""
     entry = _ENTRY.fullmatch(text)
     if entry is None:
-        # The text is not shown: there is a password in it.
-        raise ValueError('it is not of the form Module required username="..." password="...";')
+        # The message must not contain the text: it holds a password.
+        raise ValueError('expected the form Module required username="..." password="...";')
     module = entry[1].rpartition(".")[2]
-    options = {name: _unquoted(value) for name, value in _OPTION.findall(entry[2])}
-    if module in _OF_PASSWORDS:
+    options = {name: _unquote(value) for name, value in _OPTION.findall(entry[2])}
+    if module in _PASSWORD_MODULES:
         return {name: options[name] for name in ("username", "password") if name in options}
-    if module == _OF_TOKENS and not options:
+    if module == _OAUTH_MODULE and not options:
         return {}
-    if module == _OF_TOKENS:
+    if module == _OAUTH_MODULE:
         raise ValueError(
-            "tokens are not made here; name a file with one by"
+            "options of OAuthBearerLoginModule are not supported; name a file with a token:"
             " sasl.oauthbearer.token.endpoint.url=file:///path/of/token"
         )
-    raise ValueError(f"{module} cannot be used here")
+    raise ValueError(f"the login module {module} is not supported")
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     return re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] in "\"'" else value

@@ -1,23 +1,29 @@
-"""Which brokers a command asks, and how: by its options, or else by the settings.
+"""Connects commands to brokers by the Kafka protocol, as options and settings say.
 
-The law: whoever takes `--bootstrap-server` takes `--command-config` as well. The second is given to
-all of them in one place, `take_command_config`, and is heard in one place, `secured`.
+Every command with `--bootstrap-server` also has `--command-config`: `add_command_config_option`
+adds the option to all of them, and `client_security` reads it.
 """
 
-from collections.abc import Callable, Sequence
+# ruff: noqa: PLC0415 - messages and TLS are slow to import.
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from kafscale.cli.commands.config import effective
+from kafscale.cli.commands.config import load_config
 from kafscale.net.host_port import Address, parse
 
 if TYPE_CHECKING:
+    from kafscale.client.client import Client
     from kafscale.client.security import Security
+
+Result = TypeVar("Result")
 
 BootstrapOption = Annotated[
     str,
@@ -25,7 +31,7 @@ BootstrapOption = Annotated[
         "--bootstrap-server",
         "-b",
         metavar="HOST:PORT,...",
-        help="Brokers to ask first; by default KAFSCALE_BOOTSTRAP_SERVERS or localhost:9092.",
+        help="Bootstrap servers; by default KAFSCALE_BOOTSTRAP_SERVERS or localhost:9092.",
         show_default=False,
     ),
 ]
@@ -36,7 +42,7 @@ CommandConfigOption = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="How to log in, as Kafka's tools are told; by default KAFSCALE_CLIENT_... say so.",
+        help="Properties file, as for Kafka's tools; by default KAFSCALE_CLIENT_... settings.",
         show_default=False,
     ),
 ]
@@ -45,39 +51,58 @@ _BOOTSTRAP: Final = "bootstrap"
 _COMMAND_CONFIG: Final = Parameter(
     "command_config", Parameter.KEYWORD_ONLY, default=None, annotation=CommandConfigOption
 )
-_file: ContextVar[Path | None] = ContextVar("command_config", default=None)
-"""The file that the command which runs was given."""
+_command_config_file: ContextVar[Path | None] = ContextVar("command_config", default=None)
+"""The value of `--command-config` of the current command."""
 
 
-def chosen(option: str) -> list[Address]:
-    """The brokers that the option names, or else the settings."""
-    names: Sequence[str] = option.split(",") if option else effective().client.bootstrap_servers
+def run(bootstrap: str, task: "Callable[[Client], Awaitable[Result]]") -> Result:
+    """Run a task with a client that is connected to the bootstrap servers."""
+
+    async def run_connected() -> Result:
+        async with client:
+            return await task(client)
+
+    client = create_client(bootstrap)
+    return asyncio.run(run_connected())
+
+
+def create_client(bootstrap: str) -> "Client":
+    """A client for the bootstrap servers of the option, or of the settings."""
+    from kafscale.client.client import Client
+
+    return Client(bootstrap_addresses(bootstrap), client_security())
+
+
+def bootstrap_addresses(option: str) -> list[Address]:
+    """The bootstrap servers of the option, or of the settings."""
+    names: Sequence[str] = option.split(",") if option else load_config().client.bootstrap_servers
     try:
         return [parse(name.strip()) for name in names if name.strip()]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--bootstrap-server") from None
 
 
-def secured() -> "Security":
-    """How to talk to them: as the file of the command says, or else the settings."""
-    from kafscale.client.security import Security  # noqa: PLC0415 - it is slow to load.
+def client_security() -> "Security":
+    """Security protocol and credentials: from `--command-config` on top of the settings."""
+    from kafscale.client.security import Security
 
-    settings = effective().client
-    if (file := _file.get()) is not None:
-        from kafscale.cli.connection import command_config, properties  # noqa: PLC0415 - rarely needed.
+    settings = load_config().client
+    if (file := _command_config_file.get()) is not None:
+        from kafscale.cli.connection import command_config, properties
 
         try:
-            settings = command_config.applied(settings, properties.parse(file.read_text("utf-8")))
+            values = properties.parse(file.read_text("utf-8"))
+            settings = command_config.apply_properties(settings, values)
         except (OSError, ValueError) as error:
             raise typer.BadParameter(f"{file}: {error}", param_hint="--command-config") from None
-    return Security.of(settings)
+    return Security.from_settings(settings)
 
 
-def take_command_config(app: typer.Typer) -> None:
-    """Let every command that takes --bootstrap-server take --command-config as well."""
+def add_command_config_option(app: typer.Typer) -> None:
+    """Add --command-config to every command that has --bootstrap-server."""
     for group in app.registered_groups:
         if group.typer_instance is not None:
-            take_command_config(group.typer_instance)
+            add_command_config_option(group.typer_instance)
     for command in app.registered_commands:
         if command.callback is not None and _BOOTSTRAP in signature(command.callback).parameters:
             command.callback = _with_command_config(command.callback)
@@ -85,14 +110,14 @@ def take_command_config(app: typer.Typer) -> None:
 
 def _with_command_config(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
-    def called(*arguments: Any, command_config: Path | None, **options: Any) -> Any:
-        before = _file.set(command_config)
+    def wrapper(*arguments: Any, command_config: Path | None, **options: Any) -> Any:
+        token = _command_config_file.set(command_config)
         try:
             return command(*arguments, **options)
         finally:
-            _file.reset(before)
+            _command_config_file.reset(token)
 
-    taken = signature(command)
-    parameters = [*taken.parameters.values(), _COMMAND_CONFIG]
-    called.__signature__ = taken.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return called
+    original = signature(command)
+    parameters = [*original.parameters.values(), _COMMAND_CONFIG]
+    wrapper.__signature__ = original.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return wrapper

@@ -1,9 +1,9 @@
-r"""Properties as Java writes them: a key and a value on each line, for the files of Kafka's tools.
+r"""Parses Java properties files, as `java.util.Properties` does.
 
     >>> parse("# who\nsasl.mechanism = PLAIN\nsasl.username: al\\\n  ice")
     {'sasl.mechanism': 'PLAIN', 'sasl.username': 'alice'}
 
-The law: what `java.util.Properties` reads is read the same here. What keys mean is left to others.
+The meaning of the keys is defined in `command_config`.
 """
 
 import re
@@ -17,23 +17,23 @@ _NAMED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse(text: str) -> dict[str, str]:
-    """The values of the keys; the last one wins. `ValueError` for a broken escape."""
-    found = {}
+    """Return the values by key; the last one wins. Raise `ValueError` for an invalid escape."""
+    parsed = {}
     for line in _lines(text):
         match = _KEY.match(line)
         assert match is not None, "an empty key matches any line"
-        found[_unescaped(match[1])] = _unescaped(line[match.end() :])
-    return found
+        parsed[_unescape(match[1])] = _unescape(line[match.end() :])
+    return parsed
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Lines that say something, those put together that end with a backslash."""
+    """Yield logical lines: without comments, and with continued lines joined."""
     parts: list[str] = []
     for line in re.split(r"\r\n|\r|\n", text):
         stripped = line.lstrip(_SPACE)
         if not parts and (not stripped or stripped[0] in "#!"):
             continue
-        if _goes_on(stripped):
+        if _is_continued(stripped):
             parts.append(stripped[:-1])
             continue
         yield "".join(parts) + stripped
@@ -42,16 +42,16 @@ def _lines(text: str) -> Iterator[str]:
         yield "".join(parts)
 
 
-def _goes_on(line: str) -> bool:
+def _is_continued(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
-def _unescaped(text: str) -> str:
-    def meant(match: re.Match[str]) -> str:
+def _unescape(text: str) -> str:
+    def replacement(match: re.Match[str]) -> str:
         if match[1]:
             return chr(int(match[1], 16))
         if match[2] == "u":
-            raise ValueError(r"\u needs four hexadecimal digits after it")
+            raise ValueError(r"\u must be followed by four hexadecimal digits")
         return _NAMED.get(match[2], match[2] or "")
 
-    return _ESCAPE.sub(meant, text)
+    return _ESCAPE.sub(replacement, text)

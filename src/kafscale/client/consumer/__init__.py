@@ -1,1 +1,1 @@
-"""A consumer: partition reader and group member."""
+"""A consumer: reads partitions, alone or as a member of a group."""

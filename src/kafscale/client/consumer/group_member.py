@@ -1,15 +1,14 @@
-"""A member of a classic group: joins, hands out partitions if it leads, stays, commits and leaves.
+"""A member of a classic group: joins, assigns partitions as leader, sends heartbeats, commits.
 
-The laws: one generation after the other, each begun by `join`; whoever is told that the group has
-forgotten it commits nothing any more and joins as somebody new. When to do which of these is left
-to `consume_group`.
+Each `join` starts a new generation. After the group has removed the member, it commits nothing and
+joins as a new member. `GroupReader` decides when to call which method.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kafscale.client.coordinator import Coordinator
-from kafscale.client.errors import AnsweredError, check
+from kafscale.client.errors import BrokerResponseError, check
 from kafscale.client.group_offsets import NO_GENERATION, commit
 from kafscale.groups.assignors import Assignor, range_assignment, round_robin_assignment
 from kafscale.groups.consumer_protocol import (
@@ -36,16 +35,21 @@ if TYPE_CHECKING:
     from kafscale.config.sections.client import Consumer
 
 ROUNDS_COUNT_MAX: Final = 100
-"""How often it joins in vain before it gives up; each round waits for the slowest member."""
+"""How often a member tries to join; each round waits for the slowest member."""
 
-FORGOTTEN: Final = frozenset((ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION))
-"""Answers that tell a member that the group has gone on without it."""
+MEMBERSHIP_LOST_ERRORS: Final = frozenset(
+    (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION)
+)
+"""Errors of a member that the group has removed, or whose generation has ended."""
 
-_JOIN_AGAIN: Final = FORGOTTEN | {ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.REBALANCE_IN_PROGRESS}
+_REJOIN_ERRORS: Final = MEMBERSHIP_LOST_ERRORS | {
+    ErrorCode.MEMBER_ID_REQUIRED,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+}
 
 
 class Assign(Protocol):
-    """Hands the partitions of topics out to members, by their subscriptions."""
+    """Assigns the partitions of topics to members, by their subscriptions."""
 
     def __call__(
         self, subscriptions: Mapping[str, Collection[str]], partition_counts: Mapping[str, int], /
@@ -58,11 +62,11 @@ _ASSIGN: Final[dict[Assignor, Assign]] = {
 }
 
 CountPartitions = Callable[[Collection[str]], Awaitable[dict[str, int]]]
-"""Tells how many partitions each of these topics has; those that do not exist are left out."""
+"""Returns the partition counts of topics, without topics that do not exist."""
 
 
 class Member:
-    """This process, as its group knows it."""
+    """This process as a member of a group."""
 
     def __init__(
         self,
@@ -79,8 +83,8 @@ class Member:
         self._settings = settings
         self._count_partitions = count_partitions
         self._assignor = assignor
-        self._counted: dict[str, int] = {}
-        """What the assignment of this generation was made from, where this member made it."""
+        self._partition_counts: dict[str, int] = {}
+        """The partition counts behind the assignment, if this member is the leader."""
 
     @property
     def group_id(self) -> str:
@@ -91,58 +95,59 @@ class Member:
         return self.generation != NO_GENERATION
 
     async def join(self) -> list[TopicPartition]:
-        """Take part in the next generation; the partitions that are this member's in it."""
+        """Join the next generation; return the partitions assigned to this member."""
         for _ in range(ROUNDS_COUNT_MAX):
             try:
-                return await self._round()
-            except AnsweredError as error:
-                if error.answer not in _JOIN_AGAIN:
+                return await self._join_and_sync()
+            except BrokerResponseError as error:
+                if error.error_code not in _REJOIN_ERRORS:
                     raise
-                refused = error
-                self._heed(error.answer)
-        raise refused
+                last_error = error
+                self._handle_error(error.error_code)
+        raise last_error
 
     async def heartbeat(self) -> bool:
-        """Show that it is alive; whether its generation goes on."""
+        """Send a heartbeat; return whether the generation is still current."""
         request = HeartbeatRequest(
             group_id=self.group_id, generation_id=self.generation, member_id=self.member_id
         )
         response = await self._coordinator.ask(HEARTBEAT, request, lambda each: each.error_code)
-        answer = ErrorCode.of(response.error_code)
-        if answer not in _JOIN_AGAIN:
+        code = ErrorCode.of(response.error_code)
+        if code not in _REJOIN_ERRORS:
             check(f"group {self.group_id}", response.error_code)
-        self._heed(answer)
-        return answer is ErrorCode.NONE
+        self._handle_error(code)
+        return code is ErrorCode.NONE
 
-    async def has_outgrown(self) -> bool:
-        """Whether it leads, and topics have changed since it handed their partitions out."""
-        return bool(self._counted) and self._counted != await self._count_partitions(self._counted)
+    async def partitions_changed(self) -> bool:
+        """Whether partition counts changed since this member, as leader, assigned partitions."""
+        counts = self._partition_counts
+        return bool(counts) and counts != await self._count_partitions(counts)
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets in the name of this generation."""
+        """Commit offsets as a member of the current generation."""
         if not self.is_in_group:
-            raise AnsweredError(f"group {self.group_id}", ErrorCode.UNKNOWN_MEMBER_ID)
+            raise BrokerResponseError(f"group {self.group_id}", ErrorCode.UNKNOWN_MEMBER_ID)
         try:
             await commit(
                 self._coordinator, offsets, generation=self.generation, member_id=self.member_id
             )
-        except AnsweredError as error:
-            self._heed(error.answer)
+        except BrokerResponseError as error:
+            self._handle_error(error.error_code)
             raise
 
     async def leave(self, reason: str) -> None:
-        """Tell the group to go on without this member at once."""
+        """Leave the group, so that it rebalances at once."""
         if self.member_id:
             request = LeaveGroupRequest(
                 group_id=self.group_id,
                 member_id=self.member_id,
                 members=[LeavingMember(member_id=self.member_id, reason=reason)],
             )
-            self._heed(ErrorCode.UNKNOWN_MEMBER_ID)
+            self._handle_error(ErrorCode.UNKNOWN_MEMBER_ID)
             await self._coordinator.ask(LEAVE_GROUP, request, lambda each: each.error_code)
 
-    async def _round(self) -> list[TopicPartition]:
-        """Join, and learn the assignment or make it."""
+    async def _join_and_sync(self) -> list[TopicPartition]:
+        """Send JoinGroup and SyncGroup; as leader, assign the partitions in between."""
         wait_seconds = self._settings.rebalance_timeout_ms / 1000
         metadata = encode_subscription(self._subscription)
         request = JoinGroupRequest(
@@ -156,7 +161,7 @@ class Member:
         joined = await self._coordinator.ask(
             JOIN_GROUP, request, lambda each: each.error_code, wait_seconds=wait_seconds
         )
-        # Its first answer may be a refusal that tells only the id to join with (KIP-394).
+        # The first response may be an error with the member id to join with (KIP-394).
         self.member_id = joined.member_id or self.member_id
         check(f"group {self.group_id}", joined.error_code, hint=_hint(joined.error_code))
         self.generation = joined.generation_id
@@ -166,7 +171,7 @@ class Member:
             member_id=self.member_id,
             protocol_type=PROTOCOL_TYPE,
             protocol_name=self._assignor,
-            assignments=await self._assigned(joined),
+            assignments=await self._assign(joined),
         )
         synced = await self._coordinator.ask(
             SYNC_GROUP, sync, lambda each: each.error_code, wait_seconds=wait_seconds
@@ -175,31 +180,33 @@ class Member:
         assignment = decode_assignment(synced.assignment)
         return sorted((name, index) for name, indexes in assignment.items() for index in indexes)
 
-    async def _assigned(self, joined: JoinGroupResponse) -> list[MemberAssignment]:
-        """What the leader hands out; nothing, where somebody else leads."""
-        self._counted = {}
+    async def _assign(self, joined: JoinGroupResponse) -> list[MemberAssignment]:
+        """Assign partitions to all members, if this member is the leader."""
+        self._partition_counts = {}
         if joined.leader != self.member_id:
             return []
-        wanted = {m.member_id: decode_subscription(m.metadata).topics for m in joined.members}
-        topics = {topic for topics in wanted.values() for topic in topics}
-        self._counted = await self._count_partitions(topics)
+        subscriptions = {
+            m.member_id: decode_subscription(m.metadata).topics for m in joined.members
+        }
+        topics = {topic for topics in subscriptions.values() for topic in topics}
+        self._partition_counts = await self._count_partitions(topics)
         if joined.skip_assignment:
             return []
-        assigned = _ASSIGN[self._assignor](wanted, self._counted)
+        assigned = _ASSIGN[self._assignor](subscriptions, self._partition_counts)
         return [
             MemberAssignment(member_id, encode_assignment(assigned.get(member_id, {})))
-            for member_id in wanted
+            for member_id in subscriptions
         ]
 
-    def _heed(self, answer: ErrorCode) -> None:
-        """Forget what the group has forgotten."""
-        if answer in FORGOTTEN:
+    def _handle_error(self, code: ErrorCode) -> None:
+        """Reset the generation, and the member id, if the group has removed the member."""
+        if code in MEMBERSHIP_LOST_ERRORS:
             self.generation = NO_GENERATION
-        if answer is ErrorCode.UNKNOWN_MEMBER_ID:
+        if code is ErrorCode.UNKNOWN_MEMBER_ID:
             self.member_id = ""
 
 
 def _hint(code: int) -> str:
     if code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
-        return "its members share out partitions in another way; try another --assignor"
+        return "the members of the group use another assignor; try another --assignor"
     return ""

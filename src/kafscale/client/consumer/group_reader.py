@@ -1,8 +1,11 @@
-"""Reads what a group assigns to this process, commits what was printed, and follows rebalances.
+"""Reads the partitions that a group assigns to this member, and commits consumed offsets.
 
-The laws: only what was printed is committed, so that nothing is lost, and what is printed twice is
-no more than what one commit lacked; partitions are given up, with a last commit, before the next
-generation is joined. Commits go with the heartbeats, when the group rebalances and at the end.
+Invariants:
+* Only offsets of consumed records are committed (at-least-once): no record is lost, and at most
+  the records since the last commit are read twice.
+* Before the next generation is joined, partitions are released and their offsets committed.
+
+Offsets are committed after each heartbeat, before a rebalance and at the end.
 """
 
 import asyncio
@@ -11,9 +14,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Self
 
-from kafscale.client.consumer.group_member import FORGOTTEN, Member
+from kafscale.client.consumer.group_member import MEMBERSHIP_LOST_ERRORS, Member
 from kafscale.client.consumer.reader import Chunk
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.client.group_offsets import by_topic
 from kafscale.errors import KafscaleError
 from kafscale.groups.model import TopicPartition
@@ -22,18 +25,18 @@ from kafscale.protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from kafscale.config.sections.client import Consumer
 
-BEATS_PER_LOOK: Final = 10
-"""How many heartbeats lie between two looks of the leader at how many partitions there are."""
+HEARTBEATS_PER_METADATA_CHECK: Final = 10
+"""The leader checks the partition counts of topics after this number of heartbeats."""
 
 LEAVE_SECONDS_MAX: Final = 5.0
 
 Batches = AsyncGenerator[Chunk, None]
 Open = Callable[[Sequence[TopicPartition]], Awaitable[Batches]]
-"""Begins to read partitions where the group has come to in each."""
+"""Opens partitions at their committed offsets."""
 
 
 class GroupReader:
-    """A consumer in a group. An asynchronous context manager: its end is a commit and a leave."""
+    """A consumer in a group. An asynchronous context manager: its exit commits and leaves."""
 
     def __init__(
         self,
@@ -45,17 +48,17 @@ class GroupReader:
         notify: Callable[[str], None],
         clock: Callable[[], int],
     ) -> None:
-        """Without `follow`, it ends where the partitions that it is assigned first end."""
+        """Without `follow`, reading stops at the end of the first assigned partitions."""
         self._member = member
         self._open = open_partitions
         self._settings = settings
         self._follow = follow
         self._notify = notify
         self._clock = clock
-        self._printed: dict[TopicPartition, int] = {}
-        """The offsets to commit: those behind what was printed since the last commit."""
-        self._handed_out_ms: int | None = None
-        """Since when the records that were handed out last are being printed."""
+        self._consumed: dict[TopicPartition, int] = {}
+        """The offsets to commit, of records consumed since the last commit."""
+        self._yielded_ms: int | None = None
+        """When the chunk that is being consumed was yielded."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -64,98 +67,101 @@ class GroupReader:
         try:
             async with asyncio.timeout(LEAVE_SECONDS_MAX):
                 await self._commit()
-                await self._member.leave("the consumer ends")
+                await self._member.leave("the consumer was closed")
         except (KafscaleError, TimeoutError) as error:
-            self._notify(f"group {self._member.group_id} was not left in order: {error}")
+            self._notify(f"could not commit and leave group {self._member.group_id}: {error}")
 
     async def batches(self) -> Batches:
-        """The records of the partitions that are this member's, as they come."""
+        """Yield the records of the assigned partitions as they arrive."""
         is_at_end = False
         while not is_at_end:
-            places = await self._member.join()
-            self._tell_assignment(places)
-            attending = asyncio.ensure_future(self._attend())
+            topic_partitions = await self._member.join()
+            self._notify_assignment(topic_partitions)
+            heartbeats = asyncio.ensure_future(self._send_heartbeats())
             try:
-                async with aclosing(await self._open(places)) as batches:
-                    while (chunk := await self._next(batches, attending)) is not None:
-                        self._handed_out_ms = self._clock()
+                async with aclosing(await self._open(topic_partitions)) as batches:
+                    while (chunk := await self._next(batches, heartbeats)) is not None:
+                        self._yielded_ms = self._clock()
                         yield chunk
-                        self._handed_out_ms = None
-                is_at_end = not attending.done()
+                        self._yielded_ms = None
+                is_at_end = not heartbeats.done()
             finally:
-                attending.cancel()
-                await asyncio.gather(attending, return_exceptions=True)
+                heartbeats.cancel()
+                await asyncio.gather(heartbeats, return_exceptions=True)
             await self._commit()
-            # What could not be committed is no longer this member's to say.
-            self._printed.clear()
+            # The partitions may belong to another member now.
+            self._consumed.clear()
 
-    def printed(self, place: TopicPartition, next_offset: int) -> None:
-        """Take note that everything before this offset has been printed."""
-        self._printed[place] = next_offset
+    def mark_consumed(self, topic_partition: TopicPartition, next_offset: int) -> None:
+        """Record that all records before this offset were consumed."""
+        self._consumed[topic_partition] = next_offset
 
-    async def _next(self, batches: Batches, attending: "asyncio.Task[None]") -> Chunk | None:
-        """What comes next; None when the group rebalances, or when the end has been reached."""
-        coming = asyncio.ensure_future(anext(batches, None))
+    async def _next(self, batches: Batches, heartbeats: "asyncio.Task[None]") -> Chunk | None:
+        """The next chunk; None if the group rebalances or the end is reached."""
+        next_chunk = asyncio.ensure_future(anext(batches, None))
         try:
-            if not attending.done():
-                await asyncio.wait([coming, attending], return_when=asyncio.FIRST_COMPLETED)
-            if coming.done() and coming.result() is None and self._follow:
-                # Nothing is this member's to read; the next generation may have something for it.
-                await asyncio.wait([attending])
-            if attending.done():
-                attending.result()
+            if not heartbeats.done():
+                await asyncio.wait([next_chunk, heartbeats], return_when=asyncio.FIRST_COMPLETED)
+            if next_chunk.done() and next_chunk.result() is None and self._follow:
+                # This member has no partitions; wait for the next generation.
+                await asyncio.wait([heartbeats])
+            if heartbeats.done():
+                heartbeats.result()
                 return None
-            return coming.result()
+            return next_chunk.result()
         finally:
-            coming.cancel()
-            await asyncio.gather(coming, return_exceptions=True)
+            next_chunk.cancel()
+            await asyncio.gather(next_chunk, return_exceptions=True)
 
-    async def _attend(self) -> None:
-        """Show the group that this member is alive, and commit, until there is a new generation."""
-        for beat in itertools.count(1):
+    async def _send_heartbeats(self) -> None:
+        """Send heartbeats and commit until the group rebalances."""
+        for count in itertools.count(1):
             await asyncio.sleep(self._settings.heartbeat_interval_ms / 1000)
             if self._is_stuck():
                 self._notify(
-                    f"nobody took what was read for too long: group {self._member.group_id}"
-                    " goes on without this member, which joins again when somebody does"
+                    f"records were not consumed within max.poll.interval.ms: leaving group"
+                    f" {self._member.group_id} until they are"
                 )
-                await self._member.leave("its records are not taken")
+                await self._member.leave("max.poll.interval.ms exceeded")
                 return
             if not await self._member.heartbeat():
                 return
             await self._commit()
-            if beat % BEATS_PER_LOOK == 0 and await self._member.has_outgrown():
+            if (
+                count % HEARTBEATS_PER_METADATA_CHECK == 0
+                and await self._member.partitions_changed()
+            ):
                 return
 
     def _is_stuck(self) -> bool:
-        since_ms = self._handed_out_ms
+        since_ms = self._yielded_ms
         limit_ms = self._settings.max_poll_interval_ms
         return since_ms is not None and self._clock() - since_ms > limit_ms
 
     async def _commit(self) -> None:
-        offsets = dict(self._printed)
+        offsets = dict(self._consumed)
         if not offsets:
             return
         try:
             await self._member.commit(offsets)
-        except AnsweredError as error:
-            if error.answer is ErrorCode.REBALANCE_IN_PROGRESS:
-                return  # The heartbeats will tell.
-            if error.answer not in FORGOTTEN:
+        except BrokerResponseError as error:
+            if error.error_code is ErrorCode.REBALANCE_IN_PROGRESS:
+                return  # The next heartbeat reports the rebalance.
+            if error.error_code not in MEMBERSHIP_LOST_ERRORS:
                 raise
             self._notify(
-                f"group {self._member.group_id} went on without this member before what it"
-                " printed last was committed; that may be printed again"
+                f"group {self._member.group_id} removed this member before its last offsets were"
+                " committed; some records may be consumed again"
             )
-        for place, offset in offsets.items():
-            if self._printed.get(place) == offset:
-                del self._printed[place]
+        for topic_partition, offset in offsets.items():
+            if self._consumed.get(topic_partition) == offset:
+                del self._consumed[topic_partition]
 
-    def _tell_assignment(self, places: Sequence[TopicPartition]) -> None:
+    def _notify_assignment(self, topic_partitions: Sequence[TopicPartition]) -> None:
         topics = "; ".join(
-            f"{name} {','.join(map(str, indexes))}" for name, indexes in by_topic(places)
+            f"{name} {','.join(map(str, indexes))}" for name, indexes in by_topic(topic_partitions)
         )
         self._notify(
             f"group {self._member.group_id}, generation {self._member.generation}:"
-            f" {topics or 'nothing to read'}"
+            f" {topics or 'no partitions assigned'}"
         )

@@ -1,9 +1,11 @@
-"""Reads partitions of one or several topics, following their leaders wherever these go.
+"""Reads partitions of one or several topics from their leaders.
 
-The laws: each partition is read in order and no record twice; at any time at most one fetch is on
-its way per broker, for all partitions that it leads. What may pass (a broker restarts, a partition
-moves) is tried again; where a log begins later than it was read, reading goes on at its new start.
-How records are printed is left to whoever takes them.
+Invariants:
+* Each partition is read in order, and no record twice.
+* At most one fetch per broker is in flight, for all partitions that it leads.
+
+Retriable errors (a broker restarts, a partition moves) are retried. If retention deletes records
+that were not read yet, reading continues at the new log start offset.
 """
 
 import asyncio
@@ -11,10 +13,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from typing import Final, NamedTuple
 
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
-from kafscale.client.consumer.start_position import Start, offset_of
-from kafscale.client.errors import AnsweredError, check, may_pass
-from kafscale.client.group_offsets import by_topic, place_in_words
-from kafscale.client.retry import RETRIES_COUNT_MAX, pause_seconds
+from kafscale.client.consumer.start_position import StartPosition, resolve_offset
+from kafscale.client.errors import BrokerResponseError, check, is_retriable
+from kafscale.client.group_offsets import by_topic, format_topic_partition
+from kafscale.client.retry import RETRIES_COUNT_MAX, backoff_seconds
 from kafscale.errors import KafscaleError
 from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
@@ -37,21 +39,21 @@ _Fetches = dict[int, "asyncio.Task[FetchResponse]"]
 
 
 class Chunk(NamedTuple):
-    """Some records of a partition, one after the other."""
+    """Consecutive records of a partition."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     records: list[Record]
     next_offset: int
-    """Where reading goes on behind them; what is no record may lie between."""
+    """The offset to read next; control records and gaps are skipped."""
 
 
 class Reader:
-    """A consumer of topics; which of their partitions are its to read, it is told."""
+    """A consumer of given partitions, without a group."""
 
     def __init__(
         self, client: Client, topics: Sequence[str], *, follow: bool, notify: Callable[[str], None]
     ) -> None:
-        """Without `follow`, it ends where the partitions end at the start."""
+        """Without `follow`, reading stops at the end offsets at the time of `open`."""
         self._client = client
         self._names = list(dict.fromkeys(topics))
         self._follow = follow
@@ -63,43 +65,45 @@ class Reader:
 
     async def open(
         self,
-        start: Start,
-        places: Sequence[TopicPartition] | None = None,
+        start: StartPosition,
+        topic_partitions: Sequence[TopicPartition] | None = None,
         offsets: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """Find where to begin in these partitions; in all, if none is named.
+        """Find the offsets to start from, in these partitions or in all.
 
-        Where `offsets` has one of them, it begins there, and everywhere else at `start`.
+        A partition starts at its offset in `offsets`, or else at `start`.
         """
-        await self._look_up_topics()
+        await self._refresh_topics()
         existing = [
             (name, index)
             for name, topic in self._topics.items()
             for index in sorted(leaders_of(topic))
         ]
-        for name, index in places or ():
+        for name, index in topic_partitions or ():
             if (name, index) not in existing:
                 last = max(leaders_of(self._topics[name]))
                 raise KafscaleError(f"topic {name} has no partition {index}, only 0 to {last}")
-        chosen = by_topic(existing if places is None else set(places))
-        await asyncio.gather(*(self._begin(start, name, indexes) for name, indexes in chosen))
+        selected = by_topic(existing if topic_partitions is None else set(topic_partitions))
+        await asyncio.gather(
+            *(self._find_offsets(start, name, indexes) for name, indexes in selected)
+        )
         self._offsets.update(offsets or {})
 
     async def batches(self) -> AsyncGenerator[Chunk, None]:
-        """The records of the partitions, batch after batch, as they come."""
+        """Yield the records of the partitions as they arrive."""
         fetches: _Fetches = {}
         try:
             while True:
                 self._drop_finished()
                 if not self._offsets:
                     return
-                self._begin_fetches(fetches)
+                self._start_fetches(fetches)
                 failed: KafscaleError | None = None
-                async for place, fetched in self._arrived(fetches):
+                async for topic_partition, fetched in self._wait_for_responses(fetches):
                     if isinstance(fetched, KafscaleError):
                         failed = fetched
                         continue
-                    for chunk in self._chunks(place, fetched):
+                    for chunk in self._chunks(topic_partition, fetched):
                         yield chunk
                 if failed is None:
                     self._failures = 0
@@ -110,11 +114,11 @@ class Reader:
                 fetch.cancel()
             await asyncio.gather(*fetches.values(), return_exceptions=True)
 
-    async def _look_up_topics(self) -> None:
+    async def _refresh_topics(self) -> None:
         self._topics = {name: await self._client.topic(name) for name in self._names}
 
-    async def _begin(self, start: Start, name: str, indexes: Sequence[int]) -> None:
-        """Find where to begin, and where the end is, in these partitions of a topic."""
+    async def _find_offsets(self, start: StartPosition, name: str, indexes: Sequence[int]) -> None:
+        """Set the start and end offsets of these partitions of a topic."""
         topic = self._topics[name]
         firsts, ends = await asyncio.gather(
             self._client.offsets(topic, dict.fromkeys(indexes, EARLIEST_TIME)),
@@ -126,25 +130,29 @@ class Reader:
         for index in indexes:
             at_time = at_times.get(index, -1)
             self._ends[name, index] = ends[index]
-            self._offsets[name, index] = offset_of(
+            self._offsets[name, index] = resolve_offset(
                 start, firsts[index], ends[index], at_time if at_time >= 0 else None
             )
 
     def _drop_finished(self) -> None:
         if not self._follow:
-            for place in [p for p, offset in self._offsets.items() if offset >= self._ends[p]]:
-                del self._offsets[place]
+            for topic_partition in [
+                p for p, offset in self._offsets.items() if offset >= self._ends[p]
+            ]:
+                del self._offsets[topic_partition]
 
-    def _begin_fetches(self, fetches: _Fetches) -> None:
+    def _start_fetches(self, fetches: _Fetches) -> None:
         leaders = {name: leaders_of(topic) for name, topic in self._topics.items()}
-        led: dict[int, list[TopicPartition]] = {}
+        by_leader: dict[int, list[TopicPartition]] = {}
         for name, index in self._offsets:
-            led.setdefault(leaders[name].get(index, NO_LEADER), []).append((name, index))
-        for leader_id, places in led.items():
+            by_leader.setdefault(leaders[name].get(index, NO_LEADER), []).append((name, index))
+        for leader_id, topic_partitions in by_leader.items():
             if leader_id != NO_LEADER and leader_id not in fetches:
-                fetches[leader_id] = asyncio.ensure_future(self._fetch(leader_id, places))
+                fetches[leader_id] = asyncio.ensure_future(self._fetch(leader_id, topic_partitions))
 
-    async def _fetch(self, leader_id: int, places: Sequence[TopicPartition]) -> FetchResponse:
+    async def _fetch(
+        self, leader_id: int, topic_partitions: Sequence[TopicPartition]
+    ) -> FetchResponse:
         connection = await self._client.broker(leader_id)
         topics = [
             TopicToFetch(
@@ -159,21 +167,21 @@ class Reader:
                     for index in indexes
                 ],
             )
-            for name, indexes in by_topic(places)
+            for name, indexes in by_topic(topic_partitions)
         ]
         request = FetchRequest(
             max_wait_ms=WAIT_MS, min_bytes=1, max_bytes=FETCH_BYTES_MAX, topics=topics
         )
         return await connection.ask(FETCH, request, wait_seconds=WAIT_MS / 1000)
 
-    async def _arrived(
+    async def _wait_for_responses(
         self, fetches: _Fetches
     ) -> AsyncIterator[tuple[TopicPartition, FetchedPartition | KafscaleError]]:
-        """Wait for an answer: its partitions, each with records or what is wrong with it."""
-        everywhere = ("", -1)
+        """Wait for a response; yield its partitions, each with records or an error."""
+        all_partitions = ("", -1)
         if not fetches:
             subject = f"topic {', '.join(self._names)}"
-            yield everywhere, AnsweredError(subject, ErrorCode.LEADER_NOT_AVAILABLE)
+            yield all_partitions, BrokerResponseError(subject, ErrorCode.LEADER_NOT_AVAILABLE)
             return
         await asyncio.wait(fetches.values(), return_when=asyncio.FIRST_COMPLETED)
         for leader_id in [each for each, fetch in fetches.items() if fetch.done()]:
@@ -181,67 +189,69 @@ class Reader:
                 response = fetches.pop(leader_id).result()
                 check(f"broker {leader_id}", response.error_code)
             except KafscaleError as error:
-                yield everywhere, error
+                yield all_partitions, error
                 continue
-            for place, fetched in self._by_place(response):
+            for topic_partition, fetched in self._by_topic_partition(response):
                 try:
                     if fetched.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                        await self._move_into_range(place)
+                        await self._move_into_range(topic_partition)
                         continue
-                    check(place_in_words(place), fetched.error_code)
+                    check(format_topic_partition(topic_partition), fetched.error_code)
                 except KafscaleError as error:
-                    yield place, error
+                    yield topic_partition, error
                 else:
-                    yield place, fetched
+                    yield topic_partition, fetched
 
-    def _by_place(
+    def _by_topic_partition(
         self, response: FetchResponse
     ) -> Iterator[tuple[TopicPartition, FetchedPartition]]:
-        """The partitions of an answer; from v13 on it names topics by their ids."""
+        """The partitions of a response; since v13, it has topic ids instead of names."""
         names = {topic.topic_id: name for name, topic in self._topics.items()}
         for topic in response.topics:
             name = topic.name or names.get(topic.topic_id, "")
             for fetched in topic.partitions:
-                # What a broker that led a partition before answers late may be out of all use.
+                # A late response of a former leader may have partitions that are no longer read.
                 if (name, fetched.index) in self._offsets:
                     yield (name, fetched.index), fetched
 
-    def _chunks(self, place: TopicPartition, fetched: FetchedPartition) -> Iterator[Chunk]:
-        """The records of an answer that were not read yet, and the offset moved on behind them."""
-        for piece in fetched.records or ():
-            for batch in split(piece, partial_ok=True):
+    def _chunks(
+        self, topic_partition: TopicPartition, fetched: FetchedPartition
+    ) -> Iterator[Chunk]:
+        """Yield the records that were not read yet, and advance the offset."""
+        for part in fetched.records or ():
+            for batch in split(part, partial_ok=True):
                 batch.verify_checksum()
-                wanted = self._offsets[place]
+                next_offset = self._offsets[topic_partition]
                 end = batch.next_offset
                 if not self._follow:
-                    end = min(end, self._ends[place])
-                self._offsets[place] = max(wanted, batch.next_offset)
+                    end = min(end, self._ends[topic_partition])
+                self._offsets[topic_partition] = max(next_offset, batch.next_offset)
                 records = () if batch.is_control else iterate(batch)
-                unread = [each for each in records if wanted <= each.offset < end]
-                yield Chunk(place, unread, max(wanted, end))
+                unread = [each for each in records if next_offset <= each.offset < end]
+                yield Chunk(topic_partition, unread, max(next_offset, end))
 
-    async def _move_into_range(self, place: TopicPartition) -> None:
-        """Go on where the log begins now: what lay before is gone."""
-        topic, index = self._topics[place[0]], place[1]
+    async def _move_into_range(self, topic_partition: TopicPartition) -> None:
+        """Continue at the log start offset: earlier records were deleted."""
+        topic, index = self._topics[topic_partition[0]], topic_partition[1]
         (first,) = (await self._client.offsets(topic, {index: EARLIEST_TIME})).values()
         (end,) = (await self._client.offsets(topic, {index: LATEST_TIME})).values()
-        offset = self._offsets[place]
-        self._offsets[place] = min(max(offset, first), end)
+        offset = self._offsets[topic_partition]
+        self._offsets[topic_partition] = min(max(offset, first), end)
         self._notify(
-            f"{place_in_words(place)} no longer holds offset {offset};"
-            f" going on at {self._offsets[place]}"
+            f"{format_topic_partition(topic_partition)} no longer has offset {offset};"
+            f" continuing at offset {self._offsets[topic_partition]}"
         )
 
     async def _recover(self, error: KafscaleError) -> None:
-        """Wait a while and look for the leaders again, or give up."""
+        """Wait and refresh the leaders, or raise the error if it is not retriable."""
         self._failures += 1
-        if not may_pass(error) or self._failures > RETRIES_COUNT_MAX:
+        if not is_retriable(error) or self._failures > RETRIES_COUNT_MAX:
             raise error
         if self._failures == 1:
-            self._notify(f"{error}; trying again")
-        await asyncio.sleep(pause_seconds(self._failures))
+            self._notify(f"{error}; retrying")
+        await asyncio.sleep(backoff_seconds(self._failures))
         try:
-            await self._look_up_topics()
+            await self._refresh_topics()
         except KafscaleError as again:
-            if not may_pass(again):
+            if not is_retriable(again):
                 raise

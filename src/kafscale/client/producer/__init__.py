@@ -1,1 +1,1 @@
-"""A producer that batches and sends records."""
+"""A producer: batches records and sends them."""

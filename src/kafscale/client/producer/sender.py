@@ -1,9 +1,10 @@
-"""Sends records in batches, partition by partition, and sees to it that they arrive.
+"""Sends records of input lines in batches, and waits for their acknowledgements.
 
-The laws: the records of a partition are sent in order, one batch at a time, and a batch that fails
-in a way that may pass is sent again under the same sequence numbers, so that an idempotent producer
-writes it once. A batch that cannot be sent ends everything, with the lines that were in it. At
-most two batches per partition are held: one on its way, one being filled.
+Invariants:
+* The records of a partition are sent in order, one batch at a time. A batch is retried with the
+  same sequence numbers, so an idempotent producer writes it once.
+* A batch that cannot be sent ends the producer, with an error that names its lines.
+* At most two batches per partition are in memory: one in flight, one being filled.
 """
 
 import asyncio
@@ -13,9 +14,9 @@ from random import Random
 from typing import Final, NamedTuple
 
 from kafscale.client.client import NO_LEADER, Client, leaders_of
-from kafscale.client.errors import AnsweredError, check, may_pass
+from kafscale.client.errors import BrokerResponseError, check, is_retriable
 from kafscale.client.partitioner import Partitioner
-from kafscale.client.retry import retried
+from kafscale.client.retry import retry
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
@@ -38,19 +39,19 @@ RETRY_SECONDS_FIRST: Final = 0.1
 RETRY_SECONDS_MAX: Final = 5.0
 CREATION_RETRIES_COUNT_MAX: Final = 4
 RECORD_OVERHEAD_BYTES: Final = 12
-"""About what the lengths and deltas of a record take beside its fields."""
+"""The approximate size of the lengths and deltas of a record."""
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 
 
 class LineError(KafscaleError):
-    """A line that is no record for this topic."""
+    """A line that is not a valid record for this topic."""
 
     def __init__(self, line: int, problem: object) -> None:
         super().__init__(f"line {line}: {problem}")
 
 
-class Outgoing(NamedTuple):
-    """A record that is to be sent, and the line that it stood on."""
+class OutgoingRecord(NamedTuple):
+    """A record to send, and its line number."""
 
     line: int
     key: bytes | None
@@ -62,7 +63,7 @@ class Outgoing(NamedTuple):
 
 @dataclass(frozen=True)
 class SendSettings:
-    """How records are sent."""
+    """Settings of a sender."""
 
     acks: int = ACKS_ALL
     codec: Codec = Codec.NONE
@@ -71,16 +72,16 @@ class SendSettings:
 
 
 @dataclass
-class Sent:
-    """What has been acknowledged so far, or only sent, where nobody acknowledges."""
+class SendTotals:
+    """Totals of acknowledged records, or of sent records with acks=0."""
 
     record_count: int = 0
     size_bytes: int = 0
     partitions: set[int] = field(default_factory=set)
 
 
-class _Lane:
-    """One partition: the batch that is being filled, and the one on its way."""
+class _PartitionQueue:
+    """The batch of a partition that is being filled, and the one in flight."""
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
@@ -90,23 +91,24 @@ class _Lane:
         self.sequence = 0
         self.sending: asyncio.Task[None] | None = None
 
-    def add(self, outgoing: Outgoing, now_ms: int) -> None:
-        key, value = outgoing.key, outgoing.value
-        timestamp_ms = now_ms if outgoing.timestamp_ms is None else outgoing.timestamp_ms
-        self.records.append(Record(len(self.records), timestamp_ms, key, value, outgoing.headers))
-        self.lines.append(outgoing.line)
+    def add(self, record: OutgoingRecord, now_ms: int) -> None:
+        key, value = record.key, record.value
+        timestamp_ms = now_ms if record.timestamp_ms is None else record.timestamp_ms
+        self.records.append(Record(len(self.records), timestamp_ms, key, value, record.headers))
+        self.lines.append(record.line)
         self.size_bytes += len(key or b"") + len(value or b"") + RECORD_OVERHEAD_BYTES
-        for header in outgoing.headers:
+        for header in record.headers:
             self.size_bytes += len(header.key) + len(header.value or b"")
 
     def take(self) -> tuple[list[Record], list[int], int]:
-        taken = self.records, self.lines, self.size_bytes
+        """Return the batch with its lines and size, and start a new one."""
+        batch = self.records, self.lines, self.size_bytes
         self.records, self.lines, self.size_bytes = [], [], 0
-        return taken
+        return batch
 
 
 class Sender:
-    """A producer of one topic. `open` it, `add` records, `flush` now and then, `close` it."""
+    """A producer of one topic: `open`, `add` records, `flush` at times, `close`."""
 
     def __init__(
         self,
@@ -118,7 +120,7 @@ class Sender:
         clock: Callable[[], int],
         random: Random,
         notify: Callable[[str], None],
-        sent: Sent,
+        totals: SendTotals,
     ) -> None:
         self._client = client
         self._name = topic
@@ -127,54 +129,54 @@ class Sender:
         self._clock = clock
         self._random = random
         self._notify = notify
-        self._sent = sent
+        self._totals = totals
         self._producer_id, self._producer_epoch = NO_PRODUCER_ID, NO_PRODUCER_EPOCH
         self._topic: TopicMetadata
-        self._lanes: dict[int, _Lane] = {}
+        self._queues: dict[int, _PartitionQueue] = {}
         self._partitioner: Partitioner
 
     async def open(self) -> None:
-        """Find the topic, which may come into being by this, and become a producer."""
+        """Find the topic, or have the broker create it, and get a producer id."""
         self._topic = await self._find_topic()
         indexes = [partition.index for partition in self._topic.partitions]
-        self._lanes = {index: _Lane(index) for index in indexes}
+        self._queues = {index: _PartitionQueue(index) for index in indexes}
         self._partitioner = Partitioner(len(indexes), self._random)
         if self._settings.idempotent:
-            # A Kafka that was just started is still fetching ids to give away.
-            await retried(self._become_producer)
+            # An Apache Kafka broker that has just started cannot allocate ids yet.
+            await retry(self._init_producer_id)
 
-    async def add(self, outgoing: Outgoing) -> None:
-        """Take a record; waits where its partition has a full batch that cannot leave yet."""
-        partition = outgoing.partition
+    async def add(self, record: OutgoingRecord) -> None:
+        """Add a record; wait while its partition has a full batch and one in flight."""
+        partition = record.partition
         if partition is None:
-            partition = self._partitioner.choose(outgoing.key)
-        lane = self._lanes.get(partition)
-        if lane is None:
-            known = f"only 0 to {len(self._lanes) - 1}"
+            partition = self._partitioner.choose(record.key)
+        queue = self._queues.get(partition)
+        if queue is None:
+            known = f"only 0 to {len(self._queues) - 1}"
             raise LineError(
-                outgoing.line, f"topic {self._name} has no partition {partition}, {known}"
+                record.line, f"topic {self._name} has no partition {partition}, {known}"
             )
-        lane.add(outgoing, self._clock())
-        if lane.size_bytes >= self._settings.batch_bytes:
-            await self._dispatch(lane)
+        queue.add(record, self._clock())
+        if queue.size_bytes >= self._settings.batch_bytes:
+            await self._dispatch(queue)
 
     async def flush(self) -> None:
-        """Send on their way the batches that are not full."""
-        for lane in self._lanes.values():
-            if lane.records:
-                await self._dispatch(lane)
+        """Send the batches that are not full."""
+        for queue in self._queues.values():
+            if queue.records:
+                await self._dispatch(queue)
 
     async def close(self) -> None:
-        """Send all that is left, and wait until it has arrived."""
+        """Send all remaining batches, and wait until they are acknowledged."""
         await self.flush()
-        await asyncio.gather(*(lane.sending for lane in self._lanes.values() if lane.sending))
+        await asyncio.gather(*(queue.sending for queue in self._queues.values() if queue.sending))
         if self._settings.acks == ACKS_NONE:
-            # Requests of a connection are worked on in order: this answer comes after them all.
+            # Brokers process the requests of a connection in order: this response is the last.
             for leader_id in sorted(set(leaders_of(self._topic).values()) - {NO_LEADER}):
                 connection = await self._client.broker(leader_id)
                 await connection.ask(METADATA, MetadataRequest(topics=[]))
 
-    async def _become_producer(self) -> None:
+    async def _init_producer_id(self) -> None:
         connection = await self._client.any_broker()
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=TIMEOUT_MS)
         response = await connection.ask(INIT_PRODUCER_ID, request)
@@ -186,22 +188,22 @@ class Sender:
         for attempt in range(CREATION_RETRIES_COUNT_MAX):
             try:
                 return await self._client.topic(self._name, create=True)
-            except AnsweredError as error:
-                # A broker may answer before a topic that it creates has a leader.
-                if not error.answer.retriable:
+            except BrokerResponseError as error:
+                # A broker may respond before a new topic has a leader.
+                if not error.error_code.retriable:
                     raise
                 await asyncio.sleep(RETRY_SECONDS_FIRST * 2**attempt)
         return await self._client.topic(self._name, create=True)
 
-    async def _dispatch(self, lane: _Lane) -> None:
-        if lane.sending is not None:
-            await lane.sending
-        self._partitioner.batch_filled(lane.partition)
-        records, lines, size_bytes = lane.take()
-        lane.sending = self._group.create_task(self._send(lane, records, lines, size_bytes))
+    async def _dispatch(self, queue: _PartitionQueue) -> None:
+        if queue.sending is not None:
+            await queue.sending
+        self._partitioner.batch_filled(queue.partition)
+        records, lines, size_bytes = queue.take()
+        queue.sending = self._group.create_task(self._send(queue, records, lines, size_bytes))
 
     async def _send(
-        self, lane: _Lane, records: list[Record], lines: list[int], size_bytes: int
+        self, queue: _PartitionQueue, records: list[Record], lines: list[int], size_bytes: int
     ) -> None:
         idempotent = self._producer_id >= 0
         batch = build(
@@ -209,45 +211,45 @@ class Sender:
             codec=self._settings.codec,
             producer_id=self._producer_id,
             producer_epoch=self._producer_epoch,
-            base_sequence=lane.sequence if idempotent else NO_SEQUENCE,
+            base_sequence=queue.sequence if idempotent else NO_SEQUENCE,
         )
         try:
-            await self._deliver(lane.partition, memoryview(batch))
-        except AnsweredError as error:
-            if error.answer != ErrorCode.MESSAGE_TOO_LARGE or len(records) == 1:
-                raise KafscaleError(_about(lines, lane.partition, error)) from None
-            await self._send_halves(lane, records, lines, size_bytes)
+            await self._deliver(queue.partition, memoryview(batch))
+        except BrokerResponseError as error:
+            if error.error_code != ErrorCode.MESSAGE_TOO_LARGE or len(records) == 1:
+                raise KafscaleError(_describe_failure(lines, queue.partition, error)) from None
+            await self._send_halves(queue, records, lines, size_bytes)
             return
         except KafscaleError as error:
-            raise KafscaleError(_about(lines, lane.partition, error)) from None
-        lane.sequence = (lane.sequence + len(records)) & _SEQUENCE_MASK
-        self._sent.record_count += len(records)
-        self._sent.size_bytes += size_bytes - RECORD_OVERHEAD_BYTES * len(records)
-        self._sent.partitions.add(lane.partition)
+            raise KafscaleError(_describe_failure(lines, queue.partition, error)) from None
+        queue.sequence = (queue.sequence + len(records)) & _SEQUENCE_MASK
+        self._totals.record_count += len(records)
+        self._totals.size_bytes += size_bytes - RECORD_OVERHEAD_BYTES * len(records)
+        self._totals.partitions.add(queue.partition)
 
     async def _send_halves(
-        self, lane: _Lane, records: list[Record], lines: list[int], size_bytes: int
+        self, queue: _PartitionQueue, records: list[Record], lines: list[int], size_bytes: int
     ) -> None:
         half = len(records) // 2
         for part in (slice(half), slice(half, None)):
             numbered = [
-                Record(place, each.timestamp_ms, each.key, each.value, each.headers)
-                for place, each in enumerate(records[part])
+                Record(index, each.timestamp_ms, each.key, each.value, each.headers)
+                for index, each in enumerate(records[part])
             ]
             share = size_bytes * len(numbered) // len(records)
-            await self._send(lane, numbered, lines[part], share)
+            await self._send(queue, numbered, lines[part], share)
 
     async def _deliver(self, partition: int, batch: memoryview) -> None:
-        """Send a batch until it has arrived, or cannot arrive."""
+        """Send a batch, and retry while the error is retriable."""
         for attempt in range(RETRIES_COUNT_MAX):
             try:
                 if attempt:
                     self._topic = await self._client.topic(self._name)
                 await self._attempt(partition, batch)
             except KafscaleError as error:
-                if not may_pass(error) or self._settings.acks == ACKS_NONE:
+                if not is_retriable(error) or self._settings.acks == ACKS_NONE:
                     raise
-                self._notify(f"{error}; trying again")
+                self._notify(f"{error}; retrying")
                 await asyncio.sleep(min(RETRY_SECONDS_FIRST * 2**attempt, RETRY_SECONDS_MAX))
             else:
                 return
@@ -264,11 +266,11 @@ class Sender:
         acks = self._settings.acks
         request = ProduceRequest(acks=acks, timeout_ms=TIMEOUT_MS, topics=[topic])
         if acks == ACKS_NONE:
-            await connection.tell(PRODUCE, request)
+            await connection.send_without_response(PRODUCE, request)
             return
         response = await connection.ask(PRODUCE, request, wait_seconds=TIMEOUT_MS / 1000)
         produced = response.topics[0].partitions[0]
-        # A duplicate is what was sent before, when its answer got lost.
+        # The broker has stored the batch before, but the response was lost.
         if produced.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             check(f"topic {self._name}", produced.error_code, _reason(produced))
 
@@ -280,8 +282,8 @@ def _reason(produced: ProducedPartition) -> str | None:
     return produced.error_message
 
 
-def _about(lines: list[int], partition: int, error: KafscaleError) -> str:
-    """The error, with the lines of input that it is about."""
+def _describe_failure(lines: list[int], partition: int, error: KafscaleError) -> str:
+    """The error with the numbers of its input lines."""
     if len(lines) == 1:
         return f"the record on line {lines[0]} was not produced to partition {partition}: {error}"
     return (

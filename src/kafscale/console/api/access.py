@@ -13,7 +13,7 @@ import msgspec
 from kafscale.admin.security import acls, quotas, users
 from kafscale.admin.security.acls import display_name, is_supported
 from kafscale.client.client import Client
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.console.api.route import ApiRequest, Route
 from kafscale.console.context import ApiContext
 from kafscale.console.schema.access import (
@@ -79,8 +79,8 @@ async def list_acls(context: ApiContext, _: ApiRequest) -> Acls:
     async with context.connections.client() as client:
         try:
             matching = await acls.find(client, [AclFilter()])
-        except AnsweredError as error:
-            is_enabled = error.answer is not ErrorCode.SECURITY_DISABLED
+        except BrokerResponseError as error:
+            is_enabled = error.error_code is not ErrorCode.SECURITY_DISABLED
             return Acls(is_enabled=is_enabled, items=[], problem=_shown_problem(error))
     items, problem = _bounded([_acl(each) for each in matching])
     return Acls(is_enabled=True, items=items, problem=problem)
@@ -102,7 +102,7 @@ async def list_users(context: ApiContext, _: ApiRequest) -> Users:
     async with context.connections.client() as client:
         try:
             listed = await users.list_all(client)
-        except AnsweredError as error:
+        except BrokerResponseError as error:
             return Users(items=[], problem=_shown_problem(error))
     shown = [
         User(name=each.user, mechanisms=[credential.mechanism for credential in each.credentials])
@@ -145,7 +145,7 @@ async def list_quotas(context: ApiContext, _: ApiRequest) -> Quotas:
     async with context.connections.client() as client:
         try:
             described = await quotas.describe(client, {})
-        except AnsweredError as error:
+        except BrokerResponseError as error:
             return Quotas(items=[], problem=_shown_problem(error))
     items, problem = _bounded([Quota(entity=each.entity, values=each.limits) for each in described])
     return Quotas(items=items, problem=problem)
@@ -242,9 +242,9 @@ def _bounded(items: list[Item]) -> tuple[list[Item], str | None]:
     return items[:ITEMS_MAX], f"only {ITEMS_MAX:,} of {len(items):,} are shown"
 
 
-def _shown_problem(error: AnsweredError) -> str:
+def _shown_problem(error: BrokerResponseError) -> str:
     """The message of an error that the page shows; raises all others."""
-    if error.answer not in _SHOWN_ERRORS:
+    if error.error_code not in _SHOWN_ERRORS:
         raise error
     return str(error)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from kafscale.client.errors import AnsweredError, UnreachableError
+from kafscale.client.errors import BrokerResponseError, UnreachableError
 from kafscale.console.http.csrf_and_access import Rejection
 from kafscale.console.http.request_body import JSON, TooLargeError
 from kafscale.console.http.security_headers import NO_STORE
@@ -119,7 +119,9 @@ def error_response(error: Exception, path: str) -> Response:
         if status == _FAILED[0]:
             log.warning("request failed", path=path, reason=str(error))
         # Hints about the command line do not help in a browser.
-        message = error.sentence if isinstance(error, AnsweredError) else str(error)
+        message = (
+            error.message_without_hint if isinstance(error, BrokerResponseError) else str(error)
+        )
         return problem(status, code_name, message)
     if isinstance(error, TimeoutError):
         return problem(
@@ -140,7 +142,11 @@ def status_of(error: KafscaleError) -> tuple[int, str]:
         return _BY_STATUS.get(error.status, _FAILED)
     if type(error) is KafscaleError:
         return _CONFLICT  # The message says why the current state does not allow it.
-    code = error.answer if isinstance(error, AnsweredError) else ErrorCode.of(type(error).code)
+    code = (
+        error.error_code
+        if isinstance(error, BrokerResponseError)
+        else ErrorCode.of(type(error).code)
+    )
     return next(_kafka_statuses(code), _FAILED)
 
 

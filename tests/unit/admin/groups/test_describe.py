@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kafscale.admin.groups.describe import describe_group, partition_assignments
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.groups.consumer_protocol import Subscription, encode_assignment, encode_subscription
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages import consumer_group_describe, describe_groups
@@ -119,7 +119,7 @@ def test_consumer_group_is_described():
     ids=["from v6 on", "before v6"],
 )
 def test_missing_group_is_an_error_with_a_hint(response):
-    with pytest.raises(AnsweredError, match=r"GROUP_ID_NOT_FOUND.*kafscale group list"):
+    with pytest.raises(BrokerResponseError, match=r"GROUP_ID_NOT_FOUND.*kafscale group list"):
         asyncio.run(describe_group(ScriptedCoordinator(NO_CONSUMER_GROUP, response)))
 
 

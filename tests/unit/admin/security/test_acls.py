@@ -4,28 +4,30 @@ import msgspec
 import pytest
 
 from kafscale.admin.security import acls as acl_admin
-from kafscale.cli.commands.acl.rules import Wanted, parties
+from kafscale.cli.commands.acl.request import AclRequest, principal_entries
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
 from kafscale.security.acl.filter import AclFilter
 from unit.cli.served_client import GUARDED, OPEN, on_broker
 
-ALICE = parties(Permission.ALLOW, ["User:alice"])
+ALICE = principal_entries(Permission.ALLOW, ["User:alice"])
 
 
 def test_acls_are_added_found_and_removed():
     async def scenario(client):
-        added = Wanted(topics=["orders"], groups=["billing"], parties=ALICE, consumer=True).rules()
-        denied = Wanted(
+        added = AclRequest(
+            topics=["orders"], groups=["billing"], entries=ALICE, consumer=True
+        ).to_acls()
+        denied = AclRequest(
             topics=["ord"],
             pattern=PatternType.PREFIXED,
-            parties=parties(Permission.DENY, ["User:eve"], ["10.0.0.7"]),
-        ).rules()
+            entries=principal_entries(Permission.DENY, ["User:eve"], ["10.0.0.7"]),
+        ).to_acls()
         await acl_admin.add(client, added + denied)
         assert await acl_admin.find(client, [AclFilter()]) == sorted(added + denied)
-        bearing = Wanted(topics=["orders"], pattern=PatternType.MATCH).filters()
+        bearing = AclRequest(topics=["orders"], pattern=PatternType.MATCH).to_filters()
         assert await acl_admin.find(client, bearing) == sorted(added[:2] + denied)
-        about = Wanted(parties=ALICE).filters()
+        about = AclRequest(entries=ALICE).to_filters()
         assert await acl_admin.find(client, about) == sorted(added)
 
         await acl_admin.remove(client, added)
@@ -37,7 +39,9 @@ def test_acls_are_added_found_and_removed():
 
 def test_role_is_one_acl():
     async def scenario(client):
-        added = Wanted(topics=["orders"], parties=ALICE, operations=[Operation.PRODUCER]).rules()
+        added = AclRequest(
+            topics=["orders"], entries=ALICE, operations=[Operation.PRODUCER]
+        ).to_acls()
         await acl_admin.add(client, added)
         (acl,) = await acl_admin.find(client, [AclFilter()])
         assert acl.operation is Operation.PRODUCER
@@ -48,7 +52,7 @@ def test_role_is_one_acl():
 
 def test_add_reports_failed_acls_and_adds_the_others():
     async def scenario(client):
-        good = Wanted(topics=["orders"], parties=ALICE).rules()
+        good = AclRequest(topics=["orders"], entries=ALICE).to_acls()
         bad = Acl(
             ResourceType.CLUSTER,
             PatternType.LITERAL,
@@ -70,14 +74,14 @@ def test_disabled_authorization_says_what_to_set():
         with pytest.raises(KafscaleError, match=r"KAFSCALE_AUTHORIZATION_ENABLED=true"):
             await acl_admin.find(client, [AclFilter()])
         with pytest.raises(KafscaleError, match=r"authorization\.enabled"):
-            await acl_admin.add(client, Wanted(topics=["orders"], parties=ALICE).rules())
+            await acl_admin.add(client, AclRequest(topics=["orders"], entries=ALICE).to_acls())
 
     on_broker(scenario, OPEN)
 
 
 def test_authorization_error_says_who_is_allowed():
     async def scenario(client):
-        rules = Wanted(topics=["a"], parties=ALICE, operations=[Operation.READ]).rules()
+        rules = AclRequest(topics=["a"], entries=ALICE, operations=[Operation.READ]).to_acls()
         with pytest.raises(KafscaleError, match=r"authorization\.superUsers"):
             await acl_admin.add(client, rules)
         with pytest.raises(KafscaleError, match=r"authorization\.superUsers"):
@@ -87,7 +91,9 @@ def test_authorization_error_says_who_is_allowed():
 
 
 def test_acl_info_has_kafkas_names():
-    (rule,) = Wanted(topics=["orders"], parties=ALICE, operations=[Operation.ALTER_CONFIGS]).rules()
+    (rule,) = AclRequest(
+        topics=["orders"], entries=ALICE, operations=[Operation.ALTER_CONFIGS]
+    ).to_acls()
     assert msgspec.to_builtins(acl_admin.acl_info(rule)) == {
         "resourceType": "TOPIC",
         "resourceName": "orders",

@@ -1,4 +1,4 @@
-"""`kafscale cert dev` makes files, and says what to do with them."""
+"""`kafscale cert dev`: the created files and the printed settings."""
 
 import json
 import shlex
@@ -11,15 +11,15 @@ from unit.security.handshake import shake_hands
 
 
 @pytest.fixture
-def made(kafscale, tmp_path):
+def created(kafscale, tmp_path):
     done = kafscale("cert", "dev", "--out", str(tmp_path / "a b"), "--user", "alice", "-o", "json")
     assert done.exit_code == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_its_settings_work_as_they_stand(made):
-    broker = load(made["brokerSettings"])
-    [user] = made["users"]
+def test_printed_settings_work_unchanged(created):
+    broker = load(created["brokerSettings"])
+    [user] = created["users"]
     client = load(user["settings"]).client
     assert client.control_tls
     assert client.control_servers == (f"localhost:{broker.broker.control_port}",)
@@ -28,7 +28,7 @@ def test_its_settings_work_as_they_stand(made):
     assert listener.principal(pair.server).full_name == user["principal"] == "User:CN=alice"
 
 
-def test_people_can_copy_what_it_prints(kafscale, tmp_path):
+def test_printed_exports_can_be_copied(kafscale, tmp_path):
     done = kafscale("cert", "dev", "--out", str(tmp_path / "a b"))
     exports = dict(
         shlex.split(line)[1].split("=", 1)
@@ -41,7 +41,7 @@ def test_people_can_copy_what_it_prints(kafscale, tmp_path):
     assert "kcat -b localhost:9092 -L -X security.protocol=ssl" in done.stdout
 
 
-def test_what_is_there_stays_unless_it_is_forced(kafscale, tmp_path):
+def test_existing_files_are_overwritten_only_with_force(kafscale, tmp_path):
     again = ("cert", "dev", "--out", str(tmp_path))
     assert kafscale(*again).exit_code == 0
     refused = kafscale(*again)
@@ -53,7 +53,7 @@ def test_what_is_there_stays_unless_it_is_forced(kafscale, tmp_path):
 @pytest.mark.parametrize(
     "arguments", [("--user", "../alice"), ("--user", ""), ("--host", "a b"), ("--days", "0")]
 )
-def test_wrong_usage_is_refused(kafscale, tmp_path, arguments):
+def test_wrong_usage_exits_with_2(kafscale, tmp_path, arguments):
     done = kafscale("cert", "dev", "--out", str(tmp_path), *arguments)
     assert done.exit_code == 2
     assert arguments[0] in done.stderr

@@ -1,4 +1,4 @@
-"""`kafscale config`: what it shows, in which forms, and what it refuses."""
+"""`kafscale config`: formats, masking and errors."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ def rows(stdout):
     return {line.split()[0]: line.split()[1:] for line in stdout.splitlines() if line[:1].isalpha()}
 
 
-def test_show_tells_value_and_origin_of_every_setting(kafscale):
+def test_show_prints_value_and_origin_of_every_setting(kafscale):
     Path("broker.yaml").write_text("storage:\n  segmentBytes: 64Mi\n")
     result = kafscale("config", "show", "--config", "broker.yaml", KAFSCALE_BROKER_PORT="1001")
     assert result.exit_code == 0
@@ -23,7 +23,7 @@ def test_show_tells_value_and_origin_of_every_setting(kafscale):
     assert {setting.path for setting in SETTINGS} <= shown.keys()
 
 
-def test_show_keeps_a_long_value_in_one_line_when_it_is_piped(kafscale):
+def test_show_does_not_wrap_long_values_in_a_pipe(kafscale):
     endpoints = ",".join(
         f"etcd-{number}.etcd.kafscale.svc.cluster.local:2379" for number in range(9)
     )
@@ -32,12 +32,12 @@ def test_show_keeps_a_long_value_in_one_line_when_it_is_piped(kafscale):
     assert rows(result.stdout)["etcd.endpoints"] == [endpoints, "KAFSCALE_ETCD_ENDPOINTS"]
 
 
-def test_show_takes_no_value_for_markup(kafscale):
+def test_show_does_not_interpret_markup(kafscale):
     environ = {"KAFSCALE_UI_USERNAME": "[red]admin[/red]", "KAFSCALE_UI_PASSWORD": "secret"}
     assert "[red]admin[/red]" in kafscale("config", "show", "ui", **environ).stdout
 
 
-def test_show_masks_secrets_in_every_form(kafscale):
+def test_show_masks_secrets_in_every_format(kafscale):
     environ = {"KAFSCALE_UI_USERNAME": "admin", "KAFSCALE_UI_PASSWORD": "hunter2"}
     for form in (["-o", "table"], ["-o", "json"], ["-o", "yaml"], ["--describe"]):
         result = kafscale("config", "show", *form, **environ)
@@ -46,7 +46,7 @@ def test_show_masks_secrets_in_every_form(kafscale):
         assert "hunter2" not in result.output
 
 
-def test_show_prints_the_same_for_programs_as_json_and_as_yaml(kafscale):
+def test_show_prints_the_same_as_json_and_yaml(kafscale):
     printed_json = json.loads(kafscale("config", "show", "-o", "json").stdout)
     printed_yaml = yaml.safe_load(kafscale("config", "show", "-o", "yaml").stdout)
     assert printed_json == printed_yaml
@@ -54,7 +54,7 @@ def test_show_prints_the_same_for_programs_as_json_and_as_yaml(kafscale):
     assert {"setting": "broker.port", "value": 9092, "setBy": "default"} in printed_json
 
 
-def test_show_can_be_narrowed_to_a_group_or_a_setting(kafscale):
+def test_show_selects_a_group_or_a_setting(kafscale):
     assert set(rows(kafscale("config", "show", "etcd.tls").stdout)) == {
         "setting",
         "etcd.tls.enabled",
@@ -68,7 +68,7 @@ def test_show_can_be_narrowed_to_a_group_or_a_setting(kafscale):
     assert "storage" in result.stderr
 
 
-def test_show_can_describe(kafscale):
+def test_show_describes_settings(kafscale):
     result = kafscale("config", "show", "storage.segmentBytes", "--describe")
     assert result.stdout.startswith("storage.segmentBytes = 100Mi\n  The size at which a segment")
     assert "\n  variable: KAFSCALE_SEGMENT_BYTES\n" in result.stdout
@@ -77,7 +77,7 @@ def test_show_can_describe(kafscale):
     assert record["description"].startswith("The bucket")
 
 
-def test_check_accepts_what_is_right(kafscale):
+def test_check_accepts_valid_settings(kafscale):
     Path("broker.yaml").write_text("broker: {port: 1001}\n")
     result = kafscale("config", "check", "-c", "broker.yaml")
     assert (result.exit_code, result.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""`kafscale docs`: the generated pages are those that are committed."""
+"""`kafscale docs`: the generated pages equal the committed ones."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ DOCS = Path(__file__).parents[4] / "docs"
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_committed_page_is_what_the_code_says(name):
+def test_committed_page_is_up_to_date(name):
     committed = (DOCS / name).read_text(encoding="utf-8")
     assert committed == PAGES[name](), "run `make docs`"
 
 
-def test_generate_writes_every_page_once(kafscale):
+def test_generate_writes_all_pages(kafscale):
     Path("docs").mkdir()
     result = kafscale("docs", "generate")
     assert result.exit_code == 0
@@ -28,7 +28,7 @@ def test_generate_writes_every_page_once(kafscale):
     )
 
 
-def test_check_tells_which_page_is_out_of_date_and_writes_nothing(kafscale):
+def test_check_reports_stale_pages_and_writes_nothing(kafscale):
     Path("pages").mkdir()
     kafscale("docs", "generate", "-d", "pages")
     stale = Path("pages/metrics.md")
@@ -38,8 +38,8 @@ def test_check_tells_which_page_is_out_of_date_and_writes_nothing(kafscale):
     assert stale.read_text() == "old"
 
 
-def test_a_directory_that_is_not_there_is_not_made(kafscale):
+def test_generate_does_not_create_the_directory(kafscale):
     result = kafscale("docs", "generate")
     assert result.exit_code == 1
-    assert "there is no directory docs here" in result.stderr
+    assert "there is no directory docs;" in result.stderr
     assert not Path("docs").exists()

@@ -9,13 +9,13 @@ from kafscale.monitoring.dashboards import DASHBOARDS
 from kafscale.monitoring.files import alerts_file, dashboard_files, deployed_files
 
 
-def test_alerts_are_printed_as_rules(kafscale):
+def test_alerts_prints_the_rules(kafscale):
     result = kafscale("monitoring", "alerts")
     assert result.exit_code == 0
     assert result.stdout == alerts_file()
 
 
-def test_alerts_lead_to_the_runbook_that_is_named(kafscale):
+def test_alerts_link_to_the_given_runbook(kafscale):
     printed = kafscale("monitoring", "alerts", "--runbook", "https://example.com/book").stdout
     urls = [
         rule["annotations"]["runbook_url"]
@@ -33,7 +33,7 @@ def test_dashboards_are_listed(kafscale):
         assert dashboard.description in listed
 
 
-def test_a_dashboard_is_printed_as_grafana_reads_it(kafscale):
+def test_dashboard_is_printed_as_json(kafscale):
     printed = json.loads(kafscale("monitoring", "dashboards", "topics").stdout)
     assert printed["uid"] == "kafscale-topics"
 
@@ -46,25 +46,25 @@ def test_dashboards_are_written_to_a_directory(kafscale):
     assert result.stdout.splitlines() == [f"wrote a/b/{name}" for name in dashboard_files()]
 
 
-def test_one_of_them_alone_is_written(kafscale):
+def test_single_dashboard_is_written(kafscale):
     kafscale("monitoring", "dashboards", "groups", "--to", ".")
     assert [path.name for path in Path().iterdir()] == ["groups.json"]
 
 
-def test_a_dashboard_that_there_is_not_is_refused_with_those_there_are(kafscale):
+def test_unknown_dashboard_is_rejected(kafscale):
     result = kafscale("monitoring", "dashboards", "weather")
     assert result.exit_code == 1
-    assert "there is no dashboard 'weather'; there are cluster, topics" in result.stderr
+    assert "unknown dashboard 'weather'; the dashboards are cluster, topics" in result.stderr
 
 
-def test_a_directory_that_cannot_be_written_is_told(kafscale):
+def test_unwritable_directory_is_reported(kafscale):
     Path("taken").write_text("")
     result = kafscale("monitoring", "dashboards", "--to", "taken")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: taken cannot be written to (File exists)")
+    assert result.stderr.startswith("error: cannot write to taken (File exists)")
 
 
-def test_pages_come_with_what_is_deployed_where_that_is(kafscale):
+def test_docs_generate_writes_alerts_and_dashboards(kafscale):
     Path("docs").mkdir()
     Path("deploy").mkdir()
     written = kafscale("docs", "generate").stdout

@@ -15,7 +15,7 @@ def test_list_shows_every_api_with_its_versions(kafscale):
     assert rows[0][2:6] == ["0", "to", "13", "9"]
 
 
-def test_list_for_programs(kafscale):
+def test_list_as_json(kafscale):
     listed = json.loads(kafscale("protocol", "list", "-o", "json").stdout)
     assert len(listed) == len(APIS)
     assert listed[0] == {
@@ -44,7 +44,7 @@ def test_show_prints_the_fields_of_both_messages(kafscale):
 @pytest.mark.parametrize(
     "name", ["list-offsets", "ListOffsets", "list_offsets", "LISTOFFSETS", "2"]
 )
-def test_an_api_is_found_by_any_spelling_of_its_name_or_by_its_key(kafscale, name):
+def test_api_is_found_by_name_or_key(kafscale, name):
     shown = json.loads(kafscale("protocol", "show", name, "-o", "json").stdout)
     assert (shown["name"], shown["version"]) == ("ListOffsets", 11)
     (topics,) = [field for field in shown["ListOffsetsRequest"] if field["name"] == "topics"]
@@ -52,7 +52,7 @@ def test_an_api_is_found_by_any_spelling_of_its_name_or_by_its_key(kafscale, nam
     assert [field["name"] for field in topics["fields"]] == ["name", "partitions"]
 
 
-def test_source_is_the_python_that_runs(kafscale):
+def test_source_prints_the_compiled_codec(kafscale):
     result = kafscale("protocol", "show", "heartbeat", "4", "--source")
     assert result.exit_code == 0
     assert result.stdout.count("def decode(view, position):") == 2
@@ -61,7 +61,7 @@ def test_source_is_the_python_that_runs(kafscale):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["prodcue"], "did you mean Produce?"),
         (["xyzzy"], "`kafscale protocol list` lists all"),
@@ -69,7 +69,7 @@ def test_source_is_the_python_that_runs(kafscale):
         (["produce", "14"], "Produce v14 is not supported; supported versions: 0 to 13"),
     ],
 )
-def test_what_is_not_known_is_said_with_what_is(kafscale, arguments, words):
+def test_unknown_api_or_version_is_rejected(kafscale, arguments, message):
     result = kafscale("protocol", "show", *arguments)
     assert result.exit_code == 1
-    assert words in result.stderr
+    assert message in result.stderr

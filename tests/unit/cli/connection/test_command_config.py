@@ -1,8 +1,8 @@
-"""Files as Kafka's tools take them, and librdkafka, become settings of ours."""
+"""Client properties of Kafka's tools and of librdkafka."""
 
 import pytest
 
-from kafscale.cli.connection.command_config import applied
+from kafscale.cli.connection.command_config import apply_properties
 from kafscale.config.sections.client import Client
 from kafscale.config.sections.security import ClientTls
 
@@ -10,8 +10,8 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 
-def test_a_file_of_java_is_understood():
-    settings = applied(
+def test_java_properties_are_applied():
+    settings = apply_properties(
         Client(),
         {
             "security.protocol": "SASL_SSL",
@@ -35,8 +35,8 @@ def test_a_file_of_java_is_understood():
     )
 
 
-def test_a_file_of_librdkafka_is_understood():
-    settings = applied(
+def test_librdkafka_properties_are_applied():
+    settings = apply_properties(
         Client(),
         {
             "security.protocol": "sasl_ssl",
@@ -57,14 +57,14 @@ def test_a_file_of_librdkafka_is_understood():
     )
 
 
-def test_what_the_file_does_not_say_stays_as_it_is_set():
+def test_other_settings_are_kept():
     before = Client(username="bob", password="old", tls=ClientTls(ca_file="ca.pem"))  # noqa: S106
-    after = applied(before, {"sasl.password": "new"})
+    after = apply_properties(before, {"sasl.password": "new"})
     assert (after.username, after.password, after.tls) == ("bob", "new", before.tls)
 
 
-def test_a_token_is_taken_from_a_file():
-    settings = applied(
+def test_token_file_url_is_applied():
+    settings = apply_properties(
         Client(),
         {
             "sasl.mechanism": "OAUTHBEARER",
@@ -83,8 +83,8 @@ def test_a_token_is_taken_from_a_file():
         'serviceName="kafka"   password = "secret" username= "alice"',
     ],
 )
-def test_a_login_module_may_be_written_in_several_ways(options):
-    settings = applied(Client(), {"sasl.jaas.config": f" {SCRAM} REQUIRED  {options} ; "})
+def test_login_module_options_may_be_quoted_or_not(options):
+    settings = apply_properties(Client(), {"sasl.jaas.config": f" {SCRAM} REQUIRED  {options} ; "})
     assert (settings.username, settings.password) == ("alice", "secret")
 
 
@@ -93,25 +93,25 @@ def test_a_login_module_may_be_written_in_several_ways(options):
     [
         ("security.protocol", "TLS", "not one of PLAINTEXT, SSL"),
         ("sasl.mechanism", "GSSAPI", "not one of PLAIN"),
-        ("sasl.jaas.config", "Krb5LoginModule required useTicketCache=true;", "cannot be used"),
+        ("sasl.jaas.config", "Krb5LoginModule required useTicketCache=true;", "is not supported"),
         ("sasl.jaas.config", f'{OAUTH} required unsecuredLoginStringClaim_sub="a";', "file:///"),
         (
             "sasl.jaas.config",
             f'{SCRAM} required username="alice" password="hush"',
-            "not of the form",
+            "expected the form",
         ),
         ("sasl.oauthbearer.token.endpoint.url", "https://idp/token", "file:///"),
         ("ssl.truststore.type", "JKS", "PEM"),
         ("ssl.truststore.location", "ca.jks", r"ssl\.truststore\.type=PEM"),
         ("ssl.keystore.location", "alice.p12", r"ssl\.keystore\.type=PEM"),
-        ("ssl.key.password", "hush", "not understood"),
-        ("ssl.enabled.protocols", "TLSv1.3", "not understood"),
-        ("enable.ssl.certificate.verification", "false", "not understood"),
+        ("ssl.key.password", "hush", "not supported"),
+        ("ssl.enabled.protocols", "TLSv1.3", "not supported"),
+        ("enable.ssl.certificate.verification", "false", "not supported"),
         ("ssl.endpoint.identification.algorithm", "ldaps", "neither https nor none"),
     ],
 )
-def test_what_would_not_be_heeded_is_refused_and_no_secret_is_shown(key, value, problem):
-    with pytest.raises(ValueError, match=problem) as told:
-        applied(Client(), {key: value})
-    assert str(told.value).startswith(key)
-    assert "hush" not in str(told.value)
+def test_unsupported_properties_are_rejected_without_showing_secrets(key, value, problem):
+    with pytest.raises(ValueError, match=problem) as caught:
+        apply_properties(Client(), {key: value})
+    assert str(caught.value).startswith(key)
+    assert "hush" not in str(caught.value)

@@ -1,19 +1,19 @@
-"""Where the control plane is, from the option or from the settings."""
+"""Addresses of the control plane, from the option and the settings."""
 
 import os
 
 import pytest
 import typer
 
-from kafscale.cli.connection.control_plane import chosen
+from kafscale.cli.connection.control_plane import control_addresses
 
 
-def test_the_option_wins_over_the_variable_and_the_variable_over_the_default(monkeypatch):
+def test_control_option_overrides_the_settings(monkeypatch):
     for name in [name for name in os.environ if name.startswith("KAFSCALE_")]:
         monkeypatch.delenv(name)
-    assert chosen("") == [("localhost", 9093)]
+    assert control_addresses("") == [("localhost", 9093)]
     monkeypatch.setenv("KAFSCALE_CONTROL_SERVERS", "a:1,b")
-    assert chosen("") == [("a", 1), ("b", 9093)]
-    assert chosen("c:3, [::1]") == [("c", 3), ("::1", 9093)]
+    assert control_addresses("") == [("a", 1), ("b", 9093)]
+    assert control_addresses("c:3, [::1]") == [("c", 3), ("::1", 9093)]
     with pytest.raises(typer.BadParameter, match="expected host:port"):
-        chosen("c:d")
+        control_addresses("c:d")

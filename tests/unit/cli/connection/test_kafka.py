@@ -1,11 +1,11 @@
-"""Which brokers a command asks, and how: by the options, or by the settings."""
+"""Bootstrap servers and security of commands, from options and settings."""
 
 import os
 
 import pytest
 import typer
 
-from kafscale.cli.connection.kafka import chosen, secured
+from kafscale.cli.connection.kafka import bootstrap_addresses, client_security
 from kafscale.cli.main import app
 from kafscale.client.security import PLAINTEXT
 
@@ -16,19 +16,19 @@ def _no_settings(monkeypatch):
         monkeypatch.delenv(name)
 
 
-def test_the_option_wins_over_the_variable_and_the_variable_over_the_default(monkeypatch):
-    assert chosen("") == [("localhost", 9092)]
+def test_bootstrap_option_overrides_the_settings(monkeypatch):
+    assert bootstrap_addresses("") == [("localhost", 9092)]
     monkeypatch.setenv("KAFSCALE_BOOTSTRAP_SERVERS", "a:1,b:2")
-    assert chosen("") == [("a", 1), ("b", 2)]
-    assert chosen("c:3, d") == [("c", 3), ("d", 9092)]
+    assert bootstrap_addresses("") == [("a", 1), ("b", 2)]
+    assert bootstrap_addresses("c:3, d") == [("c", 3), ("d", 9092)]
     with pytest.raises(typer.BadParameter, match="expected host:port"):
-        chosen("c:d")
+        bootstrap_addresses("c:d")
 
 
-def test_without_settings_commands_neither_encrypt_nor_log_in(monkeypatch):
-    assert secured() == PLAINTEXT
+def test_security_follows_the_settings(monkeypatch):
+    assert client_security() == PLAINTEXT
     monkeypatch.setenv("KAFSCALE_CLIENT_SECURITY_PROTOCOL", "SSL")
-    assert secured().encrypts
+    assert client_security().encrypts
 
 
 def commands(group, path=()):
@@ -39,11 +39,11 @@ def commands(group, path=()):
             yield (*path, name), {option for each in command.params for option in each.opts}
 
 
-def test_whoever_takes_servers_takes_a_file_as_well():
+def test_all_commands_with_bootstrap_server_have_command_config():
     found = dict(commands(typer.main.get_command(app)))
-    asking = {path for path, options in found.items() if "--bootstrap-server" in options}
-    told = {path for path, options in found.items() if "--command-config" in options}
-    assert asking == told
+    with_servers = {path for path, options in found.items() if "--bootstrap-server" in options}
+    with_file = {path for path, options in found.items() if "--command-config" in options}
+    assert with_servers == with_file
     assert {
         ("topic", "list"),
         ("group", "reset-offsets"),
@@ -54,7 +54,7 @@ def test_whoever_takes_servers_takes_a_file_as_well():
         ("quota", "set"),
         ("spark", "replay"),
         ("spark", "restore"),
-    } <= told
+    } <= with_file
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_whoever_takes_servers_takes_a_file_as_well():
         (None, "does not exist"),
     ],
 )
-def test_a_file_that_cannot_be_understood_is_wrong_usage(kafscale, tmp_path, content, problem):
+def test_invalid_command_config_is_wrong_usage(kafscale, tmp_path, content, problem):
     file = tmp_path / "client.properties"
     if content is not None:
         file.write_text(content)
@@ -76,11 +76,11 @@ def test_a_file_that_cannot_be_understood_is_wrong_usage(kafscale, tmp_path, con
     assert problem in result.stderr
 
 
-def test_a_file_says_how_to_log_in_and_holds_for_one_command(kafscale, tmp_path):
-    """The one that lacks a password is refused before anybody is asked."""
+def test_command_config_applies_to_one_command(kafscale, tmp_path):
+    """A file without a password is rejected before the command connects."""
     file = tmp_path / "client.properties"
     file.write_text("security.protocol=SASL_SSL\nsasl.username=alice\n")
     result = kafscale("topic", "list", "--command-config", str(file))
     assert result.exit_code == 1
-    assert "needs a user and a password" in result.stderr
-    assert secured() == PLAINTEXT
+    assert "needs a user name and a password" in result.stderr
+    assert client_security() == PLAINTEXT

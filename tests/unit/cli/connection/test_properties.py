@@ -1,4 +1,4 @@
-r"""Properties, read as Java reads them."""
+"""Java properties files."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from kafscale.cli.connection.properties import parse
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("", {}),
         ("a=1\nb:2\nc 3\n", {"a": "1", "b": "2", "c": "3"}),
@@ -26,11 +26,11 @@ from kafscale.cli.connection.properties import parse
         ("a=1\na=2", {"a": "2"}),
     ],
 )
-def test_lines_are_read_as_java_reads_them(text, found):
-    assert parse(text) == found
+def test_lines_are_parsed_as_by_java(text, expected):
+    assert parse(text) == expected
 
 
-def test_a_broken_escape_is_refused():
+def test_invalid_escape_is_rejected():
     with pytest.raises(ValueError, match="four hexadecimal digits"):
         parse(r"a=\u12")
 
@@ -41,13 +41,13 @@ def escaped(text):
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text()))
-def test_what_is_written_with_escapes_is_read_back(found):
-    text = "".join(f"{escaped(key)}={escaped(value)}\n" for key, value in found.items())
-    assert parse(text) == found
+def test_escaped_properties_round_trip(expected):
+    text = "".join(f"{escaped(key)}={escaped(value)}\n" for key, value in expected.items())
+    assert parse(text) == expected
 
 
 @given(st.text())
-def test_any_text_is_read_or_refused(text):
+def test_any_text_is_parsed_or_rejected(text):
     try:
         parse(text)
     except ValueError as error:

@@ -1,11 +1,11 @@
-"""A member of a group, with a coordinator that follows a script."""
+"""A group member with a scripted coordinator."""
 
 import asyncio
 
 import pytest
 
 from kafscale.client.consumer.group_member import ROUNDS_COUNT_MAX, Member
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.config import Config
 from kafscale.groups.assignors import Assignor
 from kafscale.groups.consumer_protocol import (
@@ -38,7 +38,7 @@ def synced(**assignment):
     return SyncGroupResponse(assignment=encode_assignment(assignment))
 
 
-def refused(response, code):
+def error_response(response, code):
     return response(error_code=code)
 
 
@@ -51,8 +51,8 @@ def member_of(coordinator, counts=(), assignor=Assignor.RANGE):
     return Member(coordinator, ["orders"], SETTINGS, count_partitions, assignor)
 
 
-def test_a_new_member_joins_with_the_id_that_it_is_given():
-    """KIP-394: the first answer is a refusal with an id."""
+def test_member_joins_with_the_assigned_id():
+    """KIP-394: the first response is an error with a member id."""
     coordinator = ScriptedCoordinator(
         JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="me"),
         joined(),
@@ -72,7 +72,7 @@ def test_a_new_member_joins_with_the_id_that_it_is_given():
     ("assignor", "mine"),
     [(Assignor.RANGE, {"orders": (0, 1)}), (Assignor.ROUND_ROBIN, {"orders": (0, 2)})],
 )
-def test_the_leader_shares_out_what_members_want(assignor, mine):
+def test_leader_assigns_partitions(assignor, mine):
     members = [JoinedMember("me", None, ORDERS), JoinedMember("other", None, ORDERS)]
     coordinator = ScriptedCoordinator(joined(leader="me", members=members), synced(orders=[0, 1]))
     asyncio.run(member_of(coordinator, [{"orders": 3}], assignor).join())
@@ -84,8 +84,8 @@ def test_the_leader_shares_out_what_members_want(assignor, mine):
     assert assigned == {"me": mine, "other": {"orders": (rest,)}}
 
 
-def test_a_leader_that_is_told_to_leave_the_assignment_as_it_is_does():
-    """KIP-814: a leader that comes back."""
+def test_leader_skips_the_assignment_on_request():
+    """KIP-814: a static leader rejoins."""
     members = [JoinedMember("me", None, ORDERS)]
     coordinator = ScriptedCoordinator(
         joined(leader="me", members=members, skip_assignment=True), synced(orders=[0])
@@ -94,51 +94,51 @@ def test_a_leader_that_is_told_to_leave_the_assignment_as_it_is_does():
     assert coordinator.asked[-1].assignments == []
 
 
-def test_a_leader_notices_that_topics_have_grown():
-    async def story():
+def test_leader_detects_new_partitions():
+    async def run():
         members = [JoinedMember("me", None, ORDERS)]
         coordinator = ScriptedCoordinator(joined(leader="me", members=members), synced(orders=[0]))
         member = member_of(coordinator, [{"orders": 1}, {"orders": 1}, {"orders": 2}])
         await member.join()
-        assert not await member.has_outgrown()
-        assert await member.has_outgrown()
+        assert not await member.partitions_changed()
+        assert await member.partitions_changed()
 
-    asyncio.run(story())
+    asyncio.run(run())
 
 
-def test_who_does_not_lead_does_not_watch_topics():
-    async def story():
+def test_follower_does_not_check_partitions():
+    async def run():
         member = member_of(ScriptedCoordinator(joined(), synced()))
         await member.join()
-        assert not await member.has_outgrown()
+        assert not await member.partitions_changed()
 
-    asyncio.run(story())
+    asyncio.run(run())
 
 
-def test_a_group_that_rebalances_again_is_joined_again():
+def test_join_is_retried_during_a_rebalance():
     coordinator = ScriptedCoordinator(
         joined(),
-        refused(SyncGroupResponse, ErrorCode.REBALANCE_IN_PROGRESS),
+        error_response(SyncGroupResponse, ErrorCode.REBALANCE_IN_PROGRESS),
         joined(),
-        refused(SyncGroupResponse, ErrorCode.UNKNOWN_MEMBER_ID),
-        joined(member_id="somebody new"),
+        error_response(SyncGroupResponse, ErrorCode.UNKNOWN_MEMBER_ID),
+        joined(member_id="new member"),
         synced(orders=[1]),
     )
     assert asyncio.run(member_of(coordinator).join()) == [("orders", 1)]
-    assert [coordinator.asked[place].member_id for place in (0, 2, 4)] == ["", "me", ""]
+    assert [coordinator.asked[index].member_id for index in (0, 2, 4)] == ["", "me", ""]
 
 
-def test_a_group_that_cannot_be_joined_is_given_up():
-    never = [refused(JoinGroupResponse, ErrorCode.REBALANCE_IN_PROGRESS)] * ROUNDS_COUNT_MAX
-    with pytest.raises(AnsweredError, match="REBALANCE_IN_PROGRESS"):
+def test_join_attempts_are_limited():
+    never = [error_response(JoinGroupResponse, ErrorCode.REBALANCE_IN_PROGRESS)] * ROUNDS_COUNT_MAX
+    with pytest.raises(BrokerResponseError, match="REBALANCE_IN_PROGRESS"):
         asyncio.run(member_of(ScriptedCoordinator(*never)).join())
-    inconsistent = refused(JoinGroupResponse, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    with pytest.raises(AnsweredError, match="try another --assignor"):
+    inconsistent = error_response(JoinGroupResponse, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    with pytest.raises(BrokerResponseError, match="try another --assignor"):
         asyncio.run(member_of(ScriptedCoordinator(inconsistent)).join())
 
 
 @pytest.mark.parametrize(
-    ("code", "goes_on", "member_id", "is_in_group"),
+    ("code", "is_current", "member_id", "is_in_group"),
     [
         (ErrorCode.NONE, True, "me", True),
         (ErrorCode.REBALANCE_IN_PROGRESS, False, "me", True),
@@ -146,29 +146,29 @@ def test_a_group_that_cannot_be_joined_is_given_up():
         (ErrorCode.UNKNOWN_MEMBER_ID, False, "", False),
     ],
 )
-def test_a_heartbeat_tells_how_things_stand(code, goes_on, member_id, is_in_group):
-    async def story():
+def test_heartbeat_reports_the_state_of_the_generation(code, is_current, member_id, is_in_group):
+    async def run():
         member = member_of(ScriptedCoordinator(joined(), synced(), HeartbeatResponse(0, code)))
         await member.join()
-        assert await member.heartbeat() is goes_on
+        assert await member.heartbeat() is is_current
         assert (member.member_id, member.is_in_group) == (member_id, is_in_group)
 
-    asyncio.run(story())
+    asyncio.run(run())
 
 
-def test_a_heartbeat_that_is_not_allowed_is_an_error():
-    async def story():
+def test_unauthorized_heartbeat_is_an_error():
+    async def run():
         denied = HeartbeatResponse(0, ErrorCode.GROUP_AUTHORIZATION_FAILED)
         member = member_of(ScriptedCoordinator(joined(), synced(), denied))
         await member.join()
-        with pytest.raises(AnsweredError, match="GROUP_AUTHORIZATION_FAILED"):
+        with pytest.raises(BrokerResponseError, match="GROUP_AUTHORIZATION_FAILED"):
             await member.heartbeat()
 
-    asyncio.run(story())
+    asyncio.run(run())
 
 
-def test_commits_are_made_in_the_name_of_the_generation():
-    async def story():
+def test_commit_has_member_id_and_generation():
+    async def run():
         fenced = CommittedPartition(0, ErrorCode.ILLEGAL_GENERATION)
         coordinator = ScriptedCoordinator(
             joined(),
@@ -187,29 +187,29 @@ def test_commits_are_made_in_the_name_of_the_generation():
             (2, 6),
         ]
 
-        with pytest.raises(AnsweredError, match=r"topic orders, partition 0: .*ILLEGAL_GENERATION"):
+        with pytest.raises(
+            BrokerResponseError, match=r"topic orders, partition 0: .*ILLEGAL_GENERATION"
+        ):
             await member.commit({("orders", 0): 9})
         asked_count = len(coordinator.asked)
-        with pytest.raises(AnsweredError, match="UNKNOWN_MEMBER_ID"):
+        with pytest.raises(BrokerResponseError, match="UNKNOWN_MEMBER_ID"):
             await member.commit({("orders", 0): 9})
-        assert len(coordinator.asked) == asked_count, "who is no member does not even ask"
+        assert len(coordinator.asked) == asked_count, "no request is sent without membership"
 
-    asyncio.run(story())
+    asyncio.run(run())
 
 
-def test_who_leaves_is_no_member_and_leaves_once():
-    async def story():
+def test_leave_is_sent_once():
+    async def run():
         coordinator = ScriptedCoordinator(joined(), synced(), LeaveGroupResponse())
         member = member_of(coordinator)
-        await member.leave("never came")
+        await member.leave("not joined")
         await member.join()
-        await member.leave("seen enough")
-        await member.leave("seen enough")
+        await member.leave("closed")
+        await member.leave("closed")
         request = coordinator.asked[-1]
-        assert [(each.member_id, each.reason) for each in request.members] == [
-            ("me", "seen enough")
-        ]
+        assert [(each.member_id, each.reason) for each in request.members] == [("me", "closed")]
         assert len(coordinator.asked) == 3
         assert not member.is_in_group
 
-    asyncio.run(story())
+    asyncio.run(run())

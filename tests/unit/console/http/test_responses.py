@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import BrokerResponseError
 from kafscale.client.errors import UnreachableError as ClientUnreachableError
 from kafscale.console.http import responses
 from kafscale.console.http.request_body import TooLargeError
@@ -32,25 +32,25 @@ from kafscale.protocol.error_codes import ErrorCode
         (UnknownTopicError("x"), 404),
         (GroupNotFoundError("x"), 404),
         (ResourceNotFoundError("x"), 404),
-        (AnsweredError("x", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), 404),
+        (BrokerResponseError("x", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), 404),
         (InvalidRequestError("x"), 400),
         (InvalidConfigError("x"), 400),
-        (AnsweredError("x", ErrorCode.INVALID_PARTITIONS), 400),
+        (BrokerResponseError("x", ErrorCode.INVALID_PARTITIONS), 400),
         (TooLargeError("x"), 413),
         (TopicAuthorizationError("x"), 403),
-        (AnsweredError("x", ErrorCode.GROUP_AUTHORIZATION_FAILED), 403),
-        (AnsweredError("x", ErrorCode.POLICY_VIOLATION), 403),
+        (BrokerResponseError("x", ErrorCode.GROUP_AUTHORIZATION_FAILED), 403),
+        (BrokerResponseError("x", ErrorCode.POLICY_VIOLATION), 403),
         (TopicExistsError("x"), 409),
         (NonEmptyGroupError("x"), 409),
         (ConfigError("x"), 409),
         (KafscaleError("x"), 409),
-        (AnsweredError("x", ErrorCode.NOT_CONTROLLER), 503),
+        (BrokerResponseError("x", ErrorCode.NOT_CONTROLLER), 503),
         (ClientUnreachableError("x"), 503),
         (StoreUnavailableError("x"), 503),
         (UnreachableError("broker:9093", "UNAVAILABLE", "x"), 503),
         (ControlError("broker:9093", "NOT_FOUND", "x"), 404),
         (ControlError("broker:9093", "INTERNAL", "x"), 500),
-        (AnsweredError("x", ErrorCode.UNKNOWN_SERVER_ERROR), 500),
+        (BrokerResponseError("x", ErrorCode.UNKNOWN_SERVER_ERROR), 500),
         (TimeoutError(), 503),
         (msgspec.ValidationError("x"), 400),
     ],

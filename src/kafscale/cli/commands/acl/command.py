@@ -1,11 +1,12 @@
-"""`kafscale acl`: list, add and remove the rules about who may do what."""
+"""`kafscale acl`: list, add and remove ACLs."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; messages are slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# messages are slow to import.
 
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,6 +18,8 @@ from kafscale.cli.commands.acl.options import (
     ConsumerOption,
     DenyHostOption,
     DenyPrincipalOption,
+    FilterPattern,
+    FilterPatternOption,
     GroupOption,
     OperationOption,
     Pattern,
@@ -25,41 +28,36 @@ from kafscale.cli.commands.acl.options import (
     ProducerOption,
     Role,
     RoleOption,
-    SoughtPattern,
-    SoughtPatternOption,
     TopicOption,
     TransactionalIdOption,
     UserOption,
 )
 from kafscale.cli.confirm import YesOption
-from kafscale.cli.connection.client_run import run
-from kafscale.cli.connection.kafka import BootstrapOption
-from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.cli.connection.kafka import BootstrapOption, run
+from kafscale.cli.output import Output, OutputOption, Part, print_data, print_line, print_table
 from kafscale.text.formatting import pluralize
 
 if TYPE_CHECKING:
-    from kafscale.cli.commands.acl.rules import Party
-    from kafscale.metadata.access.model import Operation, PatternType
+    from kafscale.cli.commands.acl.request import PrincipalEntry
+    from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission
 
-app = typer.Typer(
-    no_args_is_help=True, help="List, add and remove the rules about who may do what."
-)
+app = typer.Typer(no_args_is_help=True, help="List, add and remove ACLs.")
 
 
 @app.command("list")
-def list_rules(
+def list_acls(
     *,
     topic: TopicOption = [],
     group: GroupOption = [],
     cluster: ClusterOption = False,
     transactional_id: TransactionalIdOption = [],
     user: UserOption = [],
-    pattern: SoughtPatternOption = SoughtPattern.MATCH,
+    pattern: FilterPatternOption = FilterPattern.MATCH,
     principal: PrincipalOption = [],
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """List rules: all, those that bear on a resource, or those about somebody.
+    """List all ACLs, or those of resources or principals.
 
     \b
     kafscale acl list
@@ -67,25 +65,24 @@ def list_rules(
     kafscale acl list --principal User:alice -o json
     """
     from kafscale.admin.security import acls as acl_admin
-    from kafscale.cli.commands.acl import tables
-    from kafscale.cli.commands.acl.rules import Wanted, parties
+    from kafscale.cli.commands.acl.request import AclRequest, principal_entries
     from kafscale.metadata.access.model import Permission
 
-    with _usage():
-        wanted = Wanted(
+    with _usage_errors():
+        request = AclRequest(
             topics=topic,
             groups=group,
             transactional_ids=transactional_id,
             users=user,
             cluster=cluster,
-            pattern=_read(pattern),
-            parties=parties(Permission.ANY, principal),
+            pattern=_pattern_type(pattern),
+            entries=principal_entries(Permission.ANY, principal),
         )
-    rules = run(bootstrap, lambda client: acl_admin.find(client, wanted.filters()))
+    acls = run(bootstrap, lambda client: acl_admin.find(client, request.to_filters()))
     if output is Output.TABLE:
-        tables.print_rules(rules)
+        print_acls(acls)
     else:
-        print_data([acl_admin.acl_info(rule) for rule in rules], output)
+        print_data([acl_admin.acl_info(acl) for acl in acls], output)
 
 
 @app.command()
@@ -107,11 +104,11 @@ def add(
     consumer: ConsumerOption = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Add rules: for everybody, every resource and every operation named.
+    """Add ACLs: one for each combination of principal, resource and operation.
 
-    Without operations, all of them are meant. A role is one rule: an admin may
-    create, delete, alter and describe, a producer may write and describe, a
-    consumer may read and describe.
+    Without --operation and --role, the operation is All. A role is one ACL for
+    several operations: an admin may create, delete, alter and describe, a
+    producer may write and describe, a consumer may read and describe.
 
     \b
     kafscale acl add --allow-principal User:alice --producer --topic orders
@@ -122,25 +119,24 @@ def add(
       --resource-pattern-type prefixed
     """
     from kafscale.admin.security import acls as acl_admin
-    from kafscale.cli.commands.acl import tables as acl_tables
-    from kafscale.cli.commands.acl.rules import Wanted
+    from kafscale.cli.commands.acl.request import AclRequest
 
-    with _usage():
-        rules = Wanted(
+    with _usage_errors():
+        acls = AclRequest(
             topics=topic,
             groups=group,
             transactional_ids=transactional_id,
             users=user,
             cluster=cluster,
-            pattern=_read(pattern),
-            parties=_parties(allow_principal, allow_host, deny_principal, deny_host),
+            pattern=_pattern_type(pattern),
+            entries=_entries(allow_principal, allow_host, deny_principal, deny_host),
             operations=_operations(operation, role),
             producer=producer,
             consumer=consumer,
-        ).rules()
-    run(bootstrap, lambda client: acl_admin.add(client, rules))
-    acl_tables.print_rules(rules)
-    typer.echo(f"\nadded {pluralize(len(rules), 'rule')}", err=True)
+        ).to_acls()
+    run(bootstrap, lambda client: acl_admin.add(client, acls))
+    print_acls(acls)
+    typer.echo(f"\nadded {pluralize(len(acls), 'ACL')}", err=True)
 
 
 @app.command()
@@ -151,7 +147,7 @@ def remove(
     cluster: ClusterOption = False,
     transactional_id: TransactionalIdOption = [],
     user: UserOption = [],
-    pattern: SoughtPatternOption = SoughtPattern.LITERAL,
+    pattern: FilterPatternOption = FilterPattern.LITERAL,
     allow_principal: AllowPrincipalOption = [],
     deny_principal: DenyPrincipalOption = [],
     allow_host: AllowHostOption = [],
@@ -163,7 +159,7 @@ def remove(
     yes: YesOption = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Remove rules; what is not named may be anything. On a terminal it asks.
+    """Remove all ACLs that match the options. On a terminal, the command asks for confirmation.
 
     \b
     kafscale acl remove --topic orders
@@ -171,61 +167,60 @@ def remove(
     kafscale acl remove --allow-principal User:bob --operation Read --topic orders
     """
     from kafscale.admin.security import acls as acl_admin
-    from kafscale.cli.commands.acl import tables as acl_tables
-    from kafscale.cli.commands.acl.rules import Wanted
+    from kafscale.cli.commands.acl.request import AclRequest
 
-    with _usage():
-        filters = Wanted(
+    with _usage_errors():
+        filters = AclRequest(
             topics=topic,
             groups=group,
             transactional_ids=transactional_id,
             users=user,
             cluster=cluster,
-            pattern=_read(pattern),
-            parties=_parties(allow_principal, allow_host, deny_principal, deny_host),
+            pattern=_pattern_type(pattern),
+            entries=_entries(allow_principal, allow_host, deny_principal, deny_host),
             operations=_operations(operation, role),
             producer=producer,
             consumer=consumer,
-        ).filters()
-    if filters == Wanted().filters():
-        raise typer.BadParameter("say which rules: by what they are about, or by whom")
-    rules = run(bootstrap, lambda client: acl_admin.find(client, filters))
-    acl_tables.print_rules(rules)
-    if not rules:
+        ).to_filters()
+    if filters == AclRequest().to_filters():
+        raise typer.BadParameter("name the ACLs to remove, by resource or by principal")
+    acls = run(bootstrap, lambda client: acl_admin.find(client, filters))
+    print_acls(acls)
+    if not acls:
         return
     if not yes and sys.stdin.isatty():
-        typer.confirm(f"remove {pluralize(len(rules), 'rule')}?", abort=True, err=True)
-    run(bootstrap, lambda client: acl_admin.remove(client, rules))
-    typer.echo(f"\nremoved {pluralize(len(rules), 'rule')}", err=True)
+        typer.confirm(f"remove {pluralize(len(acls), 'ACL')}?", abort=True, err=True)
+    run(bootstrap, lambda client: acl_admin.remove(client, acls))
+    typer.echo(f"\nremoved {pluralize(len(acls), 'ACL')}", err=True)
 
 
 @contextmanager
-def _usage() -> Iterator[None]:
-    """What the options cannot mean is wrong usage."""
+def _usage_errors() -> Iterator[None]:
+    """Report a `ValueError` as wrong usage."""
     try:
         yield
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
 
-def _read(pattern: Pattern | SoughtPattern) -> "PatternType":
+def _pattern_type(pattern: Pattern | FilterPattern) -> "PatternType":
     from kafscale.metadata.access.model import PatternType
 
     return PatternType[pattern.name]
 
 
-def _parties(
+def _entries(
     allowed: Sequence[str],
     allow_hosts: Sequence[str],
     denied: Sequence[str],
     deny_hosts: Sequence[str],
-) -> "list[Party]":
-    from kafscale.cli.commands.acl.rules import parties
+) -> "list[PrincipalEntry]":
+    from kafscale.cli.commands.acl.request import principal_entries
     from kafscale.metadata.access.model import Permission
 
     return [
-        *parties(Permission.ALLOW, allowed, allow_hosts),
-        *parties(Permission.DENY, denied, deny_hosts),
+        *principal_entries(Permission.ALLOW, allowed, allow_hosts),
+        *principal_entries(Permission.DENY, denied, deny_hosts),
     ]
 
 
@@ -236,5 +231,46 @@ def _operations(names: Sequence[str], role: Role | None) -> "list[Operation]":
     if role is None:
         return [parse_operation(name) for name in names]
     if names:
-        raise ValueError("--role stands for operations; leave out --operation")
+        raise ValueError("--role replaces operations; leave out --operation")
     return [Operation[role.name]]
+
+
+def print_acls(acls: "Sequence[Acl]") -> None:
+    if not acls:
+        print_line("no ACLs; add one with: kafscale acl add --allow-principal User:NAME ...")
+        return
+    print_table(
+        ("resource", "pattern", "principal", "permission", "operations", "host"), _rows(acls)
+    )
+
+
+def _rows(acls: "Sequence[Acl]") -> "Iterator[tuple[Part, ...]]":
+    """One row for each resource, principal, permission and host, with all operations."""
+    from kafscale.admin.security.acls import display_name
+    from kafscale.metadata.access.model import ANY_HOST, Permission
+
+    for (resource, pattern), of_resource in groupby(sorted(acls), key=_resource_key):
+        first: tuple[Part, ...] = ((resource, "bold"), pattern)
+        by_principal = sorted(of_resource, key=_principal_key)
+        for (principal, permission, host), same in groupby(by_principal, key=_principal_key):
+            is_allowed = permission is Permission.ALLOW
+            yield (
+                *first,
+                principal,
+                ("allow", "green") if is_allowed else ("deny", "red"),
+                ", ".join(display_name(acl.operation) for acl in same),
+                "any" if host == ANY_HOST else host,
+            )
+            first = "", ""
+
+
+def _resource_key(acl: "Acl") -> tuple[str, str]:
+    from kafscale.admin.security.acls import display_name
+    from kafscale.metadata.access.model import PatternType
+
+    pattern = "prefix" if acl.pattern_type is PatternType.PREFIXED else "name"
+    return f"{display_name(acl.resource_type)} {acl.resource_name}", pattern
+
+
+def _principal_key(acl: "Acl") -> "tuple[str, Permission, str]":
+    return acl.principal, acl.permission, acl.host

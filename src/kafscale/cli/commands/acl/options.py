@@ -1,4 +1,4 @@
-"""The options of `kafscale acl`, named as those of `kafka-acls` are."""
+"""The options of `kafscale acl`, with the names of `kafka-acls`."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Final
@@ -7,7 +7,7 @@ import typer
 
 
 class Role(StrEnum):
-    """What somebody is: one rule that stands for several operations."""
+    """Roles: each is one ACL for several operations."""
 
     ADMIN = "admin"
     PRODUCER = "producer"
@@ -15,14 +15,14 @@ class Role(StrEnum):
 
 
 class Pattern(StrEnum):
-    """How the name in a new rule is to be read."""
+    """Pattern types of new ACLs."""
 
     LITERAL = "literal"
     PREFIXED = "prefixed"
 
 
-class SoughtPattern(StrEnum):
-    """How the names in rules that are sought are compared."""
+class FilterPattern(StrEnum):
+    """Pattern types of filters."""
 
     LITERAL = "literal"
     PREFIXED = "prefixed"
@@ -42,48 +42,53 @@ TransactionalIdOption = Annotated[
     list[str], _several("--transactional-id", "ID", "A transactional id, or '*' for all")
 ]
 UserOption = Annotated[
-    list[str], _several("--user", "User:NAME", "A user whose tokens it is about")
+    list[str], _several("--user", "User:NAME", "A user, for ACLs on delegation tokens")
 ]
-ClusterOption = Annotated[bool, typer.Option("--cluster", help="The cluster as a whole.")]
+ClusterOption = Annotated[bool, typer.Option("--cluster", help="The cluster resource.")]
 PatternOption = Annotated[
-    Pattern, typer.Option(_PATTERN, help="Whether names are whole, or how others begin.")
+    Pattern, typer.Option(_PATTERN, help="Whether names are literal or prefixes.")
 ]
-SoughtPatternOption = Annotated[
-    SoughtPattern,
+FilterPatternOption = Annotated[
+    FilterPattern,
     typer.Option(
         _PATTERN,
-        help="Rules for this whole name, this prefix, either; match: all that bear on the name.",
+        help="Find ACLs with a literal name, a prefix, or any; match: all that apply to the name.",
     ),
 ]
 AllowPrincipalOption = Annotated[
-    list[str], _several("--allow-principal", "User:NAME", "Who may; User:* is everybody")
+    list[str],
+    _several("--allow-principal", "User:NAME", "Principal to allow; User:* is every user"),
 ]
 DenyPrincipalOption = Annotated[
-    list[str], _several("--deny-principal", "User:NAME", "Who must not, whatever else allows it")
+    list[str],
+    _several("--deny-principal", "User:NAME", "Principal to deny; overrides other ACLs that allow"),
 ]
 AllowHostOption = Annotated[
-    list[str], _several("--allow-host", "ADDRESS", "From where they may; from anywhere by default")
+    list[str], _several("--allow-host", "ADDRESS", "IP address to allow; by default any")
 ]
 DenyHostOption = Annotated[
-    list[str],
-    _several("--deny-host", "ADDRESS", "From where they must not; from anywhere by default"),
+    list[str], _several("--deny-host", "ADDRESS", "IP address to deny; by default any")
 ]
-PrincipalOption = Annotated[list[str], _several("--principal", "User:NAME", "Rules about somebody")]
+PrincipalOption = Annotated[
+    list[str], _several("--principal", "User:NAME", "Only ACLs of this principal")
+]
 OperationOption = Annotated[
-    list[str], _several("--operation", "NAME", "Read, Write, Create, Delete, Alter, Describe ...")
+    list[str],
+    _several("--operation", "NAME", "Operation: Read, Write, Create, Delete, Alter, Describe ..."),
 ]
 RoleOption = Annotated[
     Role | None,
     typer.Option(
         "--role",
         metavar="ROLE",
-        help="admin, producer or consumer, in place of operations.",
+        help="admin, producer or consumer, instead of operations.",
         show_default=False,
     ),
 ]
 ProducerOption = Annotated[
-    bool, typer.Option("--producer", help="Rules that a producer to the topics needs.")
+    bool, typer.Option("--producer", help="All ACLs that a producer to the topics needs.")
 ]
 ConsumerOption = Annotated[
-    bool, typer.Option("--consumer", help="Rules that a consumer of topics in groups needs.")
+    bool,
+    typer.Option("--consumer", help="All ACLs that a consumer of the topics in the groups needs."),
 ]

@@ -1,6 +1,6 @@
-"""`kafscale cluster`: look at the brokers of a cluster, and direct them."""
+"""`kafscale cluster`: show the brokers, drain and flush them, and rebalance partitions."""
 
-# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; gRPC is slow to load.
+# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; gRPC is slow to import.
 
 from typing import Annotated
 
@@ -11,18 +11,20 @@ from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.errors import KafscaleError
 from kafscale.text.formatting import pluralize
 
-app = typer.Typer(no_args_is_help=True, help="Look at the brokers of a cluster, and direct them.")
+app = typer.Typer(
+    no_args_is_help=True, help="Show, drain, flush and rebalance the brokers of a cluster."
+)
 
 
 @app.command()
 def status(
     partitions: Annotated[
-        bool, typer.Option("--partitions", "-p", help="Also show who serves which partition.")
+        bool, typer.Option("--partitions", "-p", help="Also show all partitions and their brokers.")
     ] = False,
     output: OutputOption = Output.TABLE,
     control: ControlOption = "",
 ) -> None:
-    """Show all brokers, how they do and how much each of them owns. A star marks the controller.
+    """Show the state and load of all brokers. An asterisk marks the controller.
 
     \b
     kafscale cluster status
@@ -31,30 +33,33 @@ def status(
     """
     from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables
-    from kafscale.cli.connection import cluster_client
+    from kafscale.cli.connection import control_plane
 
-    found = cluster_client.run(
+    cluster_status = control_plane.run(
         control, lambda cluster: cluster_admin.status(cluster, with_partitions=partitions)
     )
     if output is Output.TABLE:
-        tables.print_status(found)
+        tables.print_status(cluster_status)
     else:
-        print_data(found, output)
+        print_data(cluster_status, output)
 
 
 @app.command()
 def drain(
-    broker: Annotated[int, typer.Argument(metavar="BROKER", min=0, help="The broker's id.")],
+    broker: Annotated[int, typer.Argument(metavar="BROKER", min=0, help="Id of the broker.")],
     deadline: Annotated[
-        int, typer.Option("--deadline", min=1, max=3600, help="How long to wait, in seconds.")
+        int, typer.Option("--deadline", min=1, max=3600, help="Time limit in seconds.")
     ] = 60,
-    reason: Annotated[str, typer.Option("--reason", help="For the broker's log.")] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", help="Reason, for the log of the broker.")
+    ] = "",
     output: OutputOption = Output.TABLE,
     control: ControlOption = "",
 ) -> None:
-    """Have a broker hand over all that it owns, as before a restart; it gets nothing any more.
+    """Transfer all partitions and shards of a broker to other brokers, as before a restart.
 
-    It exits with 1 if something is left at the deadline; the broker goes on with it.
+    The controller assigns nothing to a draining broker. The command exits with 1 if partitions
+    are left at the deadline; the broker continues to transfer them.
 
     \b
     kafscale cluster drain 2
@@ -62,11 +67,11 @@ def drain(
     """
     from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables as cluster_tables
-    from kafscale.cli.connection import cluster_client
+    from kafscale.cli.connection import control_plane
     from kafscale.cli.progress import progress_bar
 
     with progress_bar(f"draining broker {broker}") as progress:
-        result = cluster_client.run(
+        result = control_plane.run(
             control,
             lambda cluster: cluster_admin.drain(
                 cluster, str(broker), reason=reason, deadline_seconds=deadline, progress=progress
@@ -75,11 +80,11 @@ def drain(
     if output is not Output.TABLE:
         print_data(result, output)
     else:
-        typer.echo(f"broker {broker} has handed over {pluralize(len(result.drained), 'partition')}")
+        typer.echo(f"broker {broker} transferred {pluralize(len(result.drained), 'partition')}")
     if pending := result.pending:
         raise KafscaleError(
-            f"broker {broker} still has {pluralize(len(pending), 'partition')}, and goes on:"
-            f" {cluster_tables.names(pending)}"
+            f"broker {broker} still owns {pluralize(len(pending), 'partition')} and continues:"
+            f" {cluster_tables.format_names(pending)}"
         )
 
 
@@ -94,7 +99,7 @@ def flush(
     output: OutputOption = Output.TABLE,
     control: ControlOption = "",
 ) -> None:
-    """Make segments of what was written so far, and return when they are in the object store.
+    """Roll all records into segments, and wait until they are in the object store.
 
     \b
     kafscale cluster flush --topic orders
@@ -103,13 +108,13 @@ def flush(
     """
     from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables as cluster_tables
-    from kafscale.cli.connection import cluster_client
+    from kafscale.cli.connection import control_plane
 
     if bool(topic) == everything:
-        raise typer.BadParameter("name a topic with --topic, or say --all")
+        raise typer.BadParameter("give either --topic or --all")
     if partition and not topic:
-        raise typer.BadParameter("a partition is one of a topic: name it with --topic")
-    flushed = cluster_client.run(
+        raise typer.BadParameter("--partition needs --topic")
+    flushed = control_plane.run(
         control, lambda cluster: cluster_admin.flush(cluster, topic, partition)
     )
     if output is Output.TABLE:
@@ -121,12 +126,12 @@ def flush(
 @app.command()
 def rebalance(
     wait: Annotated[
-        int, typer.Option("--wait", min=0, max=86_400, help="How long to wait, in seconds.")
+        int, typer.Option("--wait", min=0, max=86_400, help="Time limit in seconds.")
     ] = 300,
     output: OutputOption = Output.TABLE,
     control: ControlOption = "",
 ) -> None:
-    """Have the controller plan now, and show what moves until everything is where it belongs.
+    """Rebalance partitions now, and show the moves until they are complete.
 
     \b
     kafscale cluster rebalance
@@ -134,11 +139,11 @@ def rebalance(
     """
     from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables as cluster_tables
-    from kafscale.cli.connection import cluster_client
+    from kafscale.cli.connection import control_plane
     from kafscale.cli.progress import progress_bar
 
     with progress_bar("moving partitions") as progress:
-        moves = cluster_client.run(
+        moves = control_plane.run(
             control,
             lambda cluster: cluster_admin.rebalance(cluster, seconds_max=wait, progress=progress),
         )

@@ -1,4 +1,4 @@
-"""How `kafscale cluster` prints brokers and partitions for people: the data of `cluster_admin`."""
+"""Tables of `kafscale cluster`: brokers, partitions and moves."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ from kafscale.cli.output import Part, print_line, print_table
 from kafscale.text.formatting import format_size, pluralize
 
 NAMES_MAX: Final = 5
-"""How many partitions are called by name where there are many."""
+"""The number of partitions that are named in a message."""
 _COLOURS: Final = {"ready": "green", "online": "green", "draining": "yellow", "moving": "yellow"}
 
 
 def print_status(status: ClusterStatus) -> None:
     brokers = status.brokers
     controller = status.controller
-    leads = "no controller" if controller is None else f"broker {controller} is the controller"
-    print_line((status.cluster_id, "bold"), f": {pluralize(len(brokers), 'broker')}, {leads}")
+    leadership = "no controller" if controller is None else f"broker {controller} is the controller"
+    print_line((status.cluster_id, "bold"), f": {pluralize(len(brokers), 'broker')}, {leadership}")
     print_line()
     print_table(
         (
@@ -53,7 +53,7 @@ def print_status(status: ClusterStatus) -> None:
 
 def print_partitions(partitions: Sequence[ServedPartition]) -> None:
     if not partitions:
-        print_line("nobody serves any partition")
+        print_line("no partitions are served")
         return
     print_table(
         ("topic", "partition", "broker", "state", "epoch", "start", "rolled", "end", "size"),
@@ -85,12 +85,12 @@ def print_flushed(flushed: Sequence[FlushedPartition]) -> None:
             for broker, count in sorted(Counter(each.broker for each in flushed).items())
         ),
     )
-    print_line(f"segments hold everything of {pluralize(len(flushed), 'partition')}")
+    print_line(f"{pluralize(len(flushed), 'partition')} fully rolled into segments")
 
 
 def print_moves(moves: Sequence[PartitionMove]) -> None:
     if not moves:
-        print_line("everything is where it belongs")
+        print_line("the cluster is balanced; no partition moves")
         return
     print_table(
         ("partition", "from", "to", "state"),
@@ -106,10 +106,10 @@ def print_moves(moves: Sequence[PartitionMove]) -> None:
     )
 
 
-def names(partitions: Sequence[PartitionName]) -> str:
-    """Partitions by name, the first few of them.
+def format_names(partitions: Sequence[PartitionName]) -> str:
+    """The names of the first few partitions.
 
-    >>> names([PartitionName("orders", number) for number in range(7)])
+    >>> format_names([PartitionName("orders", number) for number in range(7)])
     'orders/0, orders/1, orders/2, orders/3, orders/4 and 2 more'
     """
     named = [f"{each.topic}/{each.partition}" for each in partitions]
@@ -117,10 +117,10 @@ def names(partitions: Sequence[PartitionName]) -> str:
     return ", ".join(named[:NAMES_MAX]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def duration_in_words(duration_ms: int) -> str:
-    """How long something lasts, in its two largest units.
+def format_duration(duration_ms: int) -> str:
+    """A duration in its two largest units.
 
-    >>> [duration_in_words(seconds * 1000) for seconds in (7, 133, 7322, 183_000)]
+    >>> [format_duration(seconds * 1000) for seconds in (7, 133, 7322, 183_000)]
     ['7s', '2m 13s', '2h 2m', '2d 2h']
     """
     seconds = duration_ms // 1000
@@ -145,7 +145,7 @@ def _broker(broker: BrokerStatus) -> tuple[Part, ...]:
         str(broker.shard_count),
         str(broker.moving_count),
         broker.store_health or "-",
-        "-" if uptime_ms is None else duration_in_words(uptime_ms),
+        "-" if uptime_ms is None else format_duration(uptime_ms),
         broker.version,
     )
 

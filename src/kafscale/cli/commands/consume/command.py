@@ -1,6 +1,6 @@
-"""`kafscale consume`: the records of topics, on standard output."""
+"""`kafscale consume`: print the records of topics."""
 
-# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
+# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to import.
 
 import asyncio
 import os
@@ -11,28 +11,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.commands.config import effective
-from kafscale.cli.connection.client_run import client_of
-from kafscale.cli.connection.kafka import BootstrapOption
+from kafscale.cli.commands.config import load_config
+from kafscale.cli.connection.kafka import BootstrapOption, create_client
 from kafscale.cli.options import Format, FormatOption
 from kafscale.groups.assignors import Assignor
 
 if TYPE_CHECKING:
     from kafscale.cli.commands.consume.format import Formatter
-    from kafscale.cli.commands.consume.printer import Wanted
+    from kafscale.cli.commands.consume.printer import ConsumeRequest
     from kafscale.client.client import Client
 
 StartOption = Annotated[
     str,
     typer.Option(
         "--from",
-        metavar="PLACE",
-        help="earliest, latest, an offset, -N for the last N, a time, or how long ago.",
+        metavar="POSITION",
+        help="earliest, latest, an offset, -N for the last N records, a time, or a duration ago.",
     ),
 ]
 PartitionOption = Annotated[
     list[int],
-    typer.Option("--partition", "-p", metavar="N", help="Only this one; may be repeated."),
+    typer.Option("--partition", "-p", metavar="N", help="Only this partition; may be repeated."),
 ]
 GroupOption = Annotated[
     str,
@@ -40,27 +39,36 @@ GroupOption = Annotated[
         "--group",
         "-g",
         metavar="GROUP",
-        help="Share the partitions with all others in this group, and go on where it has come to.",
+        help="Consume as a member of this group, from its committed offsets.",
         show_default=False,
     ),
 ]
 AssignorOption = Annotated[
-    Assignor, typer.Option("--assignor", help="How the group shares the partitions out.")
+    Assignor, typer.Option("--assignor", help="Partition assignor of the group.")
 ]
 CountOption = Annotated[
-    int | None, typer.Option("--max-messages", "-n", min=1, metavar="N", help="End after so many.")
+    int | None,
+    typer.Option("--max-messages", "-n", min=1, metavar="N", help="Exit after N records."),
 ]
 NoFollowOption = Annotated[
-    bool, typer.Option("--no-follow", "-e", help="End at the end, rather than wait for more.")
+    bool,
+    typer.Option(
+        "--no-follow", "-e", help="Exit at the end of the partitions instead of waiting for more."
+    ),
 ]
 ShowOption = Annotated[
     str,
     typer.Option(
-        "--show", metavar="FIELDS", help="Of topic, partition, offset, timestamp, key, headers."
+        "--show",
+        metavar="FIELDS",
+        help="Also print topic, partition, offset, timestamp, key or headers.",
     ),
 ]
 TemplateOption = Annotated[
-    str, typer.Option("--template", "-t", metavar="TEXT", help="With %k %v %n %p %o %t %T %h.")
+    str,
+    typer.Option(
+        "--template", "-t", metavar="TEXT", help="Output template with %k %v %n %p %o %t %T %h."
+    ),
 ]
 
 
@@ -78,14 +86,15 @@ def consume(
     template: TemplateOption = "",
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Print the records of topics, from their beginning, and wait for more.
+    """Print the records of topics from the beginning, and wait for more until Ctrl-C.
 
-    A time is written as 2026-01-31T12:00:00Z, in UTC where it names no zone, or
-    as @ and milliseconds since 1970; 15m means fifteen minutes ago. In a template
-    %n is the topic, %t the timestamp as a number and %T as a time. Ctrl-C ends.
+    A time is 2026-01-31T12:00:00Z, in UTC unless it names a zone, or @ and
+    milliseconds since 1970; 15m means fifteen minutes ago. In a template, %k is
+    the key, %v the value, %n the topic, %p the partition, %o the offset, %t the
+    timestamp as a number, %T the timestamp as a time and %h the headers.
 
-    In a group, what was printed is committed every few seconds and at the end;
-    --from says where to begin in partitions of which nothing is committed yet.
+    In a group, offsets of printed records are committed every few seconds and at
+    exit; --from is the start of partitions without a committed offset.
 
     \b
     kafscale consume greetings --no-follow
@@ -94,43 +103,49 @@ def consume(
     kafscale consume orders -t '%p/%o %k: %v'
     kafscale consume orders payments --group billing
     """
-    from kafscale.cli.commands.consume.printer import Wanted
+    from kafscale.cli.commands.consume.printer import ConsumeRequest
     from kafscale.client.consumer.start_position import parse_start
 
     if group and partition:
-        raise typer.BadParameter("--group and --partition exclude each other: the group decides")
+        raise typer.BadParameter(
+            "--group and --partition exclude each other: the group assigns partitions"
+        )
     try:
-        begin = parse_start(start, now_ms=clock())
+        position = parse_start(start, now_ms=clock())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--from") from None
     names = list(dict.fromkeys(topics))
     formatter = _formatter(form, show, template)
-    wanted = Wanted(names, begin, formatter, not no_follow, count_max, _tell)
+    request = ConsumeRequest(names, position, formatter, not no_follow, count_max, _notify)
     try:
-        asyncio.run(_consume(client_of(bootstrap), wanted, partition, group, assignor))
+        asyncio.run(_consume(create_client(bootstrap), request, partition, group, assignor))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        pass  # The ways to end it.
+        pass  # The user or SIGTERM ended it.
     except BrokenPipeError:
-        # Whoever read has seen enough. What Python would still flush at its end has no place to go.
+        # The reader of the pipe is gone. Python flushes stdout at exit, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 async def _consume(
-    client: "Client", wanted: "Wanted", partitions: list[int], group: str, assignor: Assignor
+    client: "Client",
+    request: "ConsumeRequest",
+    partitions: list[int],
+    group: str,
+    assignor: Assignor,
 ) -> None:
     from kafscale.cli.commands.consume import printer
 
     async with client:
         if group:
-            _end_in_order_when_terminated()
-            settings = effective().consumer
-            await printer.in_group(client, wanted, group, assignor, settings)
+            _cancel_on_sigterm()
+            settings = load_config().consumer
+            await printer.print_group(client, request, group, assignor, settings)
         else:
-            await printer.alone(client, wanted, partitions)
+            await printer.print_partitions(client, request, partitions)
 
 
-def _end_in_order_when_terminated() -> None:
-    """Let a member leave its group when it is told to stop, as Ctrl-C does anyway."""
+def _cancel_on_sigterm() -> None:
+    """Cancel the task on SIGTERM, as on Ctrl-C, so that the member leaves its group."""
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -143,7 +158,9 @@ def _formatter(form: Format, show: str, template: str) -> "Formatter":
         raise typer.BadParameter("--show and --template exclude each other")
     if form is Format.JSON:
         if show or template:
-            raise typer.BadParameter("--format json shows everything; leave out the other")
+            raise typer.BadParameter(
+                "--format json prints all fields; leave out --show and --template"
+            )
         return consume_format.as_json
     try:
         if template:
@@ -155,5 +172,5 @@ def _formatter(form: Format, show: str, template: str) -> "Formatter":
         raise typer.BadParameter(str(error)) from None
 
 
-def _tell(message: str) -> None:
+def _notify(message: str) -> None:
     typer.echo(message, err=True)

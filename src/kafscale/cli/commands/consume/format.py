@@ -1,7 +1,6 @@
-"""How records are printed: as values alone, with fields beside them, by a template, or as JSON.
+"""Formats records: by fields, by a template, or as JSON.
 
-The law: what is printed of one record depends on that record only, and is made once per record from
-parts that were chosen once per run.
+A formatter is built once per run, and formats each record independently of the others.
 """
 
 import json
@@ -17,13 +16,13 @@ from kafscale.records import Record
 from kafscale.text.formatting import format_time
 
 Formatter = Callable[[TopicPartition, Record], bytes]
-"""Makes the bytes of one record, given its topic and partition."""
+"""Formats one record, given its topic partition."""
 
 NULL: Final = b"null"
 
 
 class Field(StrEnum):
-    """What can be shown of a record beside its value."""
+    """Fields that can be printed in addition to the value."""
 
     TOPIC = "topic"
     KEY = "key"
@@ -34,34 +33,39 @@ class Field(StrEnum):
 
 
 def by_fields(form: Format, fields: Sequence[Field]) -> Formatter:
-    """One record a line: the fields in this order, then the value, between tabs."""
+    """One line per record: the fields in this order and the value, separated by tabs."""
     parts = [_part(_SYMBOLS[field], form) for field in fields]
     value = _part("v", form)
-    return lambda place, record: (
-        b"\t".join([*(part(place, record) for part in parts), value(place, record)]) + b"\n"
+    return lambda topic_partition, record: (
+        b"\t".join(
+            [*(part(topic_partition, record) for part in parts), value(topic_partition, record)]
+        )
+        + b"\n"
     )
 
 
 def by_template(form: Format, template: str) -> Formatter:
-    """What a template says, in which %k and its like stand for parts of the record."""
+    """Format by a template, in which %k and other placeholders stand for parts of the record."""
     parts: list[Formatter] = []
     text = record_text.unescape(template)
     if not text.endswith("\n"):
         text += "\n"
-    for plain, symbol in _PIECES.findall(text):
+    for plain, symbol in _TOKENS.findall(text):
         if plain or symbol == "%%":
             parts.append(_constant((plain or "%").encode()))
         elif symbol[1:] in PARTS:
             parts.append(_part(symbol[1:], form))
         else:
             known = ", ".join(f"%{each}" for each in PARTS)
-            raise ValueError(f"{symbol!r} stands for nothing; there are {known} and %%")
-    return lambda place, record: b"".join([part(place, record) for part in parts])
+            raise ValueError(f"unknown placeholder {symbol!r}; the placeholders are {known} and %%")
+    return lambda topic_partition, record: b"".join(
+        [part(topic_partition, record) for part in parts]
+    )
 
 
-def as_json(place: TopicPartition, record: Record) -> bytes:
-    """One object a line, with everything; `kafscale produce --format json` reads it."""
-    topic, partition = place
+def as_json(topic_partition: TopicPartition, record: Record) -> bytes:
+    """One JSON object per line with all fields; `kafscale produce --format json` reads it."""
+    topic, partition = topic_partition
     fields = {
         "topic": topic,
         "partition": partition,
@@ -77,11 +81,11 @@ def as_json(place: TopicPartition, record: Record) -> bytes:
 def _part(symbol: str, form: Format) -> Formatter:
     make = PARTS[symbol]
     encode = record_text.ENCODERS[form]
-    return lambda place, record: make(place, record, encode)
+    return lambda topic_partition, record: make(topic_partition, record, encode)
 
 
 def _constant(text: bytes) -> Formatter:
-    return lambda _place, _record: text
+    return lambda _topic_partition, _record: text
 
 
 def _bytes(value: bytes | None, encode: Callable[[bytes], bytes]) -> bytes:
@@ -94,20 +98,20 @@ def _headers(record: Record, encode: Callable[[bytes], bytes]) -> bytes:
     )
 
 
-_Maker = Callable[[TopicPartition, Record, Callable[[bytes], bytes]], bytes]
+_PartFormatter = Callable[[TopicPartition, Record, Callable[[bytes], bytes]], bytes]
 
-PARTS: Final[dict[str, _Maker]] = {
-    "k": lambda _place, record, encode: _bytes(record.key, encode),
-    "v": lambda _place, record, encode: _bytes(record.value, encode),
-    "o": lambda _place, record, _encode: b"%d" % record.offset,
-    "p": lambda place, _record, _encode: b"%d" % place[1],
-    "t": lambda _place, record, _encode: b"%d" % record.timestamp_ms,
-    "T": lambda _place, record, _encode: format_time(record.timestamp_ms).encode(),
-    "n": lambda place, _record, _encode: place[0].encode(),
-    "h": lambda _place, record, encode: _headers(record, encode),
+PARTS: Final[dict[str, _PartFormatter]] = {
+    "k": lambda _topic_partition, record, encode: _bytes(record.key, encode),
+    "v": lambda _topic_partition, record, encode: _bytes(record.value, encode),
+    "o": lambda _topic_partition, record, _encode: b"%d" % record.offset,
+    "p": lambda topic_partition, _record, _encode: b"%d" % topic_partition[1],
+    "t": lambda _topic_partition, record, _encode: b"%d" % record.timestamp_ms,
+    "T": lambda _topic_partition, record, _encode: format_time(record.timestamp_ms).encode(),
+    "n": lambda topic_partition, _record, _encode: topic_partition[0].encode(),
+    "h": lambda _topic_partition, record, encode: _headers(record, encode),
 }
-"""What a template may say: key, value, offset, partition, timestamp (a number, a time), name of
-the topic, headers."""
+"""Template placeholders: key, value, offset, partition, timestamp (as a number, as a time), topic
+name and headers."""
 
 _SYMBOLS: Final = {
     Field.TOPIC: "n",
@@ -117,4 +121,4 @@ _SYMBOLS: Final = {
     Field.TIMESTAMP: "T",
     Field.HEADERS: "h",
 }
-_PIECES: Final = re.compile(r"([^%]+)|(%.?)", re.DOTALL)
+_TOKENS: Final = re.compile(r"([^%]+)|(%.?)", re.DOTALL)

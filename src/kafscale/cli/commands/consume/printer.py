@@ -1,6 +1,7 @@
-"""Prints records on standard output as they come: as many as are wanted, and then it ends.
+"""Prints consumed records on standard output, up to a maximum number.
 
-The law: whoever reads in a group hears how far it was printed only once that has left this process.
+Invariant: in a consumer group, an offset counts as consumed only after its record was written to
+standard output.
 """
 
 import asyncio
@@ -16,10 +17,10 @@ from kafscale.client.client import Client
 from kafscale.client.consumer.group_member import Member
 from kafscale.client.consumer.group_reader import Batches, GroupReader
 from kafscale.client.consumer.reader import Chunk, Reader
-from kafscale.client.consumer.start_position import Start
+from kafscale.client.consumer.start_position import StartPosition
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.group_offsets import by_topic, committed
-from kafscale.client.retry import retried
+from kafscale.client.retry import retry
 from kafscale.groups.assignors import Assignor
 from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
@@ -27,75 +28,80 @@ from kafscale.protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from kafscale.config.sections.client import Consumer
 
-PATIENCE_SECONDS: Final = 1.0
-"""How long an interrupted consumer waits for what it is about to print."""
+PRINT_SECONDS_MAX: Final = 1.0
+"""How long an interrupted consumer waits for records that are being printed."""
 
 
-class Wanted(NamedTuple):
-    """What is to be read, and how it is to be printed."""
+class ConsumeRequest(NamedTuple):
+    """What to read, and how to print it."""
 
     topics: Sequence[str]
-    start: Start
+    start: StartPosition
     formatter: Formatter
     follow: bool
     count_max: int | None
     notify: Callable[[str], None]
 
 
-async def alone(client: Client, wanted: Wanted, partitions: Sequence[int]) -> None:
-    """Print the records of these partitions of all topics, or of all partitions."""
-    reader = Reader(client, wanted.topics, follow=wanted.follow, notify=wanted.notify)
-    places = [(topic, each) for topic in wanted.topics for each in partitions]
-    await reader.open(wanted.start, places or None)
-    printer = _Printer(wanted)
+async def print_partitions(
+    client: Client, request: ConsumeRequest, partitions: Sequence[int]
+) -> None:
+    """Print records without a group: of these partitions of each topic, or of all."""
+    reader = Reader(client, request.topics, follow=request.follow, notify=request.notify)
+    topic_partitions = [(topic, each) for topic in request.topics for each in partitions]
+    await reader.open(request.start, topic_partitions or None)
+    printer = _Printer(request)
     async with aclosing(reader.batches()) as batches:
         async for chunk in batches:
-            printer.print(printer.taken(chunk))
-            if printer.has_enough:
+            printer.print(printer.limit(chunk))
+            if printer.is_done:
                 return
 
 
-async def in_group(
-    client: Client, wanted: Wanted, group_id: str, assignor: Assignor, settings: "Consumer"
+async def print_group(
+    client: Client, request: ConsumeRequest, group_id: str, assignor: Assignor, settings: "Consumer"
 ) -> None:
-    """Print the records of the partitions that a group assigns to this process."""
-    for topic in wanted.topics:
+    """Print records as a member of a consumer group."""
+    for topic in request.topics:
         await client.topic(topic)
     count_partitions = functools.partial(partition_counts, client)
-    printer = _Printer(wanted)
+    printer = _Printer(request)
     async with Coordinator(client, group_id) as coordinator:
-        member = Member(coordinator, wanted.topics, settings, count_partitions, assignor)
+        member = Member(coordinator, request.topics, settings, count_partitions, assignor)
         reader = GroupReader(
             member,
-            functools.partial(_open, client, coordinator, wanted),
+            functools.partial(_open, client, coordinator, request),
             settings,
-            follow=wanted.follow,
-            notify=wanted.notify,
+            follow=request.follow,
+            notify=request.notify,
             clock=clock,
         )
         async with reader, aclosing(reader.batches()) as batches:
             async for chunk in batches:
-                await _print_apart(printer, printer.taken(chunk), reader.printed)
-                if printer.has_enough:
+                await _print_in_thread(printer, printer.limit(chunk), reader.mark_consumed)
+                if printer.is_done:
                     return
 
 
 async def _open(
-    client: Client, coordinator: Coordinator, wanted: Wanted, places: Sequence[TopicPartition]
+    client: Client,
+    coordinator: Coordinator,
+    request: ConsumeRequest,
+    topic_partitions: Sequence[TopicPartition],
 ) -> Batches:
-    """Begin to read partitions, where the group has come to or else where it is wanted."""
-    topics = [name for name, _ in by_topic(places)]
-    reader = Reader(client, topics, follow=wanted.follow, notify=wanted.notify)
-    found = await committed(coordinator, places) if places else {}
-    offsets = {place: found[place].offset for place in found}
-    # A group often rebalances because brokers go and come.
-    await retried(lambda: reader.open(wanted.start, places, offsets))
+    """Read partitions from their committed offsets, or from the requested start without one."""
+    topics = [name for name, _ in by_topic(topic_partitions)]
+    reader = Reader(client, topics, follow=request.follow, notify=request.notify)
+    found = await committed(coordinator, topic_partitions) if topic_partitions else {}
+    offsets = {topic_partition: each.offset for topic_partition, each in found.items()}
+    # Groups often rebalance because brokers restart, so leaders may be missing for a moment.
+    await retry(lambda: reader.open(request.start, topic_partitions, offsets))
     return reader.batches()
 
 
 async def partition_counts(client: Client, topics: Collection[str]) -> dict[str, int]:
-    """How many partitions these topics have; those that do not exist are left out."""
-    response = await retried(lambda: client.metadata(sorted(topics)))
+    """The partition counts of topics, without topics that do not exist."""
+    response = await retry(lambda: client.metadata(sorted(topics)))
     return {
         topic.name or "": len(topic.partitions)
         for topic in response.topics
@@ -104,44 +110,45 @@ async def partition_counts(client: Client, topics: Collection[str]) -> dict[str,
 
 
 class _Printer:
-    """Standard output, and how much of what comes is still wanted there."""
+    """Writes records to standard output, up to a maximum number."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._formatter = wanted.formatter
-        self._count_left = wanted.count_max
+    def __init__(self, request: ConsumeRequest) -> None:
+        self._formatter = request.formatter
+        self._count_left = request.count_max
         self._output = sys.stdout.buffer
 
     @property
-    def has_enough(self) -> bool:
+    def is_done(self) -> bool:
         return self._count_left == 0
 
-    def taken(self, chunk: Chunk) -> Chunk:
-        """As much of a chunk as is still wanted."""
+    def limit(self, chunk: Chunk) -> Chunk:
+        """Cut a chunk to the records that are still to be printed, and count them."""
         if self._count_left is None or len(chunk.records) <= self._count_left:
-            taken = chunk
+            limited = chunk
         else:
             records = chunk.records[: self._count_left]
-            taken = Chunk(chunk.place, records, records[-1].offset + 1)
+            limited = Chunk(chunk.topic_partition, records, records[-1].offset + 1)
         if self._count_left is not None:
-            self._count_left -= len(taken.records)
-        return taken
+            self._count_left -= len(limited.records)
+        return limited
 
     def print(self, chunk: Chunk) -> None:
-        place, formatter = chunk.place, self._formatter
-        self._output.write(b"".join([formatter(place, record) for record in chunk.records]))
+        topic_partition, formatter = chunk.topic_partition, self._formatter
+        lines = [formatter(topic_partition, record) for record in chunk.records]
+        self._output.write(b"".join(lines))
         self._output.flush()
 
 
-async def _print_apart(
-    printer: _Printer, chunk: Chunk, printed: Callable[[TopicPartition, int], None]
+async def _print_in_thread(
+    printer: _Printer, chunk: Chunk, mark_consumed: Callable[[TopicPartition, int], None]
 ) -> None:
-    """Print in a thread, so that heartbeats go on while whoever reads the output takes its time."""
+    """Print in a thread, so that a slow reader of the output does not delay heartbeats."""
     printing = asyncio.ensure_future(asyncio.to_thread(printer.print, chunk))
     try:
         await asyncio.shield(printing)
     except asyncio.CancelledError:
-        await asyncio.wait([printing], timeout=PATIENCE_SECONDS)
+        await asyncio.wait([printing], timeout=PRINT_SECONDS_MAX)
         raise
     finally:
         if printing.done() and printing.exception() is None:
-            printed(chunk.place, chunk.next_offset)
+            mark_consumed(chunk.topic_partition, chunk.next_offset)

@@ -1,7 +1,7 @@
-"""Keys, values and headers as text on a line, both ways: for `produce` and for `consume`.
+"""Encodes and decodes keys, values and headers as text, for `produce` and `consume`.
 
-The law: what `consume` prints as JSON, hex or base64, `produce` reads back to the same bytes. Plain
-text goes through as it is, whatever its encoding.
+Invariant: `produce` reads the JSON, hex or base64 that `consume` prints back to the same bytes. The
+format text copies bytes unchanged.
 """
 
 import base64
@@ -28,7 +28,7 @@ ENCODERS: Final[dict[Format, Callable[[bytes], bytes]]] = {
 
 
 def decode(form: Format, text: bytes) -> bytes:
-    """The bytes that one field of a line means."""
+    """Decode one field of a line."""
     try:
         match form:
             case Format.HEX:
@@ -42,7 +42,7 @@ def decode(form: Format, text: bytes) -> bytes:
 
 
 def unescape(text: str) -> str:
-    r"""Text with the escapes for what is hard to type.
+    r"""Replace the escapes \n, \t, \r, \0 and \\.
 
     >>> unescape(r"a\tb\\t")
     'a\tb\\t'
@@ -51,7 +51,7 @@ def unescape(text: str) -> str:
 
 
 def to_json(value: bytes | None) -> str | dict[str, str] | None:
-    """Text as text; other bytes in a form that cannot be taken for text."""
+    """UTF-8 as a string; other bytes as `{"base64": ...}`."""
     if value is None:
         return None
     try:
@@ -61,7 +61,7 @@ def to_json(value: bytes | None) -> str | dict[str, str] | None:
 
 
 def from_json(value: Any) -> bytes | None:
-    """The counterpart of `to_json`; anything else is taken as the JSON that it is."""
+    """The inverse of `to_json`; any other JSON value is encoded as JSON text."""
     match value:
         case None:
             return None
@@ -87,4 +87,4 @@ def headers_from_json(value: Any) -> tuple[Header, ...]:
         case list() if all(isinstance(each, dict) and set(each) == _HEADER for each in value):
             return tuple(Header(str(each["key"]), from_json(each["value"])) for each in value)
         case _:
-            raise ValueError("headers are neither an object nor a list of key and value")
+            raise ValueError("headers must be an object, or a list of objects with key and value")

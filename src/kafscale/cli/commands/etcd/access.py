@@ -1,6 +1,6 @@
-"""How `kafscale etcd` reaches an etcd and its snapshots: by the settings and by options."""
+"""Options of `kafscale etcd`, and access to etcd and its snapshots by the settings."""
 
-# ruff: noqa: PLC0415 - gRPC and the client of S3 are slow to load.
+# ruff: noqa: PLC0415 - gRPC and the S3 client are slow to import.
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from kafscale.cli.commands.config import effective
+from kafscale.cli.commands.config import load_config
 from kafscale.config import Config
 from kafscale.errors import KafscaleError
 
@@ -19,7 +19,7 @@ BucketOption = Annotated[
     typer.Option(
         "--bucket",
         metavar="BUCKET",
-        help="The bucket of the snapshots; by default s3.bucket.",
+        help="Bucket of the snapshots; by default s3.bucket.",
         show_default=False,
     ),
 ]
@@ -28,8 +28,8 @@ PrefixOption = Annotated[
     typer.Option(
         "--prefix",
         metavar="PREFIX",
-        help="What their keys begin with, such as etcd-snapshots/NAMESPACE.CLUSTER for those of the"
-        " operator; by default etcd-snapshots/ and s3.namespace.",
+        help="Key prefix of the snapshots, such as etcd-snapshots/NAMESPACE.CLUSTER for those of"
+        " the operator; by default etcd-snapshots/ and s3.namespace.",
         show_default=False,
     ),
 ]
@@ -38,7 +38,7 @@ RegionOption = Annotated[
     typer.Option(
         "--region",
         metavar="REGION",
-        help="The region of the bucket; by default s3.region.",
+        help="Region of the bucket; by default s3.region.",
         show_default=False,
     ),
 ]
@@ -47,25 +47,41 @@ EndpointOption = Annotated[
     typer.Option(
         "--endpoint",
         metavar="URL",
-        help="An S3-compatible server, such as MinIO; by default s3.endpoint.",
+        help="URL of an S3-compatible server, such as MinIO; by default s3.endpoint.",
         show_default=False,
     ),
+]
+NameOption = Annotated[str, typer.Option("--name", help="Name of the member.")]
+PeerUrlsOption = Annotated[
+    str, typer.Option("--initial-advertise-peer-urls", help="Peer URLs of the member.")
+]
+InitialClusterOption = Annotated[
+    str,
+    typer.Option(
+        "--initial-cluster",
+        metavar="NAME=URL,...",
+        help="All members and their peer URLs; by default only this member.",
+        show_default=False,
+    ),
+]
+TokenOption = Annotated[
+    str, typer.Option("--initial-cluster-token", help="Token that is unique to the cluster.")
 ]
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Wait for something asynchronous, whose errors say what is worth saying."""
+    """Run a coroutine; only errors are logged."""
     from kafscale.observability import logging
 
     logging.configure("error", "text")
     return asyncio.run(work)
 
 
-def with_etcd() -> Config:
-    """The settings, which have to name an etcd."""
-    config = effective()
+def config_with_etcd() -> Config:
+    """Load the settings; raise an error if they have no etcd endpoints."""
+    config = load_config()
     if not config.etcd.endpoints:
         raise KafscaleError(
-            "no etcd is named in the settings: set KAFSCALE_ETCD_ENDPOINTS, such as etcd-0:2379"
+            "no etcd endpoints are configured: set KAFSCALE_ETCD_ENDPOINTS, such as etcd-0:2379"
         )
     return config

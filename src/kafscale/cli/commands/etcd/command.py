@@ -1,6 +1,6 @@
-"""`kafscale etcd`: back up the metadata, restore it, and look after the members that keep it."""
+"""`kafscale etcd`: back up and restore the metadata, and maintain etcd members."""
 
-# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; gRPC is slow to load.
+# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; gRPC is slow to import.
 
 from pathlib import Path
 from typing import Annotated
@@ -8,29 +8,26 @@ from typing import Annotated
 import typer
 
 from kafscale.admin.etcd.backups.object_keys import LATEST
-from kafscale.cli.commands.config import effective
+from kafscale.cli.commands.config import load_config
 from kafscale.cli.commands.etcd.access import (
     BucketOption,
     EndpointOption,
-    PrefixOption,
-    RegionOption,
-    run,
-    with_etcd,
-)
-from kafscale.cli.commands.etcd.etcd_options import (
     InitialClusterOption,
     NameOption,
     PeerUrlsOption,
+    PrefixOption,
+    RegionOption,
     TokenOption,
+    config_with_etcd,
+    run,
 )
 from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.text.formatting import parse_time
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Back up the metadata in etcd, restore it, and look after etcd's members. The members are"
-    " those of the settings (etcd.endpoints), and so is the bucket (s3.bucket), unless options"
-    " name another.",
+    help="Back up and restore the metadata in etcd, and maintain etcd members. The settings name"
+    " the members (etcd.endpoints) and the bucket (s3.bucket); options override the bucket.",
 )
 
 
@@ -39,7 +36,11 @@ def snapshot(
     *,
     retain: Annotated[
         int,
-        typer.Option("--retain", min=0, help="Then keep only so many, the newest; 0 keeps all."),
+        typer.Option(
+            "--retain",
+            min=0,
+            help="Number of snapshots to keep; older ones are deleted. 0 keeps all.",
+        ),
     ] = 0,
     bucket: BucketOption = "",
     prefix: PrefixOption = "",
@@ -47,9 +48,9 @@ def snapshot(
     endpoint: EndpointOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Take a snapshot now, from a member that has little to do, and store it in the bucket.
+    """Take a snapshot, from a follower if possible, and store it in the bucket.
 
-    It counts once it was proven to be whole; whoever is killed before leaves nothing that counts.
+    The snapshot is listed only after it was verified; an interrupted upload is never listed.
 
     \b
     kafscale etcd snapshot
@@ -60,10 +61,10 @@ def snapshot(
     from kafscale.cli.commands.etcd import tables
     from kafscale.cli.progress import bytes_bar
 
-    config = with_etcd()
-    place = SnapshotLocation(bucket, prefix, region, endpoint)
+    config = config_with_etcd()
+    location = SnapshotLocation(bucket, prefix, region, endpoint)
     with bytes_bar("taking a snapshot") as progress:
-        taken = run(listing.take_snapshot(config, place, retain, progress))
+        taken = run(listing.take_snapshot(config, location, retain, progress))
     if output is Output.TABLE:
         tables.print_taken(taken)
     else:
@@ -74,7 +75,7 @@ def snapshot(
 def snapshots(
     *,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read each to the last byte, and compare checksums.")
+        bool, typer.Option("--verify", help="Download each snapshot and compare checksums.")
     ] = False,
     bucket: BucketOption = "",
     prefix: PrefixOption = "",
@@ -82,7 +83,7 @@ def snapshots(
     endpoint: EndpointOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List the snapshots in the bucket, the oldest first; exits with 1 if one is damaged.
+    """List the snapshots in the bucket, oldest first; exit with 1 if one is damaged.
 
     \b
     kafscale etcd snapshots
@@ -94,14 +95,16 @@ def snapshots(
     from kafscale.cli.commands.etcd import tables as etcd_tables
     from kafscale.cli.progress import bytes_bar
 
-    place = SnapshotLocation(bucket, prefix, region, endpoint)
+    location = SnapshotLocation(bucket, prefix, region, endpoint)
     with bytes_bar("reading snapshots") as progress:
-        found = run(listing.list_snapshots(effective(), place, verify=verify, progress=progress))
+        listed = run(
+            listing.list_snapshots(load_config(), location, verify=verify, progress=progress)
+        )
     if output is Output.TABLE:
-        etcd_tables.print_snapshots(found)
+        etcd_tables.print_snapshots(listed)
     else:
-        print_data(found, output)
-    if any(each.is_damaged for each in found):
+        print_data(listed, output)
+    if any(each.is_damaged for each in listed):
         raise typer.Exit(1)
 
 
@@ -109,32 +112,30 @@ def snapshots(
 def restore(
     *,
     data_dir: Annotated[
-        Path, typer.Option("--data-dir", metavar="DIRECTORY", help="The data directory of etcd.")
+        Path, typer.Option("--data-dir", metavar="DIRECTORY", help="Data directory of etcd.")
     ],
-    wanted: Annotated[
-        str, typer.Option("--snapshot", metavar="KEY|latest|FILE", help="What to restore.")
+    snapshot_: Annotated[
+        str, typer.Option("--snapshot", metavar="KEY|latest|FILE", help="Snapshot to restore.")
     ] = LATEST,
     name: NameOption = "default",
     peer_urls: PeerUrlsOption = "http://localhost:2380",
     initial_cluster: InitialClusterOption = "",
     token: TokenOption = "etcd-cluster",  # noqa: S107 - a name, not a secret.
     if_empty: Annotated[
-        bool, typer.Option("--if-empty", help="Do nothing if the directory has data.")
+        bool, typer.Option("--if-empty", help="Do nothing if the directory contains data.")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Move the data that is there aside.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Move existing data aside.")] = False,
     bucket: BucketOption = "",
     prefix: PrefixOption = "",
     region: RegionOption = "",
     endpoint: EndpointOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Make the data directory of a member from a snapshot, whose checksums have to hold.
+    """Create the data directory of a member from a snapshot, after verifying its checksum.
 
-    Stop all brokers and all members first, and run it once for each member, with the same snapshot.
-    It needs etcdutl, which comes with etcd. The brokers find out by themselves that they are on
-    restored metadata, and bring it up to date with what is in the bucket.
+    Stop all brokers and all members first, and run this once for each member, with the same
+    snapshot. It needs etcdutl, which comes with etcd. Brokers detect restored metadata when they
+    start, and repair it from the objects in the bucket.
 
     \b
     kafscale etcd restore --data-dir /var/lib/etcd
@@ -159,12 +160,12 @@ def restore(
         initial_cluster_token=token,
     )
     if if_empty and has_data(data_dir):
-        result = etcd_restore.left_alone(data_dir)
+        result = etcd_restore.skipped_result(data_dir)
     else:
-        place = SnapshotLocation(bucket, prefix, region, endpoint)
+        location = SnapshotLocation(bucket, prefix, region, endpoint)
         with bytes_bar("fetching the snapshot") as progress:
             result = etcd_restore.restore(
-                wanted, data_dir, identity, place, force=force, progress=progress
+                snapshot_, data_dir, identity, location, force=force, progress=progress
             )
     if output is Output.TABLE:
         etcd_tables.print_restored(result)
@@ -175,20 +176,20 @@ def restore(
 @app.command()
 def restored(
     snapshot_: Annotated[
-        str, typer.Option("--snapshot", metavar="KEY|FILE", help="What was restored.")
+        str, typer.Option("--snapshot", metavar="KEY|FILE", help="The snapshot that was restored.")
     ],
     taken_at: Annotated[
         str,
         typer.Option(
             "--taken-at",
             metavar="TIME",
-            help="When it was taken, such as 2026-01-31T12:00:00Z; by default its name tells.",
+            help="Time of the snapshot, such as 2026-01-31T12:00:00Z; by default from its name.",
         ),
     ] = "",
 ) -> None:
-    """Tell brokers that etcd was restored in another way than by `kafscale etcd restore`.
+    """Mark the metadata as restored, if etcd was not restored by `kafscale etcd restore`.
 
-    Say it when etcd runs again, and before any broker does.
+    Run this after etcd has started and before any broker starts.
 
     \b
     kafscale etcd restored --snapshot backup.db --taken-at 2026-01-31T12:00:00Z
@@ -204,14 +205,16 @@ def restored(
     elif name := snapshot_keys.parse(snapshot_):
         taken_at_ms = name.taken_at_ms
     else:
-        raise typer.BadParameter("say when it was taken with --taken-at: its name does not tell")
-    run(listing.mark_store_restored(with_etcd(), snapshot_, taken_at_ms))
-    typer.echo("marked: brokers bring the metadata up to date with the bucket when they start")
+        raise typer.BadParameter(
+            "name the time of the snapshot with --taken-at: it is not part of its name"
+        )
+    run(listing.mark_store_restored(config_with_etcd(), snapshot_, taken_at_ms))
+    typer.echo("marked as restored: brokers repair the metadata from the bucket when they start")
 
 
 @app.command()
 def status(output: OutputOption = Output.TABLE) -> None:
-    """Show all members, who leads, how large their databases are, and what is wrong.
+    """Show the members: roles, versions, database sizes, alarms and problems.
 
     \b
     kafscale etcd status
@@ -220,18 +223,18 @@ def status(output: OutputOption = Output.TABLE) -> None:
     from kafscale.admin.etcd import members as etcd_admin
     from kafscale.cli.commands.etcd import tables as etcd_tables
 
-    found = run(etcd_admin.status(with_etcd().etcd))
+    members = run(etcd_admin.status(config_with_etcd().etcd))
     if output is Output.TABLE:
-        etcd_tables.print_status(found)
+        etcd_tables.print_status(members)
     else:
-        print_data(found, output)
+        print_data(members, output)
 
 
 @app.command()
 def defragment(output: OutputOption = Output.TABLE) -> None:
-    """Have members give free space back to the disk, one after the other and the leader last.
+    """Defragment all members, one at a time and the leader last, to free disk space.
 
-    A member answers nobody meanwhile, so nothing is begun unless all of them are in reach.
+    A member serves no requests meanwhile; the command fails if a member is unreachable.
 
     \b
     kafscale etcd defragment
@@ -241,7 +244,7 @@ def defragment(output: OutputOption = Output.TABLE) -> None:
     from kafscale.cli.progress import progress_bar
 
     with progress_bar("defragmenting members") as progress:
-        freed = run(etcd_admin.defragment(with_etcd().etcd, progress))
+        freed = run(etcd_admin.defragment(config_with_etcd().etcd, progress))
     if output is Output.TABLE:
         etcd_tables.print_freed(freed)
     else:

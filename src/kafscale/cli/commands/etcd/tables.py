@@ -1,4 +1,4 @@
-"""How `kafscale etcd` prints for people: what the admin room tells of members and snapshots."""
+"""Tables of `kafscale etcd`: members and snapshots."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -21,8 +21,8 @@ _COLOURS: Final = {
 def print_status(status: EtcdStatus) -> None:
     members = status.members
     leader = status.leader
-    leads = f"{leader} leads" if leader else "nobody leads, as far as was asked"
-    print_line((pluralize(len(members), "member"), "bold"), f", {leads}")
+    leadership = f"leader {leader}" if leader else "no leader was reachable"
+    print_line((pluralize(len(members), "member"), "bold"), f", {leadership}")
     print_line()
     print_table(
         ("member", "endpoint", "role", "version", "database", "in use", "revision", "alarms"),
@@ -35,14 +35,14 @@ def print_status(status: EtcdStatus) -> None:
 
 def print_snapshots(snapshots: Sequence[SnapshotInfo]) -> None:
     if not snapshots:
-        print_line("there are no snapshots here; take one with: kafscale etcd snapshot")
+        print_line("there are no snapshots; take one with: kafscale etcd snapshot")
         return
     print_table(
         ("taken", "age", "size", "revision", "verified", "key"),
         (
             (
                 each.taken_at,
-                age_in_words(each.age_seconds),
+                format_age(each.age_seconds),
                 format_size(each.size_bytes),
                 str(each.revision),
                 _coloured(str(each.verified)),
@@ -58,7 +58,7 @@ def print_snapshots(snapshots: Sequence[SnapshotInfo]) -> None:
 
 def print_taken(taken: SnapshotInfo) -> None:
     print_line(
-        "took ",
+        "stored ",
         (taken.key, "bold"),
         f": {format_size(taken.size_bytes)}, revision {taken.revision}",
     )
@@ -79,26 +79,26 @@ def print_freed(freed: Sequence[DefragmentedMember]) -> None:
 def print_restored(restored: Mapping[str, Any]) -> None:
     directory = restored["dataDirectory"]
     if not restored["restored"]:
-        print_line(f"{directory} has data already, and was left as it is")
+        print_line(f"{directory} already contains data and was not changed")
         return
     print_line("restored ", (restored["snapshot"], "bold"), f" to {directory}")
     if restored["takenAt"]:
-        print_line(f"it was taken at {restored['takenAt']}, at revision {restored['revision']}")
+        print_line(f"taken at {restored['takenAt']}, revision {restored['revision']}")
     if restored["movedAside"]:
-        print_line(f"what was there is in {restored['movedAside']} now")
+        print_line(f"moved existing data to {restored['movedAside']}")
     print_line("next: restore every other member from the same snapshot, then start them all")
     if not restored["revisionHasLeapt"]:
         print_line(
-            ("this etcdutl is too old to tell brokers of it: ", "yellow"),
-            "before any broker starts, say so with: kafscale etcd restored --snapshot ",
+            ("this version of etcdutl cannot mark the metadata as restored: ", "yellow"),
+            "before any broker starts, run: kafscale etcd restored --snapshot ",
             restored["snapshot"],
         )
 
 
-def age_in_words(seconds: int) -> str:
-    """A time span in the largest unit that says enough.
+def format_age(seconds: int) -> str:
+    """A duration as a number of seconds, minutes, hours or days.
 
-    >>> [age_in_words(seconds) for seconds in (5, 90, 3 * 3600, 50 * 3600)]
+    >>> [format_age(seconds) for seconds in (5, 90, 3 * 3600, 50 * 3600)]
     ['5 s', '90 s', '180 min', '50 h']
     """
     if seconds < 120:

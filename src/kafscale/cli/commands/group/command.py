@@ -1,6 +1,6 @@
-"""`kafscale group`: list, describe, reset and delete the consumer groups of a running cluster."""
+"""`kafscale group`: list, describe, reset and delete consumer groups."""
 
-# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
+# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to import.
 
 from enum import StrEnum
 from typing import Annotated
@@ -8,18 +8,15 @@ from typing import Annotated
 import typer
 
 from kafscale.cli.commands.group.reset import GroupArgument, reset_offsets
-from kafscale.cli.confirm import YesOption, confirm, report
-from kafscale.cli.connection.client_run import run
-from kafscale.cli.connection.kafka import BootstrapOption
+from kafscale.cli.confirm import YesOption, confirm_deletion, report_deletions
+from kafscale.cli.connection.kafka import BootstrapOption, run
 from kafscale.cli.output import Output, OutputOption, print_data
 
-app = typer.Typer(
-    no_args_is_help=True, help="List, describe, reset and delete the consumer groups of a cluster."
-)
+app = typer.Typer(no_args_is_help=True, help="List, describe, reset and delete consumer groups.")
 
 
 class State(StrEnum):
-    """The states of groups, spelled as Kafka does."""
+    """Group states, by their Kafka names."""
 
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
@@ -31,7 +28,7 @@ class State(StrEnum):
 
 
 class Type(StrEnum):
-    """The protocols that groups speak, spelled as Kafka does."""
+    """Group types, by their Kafka names."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -43,7 +40,9 @@ class Type(StrEnum):
 def list_groups(
     state: Annotated[
         list[State],
-        typer.Option("--state", case_sensitive=False, help="Only in this state; may be repeated."),
+        typer.Option(
+            "--state", case_sensitive=False, help="Only groups in this state; may be repeated."
+        ),
     ] = [],  # noqa: B006 - typer makes a list of its own.
     kind: Annotated[
         list[Type],
@@ -51,13 +50,13 @@ def list_groups(
             "--type",
             case_sensitive=False,
             metavar="TYPE",
-            help="Only of this type, classic or consumer; may be repeated.",
+            help="Only groups of this type, classic or consumer; may be repeated.",
         ),
     ] = [],  # noqa: B006
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """List the groups of the cluster.
+    """List the consumer groups.
 
     \b
     kafscale group list
@@ -77,22 +76,26 @@ def list_groups(
 @app.command()
 def describe(
     groups: Annotated[
-        list[str] | None, typer.Argument(metavar="[GROUP]...", help="The groups; all by default.")
+        list[str] | None,
+        typer.Argument(metavar="[GROUP]...", help="Names of the groups; by default all."),
     ] = None,
     *,
     offsets: Annotated[
-        bool, typer.Option("--offsets", help="How far it has come, and who reads; the default.")
+        bool,
+        typer.Option(
+            "--offsets", help="Show committed offsets, lag and members of partitions; the default."
+        ),
     ] = False,
     members: Annotated[
-        bool, typer.Option("--members", help="Its members, and what each of them reads.")
+        bool, typer.Option("--members", help="Show the members and their assignments.")
     ] = False,
     state: Annotated[
-        bool, typer.Option("--state", help="Its state, its assignor and its coordinator.")
+        bool, typer.Option("--state", help="Show the state, assignor and coordinator.")
     ] = False,
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Show how far groups have come, how much they lag behind, and who their members are.
+    """Show the committed offsets, lag, members and state of groups.
 
     \b
     kafscale group describe billing
@@ -107,8 +110,8 @@ def describe(
     if output is not Output.TABLE:
         print_data(described, output)
         return
-    asked = {Section.OFFSETS: offsets, Section.MEMBERS: members, Section.STATE: state}
-    sections = [section for section, wanted in asked.items() if wanted]
+    flags = {Section.OFFSETS: offsets, Section.MEMBERS: members, Section.STATE: state}
+    sections = [section for section, is_set in flags.items() if is_set]
     group_tables.print_descriptions(described, sections or [Section.OFFSETS])
 
 
@@ -116,7 +119,7 @@ def describe(
 def show_offsets(
     group: GroupArgument, output: OutputOption = Output.TABLE, bootstrap: BootstrapOption = ""
 ) -> None:
-    """Show what a group has committed, with the notes beside it, and how far that is from the end.
+    """Show the committed offsets of a group, with their metadata and lag.
 
     \b
     kafscale group offsets billing
@@ -137,14 +140,14 @@ app.command("reset-offsets")(reset_offsets)
 
 @app.command()
 def delete(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", help="The groups.")],
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", help="Names of the groups.")],
     yes: YesOption = False,
     if_exists: Annotated[
-        bool, typer.Option("--if-exists", help="Be content if a group does not exist.")
+        bool, typer.Option("--if-exists", help="Ignore groups that do not exist.")
     ] = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Delete groups that have no members, with what they have committed. On a terminal it asks.
+    """Delete groups without members. On a terminal, the command asks for confirmation.
 
     \b
     kafscale group delete billing
@@ -152,8 +155,8 @@ def delete(
     """
     from kafscale.admin.groups import groups as group_admin
 
-    confirm(groups, "offsets", yes=yes)
+    confirm_deletion(groups, "offsets", yes=yes)
     deleted, problems = run(
         bootstrap, lambda client: group_admin.delete(client, groups, missing_ok=if_exists)
     )
-    report("group", deleted, problems)
+    report_deletions("group", deleted, problems)

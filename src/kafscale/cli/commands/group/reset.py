@@ -1,48 +1,65 @@
-"""`kafscale group reset-offsets`: let a group read again, or pass over, what it has committed."""
+"""`kafscale group reset-offsets`: change the committed offsets of a group."""
 
-# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
+# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to import.
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.connection.client_run import run
-from kafscale.cli.connection.kafka import BootstrapOption
+from kafscale.cli.connection.kafka import BootstrapOption, run
 from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.text.formatting import parse_time, pluralize
 
 if TYPE_CHECKING:
     from kafscale.admin.groups.reset import ResetTarget, Topics
 
-GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="The group.")]
+GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="Name of the group.")]
 TopicOption = Annotated[
     list[str],
     typer.Option(
-        "--topic", "-t", metavar="TOPIC[:N,N]", help="A topic, or some partitions; may be repeated."
+        "--topic",
+        "-t",
+        metavar="TOPIC[:N,N]",
+        help="A topic, or partitions of it; may be repeated.",
     ),
 ]
 AllTopicsOption = Annotated[
-    bool, typer.Option("--all-topics", help="All topics of which it has committed something.")
+    bool, typer.Option("--all-topics", help="All topics with committed offsets.")
 ]
 ExecuteOption = Annotated[
-    bool, typer.Option("--execute/--dry-run", help="Do it, rather than only show what would be.")
+    bool, typer.Option("--execute/--dry-run", help="Commit the new offsets, or only show them.")
 ]
 OffsetOption = Annotated[
-    int | None, typer.Option("--to-offset", min=0, metavar="N", help="To this offset.")
+    int | None, typer.Option("--to-offset", min=0, metavar="N", help="Reset to offset N.")
 ]
 ShiftOption = Annotated[
-    int | None, typer.Option("--shift-by", metavar="N", help="So many on, or back if below 0.")
+    int | None,
+    typer.Option("--shift-by", metavar="N", help="Shift offsets by N; a negative N moves back."),
 ]
 DatetimeOption = Annotated[
-    str, typer.Option("--to-datetime", metavar="TIME", help="To the first record since then.")
+    str,
+    typer.Option(
+        "--to-datetime", metavar="TIME", help="Reset to the first record at or after this time."
+    ),
 ]
 DurationOption = Annotated[
-    str, typer.Option("--by-duration", metavar="PT1H|1h", help="To the first since so long ago.")
+    str,
+    typer.Option(
+        "--by-duration",
+        metavar="PT1H|1h",
+        help="Reset to the first record newer than this duration.",
+    ),
 ]
-EarliestOption = Annotated[bool, typer.Option("--to-earliest", help="To where partitions begin.")]
-LatestOption = Annotated[bool, typer.Option("--to-latest", help="To where they end.")]
-CurrentOption = Annotated[bool, typer.Option("--to-current", help="To what is committed now.")]
+EarliestOption = Annotated[
+    bool, typer.Option("--to-earliest", help="Reset to the start of the partitions.")
+]
+LatestOption = Annotated[
+    bool, typer.Option("--to-latest", help="Reset to the end of the partitions.")
+]
+CurrentOption = Annotated[
+    bool, typer.Option("--to-current", help="Reset to the current committed offsets.")
+]
 
 
 def reset_offsets(
@@ -61,7 +78,7 @@ def reset_offsets(
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Move a group that has no members; without --execute, only show what would change.
+    """Reset the offsets of a group without members; without --execute, only show the plan.
 
     \b
     kafscale group reset-offsets billing --topic orders --to-earliest --execute
@@ -69,12 +86,12 @@ def reset_offsets(
     kafscale group reset-offsets billing --all-topics --to-datetime 2026-01-31
     kafscale group reset-offsets billing --all-topics --by-duration PT1H30M
     """
-    from kafscale.admin.groups import reset as group_reset_plan
+    from kafscale.admin.groups import reset as group_reset
     from kafscale.admin.groups.reset import ResetTarget, TargetKind, parse_age
     from kafscale.cli.commands.group import tables
 
     try:
-        aim = _only(
+        target = _single_target(
             None if to_offset is None else ResetTarget(TargetKind.OFFSET, to_offset),
             None if shift_by is None else ResetTarget(TargetKind.SHIFT, shift_by),
             ResetTarget(TargetKind.TIME, max(0, parse_time(to_datetime))) if to_datetime else None,
@@ -89,8 +106,7 @@ def reset_offsets(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     plan = run(
-        bootstrap,
-        lambda client: group_reset_plan.reset(client, group, topics, aim, execute=execute),
+        bootstrap, lambda client: group_reset.reset(client, group, topics, target, execute=execute)
     )
     if output is not Output.TABLE:
         print_data(plan, output)
@@ -99,25 +115,25 @@ def reset_offsets(
     if execute:
         typer.echo(f"\nreset {pluralize(len(plan), 'partition')} of group {group}", err=True)
     else:
-        typer.echo("\nnothing was changed; add --execute to do it", err=True)
+        typer.echo("\nnothing was changed; add --execute to commit the new offsets", err=True)
 
 
-def _only(*aims: "ResetTarget | None") -> "ResetTarget":
-    given = [aim for aim in aims if aim is not None]
+def _single_target(*targets: "ResetTarget | None") -> "ResetTarget":
+    given = [target for target in targets if target is not None]
     if len(given) != 1:
         raise ValueError(
-            "say in one way where to: --to-offset, --shift-by, --to-datetime, --by-duration,"
+            "give exactly one of --to-offset, --shift-by, --to-datetime, --by-duration,"
             " --to-earliest, --to-latest or --to-current"
         )
     return given[0]
 
 
 def _topics(texts: list[str], *, all_topics: bool) -> "Topics | None":
-    """What the options name; None is everything that the group has committed."""
+    """The partitions of the options; None stands for all with committed offsets."""
     from kafscale.admin.groups.reset import parse_topic
 
     if bool(texts) == all_topics:
-        raise ValueError("say what to reset: either --topic, once or more often, or --all-topics")
+        raise ValueError("give either --topic, once or several times, or --all-topics")
     topics: dict[str, list[int]] = {}
     for name, partitions in map(parse_topic, texts):
         topics.setdefault(name, []).extend(partitions)

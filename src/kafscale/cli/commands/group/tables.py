@@ -1,4 +1,4 @@
-"""How `kafscale group` prints groups for people: the data of `group_admin` in tables."""
+"""Tables of `kafscale group`: groups, members and offsets."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -10,7 +10,7 @@ from kafscale.text.formatting import pluralize
 
 
 class Section(StrEnum):
-    """What can be shown of a group."""
+    """The parts of a description."""
 
     STATE = "state"
     MEMBERS = "members"
@@ -20,7 +20,7 @@ class Section(StrEnum):
 def print_list(groups: Sequence[GroupInfo], *, is_filtered: bool) -> None:
     if not groups:
         if is_filtered:
-            print_line("no group is like that; all of them: kafscale group list")
+            print_line("no group matches; list all groups with: kafscale group list")
         else:
             print_line("there are no groups; join one with: kafscale consume TOPIC --group NAME")
         return
@@ -34,8 +34,8 @@ def print_list(groups: Sequence[GroupInfo], *, is_filtered: bool) -> None:
 
 
 def print_descriptions(groups: Iterable[GroupDetail], sections: Collection[Section]) -> None:
-    for place, group in enumerate(groups):
-        if place:
+    for index, group in enumerate(groups):
+        if index:
             print_line()
         _print_heading(group)
         for section in Section:
@@ -46,7 +46,7 @@ def print_descriptions(groups: Iterable[GroupDetail], sections: Collection[Secti
 
 def print_offsets(offsets: Sequence[GroupOffset]) -> None:
     if not offsets:
-        print_line("nothing is committed")
+        print_line("the group has no committed offsets")
         return
     print_table(
         ("topic", "partition", "committed", "end", "lag", "leader epoch", "metadata"),
@@ -56,7 +56,7 @@ def print_offsets(offsets: Sequence[GroupOffset]) -> None:
 
 def print_resets(resets: Sequence[ResetRow]) -> None:
     print_table(
-        ("topic", "partition", "before", "after", "moves by", "start", "end", ""),
+        ("topic", "partition", "before", "after", "change", "start", "end", ""),
         (
             (
                 each.topic,
@@ -75,12 +75,12 @@ def print_resets(resets: Sequence[ResetRow]) -> None:
 
 def _print_heading(group: GroupDetail) -> None:
     lags = [each.lag for each in group.offsets if each.lag is not None]
-    told = [pluralize(len(group.members), "member")]
+    facts = [pluralize(len(group.members), "member")]
     if group.assignor:
-        told.append(group.assignor)
+        facts.append(group.assignor)
     if lags:
-        told.append(f"{pluralize(sum(lags), 'record')} behind")
-    print_line((group.group, "bold"), ": ", _state(group.state), f", {', '.join(told)}")
+        facts.append(f"{pluralize(sum(lags), 'record')} behind")
+    print_line((group.group, "bold"), ": ", _state(group.state), f", {', '.join(facts)}")
 
 
 def _print_state(group: GroupDetail) -> None:
@@ -101,7 +101,7 @@ def _print_state(group: GroupDetail) -> None:
 
 def _print_members(group: GroupDetail) -> None:
     if not group.members:
-        print_line("it has no members")
+        print_line("the group has no members")
         return
     print_table(
         ("member", "instance", "host", "client", "partitions", "assignment"),
@@ -112,7 +112,7 @@ def _print_members(group: GroupDetail) -> None:
                 member.host,
                 member.client_id,
                 str(sum(map(len, member.assignment.values()))),
-                assignment_in_words(member.assignment) or "-",
+                format_assignment(member.assignment) or "-",
             )
             for member in group.members
         ),
@@ -121,7 +121,7 @@ def _print_members(group: GroupDetail) -> None:
 
 def _print_offsets(group: GroupDetail) -> None:
     if not group.offsets:
-        print_line("nothing is committed, and no partition is assigned")
+        print_line("the group has no committed offsets and no assigned partitions")
         return
     print_table(
         ("topic", "partition", "committed", "end", "lag", "member", "host", "client"),
@@ -139,10 +139,10 @@ _PRINT = {
 }
 
 
-def assignment_in_words(assignment: Mapping[str, Sequence[int]]) -> str:
-    """Topics with their partitions.
+def format_assignment(assignment: Mapping[str, Sequence[int]]) -> str:
+    """Format topics with their partitions.
 
-    >>> assignment_in_words({"orders": [0, 1, 2, 5], "users": [3]})
+    >>> format_assignment({"orders": [0, 1, 2, 5], "users": [3]})
     'orders 0-2,5; users 3'
     """
     return "; ".join(

@@ -1,6 +1,6 @@
-"""`kafscale produce`: the lines of standard input as records of a topic."""
+"""`kafscale produce`: send the lines of standard input to a topic."""
 
-# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
+# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to import.
 
 import asyncio
 import os
@@ -16,24 +16,22 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.connection.client_run import client_of
-from kafscale.cli.connection.kafka import BootstrapOption
+from kafscale.cli.connection.kafka import BootstrapOption, create_client
 from kafscale.cli.options import Format, FormatOption, parse_pairs
 from kafscale.text.formatting import format_size, pluralize
 from kafscale.text.units import parse_size
 
 if TYPE_CHECKING:
-    from kafscale.cli.commands.produce.input import Input
-    from kafscale.cli.commands.produce.lines import LineParser
+    from kafscale.cli.commands.produce.input import InputReader, LineParser
     from kafscale.client.client import Client
-    from kafscale.client.producer.sender import Sender, SendSettings, Sent
+    from kafscale.client.producer.sender import Sender, SendSettings, SendTotals
 
 LINGER_SECONDS: Final = 0.005
-"""How long a batch that is not full waits for more lines, when none is there."""
+"""How long a batch that is not full waits for more lines."""
 
 
 class Compression(StrEnum):
-    """The codecs of Kafka, by the names that its producers use."""
+    """Compression types, by their Kafka names."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -43,7 +41,7 @@ class Compression(StrEnum):
 
 
 class Acks(StrEnum):
-    """When a batch counts as sent."""
+    """The acknowledgements that the producer waits for."""
 
     NONE = "0"
     LEADER = "1"
@@ -51,33 +49,39 @@ class Acks(StrEnum):
 
 
 TopicArgument = Annotated[
-    str, typer.Argument(metavar="TOPIC", help="Created if the broker allows it.")
+    str, typer.Argument(metavar="TOPIC", help="Name of the topic; the broker may create it.")
 ]
 KeySeparatorOption = Annotated[
-    str, typer.Option("--key-separator", "-K", metavar="TEXT", help="Stands after the key.")
+    str,
+    typer.Option("--key-separator", "-K", metavar="TEXT", help="Separator between key and value."),
 ]
 KeyOption = Annotated[
-    str | None, typer.Option("--key", "-k", metavar="KEY", help="The key of every record.")
+    str | None, typer.Option("--key", "-k", metavar="KEY", help="Key of all records.")
 ]
 HeaderOption = Annotated[
     list[str],
-    typer.Option("--header", "-H", metavar="KEY=VALUE", help="Of every record; repeatable."),
+    typer.Option(
+        "--header", "-H", metavar="KEY=VALUE", help="Header of all records; may be repeated."
+    ),
 ]
 PartitionOption = Annotated[
-    int | None, typer.Option("--partition", "-p", min=0, help="Instead of by key.")
+    int | None,
+    typer.Option(
+        "--partition", "-p", min=0, help="Partition of all records; by default chosen by key."
+    ),
 ]
 CompressionOption = Annotated[
-    Compression, typer.Option("--compression", "-z", help="Of the batches.")
+    Compression, typer.Option("--compression", "-z", help="Compression type of batches.")
 ]
-AcksOption = Annotated[Acks, typer.Option("--acks", "-a", help="When a record counts as sent.")]
+AcksOption = Annotated[Acks, typer.Option("--acks", "-a", help="Required acknowledgements.")]
 IdempotentOption = Annotated[
     bool | None,
     typer.Option(
-        "--idempotent/--no-idempotent", help="Written once, however often sent; with acks all."
+        "--idempotent/--no-idempotent", help="Use an idempotent producer; needs --acks all."
     ),
 ]
 BatchBytesOption = Annotated[
-    str, typer.Option("--batch-bytes", metavar="SIZE", help="Of a full batch.")
+    str, typer.Option("--batch-bytes", metavar="SIZE", help="Maximum size of a batch.")
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary.")]
 
@@ -97,11 +101,11 @@ def produce(
     quiet: QuietOption = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Send the lines of standard input to a topic, one record a line.
+    """Send the lines of standard input to a topic, one record per line.
 
-    With --format json a line is an object with any of key, value, headers,
-    timestamp and partition: what kafscale consume --format json prints. Bytes
-    that are not text are written as {"base64": "..."}.
+    With --format json, a line is an object with key, value, headers, timestamp
+    and partition, all optional: the output of kafscale consume --format json.
+    Bytes that are not UTF-8 are written as {"base64": "..."}.
 
     \b
     echo hello | kafscale produce greetings
@@ -109,14 +113,16 @@ def produce(
     kafscale produce orders --format json --compression zstd < orders.ndjson
     """
     from kafscale.cli.commands.consume.record_text import unescape
-    from kafscale.cli.commands.produce.lines import LineParser
+    from kafscale.cli.commands.produce.input import LineParser
     from kafscale.client.producer.sender import SendSettings
     from kafscale.records import Codec, Header
 
     if idempotent and acks is not Acks.ALL:
-        raise typer.BadParameter("idempotence needs --acks all")
+        raise typer.BadParameter("--idempotent needs --acks all")
     if form is Format.JSON and key_separator:
-        raise typer.BadParameter("a line of JSON has its key in it; leave out --key-separator")
+        raise typer.BadParameter(
+            "--format json has the key in the object; leave out --key-separator"
+        )
     parser = LineParser(
         form,
         key=None if key is None else key.encode(),
@@ -130,35 +136,39 @@ def produce(
         batch_bytes=_size(batch_bytes),
         idempotent=acks is Acks.ALL if idempotent is None else idempotent,
     )
-    _run(client_of(bootstrap), topic, parser, settings, quiet=quiet)
+    _run(create_client(bootstrap), topic, parser, settings, quiet=quiet)
 
 
 def _run(
     client: "Client", topic: str, parser: "LineParser", settings: "SendSettings", *, quiet: bool
 ) -> None:
-    """Produce, and say what came of it, also where it went wrong on the way."""
-    from kafscale.client.producer.sender import Sent
+    """Produce all records; print a summary, also after an error."""
+    from kafscale.client.producer.sender import SendTotals
 
     if sys.stdin.isatty():
-        _tell("type records, one a line; Ctrl-D ends")
-    sent, began = Sent(), time.monotonic()
+        _notify("type one record per line; Ctrl-D ends the input")
+    totals, began = SendTotals(), time.monotonic()
     complete = False
     try:
-        asyncio.run(_produce(client, topic, parser, settings, sent))
+        asyncio.run(_produce(client, topic, parser, settings, totals))
         complete = True
     except KeyboardInterrupt:
         raise typer.Exit(1) from None
     except BaseExceptionGroup as group:
-        raise _first(group) from None
+        raise _first_error(group) from None
     finally:
-        if not quiet and (complete or sent.record_count):
-            _tell(_summary(sent, topic, time.monotonic() - began))
+        if not quiet and (complete or totals.record_count):
+            _notify(_summary(totals, topic, time.monotonic() - began))
 
 
 async def _produce(
-    client: "Client", topic: str, parser: "LineParser", settings: "SendSettings", sent: "Sent"
+    client: "Client",
+    topic: str,
+    parser: "LineParser",
+    settings: "SendSettings",
+    totals: "SendTotals",
 ) -> None:
-    from kafscale.cli.commands.produce.input import CHUNK_BYTES, Input
+    from kafscale.cli.commands.produce.input import CHUNK_BYTES, InputReader
     from kafscale.client.producer.sender import LineError, Sender
 
     async with client, asyncio.TaskGroup() as group:
@@ -169,28 +179,28 @@ async def _produce(
             group,
             clock=clock,
             random=SystemRandom(),
-            notify=_tell,
-            sent=sent,
+            notify=_notify,
+            totals=totals,
         )
         await sender.open()
         descriptor = sys.stdin.fileno()
         with _progress(descriptor) as advance:
-            lines = Input(lambda: os.read(descriptor, CHUNK_BYTES))
+            chunks = InputReader(lambda: os.read(descriptor, CHUNK_BYTES))
             try:
-                await _feed(lines, parser, sender, advance)
+                await _feed(chunks, parser, sender, advance)
             except LineError:
-                await sender.close()  # All the lines before it are produced.
+                await sender.close()  # Produce all lines before the invalid one.
                 raise
             await sender.close()
 
 
 async def _feed(
-    chunks: "Input", parser: "LineParser", sender: "Sender", advance: Callable[[int], None]
+    chunks: "InputReader", parser: "LineParser", sender: "Sender", advance: Callable[[int], None]
 ) -> None:
-    """Give all lines to the sender; when there are no more for now, it need not wait for them."""
-    from kafscale.cli.commands.produce.lines import LineCutter
+    """Pass all lines to the sender; flush when no more lines are available."""
+    from kafscale.cli.commands.produce.input import LineSplitter
 
-    cutter = LineCutter()
+    splitter = LineSplitter()
     number = 0
     while True:
         if chunks.is_waiting:
@@ -198,7 +208,7 @@ async def _feed(
             if chunks.is_waiting:
                 await sender.flush()
         chunk = await chunks.next()
-        for line in cutter.feed(chunk) if chunk else cutter.end():
+        for line in splitter.feed(chunk) if chunk else splitter.end():
             number += 1
             await sender.add(parser.parse(number, line))
         advance(len(chunk))
@@ -208,7 +218,7 @@ async def _feed(
 
 @contextmanager
 def _progress(descriptor: int) -> Iterator[Callable[[int], None]]:
-    """A line on standard error, if that is a terminal and nobody types on it; a bar, for a file."""
+    """A progress bar, if standard error is a terminal and standard input is not."""
     if not sys.stderr.isatty() or sys.stdin.isatty():
         yield lambda _: None
         return
@@ -235,21 +245,21 @@ def _size(text: str) -> int:
         raise typer.BadParameter(f"{text!r} {error}", param_hint="--batch-bytes") from None
 
 
-def _summary(sent: "Sent", topic: str, seconds: float) -> str:
-    rate = f"{sent.record_count / max(seconds, 0.001):,.0f} records/s"
+def _summary(totals: "SendTotals", topic: str, seconds: float) -> str:
+    rate = f"{totals.record_count / max(seconds, 0.001):,.0f} records/s"
     return (
-        f"produced {pluralize(sent.record_count, 'record')} to {topic}"
-        f" in {pluralize(len(sent.partitions), 'partition')}:"
-        f" {format_size(sent.size_bytes)} in {seconds:.1f} s, {rate}"
+        f"produced {pluralize(totals.record_count, 'record')} to {topic}"
+        f" in {pluralize(len(totals.partitions), 'partition')}:"
+        f" {format_size(totals.size_bytes)} in {seconds:.1f} s, {rate}"
     )
 
 
-def _first(group: BaseException) -> BaseException:
-    """The error that ended all others."""
+def _first_error(group: BaseException) -> BaseException:
+    """The first error of a task group."""
     while isinstance(group, BaseExceptionGroup):
         group = group.exceptions[0]
     return group
 
 
-def _tell(message: str) -> None:
+def _notify(message: str) -> None:
     typer.echo(message, err=True)

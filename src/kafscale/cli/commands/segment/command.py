@@ -1,6 +1,6 @@
-"""`kafscale segment`: look into the objects that hold records, as files on this machine."""
+"""`kafscale segment`: list, inspect and verify segments, indexes and WAL objects in files."""
 
-# ruff: noqa: PLC0415 - codecs and formats take a while to load, and no other command needs them.
+# ruff: noqa: PLC0415 - codecs and formats are slow to import.
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,18 +13,17 @@ from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.errors import KafscaleError
 
 PathsArgument = Annotated[
-    list[Path], typer.Argument(help="Files (.kfs, .index, .kfw), or directories to look through.")
+    list[Path], typer.Argument(help="Files (.kfs, .index, .kfw), or directories to search.")
 ]
 
 app = typer.Typer(
-    no_args_is_help=True,
-    help="Look into the objects that hold records: segments, their indexes, the write-ahead log.",
+    no_args_is_help=True, help="List, inspect and verify segments, indexes and WAL objects."
 )
 
 
 @app.command("list")
 def list_objects(paths: PathsArgument, output: OutputOption = Output.TABLE) -> None:
-    """List objects with what they say of themselves."""
+    """List objects with a summary of their headers and footers."""
     from kafscale.cli.commands.segment import files, tables
 
     summaries = [files.summarize(path) for path in files.find(paths)]
@@ -38,18 +37,18 @@ def list_objects(paths: PathsArgument, output: OutputOption = Output.TABLE) -> N
 def inspect(
     path: Annotated[Path, typer.Argument(help="A file: .kfs, .index or .kfw.")],
     records: Annotated[
-        bool, typer.Option("--records", "-r", help="Show the records of each batch, too.")
+        bool, typer.Option("--records", "-r", help="Also show the records of each batch.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Take one object apart; of a damaged segment, show what can be salvaged."""
+    """Show the content of an object; of a damaged segment, show what can be salvaged."""
     from kafscale.cli.commands.segment import files as segment_files
     from kafscale.cli.commands.segment import tables as segment_tables
 
     if path.is_dir():
-        raise KafscaleError(f"{path}: is a directory; `kafscale segment list` lists its objects")
-    (found,) = segment_files.find([path])
-    content = segment_files.take_apart(found, records=records)
+        raise KafscaleError(f"{path} is a directory; list its objects with: kafscale segment list")
+    (file,) = segment_files.find([path])
+    content = segment_files.describe(file, records=records)
     if output is Output.TABLE:
         segment_tables.print_content(content)
     else:
@@ -60,7 +59,7 @@ def inspect(
 
 @app.command()
 def verify(paths: PathsArgument, output: OutputOption = Output.TABLE) -> None:
-    """Read objects to the last byte, and say which are damaged; exits with 1 if any is."""
+    """Read objects completely and report damaged ones; exit with 1 if there are any."""
     from kafscale.cli.commands.segment import files as segment_files
     from kafscale.cli.commands.segment import tables as segment_tables
 
@@ -68,27 +67,28 @@ def verify(paths: PathsArgument, output: OutputOption = Output.TABLE) -> None:
     damaged: list[dict[str, str]] = []
     for path in _with_progress(found):
         try:
-            segment_files.prove(path)
+            segment_files.verify_file(path)
         except KafscaleError as error:
             reason = str(error).removeprefix(f"{path}: ")
             damaged.append({"path": str(path), "reason": reason})
-    alone = [str(path) for path in segment_files.without_index(found)]
+    without_index = [str(path) for path in segment_files.without_index(found)]
     if output is Output.TABLE:
-        segment_tables.print_verdict(len(found), damaged, alone)
+        segment_tables.print_verdict(len(found), damaged, without_index)
     else:
         print_data(
-            {"objectCount": len(found), "damaged": damaged, "segmentsWithoutIndex": alone}, output
+            {"objectCount": len(found), "damaged": damaged, "segmentsWithoutIndex": without_index},
+            output,
         )
     if damaged:
         raise typer.Exit(1)
 
 
 def _with_progress(paths: Sequence[Path]) -> Iterator[Path]:
-    """The paths one by one, with a bar on standard error, if that is a terminal."""
+    """Yield the paths, with a progress bar on standard error if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
-    # A file may vanish while a broker is at work; reading it will tell.
+    # A running broker may delete a file; opening it reports that.
     sizes = [path.stat().st_size if path.exists() else 0 for path in paths]
     with Progress(
         BarColumn(),

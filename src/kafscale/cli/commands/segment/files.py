@@ -1,7 +1,7 @@
-"""Objects as files: found under paths, summed up, taken apart, proven whole.
+"""Finds, summarizes, describes and verifies objects in files.
 
-What `kafscale segment` prints is made here as plain data, in the form that programs get. Reading is
-by memory map, so that a summary touches only the ends of a file, however large that is.
+The results are the JSON data that `kafscale segment` prints. Files are memory-mapped, so a summary
+reads only the two ends of a large file.
 """
 
 import mmap
@@ -26,29 +26,31 @@ Data = dict[str, Any]
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
-    """The objects among the files named and in the directories named, in the order of names."""
+    """The object files among the paths and in the directories, sorted by name."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
             found += sorted(_walk(path))
         elif path.is_file():
             if path.suffix not in KINDS:
-                raise KafscaleError(f"{path}: only {', '.join(KINDS)} are objects of ours")
+                raise KafscaleError(
+                    f"{path}: unknown file type; expected one of {', '.join(KINDS)}"
+                )
             found.append(path)
         else:
-            raise KafscaleError(f"{path}: there is no such file or directory")
+            raise KafscaleError(f"{path}: no such file or directory")
     return found
 
 
 def _walk(directory: Path) -> Iterator[Path]:
     for parent, directories, names in os.walk(directory):
-        # Hidden directories hold what is being written.
+        # Hidden directories hold incomplete files.
         directories[:] = [name for name in directories if not name.startswith(".")]
         yield from (Path(parent, name) for name in names if Path(name).suffix in KINDS)
 
 
 def without_index(paths: Sequence[Path]) -> list[Path]:
-    """The segments among the paths that have no index beside them."""
+    """The segments without an index file."""
     return [
         path
         for path in paths
@@ -58,11 +60,11 @@ def without_index(paths: Sequence[Path]) -> list[Path]:
 
 
 def open_file(path: Path) -> memoryview:
-    """The bytes of a file, which come into memory as they are looked at."""
+    """Memory-map a file."""
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
-                return memoryview(b"")  # Nothing cannot be mapped.
+                return memoryview(b"")  # mmap rejects empty files.
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except OSError as error:
         raise KafscaleError(f"{path}: {error.strerror}") from None
@@ -72,7 +74,7 @@ def open_file(path: Path) -> memoryview:
 
 
 def summarize(path: Path) -> Data:
-    """What an object says of itself, without proof; or that it is damaged beyond that."""
+    """Summarize an object by its header and footer, without verifying it."""
     buffer = open_file(path)
     summary: Data = {"path": str(path), "kind": KINDS[path.suffix], "sizeBytes": len(buffer)}
     try:
@@ -130,12 +132,12 @@ def _wal_summary(key: str, buffer: memoryview) -> Data:
 # --- contents -------------------------------------------------------------------------------------
 
 
-def take_apart(path: Path, *, records: bool) -> Data:
-    """Everything in an object; of a damaged segment, what can be salvaged, and the damage."""
+def describe(path: Path, *, records: bool) -> Data:
+    """The full content of an object; for a damaged segment, the damage and what is readable."""
     key, buffer = str(path), open_file(path)
     summary = summarize(path)
     try:
-        prove(path)
+        verify_file(path)
     except DamagedObjectError as error:
         summary["damage"] = error.reason
     match path.suffix:
@@ -193,7 +195,7 @@ def _record(record: Record) -> Data:
 
 
 def _value(value: bytes | None) -> str | Data | None:
-    """Text as text; other bytes in a form that cannot be taken for text."""
+    """UTF-8 as a string; other bytes as `{"base64": ...}`."""
     if value is None:
         return None
     try:
@@ -224,8 +226,8 @@ def _range(read: wal_object.WalObject, each: wal_object.Range, *, records: bool)
     }
 
 
-def prove(path: Path) -> None:
-    """Raise `DamagedObjectError` unless an object is whole, and fits the one beside it."""
-    beside = path.with_suffix(object_keys.SEGMENT_SUFFIX)
-    is_index = path.suffix == object_keys.INDEX_SUFFIX
-    verify(path, open_file(path), open_file(beside) if is_index and beside.is_file() else None)
+def verify_file(path: Path) -> None:
+    """Raise `DamagedObjectError` if an object is damaged, or an index differs from its segment."""
+    segment_path = path.with_suffix(object_keys.SEGMENT_SUFFIX)
+    has_segment = path.suffix == object_keys.INDEX_SUFFIX and segment_path.is_file()
+    verify(path, open_file(path), open_file(segment_path) if has_segment else None)

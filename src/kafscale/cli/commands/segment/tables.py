@@ -1,4 +1,4 @@
-"""How `kafscale segment` prints objects for people: the data of `segment_files` in tables."""
+"""Tables of `kafscale segment`: summaries, contents and the result of a verification."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -9,12 +9,12 @@ from kafscale.cli.output import Part, print_error, print_line, print_table
 
 def print_summaries(summaries: Iterable[dict[str, Any]]) -> None:
     print_table(
-        ("object", "kind", "what it holds", "bytes", "created"),
+        ("object", "kind", "content", "bytes", "created"),
         (
             (
                 (summary["path"], "bold"),
                 summary["kind"],
-                _holds(summary),
+                _describe_content(summary),
                 f"{summary['sizeBytes']:,}",
                 _time(summary.get("createdMs")),
             )
@@ -29,14 +29,16 @@ def print_verdict(
     for each in damaged:
         print_error(f"{each['path']}: {each['reason']}")
     for path in without_index:
-        print_line((path, "bold"), ": there is no index beside it; it can be made again")
-    verdict = ("all whole", "green") if not damaged else (f"{len(damaged)} damaged", "bold red")
+        print_line((path, "bold"), ": the index file is missing; it can be rebuilt")
+    verdict = (
+        ("no damage found", "green") if not damaged else (f"{len(damaged)} damaged", "bold red")
+    )
     print_line(f"{_counted(count, 'object')}: ", verdict)
 
 
 def print_content(content: dict[str, Any]) -> None:
     print_line((content["path"], "bold"))
-    print_line(_holds(content), indent=2)
+    print_line(_describe_content(content), indent=2)
     for label, key in (("created", "createdMs"), ("max timestamp", "maxTimestampMs")):
         if key in content:
             print_line((f"{label} ", "dim"), _time(content[key]), indent=2)
@@ -99,8 +101,8 @@ def _batch_row(batch: dict[str, Any]) -> tuple[str, ...]:
             f"{batch['producerId']}, epoch {batch['producerEpoch']},"
             f" sequence {batch['baseSequence']}"
         )
-    marks = [mark for mark in ("transactional", "control") if batch[mark]]
-    marks += ["append time"] * (batch["timestampType"] == "log_append_time")
+    flags = [flag for flag in ("transactional", "control") if batch[flag]]
+    flags += ["append time"] * (batch["timestampType"] == "log_append_time")
     return (
         str(batch["position"]),
         f"{batch['baseOffset']} to {batch['lastOffset']}",
@@ -111,7 +113,7 @@ def _batch_row(batch: dict[str, Any]) -> tuple[str, ...]:
         _time(batch["maxTimestampMs"]),
         producer,
         str(batch["leaderEpoch"]),
-        ", ".join(marks),
+        ", ".join(flags),
     )
 
 
@@ -137,8 +139,8 @@ def _text(value: str | dict[str, str] | None) -> str:
     return value if value.isprintable() else repr(value)
 
 
-def _holds(summary: dict[str, Any]) -> str:
-    """What an object holds, in a few words."""
+def _describe_content(summary: dict[str, Any]) -> str:
+    """A short description of the content of an object."""
     if "baseOffset" not in summary and "rangeCount" not in summary:
         return f"damaged: {summary['damage']}"
     match summary["kind"]:
@@ -148,10 +150,10 @@ def _holds(summary: dict[str, Any]) -> str:
             entries = _counted(summary["entryCount"], "entry", "entries")
             return f"{entries} from offset {summary['baseOffset']}"
         case _:
-            place = "broker {brokerId}, epoch {epoch}, sequence {sequence}".format_map(summary)
+            sequence = "broker {brokerId}, epoch {epoch}, sequence {sequence}".format_map(summary)
             if summary["fence"]:
-                return f"{place}: a fence"
-            return f"{place}: {_counted(summary['rangeCount'], 'partition')}"
+                return f"{sequence}: fence"
+            return f"{sequence}: {_counted(summary['rangeCount'], 'partition')}"
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:
@@ -163,7 +165,7 @@ def _offsets(span: dict[str, Any]) -> str:
 
 
 def _time(time_ms: int | None) -> str:
-    """A time in UTC to the millisecond; a number, if no calendar has it."""
+    """A time in UTC to the millisecond; the number, if it is out of range."""
     if time_ms is None or time_ms == -1:
         return "-"
     try:

@@ -1,7 +1,7 @@
-"""Whether an object is whole, and what its name says.
+"""Verifies an object: its format, its batches and its name.
 
-The formats prove themselves when they are read; what is added here are the batches inside, each by
-its own checksum, the names of files, and that an index fits the segment beside it.
+Decoding verifies the checksums of the format. This module also verifies the checksum of each batch,
+the offsets in file names, and that an index matches its segment.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from kafscale.records import BatchView, split
 from kafscale.storage.formats import index, object_keys, segment, wal_object
 
 
-def verify(path: Path, buffer: memoryview, beside: memoryview | None = None) -> None:
-    """Raise `DamagedObjectError` unless an object is whole and what its name says.
+def verify(path: Path, buffer: memoryview, segment_buffer: memoryview | None = None) -> None:
+    """Raise `DamagedObjectError` if an object is damaged or does not match its name.
 
-    `beside` is the segment of an index, if there is one.
+    `segment_buffer` is the content of the segment of an index, if it exists.
     """
     match path.suffix:
         case object_keys.SEGMENT_SUFFIX:
             _verify_segment(path, buffer)
         case object_keys.INDEX_SUFFIX:
-            _verify_index(path, buffer, beside)
+            _verify_index(path, buffer, segment_buffer)
         case _:
             assert path.suffix == object_keys.WAL_SUFFIX
             _verify_wal(path, buffer)
@@ -34,12 +34,12 @@ def _verify_segment(path: Path, buffer: memoryview) -> None:
     _check_base_offset(path, found.header.base_offset)
 
 
-def _verify_index(path: Path, buffer: memoryview, beside: memoryview | None) -> None:
+def _verify_index(path: Path, buffer: memoryview, segment_buffer: memoryview | None) -> None:
     found = index.decode(str(path), buffer)
     _check_base_offset(path, found.offsets[0])
-    if beside is not None:
-        with suppress(RecordsError):  # A damaged segment has a verdict of its own.
-            batches = split(beside[segment.HEADER_BYTES : -segment.FOOTER_BYTES])
+    if segment_buffer is not None:
+        with suppress(RecordsError):  # The damage is reported for the segment itself.
+            batches = split(segment_buffer[segment.HEADER_BYTES : -segment.FOOTER_BYTES])
             index.verify(str(path), found, batches)
 
 
@@ -49,7 +49,7 @@ def _verify_wal(path: Path, buffer: memoryview) -> None:
         try:
             batches = split(found.body(each))
         except RecordsError as error:
-            raise DamagedObjectError(str(path), f"{_place(each)}: {error}") from None
+            raise DamagedObjectError(str(path), f"{_partition_name(each)}: {error}") from None
         _check_offsets(path, each, batches)
         _check_batches(path, batches)
     header = found.header
@@ -57,23 +57,23 @@ def _verify_wal(path: Path, buffer: memoryview) -> None:
     named = object_keys.parse_wal(parts[0], "/".join(parts))
     if named not in (None, object_keys.WalRef(header.broker_id, header.epoch, header.sequence)):
         reason = (
-            f"it is of broker {header.broker_id}, epoch {header.epoch}, sequence {header.sequence},"
-            " unlike its name"
+            f"its header has broker {header.broker_id}, epoch {header.epoch}, sequence"
+            f" {header.sequence}, which differs from its name"
         )
         raise DamagedObjectError(str(path), reason)
 
 
 def _check_offsets(path: Path, each: wal_object.Range, batches: Sequence[BatchView]) -> None:
-    """That the batches of a range follow each other, and span what the table says."""
+    """Check that the batches of a range are contiguous and match the footer."""
     next_offset = each.base_offset
     for batch in batches:
         if batch.base_offset != next_offset:
             reason = f"the batch at offset {batch.base_offset} should be at {next_offset}"
-            raise DamagedObjectError(str(path), f"{_place(each)}: {reason}")
+            raise DamagedObjectError(str(path), f"{_partition_name(each)}: {reason}")
         next_offset = batch.next_offset
     if next_offset - 1 != each.last_offset:
-        reason = f"its last offset is {next_offset - 1}, but the table says {each.last_offset}"
-        raise DamagedObjectError(str(path), f"{_place(each)}: {reason}")
+        reason = f"its last offset is {next_offset - 1}, but {each.last_offset} in the footer"
+        raise DamagedObjectError(str(path), f"{_partition_name(each)}: {reason}")
 
 
 def _check_batches(path: Path, batches: Sequence[BatchView]) -> None:
@@ -89,8 +89,10 @@ def _check_base_offset(path: Path, base_offset: int) -> None:
     parts = path.absolute().parts[-4:]
     named = object_keys.parse_segment(parts[0], "/".join(parts))
     if named is not None and named.base_offset != base_offset:
-        raise DamagedObjectError(str(path), f"its first offset is {base_offset}, unlike its name")
+        raise DamagedObjectError(
+            str(path), f"its first offset is {base_offset}, which differs from its name"
+        )
 
 
-def _place(each: wal_object.Range) -> str:
+def _partition_name(each: wal_object.Range) -> str:
     return f"{each.topic}-{each.partition}"

@@ -11,7 +11,7 @@ import typer
 from kafscale.aio.clock import clock
 from kafscale.cli.commands.spark.segment_options import TargetOption, TopicsOption, read_target
 from kafscale.cli.commands.spark.session import ConfOption, MasterOption, PathOption, locate, run
-from kafscale.cli.connection.control_plane import ControlOption, chosen, encryption
+from kafscale.cli.connection.control_plane import ControlOption, control_addresses, control_tls
 from kafscale.cli.output import Output, OutputOption
 
 
@@ -44,8 +44,8 @@ def compact(  # noqa: PLR0917 - typer makes options of them.
         raise typer.BadParameter("name the topics with --topic", param_hint="--force")
     settings = job.CompactSettings(
         location=locate(path),
-        control=tuple(map(str, chosen(control))),
-        control_tls=encryption(),
+        control=tuple(map(str, control_addresses(control))),
+        control_tls=control_tls(),
         topics=tuple(topic),
         is_forced=force,
         target_bytes=read_target(target),

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.connection.kafka import chosen
+from kafscale.cli.connection.kafka import bootstrap_addresses
 from kafscale.cli.options import parse_pairs
 from kafscale.text.formatting import parse_time
 from kafscale.text.units import parse_duration
@@ -29,7 +29,7 @@ PartitionsOption = Annotated[
 
 def brokers(option: str) -> str:
     """The brokers that an option names, or the settings, as one text."""
-    return ",".join(map(str, chosen(option)))
+    return ",".join(map(str, bootstrap_addresses(option)))
 
 
 def read_time(option: str, text: str) -> int | None:

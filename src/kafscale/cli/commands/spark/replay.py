@@ -19,7 +19,7 @@ from kafscale.cli.commands.spark.copy_options import (
     read_time,
 )
 from kafscale.cli.commands.spark.session import ConfOption, MasterOption, PathOption, locate, run
-from kafscale.cli.connection.kafka import BootstrapOption, secured
+from kafscale.cli.connection.kafka import BootstrapOption, client_security
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption
 
@@ -108,7 +108,7 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
         "startingTimestamp": _text(read_time("--since", since)),
         "endingTimestamp": _text(read_time("--until", until)),
     }
-    servers, security = brokers(bootstrap), secured()
+    servers, security = brokers(bootstrap), client_security()
     configs = dict(parse_pairs(topic_config))
 
     from kafscale.records import Codec

@@ -29,7 +29,7 @@ from kafscale.cli.commands.spark.session import (
     locate,
     recorded_session,
 )
-from kafscale.cli.connection.client_run import run as ask
+from kafscale.cli.connection.kafka import run as ask
 from kafscale.cli.output import Output, OutputOption, print_data, print_error
 
 if TYPE_CHECKING:

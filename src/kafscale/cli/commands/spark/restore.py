@@ -16,7 +16,7 @@ from kafscale.cli.commands.spark.copy_options import (
     read_time,
 )
 from kafscale.cli.commands.spark.session import ConfOption, MasterOption, locate, run
-from kafscale.cli.connection.kafka import BootstrapOption, secured
+from kafscale.cli.connection.kafka import BootstrapOption, client_security
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption
 
@@ -62,7 +62,7 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
     if as_of and offsets:
         raise typer.BadParameter("give a time or offsets, not both", param_hint="--as-of")
     until_ms = read_time("--as-of", as_of)
-    servers, security = brokers(bootstrap), secured()
+    servers, security = brokers(bootstrap), client_security()
     configs = dict(parse_pairs(topic_config))
 
     from kafscale.spark.jobs.restore import job

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.cli.commands.config import effective
+from kafscale.cli.commands.config import load_config
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, print_data
 from kafscale.errors import ConfigError, KafscaleError, OperatingError
@@ -127,7 +127,7 @@ def locate(path: str) -> "Location":
     from kafscale.spark.source.location import Location
     from kafscale.storage.objects.factory import bucket
 
-    config = effective()
+    config = load_config()
     if not path:
         return _configured(config)
     location = Location.parse(path)
@@ -160,7 +160,7 @@ def _log() -> None:
 
     from kafscale.observability import logging
 
-    config = effective()
+    config = load_config()
     logging.configure(config.logging.level, config.logging.format)
     for name in ("py4j", "pyiceberg"):
         standard.getLogger(name).setLevel(standard.WARNING)

@@ -1,7 +1,7 @@
-"""How the rows of a query are printed: as a table for people, as JSON or CSV for programs.
+"""Prints the rows of a query as a table, JSON or CSV.
 
-Times are in UTC. Bytes are shown as text where they are text, and in hexadecimal otherwise. A table
-says how many rows there are below it, and whether there are more than were asked for.
+Times are in UTC. Bytes are printed as text if they are UTF-8, and in hexadecimal otherwise. Below a
+table, a line shows the number of rows, and whether the limit cut off more.
 """
 
 import csv
@@ -23,92 +23,94 @@ if TYPE_CHECKING:
     from kafscale.spark.sql.engine import SqlEngine
 
 
-class Form(StrEnum):
-    """The forms in which rows can be printed."""
+class OutputFormat(StrEnum):
+    """Output formats of rows."""
 
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
 
 
-def print_result(topics: "SqlEngine", statement: str, form: Form, limit: int | None) -> None:
-    """Run a statement, and print what it gives."""
+def print_result(
+    engine: "SqlEngine", statement: str, output: OutputFormat, limit: int | None
+) -> None:
+    """Run a statement and print its result."""
     began_s = time.monotonic()
-    # One more than is printed tells whether there are more.
-    found = topics.run(statement, None if limit is None else limit + 1)
+    # One row more than the limit shows whether there are more rows.
+    result = engine.run(statement, None if limit is None else limit + 1)
     seconds = time.monotonic() - began_s
-    shown = found.rows[:limit]
-    if not found.columns:
-        if form is Form.TABLE:
+    shown = result.rows[:limit]
+    if not result.columns:
+        if output is OutputFormat.TABLE:
             print_line((f"done in {seconds:.1f} s", "dim"))
-    elif form is Form.JSON:
-        rows = [dict(zip(found.columns, map(plain, row), strict=True)) for row in shown]
+    elif output is OutputFormat.JSON:
+        rows = [dict(zip(result.columns, map(to_json_value, row), strict=True)) for row in shown]
         print_data(rows, Output.JSON)
-    elif form is Form.CSV:
-        typer.echo(as_csv(found.columns, shown), nl=False)
+    elif output is OutputFormat.CSV:
+        typer.echo(format_csv(result.columns, shown), nl=False)
     else:
-        print_table(found.columns, ([cell(value) for value in row] for row in shown))
-        more = f", and there are more (--limit {limit})" if len(found.rows) > len(shown) else ""
+        print_table(result.columns, ([format_cell(value) for value in row] for row in shown))
+        more = f" (limited by --limit {limit})" if len(result.rows) > len(shown) else ""
         print_line((f"{pluralize(len(shown), 'row')}{more}, {seconds:.1f} s", "dim"))
 
 
-def as_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    r"""Rows below their header; what is null is empty.
+def format_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    r"""Rows with a header; null becomes an empty field.
 
-    >>> as_csv(["id", "note"], [(1, "a, b"), (2, None)])
+    >>> format_csv(["id", "note"], [(1, "a, b"), (2, None)])
     'id,note\n1,"a, b"\n2,\n'
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_text(value) for value in row] for row in rows)
+    writer.writerows([_format(value) for value in row] for row in rows)
     return text.getvalue()
 
 
-def cell(value: Any) -> Part:
-    """A value in a table.
+def format_cell(value: Any) -> Part:
+    """Format a value for a table.
 
-    >>> cell(None), cell(b"text"), cell({"city": "Bonn"}), cell(True)
+    >>> format_cell(None), format_cell(b"text"), format_cell({"city": "Bonn"}), format_cell(True)
     (('null', 'dim'), 'text', '{"city": "Bonn"}', 'true')
     """
-    return ("null", "dim") if value is None else _text(value)
+    return ("null", "dim") if value is None else _format(value)
 
 
-def plain(value: Any) -> Any:
-    r"""A value as JSON has it.
+def to_json_value(value: Any) -> Any:
+    r"""Convert a value to one that JSON can represent.
 
-    >>> plain({"at": datetime(2026, 1, 31, 12, tzinfo=UTC), "raw": [b"\xff\x00"]})
+    >>> to_json_value({"at": datetime(2026, 1, 31, 12, tzinfo=UTC), "raw": [b"\xff\x00"]})
     {'at': '2026-01-31T12:00:00Z', 'raw': ['0xff00']}
     """
     if isinstance(value, dict):
-        return {str(plain(key)): plain(inner) for key, inner in value.items()}
+        return {str(to_json_value(key)): to_json_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [to_json_value(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    return value if isinstance(value, bool | int | float | str | None) else _said(value)
+    return value if isinstance(value, bool | int | float | str | None) else _format_other(value)
 
 
-def _said(value: Any) -> str:
-    """A value that JSON has no kind for."""
+def _format_other(value: Any) -> str:
+    """Format a value without a JSON type."""
     match value:
         case bytes():
-            return _decoded(value)
+            return _decode_or_hex(value)
         case datetime() if value.tzinfo is not None:
             return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        case date():  # Also a time of no zone.
+        case date():  # Also a datetime without a time zone.
             return value.isoformat()
     return str(value)
 
 
-def _text(value: Any) -> str:
-    found = plain(value)
-    if found is None:
+def _format(value: Any) -> str:
+    converted = to_json_value(value)
+    if converted is None:
         return ""
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    return converted if isinstance(converted, str) else json.dumps(converted, ensure_ascii=False)
 
 
-def _decoded(value: bytes) -> str:
+def _decode_or_hex(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -1,7 +1,8 @@
-r"""The shell of `kafscale sql`: statements are typed, over several lines if need be, and answered.
+r"""The interactive shell of `kafscale sql`.
 
-The law: whatever is wrong with a statement, the shell goes on. Control-C gives up what is typed or
-what runs, Control-D ends the shell. What was typed is remembered from one shell to the next.
+A statement ends with `;` and may span several lines. An error in a statement does not end the
+shell. Control-C cancels the input or the running statement, Control-D ends the shell. The history
+is stored in a file.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kafscale.cli.commands.sql.printer import Form, print_result
+from kafscale.cli.commands.sql.printer import OutputFormat, print_result
 from kafscale.cli.output import print_error, print_line
 from kafscale.errors import KafscaleError
 from kafscale.spark.sql.statements import Statements
@@ -22,19 +23,19 @@ PROMPT_OPEN: Final = "...> "
 HISTORY: Final = Path("~/.kafscale_sql_history")
 HISTORY_LINES_MAX: Final = 10_000
 HELP: Final = r"""A statement ends with ; and may take several lines.
-\d         the topics, as `show tables` does
-\d TOPIC   the columns of a topic, as `describe` does
-\? \h      this help
-\q         the end, as Control-D is; Control-C gives up a statement"""
+\d         list the topics, like `show tables`
+\d TOPIC   list the columns of a topic, like `describe`
+\? \h      show this help
+\q         quit, like Control-D; Control-C cancels a statement"""
 
 
-def converse(
-    topics: "SqlEngine", form: Form, limit: int | None, read: Callable[[str], str] = input
+def run_shell(
+    engine: "SqlEngine", output: OutputFormat, limit: int | None, read: Callable[[str], str] = input
 ) -> None:
-    """Answer statements until there are no more; `read` is given a prompt and returns a line."""
-    print_line(r"Statements end with ; and \q ends the shell. \? tells more.")
+    """Run statements until the input ends; `read` takes a prompt and returns a line."""
+    print_line(r"End statements with a semicolon; \q quits, \? shows help.")
     text = Statements()
-    with _remembering():
+    with _history():
         while True:
             try:
                 line = read(PROMPT_OPEN if text.is_open else PROMPT)
@@ -52,20 +53,22 @@ def converse(
             else:
                 statements = text.add(line)
             for statement in statements:
-                _answer(topics, statement, form, limit)
+                _run_statement(engine, statement, output, limit)
 
 
-def _answer(topics: "SqlEngine", statement: str, form: Form, limit: int | None) -> None:
+def _run_statement(
+    engine: "SqlEngine", statement: str, output: OutputFormat, limit: int | None
+) -> None:
     try:
-        print_result(topics, statement, form, limit)
+        print_result(engine, statement, output, limit)
     except KafscaleError as error:
         print_error(str(error))
     except KeyboardInterrupt:
-        print_error("given up")
+        print_error("cancelled")
 
 
 def _command(line: str) -> list[str]:
-    """The statement that a short form means."""
+    """The statements for a backslash command."""
     name, _, topic = line.partition(" ")
     match name:
         case r"\d":
@@ -73,15 +76,15 @@ def _command(line: str) -> list[str]:
         case r"\?" | r"\h":
             print_line(HELP)
         case _:
-            print_error(rf"there is no {name}; \? tells what there is")
+            print_error(rf"unknown command {name}; \? lists the commands")
     return []
 
 
 @contextmanager
-def _remembering() -> Iterator[None]:
-    """Lines can be edited and found again, where the system can do that."""
+def _history() -> Iterator[None]:
+    """Enable line editing and history, if the system has readline."""
     try:
-        import readline  # noqa: PLC0415 - not everywhere.
+        import readline  # noqa: PLC0415 - not available on all systems.
     except ImportError:
         yield
         return

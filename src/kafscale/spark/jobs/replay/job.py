@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from kafscale.client.blocking import BlockingClient, addresses
+from kafscale.client.blocking import BlockingClient, parse_addresses
 from kafscale.client.client import Client
 from kafscale.client.idempotent_appender import producer_id_of
 from kafscale.client.partition import Partition
@@ -131,7 +131,7 @@ def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = Tru
 
 def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem]]:
     """List the source and read the progress; return what is left to do."""
-    bootstrap = addresses(settings.bootstrap)
+    bootstrap = parse_addresses(settings.bootstrap)
     options = parse(
         {
             "subscribe": settings.topic,

@@ -72,7 +72,7 @@ async def find_last_written(
     while missing and above > lowest:
         below = max(lowest, above - count)
         last: dict[int, BatchView] = {}
-        async for batch in partition.between(below, above):
+        async for batch in partition.fetch_range(below, above):
             if batch.producer_id in missing:
                 last[batch.producer_id] = batch
         found |= {producer_id: last_written(batch) for producer_id, batch in last.items()}

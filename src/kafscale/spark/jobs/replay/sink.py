@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from kafscale.client.blocking import BlockingClient
 from kafscale.client.client import Client
-from kafscale.client.idempotent_appender import Appender
+from kafscale.client.idempotent_appender import IdempotentAppender
 from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
-from kafscale.client.topics import led
+from kafscale.client.topics import wait_for_leaders
 from kafscale.errors import InvalidRequestError
 from kafscale.net.host_port import Address
 from kafscale.records import Codec
@@ -80,13 +80,13 @@ class Sink:
         self._last = (-1, 0)
         """The source offset of the last record, and its number among records of that offset."""
         self._written: dict[int, LastWritten] = {}
-        self._appenders: dict[int, Appender] = {}
+        self._appenders: dict[int, IdempotentAppender] = {}
         client.run(self._open)
 
     async def _open(self, client: Client) -> None:
         """Read the progress again, because an earlier attempt of the task may have written."""
         item = self._item
-        topic = await led(client, item.target)
+        topic = await wait_for_leaders(client, item.target)
         for index in item.partitions:
             partition = Partition(client, topic, index)
             since = item.progress.ends.get(index)
@@ -95,7 +95,7 @@ class Sink:
             if known is not None:
                 self._written[index] = known
             sequence = known.sequence if known is not None else 0
-            self._appenders[index] = Appender(partition, item.producer_id, sequence)
+            self._appenders[index] = IdempotentAppender(partition, item.producer_id, sequence)
 
     def write(self, records: pa.RecordBatch) -> None:
         """Write records; return when most of them are durable."""
@@ -119,10 +119,10 @@ class Sink:
         self._client.run(lambda _: self._flush())
         return self.result
 
-    async def _send(self, work: Sequence[tuple[Appender, Iterable[bytearray]]]) -> None:
+    async def _send(self, work: Sequence[tuple[IdempotentAppender, Iterable[bytearray]]]) -> None:
         await asyncio.gather(*(self._add(appender, batches) for appender, batches in work))
 
-    async def _add(self, appender: Appender, batches: Iterable[bytearray]) -> None:
+    async def _add(self, appender: IdempotentAppender, batches: Iterable[bytearray]) -> None:
         for batch in batches:
             self.result.batch_count += 1
             self.result.written_bytes += len(batch)

@@ -17,7 +17,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from kafscale.client.blocking import BlockingClient, addresses
+from kafscale.client.blocking import BlockingClient, parse_addresses
 from kafscale.client.client import Client
 from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
@@ -84,7 +84,7 @@ def run(spark: "SparkSession", settings: RestoreSettings, *, progress: bool = Tr
 
 def prepare(settings: RestoreSettings) -> list[RestoreItem]:
     """List the source, find or create the new topic, and check that it may be written to."""
-    bootstrap = addresses(settings.bootstrap)
+    bootstrap = parse_addresses(settings.bootstrap)
     with settings.location.open() as store:
         offset_map = list_bucket(store, settings.location.namespace, [settings.topic])
     slices = _slices(settings, offset_map)

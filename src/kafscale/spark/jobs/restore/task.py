@@ -19,10 +19,10 @@ import msgspec
 
 from kafscale.client.blocking import BlockingClient
 from kafscale.client.client import Client
-from kafscale.client.idempotent_appender import UNTOLD, Appender, producer_id_of
+from kafscale.client.idempotent_appender import UNKNOWN_OFFSET, IdempotentAppender, producer_id_of
 from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
-from kafscale.client.topics import led
+from kafscale.client.topics import wait_for_leaders
 from kafscale.errors import InvalidRequestError
 from kafscale.net.host_port import Address
 from kafscale.records import BatchView, Codec, Record, build, iterate
@@ -185,7 +185,7 @@ class _Copy:
         self._client = client
         self._existing = existing
         self._step = step
-        self._appender = Appender(partition, item.producer_id, existing.end_offset)
+        self._appender = IdempotentAppender(partition, item.producer_id, existing.end_offset)
         self._next_offset = 0
         """Of the next record in the new partition."""
         self._sent_offsets: list[int] = []
@@ -226,7 +226,7 @@ class _Copy:
         if not offsets:
             return
         for offset, expected in zip(offsets, self._sent_offsets, strict=True):
-            if offset not in {expected, UNTOLD}:
+            if offset not in {expected, UNKNOWN_OFFSET}:
                 raise InvalidRequestError(
                     f"another producer writes to {self._item.target}/{self._item.source.partition}:"
                     f" a batch was appended at offset {offset}, expected {expected}"
@@ -254,7 +254,7 @@ def _may_have_selected(read: BatchGroup, item: RestoreItem) -> bool:
 
 
 async def _open(client: Client, item: RestoreItem) -> tuple[Partition, _Existing]:
-    topic = await led(client, item.target)
+    topic = await wait_for_leaders(client, item.target)
     partition = Partition(client, topic, item.source.partition)
     _, end_offset = await partition.bounds()
     return partition, _Existing(end_offset, await partition.last_batch())

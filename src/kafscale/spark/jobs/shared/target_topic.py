@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from kafscale.client.client import Client
-from kafscale.client.topics import create, find, led
+from kafscale.client.topics import create, find, wait_for_leaders
 from kafscale.errors import InvalidRequestError
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.spark.plan.offset_map import OffsetMap
@@ -38,7 +38,7 @@ class TargetTopic(msgspec.Struct, frozen=True):
             created = await create(
                 client, self.name, self.partition_count, self.configs, exists_ok=True
             )
-        topic = await led(client, self.name)
+        topic = await wait_for_leaders(client, self.name)
         if len(topic.partitions) != self.partition_count:
             raise InvalidRequestError(
                 f"topic {self.name} has {len(topic.partitions)} partitions,"

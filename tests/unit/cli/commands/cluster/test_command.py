@@ -1,4 +1,4 @@
-"""`kafscale cluster` on the command line: what it takes, and how it fails."""
+"""`kafscale cluster`: options, results and errors."""
 
 import asyncio
 import json
@@ -38,29 +38,29 @@ def running(**book):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["flush"], "name a topic with --topic, or say --all"),
-        (["flush", "--all", "--topic", "orders"], "name a topic with --topic, or say --all"),
-        (["flush", "--all", "--partition", "1"], "a partition is one of a topic"),
+        (["flush"], "give either --topic or --all"),
+        (["flush", "--all", "--topic", "orders"], "give either --topic or --all"),
+        (["flush", "--all", "--partition", "1"], "--partition needs --topic"),
         (["drain"], "Missing argument 'BROKER'"),
         (["drain", "one"], "as an integer"),
         (["drain", "1", "--deadline", "0"], "Invalid value for '--deadline'"),
         (["status", "--control", "a:b"], "expected host:port"),
     ],
 )
-def test_wrong_usage_is_explained(kafscale, arguments, complaint):
+def test_wrong_usage_exits_with_2(kafscale, arguments, complaint):
     result = kafscale("cluster", *arguments)
     assert result.exit_code == 2
     assert complaint in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_where_nobody_answers_it_says_what_to_do(kafscale):
+def test_unreachable_control_plane_is_reported_with_advice(kafscale):
     result = kafscale("cluster", "status", "--control", "127.0.0.1:1")
     assert result.exit_code == 1
     assert "no broker answers on the control plane at 127.0.0.1:1" in result.stderr
     assert "start a broker with: kafscale broker" in result.stderr
 
 
-def test_a_cluster_is_shown_and_directed(kafscale):
+def test_status_flush_rebalance_and_drain(kafscale):
     with running(rounds=[[0]]) as address:
         environ = {"KAFSCALE_CONTROL_SERVERS": address}
         status = json.loads(kafscale("cluster", "status", "-o", "json", **environ).stdout)
@@ -70,19 +70,19 @@ def test_a_cluster_is_shown_and_directed(kafscale):
             in kafscale("cluster", "status", "-p", **environ).stdout
         )
         flushed = kafscale("cluster", "flush", "--all", **environ).stdout
-        assert "segments hold everything of 3 partitions" in flushed
+        assert "3 partitions fully rolled into segments" in flushed
         flushed = json.loads(
             kafscale("cluster", "flush", "-t", "orders", "-p", "1", "-o", "json", **environ).stdout
         )
         assert flushed == [{"topic": "orders", "partition": 1, "broker": 2}]
         assert "orders/0" in kafscale("cluster", "rebalance", "--wait", "0", **environ).stdout
         drained = kafscale("cluster", "drain", "1", **environ)
-        assert (drained.exit_code, drained.stdout) == (0, "broker 1 has handed over 2 partitions\n")
+        assert (drained.exit_code, drained.stdout) == (0, "broker 1 transferred 2 partitions\n")
 
 
-def test_a_drain_that_is_not_done_in_time_fails(kafscale):
+def test_drain_fails_if_partitions_are_left(kafscale):
     with running(stuck=(0, 2)) as address:
         result = kafscale("cluster", "drain", "1", "-o", "json", "--control", address)
     assert result.exit_code == 1
     assert len(json.loads(result.stdout)["pending"]) == 2
-    assert "broker 1 still has 2 partitions, and goes on: orders/0, orders/2" in result.stderr
+    assert "broker 1 still owns 2 partitions and continues: orders/0, orders/2" in result.stderr

@@ -1,4 +1,4 @@
-"""Clusters as people see them."""
+"""Tables of `kafscale cluster`."""
 
 import msgspec
 import pytest
@@ -23,7 +23,7 @@ BROKER = {
     "storeHealth": "healthy",
     "uptimeMs": 133_000,
 }
-AWAY = BROKER | {
+UNREACHABLE = BROKER | {
     "id": 2,
     "rack": None,
     "isController": False,
@@ -61,8 +61,8 @@ def printed(capsys):
     return call
 
 
-def test_a_cluster_is_its_brokers_and_what_troubles_them(printed):
-    status = {"clusterId": "c1", "controller": 1, "brokers": [BROKER, AWAY]}
+def test_status_shows_brokers_and_their_problems(printed):
+    status = {"clusterId": "c1", "controller": 1, "brokers": [BROKER, UNREACHABLE]}
     heading, names, _, one, two, problem = printed(
         tables.print_status, msgspec.convert(status, ClusterStatus)
     )
@@ -73,22 +73,22 @@ def test_a_cluster_is_its_brokers_and_what_troubles_them(printed):
     assert problem == "broker 2: control plane: no broker answers"
 
 
-def test_partitions_are_shown_where_they_are_asked_for(printed):
+def test_status_shows_partitions_if_requested(printed):
     status = {"clusterId": "c1", "controller": None, "brokers": [BROKER], "partitions": [PARTITION]}
     lines = printed(tables.print_status, msgspec.convert(status, ClusterStatus))
     assert lines[0] == "c1: 1 broker, no controller"
     assert lines[-1] == "orders 3 1 moving to 2 7 2 8 10 2.0 KiB"
-    assert printed(tables.print_partitions, []) == ["nobody serves any partition"]
+    assert printed(tables.print_partitions, []) == ["no partitions are served"]
 
 
-def test_a_flush_is_counted_by_broker(printed):
+def test_flush_counts_partitions_by_broker(printed):
     flushed = [FlushedPartition("orders", n, n % 2) for n in range(3)]
     lines = printed(tables.print_flushed, flushed)
-    assert lines[2:] == ["0 2", "1 1", "segments hold everything of 3 partitions"]
+    assert lines[2:] == ["0 2", "1 1", "3 partitions fully rolled into segments"]
     assert printed(tables.print_flushed, []) == ["there was nothing to flush"]
 
 
-def test_moves_are_shown_with_how_far_they_are(printed):
+def test_moves_are_shown_with_their_state(printed):
     moves = [
         {"topic": "orders", "partition": 0, "from": 1, "to": 2, "done": True},
         {"topic": "orders", "partition": 1, "from": 1, "to": 3, "done": False},
@@ -97,4 +97,4 @@ def test_moves_are_shown_with_how_far_they_are(printed):
         "orders/0 1 2 moved",
         "orders/1 1 3 moving",
     ]
-    assert printed(tables.print_moves, []) == ["everything is where it belongs"]
+    assert printed(tables.print_moves, []) == ["the cluster is balanced; no partition moves"]

@@ -1,4 +1,4 @@
-"""How records look when they are printed."""
+"""Formats of printed records."""
 
 import json
 
@@ -6,22 +6,22 @@ import pytest
 
 from kafscale.cli.commands.consume import format as consume_format
 from kafscale.cli.commands.consume.format import Field
-from kafscale.cli.commands.produce.lines import LineParser
+from kafscale.cli.commands.produce.input import LineParser
 from kafscale.cli.options import Format
 from kafscale.records import Header, Record
 
 RECORD = Record(42, 1_700_000_000_123, b"key", b"val\xff", (Header("a", b"1"), Header("b", None)))
 EMPTY = Record(43, -1, None, None)
-PLACE = ("orders", 0)
+TOPIC_PARTITION = ("orders", 0)
 
 
-def test_values_alone_are_printed_as_they_are():
+def test_values_are_printed_unchanged():
     formatted = consume_format.by_fields(Format.TEXT, [])
-    assert formatted(PLACE, RECORD) == b"val\xff\n"
-    assert formatted(PLACE, EMPTY) == b"null\n"
+    assert formatted(TOPIC_PARTITION, RECORD) == b"val\xff\n"
+    assert formatted(TOPIC_PARTITION, EMPTY) == b"null\n"
 
 
-def test_fields_come_in_the_order_asked_for_and_before_the_value():
+def test_fields_precede_the_value_in_the_given_order():
     fields = [Field.TOPIC, Field.PARTITION, Field.OFFSET, Field.TIMESTAMP, Field.HEADERS, Field.KEY]
     formatted = consume_format.by_fields(Format.HEX, fields)
     assert formatted(("orders", 5), RECORD) == (
@@ -29,25 +29,25 @@ def test_fields_come_in_the_order_asked_for_and_before_the_value():
     )
 
 
-def test_a_template_says_what_stands_where():
+def test_template_placeholders():
     formatted = consume_format.by_template(Format.BASE64, r"%n %p/%o\t%t %T [%h] %k=%v 100%%")
     assert formatted(("orders", 7), RECORD) == (
         b"orders 7/42\t1700000000123 2023-11-14T22:13:20.123Z [a=MQ==,b=null] a2V5=dmFs/w== 100%\n"
     )
 
 
-def test_a_template_that_ends_its_line_gets_no_other_end():
-    assert consume_format.by_template(Format.TEXT, r"%o\n")(PLACE, RECORD) == b"42\n"
-    assert consume_format.by_template(Format.TEXT, "%o")(PLACE, RECORD) == b"42\n"
+def test_template_gets_a_newline_if_it_has_none():
+    assert consume_format.by_template(Format.TEXT, r"%o\n")(TOPIC_PARTITION, RECORD) == b"42\n"
+    assert consume_format.by_template(Format.TEXT, "%o")(TOPIC_PARTITION, RECORD) == b"42\n"
 
 
 @pytest.mark.parametrize("template", ["%q", "%o %", "100% sure"])
-def test_a_template_with_an_unknown_symbol_is_refused(template):
-    with pytest.raises(ValueError, match="stands for nothing; there are %k, %v"):
+def test_unknown_placeholder_is_rejected(template):
+    with pytest.raises(ValueError, match=r"unknown placeholder .*; the placeholders are %k, %v"):
         consume_format.by_template(Format.TEXT, template)
 
 
-def test_json_has_everything_and_can_be_produced_again():
+def test_json_has_all_fields_and_can_be_produced():
     line = consume_format.as_json(("orders", 3), RECORD)
     assert json.loads(line) == {
         "topic": "orders",

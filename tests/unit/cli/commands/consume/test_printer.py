@@ -1,56 +1,58 @@
-"""As much of what comes as is wanted, and what of it counts as printed."""
+"""Printing of consumed records: the maximum number, and which offsets count as consumed."""
 
 import asyncio
 import threading
 
 import pytest
 
-from kafscale.cli.commands.consume.printer import Wanted, _print_apart, _Printer
+from kafscale.cli.commands.consume.printer import ConsumeRequest, _print_in_thread, _Printer
 from kafscale.client.consumer.reader import Chunk
-from kafscale.client.consumer.start_position import Start
+from kafscale.client.consumer.start_position import StartPosition
 from kafscale.records import Record
 
-PLACE = ("orders", 3)
-CHUNK = Chunk(PLACE, [Record(offset, 0, None, b"v%d" % offset) for offset in (5, 6, 8)], 10)
+TOPIC_PARTITION = ("orders", 3)
+CHUNK = Chunk(
+    TOPIC_PARTITION, [Record(offset, 0, None, b"v%d" % offset) for offset in (5, 6, 8)], 10
+)
 
 
 def printer(count_max=None):
-    def formatter(place, record):
-        return b"%d/%s\n" % (place[1], record.value)
+    def formatter(topic_partition, record):
+        return b"%d/%s\n" % (topic_partition[1], record.value)
 
-    return _Printer(Wanted(["orders"], Start(), formatter, True, count_max, print))
+    return _Printer(ConsumeRequest(["orders"], StartPosition(), formatter, True, count_max, print))
 
 
-def test_without_a_limit_everything_is_taken():
+def test_printer_prints_everything_without_a_limit():
     printing = printer()
-    assert printing.taken(CHUNK) is CHUNK
-    assert not printing.has_enough
+    assert printing.limit(CHUNK) is CHUNK
+    assert not printing.is_done
 
 
-def test_what_is_cut_off_is_still_to_be_read():
+def test_printer_sets_the_next_offset_after_the_limit():
     printing = printer(count_max=5)
-    assert printing.taken(CHUNK).next_offset == 10
-    assert not printing.has_enough
-    taken = printing.taken(CHUNK)
-    assert ([record.offset for record in taken.records], taken.next_offset) == ([5, 6], 7)
-    assert printing.has_enough
+    assert printing.limit(CHUNK).next_offset == 10
+    assert not printing.is_done
+    limited = printing.limit(CHUNK)
+    assert ([record.offset for record in limited.records], limited.next_offset) == ([5, 6], 7)
+    assert printing.is_done
 
 
-def test_what_is_taken_exactly_is_taken_to_its_end():
+def test_printer_keeps_the_next_offset_of_a_whole_chunk():
     printing = printer(count_max=3)
-    assert printing.taken(CHUNK).next_offset == 10
-    assert printing.has_enough
+    assert printing.limit(CHUNK).next_offset == 10
+    assert printing.is_done
 
 
-def test_what_has_left_counts_as_printed(capfdbinary):
-    noted = []
-    asyncio.run(_print_apart(printer(), CHUNK, lambda *printed: noted.append(printed)))
+def test_printed_records_are_marked_as_consumed(capfdbinary):
+    consumed = []
+    asyncio.run(_print_in_thread(printer(), CHUNK, lambda *printed: consumed.append(printed)))
     assert capfdbinary.readouterr().out == b"3/v5\n3/v6\n3/v8\n"
-    assert noted == [(PLACE, 10)]
+    assert consumed == [(TOPIC_PARTITION, 10)]
 
 
 class SlowPrinter:
-    """Prints when it is allowed to."""
+    """Blocks until the test allows it to print."""
 
     def __init__(self):
         self.allowed = threading.Event()
@@ -62,29 +64,29 @@ class SlowPrinter:
             raise self.error
 
 
-def test_an_interrupt_waits_for_what_is_about_to_be_printed():
+def test_cancelled_consumer_waits_for_records_being_printed():
     async def story():
-        noted, slow = [], SlowPrinter()
+        consumed, slow = [], SlowPrinter()
         printing = asyncio.ensure_future(
-            _print_apart(slow, CHUNK, lambda *printed: noted.append(printed))
+            _print_in_thread(slow, CHUNK, lambda *printed: consumed.append(printed))
         )
         await asyncio.sleep(0)
         printing.cancel()
         slow.allowed.set()
         with pytest.raises(asyncio.CancelledError):
             await printing
-        assert noted == [(PLACE, 10)]
+        assert consumed == [(TOPIC_PARTITION, 10)]
 
     asyncio.run(story())
 
 
-def test_what_nobody_took_does_not_count_as_printed():
+def test_records_are_not_consumed_if_printing_fails():
     async def story():
-        noted, slow = [], SlowPrinter()
+        consumed, slow = [], SlowPrinter()
         slow.error = BrokenPipeError()
         slow.allowed.set()
         with pytest.raises(BrokenPipeError):
-            await _print_apart(slow, CHUNK, lambda *printed: noted.append(printed))
-        assert noted == []
+            await _print_in_thread(slow, CHUNK, lambda *printed: consumed.append(printed))
+        assert consumed == []
 
     asyncio.run(story())

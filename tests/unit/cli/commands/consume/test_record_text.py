@@ -1,4 +1,4 @@
-"""What is printed of bytes can be read back to the same bytes."""
+"""Text formats of keys, values and headers round-trip."""
 
 import json
 
@@ -13,21 +13,21 @@ from kafscale.records import Header
 
 @pytest.mark.parametrize("form", [Format.TEXT, Format.HEX, Format.BASE64])
 @given(value=st.binary())
-def test_a_field_reads_back_equal(form, value):
+def test_fields_round_trip(form, value):
     assert record_text.decode(form, record_text.ENCODERS[form](value)) == value
 
 
 @given(st.none() | st.binary() | st.text().map(str.encode))
-def test_a_value_in_json_reads_back_equal(value):
+def test_json_values_round_trip(value):
     printed = json.dumps(record_text.to_json(value))
     assert record_text.from_json(json.loads(printed)) == value
 
 
 @given(st.lists(st.builds(Header, st.text(), st.none() | st.binary())).map(tuple))
-def test_headers_in_json_read_back_equal(headers):
+def test_json_headers_round_trip(headers):
     printed = json.dumps(record_text.headers_to_json(headers))
     assert record_text.headers_from_json(json.loads(printed)) == headers
 
 
-def test_escapes():
+def test_unescape():
     assert record_text.unescape(r"a\tb\n\0\\t\x") == "a\tb\n\0\\t\\x"

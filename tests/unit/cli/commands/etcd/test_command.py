@@ -1,4 +1,4 @@
-"""`kafscale etcd` on the command line: what it takes, what it says, and how it fails."""
+"""`kafscale etcd`: options and errors."""
 
 import json
 from pathlib import Path
@@ -14,12 +14,12 @@ RESTORE = ["restore", "--data-dir", "data"]
         (["restore"], "Missing option '--data-dir'"),
         ([*RESTORE, "--if-empty", "--force"], "exclude each other"),
         (["restored"], "Missing option '--snapshot'"),
-        (["restored", "--snapshot", "backup.db"], "say when it was taken"),
+        (["restored", "--snapshot", "backup.db"], "name the time of the snapshot"),
         (["restored", "--snapshot", "backup.db", "--taken-at", "soon"], "is not a time"),
         (["snapshot", "--retain", "-1"], "--retain"),
     ],
 )
-def test_wrong_usage_is_explained(kafscale, arguments, complaint):
+def test_wrong_usage_exits_with_2(kafscale, arguments, complaint):
     result = kafscale("etcd", *arguments, COLUMNS="200")
     assert result.exit_code == 2
     assert complaint in result.stderr
@@ -29,33 +29,33 @@ def test_wrong_usage_is_explained(kafscale, arguments, complaint):
     "arguments",
     [["snapshot"], ["status"], ["defragment"], ["restored", "--snapshot", "20231114T221320Z-7.db"]],
 )
-def test_without_an_etcd_it_says_how_to_name_one(kafscale, arguments):
+def test_missing_etcd_endpoints_are_reported(kafscale, arguments):
     result = kafscale("etcd", *arguments)
     assert result.exit_code == 1
     assert "set KAFSCALE_ETCD_ENDPOINTS" in result.stderr
 
 
-def test_without_a_bucket_it_says_how_to_name_one(kafscale):
+def test_missing_bucket_is_reported(kafscale):
     result = kafscale("etcd", "snapshots")
     assert result.exit_code == 1
     assert "use --bucket or KAFSCALE_S3_BUCKET" in result.stderr
 
 
-def test_without_etcdutl_it_says_where_that_comes_from(kafscale):
+def test_missing_etcdutl_is_reported(kafscale):
     result = kafscale("etcd", *RESTORE, PATH="")
     assert result.exit_code == 1
-    assert "there is no etcdutl on the PATH: it comes with etcd" in result.stderr
+    assert "etcdutl is not on the PATH: it comes with etcd" in result.stderr
     assert not Path("data").exists()
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_a_directory_with_data_is_left_alone_whatever_else_is_missing(kafscale, output):
+def test_restore_if_empty_keeps_existing_data(kafscale, output):
     Path("data/member/wal").mkdir(parents=True)
     Path("data/member/wal/0.wal").touch()
     result = kafscale("etcd", *RESTORE, "--if-empty", "-o", output, PATH="")
     assert result.exit_code == 0
     if output == "table":
-        assert result.stdout == "data has data already, and was left as it is\n"
+        assert result.stdout == "data already contains data and was not changed\n"
     else:
         assert json.loads(result.stdout)["restored"] is False
 
@@ -69,12 +69,12 @@ def with_etcdutl(tmp_path):
     return str(tmp_path)
 
 
-def test_a_file_that_is_not_there_is_not_looked_for_in_a_bucket(kafscale, with_etcdutl):
+def test_restore_does_not_search_the_bucket_for_a_missing_file(kafscale, with_etcdutl):
     result = kafscale("etcd", *RESTORE, "--snapshot", "./backup.db", PATH=with_etcdutl)
     assert (result.exit_code, result.stderr) == (1, "error: there is no file ./backup.db\n")
 
 
-def test_a_file_that_is_no_snapshot_is_refused(kafscale, with_etcdutl):
+def test_restore_rejects_a_damaged_file(kafscale, with_etcdutl):
     Path("backup.db").write_text("nothing of the kind")
     result = kafscale("etcd", *RESTORE, "--snapshot", "backup.db", PATH=with_etcdutl)
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""What `kafscale etcd` prints for people."""
+"""Tables of `kafscale etcd`."""
 
 import msgspec
 
@@ -51,42 +51,42 @@ def rows(capsys):
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_members_with_what_is_wrong_with_them(capsys):
+def test_status_shows_members_and_their_problems(capsys):
     tables.print_status(
         msgspec.convert({"leader": "etcd-0", "members": [MEMBER, LOST]}, EtcdStatus)
     )
     shown = rows(capsys)
-    assert shown[0] == "2 members, etcd-0 leads"
+    assert shown[0] == "2 members, leader etcd-0"
     assert "etcd-0 etcd-0:2379 leader 3.6.5 20.0 KiB 1.0 KiB 7" in shown
     assert "? etcd-1:2379 unreachable NOSPACE" in shown
     assert "etcd-1:2379: no answer" in shown
     tables.print_status(msgspec.convert({"leader": None, "members": [LOST]}, EtcdStatus))
-    assert rows(capsys)[0] == "1 member, nobody leads, as far as was asked"
+    assert rows(capsys)[0] == "1 member, no leader was reachable"
 
 
-def test_snapshots_with_what_is_wrong_with_them(capsys):
+def test_snapshots_are_listed_with_their_problems(capsys):
     damaged = SNAPSHOT | {"verified": "no", "problem": "checksum mismatch"}
     tables.print_snapshots(msgspec.convert([SNAPSHOT, damaged], list[SnapshotInfo]))
     shown = rows(capsys)
     assert "2026-01-31T12:00:00.000Z 5 min 2.0 KiB 7 size a/b.db" in shown
     assert shown[-1] == "a/b.db: checksum mismatch"
     tables.print_snapshots([])
-    assert rows(capsys) == ["there are no snapshots here; take one with: kafscale etcd snapshot"]
+    assert rows(capsys) == ["there are no snapshots; take one with: kafscale etcd snapshot"]
 
 
-def test_one_that_was_taken_and_those_that_had_to_go(capsys):
+def test_taken_snapshot_is_shown_with_deleted_ones(capsys):
     tables.print_taken(msgspec.convert(SNAPSHOT | {"deleted": ["a/old.db"]}, SnapshotInfo))
-    assert rows(capsys) == ["took a/b.db: 2.0 KiB, revision 7", "deleted a/old.db"]
+    assert rows(capsys) == ["stored a/b.db: 2.0 KiB, revision 7", "deleted a/old.db"]
 
 
-def test_what_is_to_be_done_after_a_restoration(capsys):
+def test_restore_prints_the_next_steps(capsys):
     tables.print_restored(RESTORED)
     assert rows(capsys) == [
         "restored a/b.db to data",
-        "it was taken at yesterday, at revision 7",
+        "taken at yesterday, revision 7",
         "next: restore every other member from the same snapshot, then start them all",
     ]
     tables.print_restored(RESTORED | {"revisionHasLeapt": False, "movedAside": "data/old"})
     shown = rows(capsys)
-    assert "what was there is in data/old now" in shown
-    assert shown[-1].endswith("say so with: kafscale etcd restored --snapshot a/b.db")
+    assert "moved existing data to data/old" in shown
+    assert shown[-1].endswith("run: kafscale etcd restored --snapshot a/b.db")

@@ -1,4 +1,4 @@
-"""Groups as people see them."""
+"""Tables of `kafscale group`."""
 
 import msgspec
 import pytest
@@ -54,7 +54,7 @@ def printed(capsys):
     return call
 
 
-def test_a_description_begins_with_how_it_stands(printed):
+def test_description_starts_with_a_summary(printed):
     heading, names, _, first, second = printed(
         tables.print_descriptions, [msgspec.convert(GROUP, GroupDetail)], [Section.OFFSETS]
     )
@@ -64,7 +64,7 @@ def test_a_description_begins_with_how_it_stands(printed):
     assert second == "gone 1 - - - - - -"
 
 
-def test_members_and_state_are_shown_when_asked_for(printed):
+def test_members_and_state_are_optional_sections(printed):
     lines = printed(
         tables.print_descriptions,
         [msgspec.convert(GROUP, GroupDetail)],
@@ -75,29 +75,29 @@ def test_members_and_state_are_shown_when_asked_for(printed):
     assert not any("committed" in line for line in lines)
 
 
-def test_a_group_without_anything_says_so(printed):
+def test_empty_group_has_no_tables(printed):
     empty = GROUP | {"state": "Empty", "assignor": "", "members": [], "offsets": []}
     lines = printed(tables.print_descriptions, [msgspec.convert(empty, GroupDetail)], list(Section))
     assert lines[0] == "billing: Empty, 0 members"
-    assert "it has no members" in lines
-    assert "nothing is committed, and no partition is assigned" in lines
-    assert printed(tables.print_offsets, []) == ["nothing is committed"]
+    assert "the group has no members" in lines
+    assert "the group has no committed offsets and no assigned partitions" in lines
+    assert printed(tables.print_offsets, []) == ["the group has no committed offsets"]
 
 
-def test_committed_offsets_come_with_their_notes(printed):
+def test_offsets_are_shown_with_their_metadata(printed):
     assert "orders 0 7 1200 1193 2 note" in printed(
         tables.print_offsets, [msgspec.convert(READ, GroupOffset)]
     )
 
 
-def test_an_empty_list_says_what_to_do(printed):
+def test_empty_list_names_the_next_command(printed):
     (line,) = printed(tables.print_list, [], is_filtered=False)
     assert line.endswith("kafscale consume TOPIC --group NAME")
     (line,) = printed(tables.print_list, [], is_filtered=True)
     assert line.endswith("kafscale group list")
 
 
-def test_a_reset_shows_before_and_after(printed):
+def test_reset_shows_offsets_before_and_after(printed):
     reset = {
         "topic": "orders",
         "partition": 0,

@@ -1,4 +1,4 @@
-"""`kafscale segment`: lists, takes apart and proves the objects in files."""
+"""`kafscale segment`: list, inspect and verify."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def objects(kafscale):
     built = builder.finish({b"PROD": b"state"})
     write(SEGMENT, built.parts)
     write(INDEX, [built.index])
-    pieces = [
+    parts = [
         wal_object.PartitionData(
             bytes(16),
             "orders",
@@ -61,7 +61,7 @@ def objects(kafscale):
         )
         for each in batches()
     ]
-    write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), pieces))
+    write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), parts))
     write(FENCE, wal_object.encode_fence(wal_object.Header(7, 3, 43, CREATED_MS, is_fence=True)))
     return kafscale
 
@@ -73,19 +73,19 @@ def read_json(result) -> object:
 # --- list -----------------------------------------------------------------------------------------
 
 
-def test_list_says_what_objects_hold(objects):
+def test_list_describes_the_content_of_objects(objects):
     result = objects("segment", "list", "default")
     assert result.exit_code == 0
     rows = {line.split()[0]: line for line in result.stdout.splitlines()[2:]}
     assert list(rows) == [WAL, FENCE, INDEX, SEGMENT]
     assert "broker 7, epoch 3, sequence 42: 1 partition " in rows[WAL]
-    assert "broker 7, epoch 3, sequence 43: a fence" in rows[FENCE]
+    assert "broker 7, epoch 3, sequence 43: fence" in rows[FENCE]
     assert "1 entry from offset 100" in rows[INDEX]
     assert "offsets 100 to 102, 3 records" in rows[SEGMENT]
     assert "2023-11-14 22:13:20.000" in rows[SEGMENT]
 
 
-def test_list_for_programs(objects):
+def test_list_as_json(objects):
     (listed,) = read_json(objects("segment", "list", SEGMENT, "-o", "json"))
     assert listed.pop("checksum")
     assert listed == {
@@ -109,7 +109,7 @@ def test_list_shows_damaged_objects_as_such(objects):
     assert "damaged: checksum mismatch" in result.stdout
 
 
-def test_other_and_hidden_files_are_passed_over(objects):
+def test_list_skips_other_and_hidden_files(objects):
     write("default/orders/0/notes.txt", [b"x"])
     write("default/.tmp/0.kfs", [b"x"])
     assert len(read_json(objects("segment", "list", "default", "-o", "json"))) == 4
@@ -118,14 +118,17 @@ def test_other_and_hidden_files_are_passed_over(objects):
 
 @pytest.mark.parametrize("command", ["list", "inspect", "verify"])
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [("absent.kfs", "no such file or directory"), ("notes.txt", "only .kfs, .index, .kfw")],
+    ("name", "message"),
+    [
+        ("absent.kfs", "no such file or directory"),
+        ("notes.txt", "expected one of .kfs, .index, .kfw"),
+    ],
 )
-def test_a_path_that_is_no_object_is_an_error(objects, command, name, words):
+def test_invalid_path_is_an_error(objects, command, name, message):
     write("default/notes.txt", [b"x"])
     result = objects("segment", command, f"default/{name}")
     assert result.exit_code == 1
-    assert words in result.stderr
+    assert message in result.stderr
 
 
 # --- inspect --------------------------------------------------------------------------------------
@@ -157,7 +160,7 @@ def test_inspect_shows_records_on_one_line_each(objects, key):
     assert "102 2023-11-14 22:13:20.002 'two\\nlines'" in rows
 
 
-def test_inspect_for_programs(objects):
+def test_inspect_as_json(objects):
     content = read_json(objects("segment", "inspect", SEGMENT, "--records", "-o", "json"))
     assert [batch["codec"] for batch in content["batches"]] == ["gzip", "none"]
     first, second = content["batches"][0]["records"]
@@ -190,7 +193,7 @@ def test_inspect_shows_what_can_be_salvaged_of_a_damaged_segment(objects):
     assert "end magic is" in content["damage"]
 
 
-def test_inspect_wants_a_file(objects):
+def test_inspect_rejects_a_directory(objects):
     result = objects("segment", "inspect", "default")
     assert result.exit_code == 1
     assert "is a directory" in result.stderr
@@ -199,12 +202,16 @@ def test_inspect_wants_a_file(objects):
 # --- verify ---------------------------------------------------------------------------------------
 
 
-def test_verify_finds_nothing_wrong_with_whole_objects(objects):
+def test_verify_accepts_undamaged_objects(objects):
     result = objects("segment", "verify", "default")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "4 objects: all whole\n", "")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "4 objects: no damage found\n",
+        "",
+    )
 
 
-def test_verify_finds_nothing_wrong_with_what_upstream_wrote(kafscale):
+def test_verify_accepts_objects_of_upstream(kafscale):
     result = kafscale("segment", "verify", str(FIXTURES), "-o", "json")
     assert result.exit_code == 0
     assert read_json(result) == {"objectCount": 32, "damaged": [], "segmentsWithoutIndex": []}
@@ -224,21 +231,33 @@ def test_verify_names_each_damaged_object(objects, key):
 
 
 @pytest.mark.parametrize(
-    ("key", "other", "words"),
+    ("key", "other", "message"),
     [
-        (SEGMENT, segment_key("default", "orders", 0, 99), "first offset is 100, unlike its name"),
-        (INDEX, index_key("default", "orders", 0, 99), "first offset is 100, unlike its name"),
-        (WAL, wal_key("default", 7, 3, 41), "broker 7, epoch 3, sequence 42, unlike its name"),
+        (
+            SEGMENT,
+            segment_key("default", "orders", 0, 99),
+            "first offset is 100, which differs from its name",
+        ),
+        (
+            INDEX,
+            index_key("default", "orders", 0, 99),
+            "first offset is 100, which differs from its name",
+        ),
+        (
+            WAL,
+            wal_key("default", 7, 3, 41),
+            "broker 7, epoch 3, sequence 42, which differs from its name",
+        ),
     ],
 )
-def test_verify_compares_objects_with_their_names(objects, key, other, words):
+def test_verify_compares_objects_with_their_names(objects, key, other, message):
     Path(key).rename(other)
     result = objects("segment", "verify", other)
     assert result.exit_code == 1
-    assert words in result.stderr
+    assert message in result.stderr
 
 
-def test_verify_holds_an_index_against_its_segment(kafscale, tmp_path):
+def test_verify_compares_an_index_with_its_segment(kafscale, tmp_path):
     copytree(FIXTURES / "production" / "fixture-none", tmp_path / "default" / "orders")
     key = index_key("default", "orders", 0, 150)
     data = Path(key).read_bytes()
@@ -249,34 +268,34 @@ def test_verify_holds_an_index_against_its_segment(kafscale, tmp_path):
     assert f"{key}: no batch of the segment at 777 with offset 160" in result.stderr
 
 
-def test_verify_says_which_segments_have_no_index(objects):
+def test_verify_lists_segments_without_index(objects):
     Path(INDEX).unlink()
     result = objects("segment", "verify", "default")
     assert result.exit_code == 0
-    assert f"{SEGMENT}: there is no index beside it" in result.stdout
+    assert f"{SEGMENT}: the index file is missing" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("offsets", "words"),
+    ("offsets", "message"),
     [
-        ((100, 101), "orders-0: its last offset is 102, but the table says 101"),
+        ((100, 101), "orders-0: its last offset is 102, but 101 in the footer"),
         ((99, 102), "orders-0: the batch at offset 100 should be at 99"),
     ],
 )
-def test_verify_holds_the_batches_of_a_wal_object_against_its_table(objects, offsets, words):
+def test_verify_compares_the_batches_of_a_wal_object_with_its_footer(objects, offsets, message):
     body = b"".join(each.buffer for each in batches())
-    piece = wal_object.PartitionData(bytes(16), "orders", 0, body, *offsets, CREATED_MS)
-    write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), [piece]))
+    data = wal_object.PartitionData(bytes(16), "orders", 0, body, *offsets, CREATED_MS)
+    write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), [data]))
     result = objects("segment", "verify", WAL)
     assert result.exit_code == 1
-    assert words in result.stderr
+    assert message in result.stderr
 
 
-def test_verify_checks_each_batch_even_where_the_object_holds(objects):
+def test_verify_checks_each_batch_of_an_intact_object(objects):
     broken = bytearray(b"".join(each.buffer for each in batches()))
     broken[70] ^= 1
-    piece = wal_object.PartitionData(bytes(16), "orders", 0, broken, 100, 102, CREATED_MS)
-    write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), [piece]))
+    data = wal_object.PartitionData(bytes(16), "orders", 0, broken, 100, 102, CREATED_MS)
+    write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), [data]))
     result = objects("segment", "verify", WAL)
     assert result.exit_code == 1
     assert "the batch at offset 100: batch CRC mismatch" in result.stderr

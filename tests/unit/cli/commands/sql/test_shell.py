@@ -1,4 +1,4 @@
-"""The shell of `kafscale sql`: what is typed, and what it answers."""
+"""The shell of `kafscale sql`, with a fake engine."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from kafscale.cli.commands.sql import shell
-from kafscale.cli.commands.sql.printer import Form, print_result
+from kafscale.cli.commands.sql.printer import OutputFormat, print_result
 from kafscale.errors import InvalidRequestError
 
 
@@ -15,8 +15,8 @@ class Result(NamedTuple):
     rows: Sequence[Sequence[object]]
 
 
-class Topics:
-    """Answers each statement with itself, and remembers it."""
+class FakeEngine:
+    """Returns each statement as a row, and records it."""
 
     def __init__(self, rows: int = 1) -> None:
         self.statements: list[str] = []
@@ -34,12 +34,12 @@ class Topics:
 
 
 @pytest.fixture
-def typed(tmp_path, monkeypatch):
-    """Types lines into a shell; what it asked, and the prompts it showed."""
+def run_lines(tmp_path, monkeypatch):
+    """Runs a shell with these input lines; returns its statements and prompts."""
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    def type_(*lines: str | BaseException) -> tuple[list[str], list[str]]:
-        topics = Topics()
+    def run(*lines: str | BaseException) -> tuple[list[str], list[str]]:
+        engine = FakeEngine()
         waiting = [*lines, EOFError()]
         prompts = []
 
@@ -50,59 +50,59 @@ def typed(tmp_path, monkeypatch):
                 raise line
             return line
 
-        shell.converse(topics, Form.TABLE, 100, read)
-        return topics.statements, prompts
+        shell.run_shell(engine, OutputFormat.TABLE, 100, read)
+        return engine.statements, prompts
 
-    return type_
+    return run
 
 
-def test_statements_are_run_when_they_end(typed):
-    statements, prompts = typed("select 1; select", "2;")
+def test_shell_runs_statements_that_end_with_a_semicolon(run_lines):
+    statements, prompts = run_lines("select 1; select", "2;")
     assert statements == ["select 1", "select\n2"]
     assert prompts == [shell.PROMPT, shell.PROMPT_OPEN, shell.PROMPT]
 
 
-def test_an_error_is_printed_and_the_shell_goes_on(typed, capsys):
-    statements, _ = typed("wrong; select 1;", "slow;", "select 2;")
+def test_shell_continues_after_an_error(run_lines, capsys):
+    statements, _ = run_lines("wrong; select 1;", "slow;", "select 2;")
     assert statements == ["wrong", "select 1", "slow", "select 2"]
-    told = capsys.readouterr()
-    assert "that is wrong" in told.err
-    assert "given up" in told.err
-    assert "select 2" in told.out
+    captured = capsys.readouterr()
+    assert "that is wrong" in captured.err
+    assert "cancelled" in captured.err
+    assert "select 2" in captured.out
 
 
-def test_control_c_gives_up_what_is_typed(typed):
-    statements, prompts = typed("select 'never ended", KeyboardInterrupt(), "select 1;")
+def test_control_c_discards_the_input(run_lines):
+    statements, prompts = run_lines("select 'never ended", KeyboardInterrupt(), "select 1;")
     assert statements == ["select 1"]
     assert prompts[2] == shell.PROMPT
 
 
-def test_the_shell_ends_when_it_is_told_to(typed):
-    statements, _ = typed("select 1;", r"\q", "select 2;")
+def test_quit_command_ends_the_shell(run_lines):
+    statements, _ = run_lines("select 1;", r"\q", "select 2;")
     assert statements == ["select 1"]
 
 
-def test_short_forms_stand_for_statements(typed, capsys):
-    statements, _ = typed(r"\d", r"\d page-views;", r"\d `a.b`", r"\?", r"\nonsense")
+def test_backslash_commands_run_statements(run_lines, capsys):
+    statements, _ = run_lines(r"\d", r"\d page-views;", r"\d `a.b`", r"\?", r"\nonsense")
     assert statements == ["show tables", "describe `page-views`", "describe `a.b`"]
-    told = capsys.readouterr()
-    assert r"\q" in told.out
-    assert "nonsense" in told.err
+    captured = capsys.readouterr()
+    assert r"\q" in captured.out
+    assert "nonsense" in captured.err
 
 
-def test_a_table_says_whether_there_are_more_rows(capsys):
-    print_result(Topics(rows=3), "x", Form.TABLE, 2)
-    assert "2 rows, and there are more (--limit 2)" in capsys.readouterr().out
-    print_result(Topics(rows=2), "x", Form.TABLE, 2)
-    assert "more" not in capsys.readouterr().out
+def test_table_shows_whether_the_limit_was_reached(capsys):
+    print_result(FakeEngine(rows=3), "x", OutputFormat.TABLE, 2)
+    assert "2 rows (limited by --limit 2)" in capsys.readouterr().out
+    print_result(FakeEngine(rows=2), "x", OutputFormat.TABLE, 2)
+    assert "limited" not in capsys.readouterr().out
 
 
-def test_programs_get_rows_and_nothing_else(capsys):
-    print_result(Topics(rows=2), "x", Form.CSV, 1)
+def test_csv_and_json_contain_only_rows(capsys):
+    print_result(FakeEngine(rows=2), "x", OutputFormat.CSV, 1)
     assert capsys.readouterr().out == "said\nx\n"
-    print_result(Topics(rows=2), "x", Form.JSON, None)
+    print_result(FakeEngine(rows=2), "x", OutputFormat.JSON, None)
     assert (
         capsys.readouterr().out == '[\n  {\n    "said": "x"\n  },\n  {\n    "said": "x"\n  }\n]\n'
     )
-    print_result(Topics(), "set", Form.JSON, None)
+    print_result(FakeEngine(), "set", OutputFormat.JSON, None)
     assert not capsys.readouterr().out

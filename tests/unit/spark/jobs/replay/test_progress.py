@@ -40,7 +40,7 @@ class FakePartition:
         end = self.batches[-1].next_offset if self.batches else self.start
         return self.start, end
 
-    async def between(self, offset, end):
+    async def fetch_range(self, offset, end):
         for batch in self.batches:
             if batch.next_offset > offset and batch.base_offset < end:
                 self.read_count += 1

@@ -1,9 +1,9 @@
-"""A server on this machine that lets clients in as a broker does, and then answers Metadata.
+"""A fake broker that authenticates clients, and then responds to Metadata.
 
-    async with Gatekeeper(Sasl(...), context=tls) as gatekeeper:
-        connection = await Connection.open(gatekeeper.address, security)
+    async with AuthenticatingBroker(Sasl(...), context=tls) as broker:
+        connection = await Connection.open(broker.address, security)
 
-It goes by the mechanisms of `kafscale.security`, and keeps what it was asked, in order.
+It uses the SASL mechanisms of `kafscale.security`, and records the names of requested APIs.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ APIS = {api.key: api for api in (API_VERSIONS, METADATA, SASL_HANDSHAKE, SASL_AU
 NOW_MS = 1_750_000_000_000
 
 
-class Gatekeeper:
-    """Asks for a login where it has mechanisms; encrypts where it has a context."""
+class AuthenticatingBroker:
+    """Requires SASL if it has mechanisms, and TLS if it has a context."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Gatekeeper:
         handshake_code: int = 33,
         host: str = "127.0.0.1",
     ) -> None:
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.session_ms = session_ms
         self._mechanisms = Mechanisms(
             sasl or Sasl(), credentials, clock=lambda: NOW_MS, random=Random(1)
@@ -68,7 +68,7 @@ class Gatekeeper:
 
     async def _serve(self, reader, writer):
         self._clients.add(writer)
-        exchange, is_in = None, self._is_open
+        sasl_server, is_authenticated = None, self._is_open
         with suppress(asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
             while True:
                 length = int.from_bytes(await reader.readexactly(4))
@@ -81,26 +81,26 @@ class Gatekeeper:
                     request, api.request_header_version(version)
                 )
                 message = api.request_codec(version).decode(request[position:])
-                self.asked.append(api.name)
+                self.requests.append(api.name)
                 if api is API_VERSIONS:
-                    answer = _versions()
+                    response = _versions()
                 elif api is SASL_HANDSHAKE:
-                    exchange, answer = self._begin(message.mechanism)
+                    sasl_server, response = self._handshake(message.mechanism)
                 elif api is SASL_AUTHENTICATE:
-                    answer, is_in = self._step(exchange, message.token)
-                elif is_in:
-                    answer = MetadataResponse(cluster_id="it")
+                    response, is_authenticated = self._authenticate(sasl_server, message.token)
+                elif is_authenticated:
+                    response = MetadataResponse(cluster_id="it")
                 else:
                     break
                 head = encode_response_header(
                     header.correlation_id, api.response_header_version(version)
                 )
-                writer.writelines(frame(head, api.response_codec(version).encode(answer)))
+                writer.writelines(frame(head, api.response_codec(version).encode(response)))
                 await writer.drain()
         writer.close()
         self._clients.discard(writer)
 
-    def _begin(self, mechanism):
+    def _handshake(self, mechanism):
         offered = list(self._mechanisms.offered("PLAINTEXT"))
         if mechanism in offered:
             return self._mechanisms.create_server(mechanism), SaslHandshakeResponse(
@@ -108,13 +108,13 @@ class Gatekeeper:
             )
         return None, SaslHandshakeResponse(error_code=self._handshake_code, mechanisms=offered)
 
-    def _step(self, exchange, token):
+    def _authenticate(self, sasl_server, token):
         try:
-            step = exchange.evaluate_response(token)
+            result = sasl_server.evaluate_response(token)
         except AuthenticationError as error:
             return SaslAuthenticateResponse(error_code=58, error_message=str(error)), False
-        answer = SaslAuthenticateResponse(token=step.token, session_lifetime_ms=self.session_ms)
-        return answer, step.principal is not None
+        response = SaslAuthenticateResponse(token=result.token, session_lifetime_ms=self.session_ms)
+        return response, result.principal is not None
 
 
 def _versions():

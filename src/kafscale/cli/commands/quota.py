@@ -1,39 +1,43 @@
-"""`kafscale quota`: list, set and remove what users, clients and addresses may use at most."""
+"""`kafscale quota`: list, set and remove quotas of users, client ids and IP addresses."""
 
-# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
+# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to import.
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.cli.connection.client_run import run
-from kafscale.cli.connection.kafka import BootstrapOption
+from kafscale.cli.connection.kafka import BootstrapOption, run
 from kafscale.cli.options import parse_pairs
-from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
 from kafscale.errors import KafscaleError
 
+if TYPE_CHECKING:
+    from kafscale.admin.security.quotas import EntityQuotas
+
 app = typer.Typer(
-    no_args_is_help=True,
-    help="List, set and remove quotas: what users, clients and addresses may use at most.",
+    no_args_is_help=True, help="List, set and remove quotas of users, client ids and IP addresses."
 )
 
-UserOption = Annotated[
-    str | None, typer.Option("--user", metavar="NAME", help="A user, with all their clients.")
-]
+UserOption = Annotated[str | None, typer.Option("--user", metavar="NAME", help="A user.")]
 UserDefaultOption = Annotated[
-    bool, typer.Option("--user-default", help="Each user who has no quota of their own.")
+    bool, typer.Option("--user-default", help="The default for users without a quota of their own.")
 ]
 ClientOption = Annotated[
-    str | None, typer.Option("--client-id", metavar="NAME", help="Clients with this id.")
+    str | None, typer.Option("--client-id", metavar="NAME", help="A client id.")
 ]
 ClientDefaultOption = Annotated[
-    bool, typer.Option("--client-id-default", help="Each client id that has no quota of its own.")
+    bool,
+    typer.Option(
+        "--client-id-default", help="The default for client ids without a quota of their own."
+    ),
 ]
 AddressOption = Annotated[
-    str | None, typer.Option("--ip", metavar="ADDRESS", help="An address that clients come from.")
+    str | None, typer.Option("--ip", metavar="ADDRESS", help="An IP address of clients.")
 ]
 AddressDefaultOption = Annotated[
-    bool, typer.Option("--ip-default", help="Each address that has no quota of its own.")
+    bool,
+    typer.Option("--ip-default", help="The default for IP addresses without a quota of their own."),
 ]
 
 
@@ -49,14 +53,13 @@ def list_quotas(
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """List quotas: all of them, or those that have to do with somebody.
+    """List all quotas, or those of a user, client id or IP address.
 
     \b
     kafscale quota list
     kafscale quota list --user alice -o json
     """
     from kafscale.admin.security import quotas as quota_admin
-    from kafscale.cli.commands.quota import tables
 
     entity = _entity(
         ("user", user, user_default),
@@ -65,7 +68,7 @@ def list_quotas(
     )
     quotas = run(bootstrap, lambda client: quota_admin.describe(client, entity))
     if output is Output.TABLE:
-        tables.print_list(quotas)
+        print_quotas(quotas)
     else:
         print_data(quotas, output)
 
@@ -74,7 +77,7 @@ def list_quotas(
 def set_quotas(
     limits: Annotated[
         list[str],
-        typer.Argument(metavar="KEY=VALUE...", help="What is limited, and to how much a second."),
+        typer.Argument(metavar="KEY=VALUE...", help="Quotas and their limits per second."),
     ],
     *,
     user: UserOption = None,
@@ -85,11 +88,12 @@ def set_quotas(
     ip_default: AddressDefaultOption = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Set quotas, for each broker by itself; of several that fit, the most specific holds.
+    """Set quotas. They hold for each broker; of several that match, the most specific applies.
 
-    producer_byte_rate and consumer_byte_rate take a size; request_rate, controller_mutation_rate
-    (partitions created or deleted) and connection_creation_rate (of users and addresses) a number;
-    request_percentage a part of a broker's time, in percent.
+    producer_byte_rate and consumer_byte_rate take a size per second. request_rate,
+    controller_mutation_rate (partitions created or deleted) and connection_creation_rate (of users
+    and IP addresses) take a number per second. request_percentage takes a percentage of the
+    processing time of a broker.
 
     \b
     kafscale quota set --user alice producer_byte_rate=1Mi consumer_byte_rate=4Mi
@@ -103,7 +107,7 @@ def set_quotas(
         ("client-id", client_id, client_id_default),
         ("ip", ip, ip_default),
     )
-    _demand(entity)
+    _require_entity(entity)
     try:
         changes = {key: quota_admin.parse_limit(key, text) for key, text in parse_pairs(limits)}
     except ValueError as error:
@@ -117,7 +121,8 @@ def set_quotas(
 @app.command()
 def remove(
     keys: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY]...", help="What; everything by default.")
+        list[str] | None,
+        typer.Argument(metavar="[KEY]...", help="The quotas to remove; by default all."),
     ] = None,
     *,
     user: UserOption = None,
@@ -128,7 +133,7 @@ def remove(
     ip_default: AddressDefaultOption = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Remove quotas of somebody: those that are named, or all of them.
+    """Remove the named quotas, or all quotas, of a user, client id or IP address.
 
     \b
     kafscale quota remove --user alice producer_byte_rate
@@ -141,7 +146,7 @@ def remove(
         ("client-id", client_id, client_id_default),
         ("ip", ip, ip_default),
     )
-    _demand(entity)
+    _require_entity(entity)
     removed = run(bootstrap, lambda client: quota_admin.remove(client, entity, keys or ()))
     if not removed:
         raise KafscaleError(f"{quota_admin.format_entity(entity)} has no such quota")
@@ -150,7 +155,7 @@ def remove(
 
 
 def _entity(*options: tuple[str, str | None, bool]) -> dict[str, str | None]:
-    """Whom the options name, by the type of each part; None stands for the default."""
+    """The quota entity of the options, by entity type; None stands for the default."""
     entity: dict[str, str | None] = {}
     for kind, name, is_default in options:
         if name is not None and is_default:
@@ -158,10 +163,39 @@ def _entity(*options: tuple[str, str | None, bool]) -> dict[str, str | None]:
         if name is not None or is_default:
             entity[kind] = name
     if "ip" in entity and len(entity) > 1:
-        raise typer.BadParameter("--ip goes with no user and no client id")
+        raise typer.BadParameter("--ip cannot be combined with --user or --client-id")
     return entity
 
 
-def _demand(entity: dict[str, str | None]) -> None:
+def _require_entity(entity: dict[str, str | None]) -> None:
     if not entity:
-        raise typer.BadParameter("say who is meant: --user, --client-id, both, or --ip")
+        raise typer.BadParameter("name an entity: --user, --client-id, both, or --ip")
+
+
+def print_quotas(quotas: "Sequence[EntityQuotas]") -> None:
+    from kafscale.admin.security.quotas import format_limit
+    from kafscale.security.quota.entities import TYPES
+
+    if not quotas:
+        print_line("there are no quotas; set one with: kafscale quota set --user NAME KEY=VALUE")
+        return
+    print_table(
+        (*TYPES, "quota", "limit"),
+        (
+            (
+                *(_entity_name(quota.entity, entity_type) for entity_type in TYPES),
+                (key, "bold"),
+                format_limit(key, value),
+            )
+            for quota in quotas
+            for key, value in quota.limits.items()
+        ),
+    )
+
+
+def _entity_name(entity: dict[str, str | None], entity_type: str) -> str:
+    from kafscale.admin.security.quotas import DEFAULT_ENTITY
+
+    if entity_type not in entity:
+        return ""
+    return entity[entity_type] or DEFAULT_ENTITY

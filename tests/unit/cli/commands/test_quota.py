@@ -1,10 +1,10 @@
-"""`kafscale quota`: what it refuses before it asks any broker, and how it prints."""
+"""`kafscale quota`: usage errors and tables."""
 
 import pytest
 
 from kafscale.admin.security import quotas as quota_admin
 from kafscale.admin.security.quotas import EntityQuotas
-from kafscale.cli.commands.quota import tables
+from kafscale.cli.commands.quota import print_quotas
 
 SET = ["quota", "set"]
 REMOVE = ["quota", "remove"]
@@ -13,7 +13,7 @@ REMOVE = ["quota", "remove"]
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([*SET, "request_rate=1"], "say who is meant"),
+        ([*SET, "request_rate=1"], "name an entity"),
         ([*SET, "--user", "alice"], "KEY=VALUE"),
         ([*SET, "--user", "alice", "request_rate"], "key=value"),
         ([*SET, "--user", "alice", "happiness=1"], "happiness is not a quota; the quotas are"),
@@ -21,12 +21,12 @@ REMOVE = ["quota", "remove"]
         ([*SET, "--user", "alice", "request_rate=fast"], "'fast' is not a rate, such as 50"),
         ([*SET, "--user", "a", "producer_byte_rate=1x"], "'1x' is not a rate, such as 1Mi"),
         ([*SET, "--user", "a", "--user-default", "request_rate=1"], "exclude each other"),
-        ([*SET, "--ip", "::1", "--user", "a", "request_rate=1"], "--ip goes with no user"),
-        (REMOVE, "say who is meant"),
+        ([*SET, "--ip", "::1", "--user", "a", "request_rate=1"], "--ip cannot be combined"),
+        (REMOVE, "name an entity"),
         (["quota", "list", "--client-id", "a", "--client-id-default"], "exclude each other"),
     ],
 )
-def test_wrong_usage_is_refused_with_what_is_wrong(kafscale, arguments, problem):
+def test_wrong_usage_exits_with_2(kafscale, arguments, problem):
     result = kafscale(*arguments, COLUMNS="200")
     assert result.exit_code == 2
     assert problem in result.stderr
@@ -43,27 +43,27 @@ def test_wrong_usage_is_refused_with_what_is_wrong(kafscale, arguments, problem)
         ("connection_creation_rate", "20", 20, "20/s"),
     ],
 )
-def test_rates_are_written_and_read_as_people_do(key, text, value, shown):
+def test_limits_are_parsed_and_formatted(key, text, value, shown):
     assert quota_admin.parse_limit(key, text) == value
     assert quota_admin.format_limit(key, value) == shown
 
 
-def test_a_key_of_a_newer_broker_is_shown_all_the_same():
+def test_unknown_quota_is_formatted_as_a_rate():
     assert quota_admin.format_limit("happiness", 3.0) == "3/s"
 
 
-def test_every_limit_has_a_row(capsys):
+def test_table_has_a_row_for_every_limit(capsys):
     quotas = [
         EntityQuotas({"user": "alice", "client-id": None}, {"request_rate": 5.0}),
         EntityQuotas({"ip": "10.0.0.1"}, {"connection_creation_rate": 2.0}),
     ]
-    tables.print_list(quotas)
+    print_quotas(quotas)
     names, _, first, second = capsys.readouterr().out.splitlines()
     assert names.split() == ["user", "client-id", "ip", "quota", "limit"]
     assert first.split() == ["alice", "<default>", "request_rate", "5/s"]
     assert second.split() == ["10.0.0.1", "connection_creation_rate", "2/s"]
 
 
-def test_without_quotas_it_says_how_to_set_one(capsys):
-    tables.print_list([])
+def test_empty_list_names_the_command_to_set_quotas(capsys):
+    print_quotas([])
     assert "kafscale quota set --user" in capsys.readouterr().out

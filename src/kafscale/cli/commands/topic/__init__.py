@@ -1,1 +1,0 @@
-"""`kafscale topic`."""
