@@ -93,7 +93,7 @@ def _section(setting: Setting) -> str:
         f"### `{setting.path}`\n",
         f"{textwrap.fill(describe(setting), 100)}\n",
         f"* default: {f'`{default}`' if default else 'empty'}",
-        f"* takes: {setting.type.takes}",
+        textwrap.fill(f"* takes: {setting.type.takes}", 100, subsequent_indent="  "),
         f"* variable: {', '.join(f'`{variable}`' for variable in setting.variables)}",
     ]
     if setting.secret:

@@ -1,6 +1,7 @@
 """The reference of the custom resources, generated from their schemas."""
 
 import json
+import textwrap
 from collections.abc import Iterator
 from typing import Final
 
@@ -32,7 +33,7 @@ def _resource(resource: Resource) -> str:
         f"{whole['description']}\n",
         f"`{resource.kind.api_version}`, for short `{resource.short_name}`.\n",
         *(_table(path, part, _FIELDS) for path, part in _objects("spec", whole)),
-        "### Rules\n\n" + "".join(f"* {rule}\n" for rule in _rules(resource)),
+        "### Rules\n\n" + "".join(_wrapped(f"* {rule}", "  ") for rule in _rules(resource)),
         *(_table(path, part, _STATUS_FIELDS) for path, part in _objects("status", whole)),
     ]
     return "\n".join(parts)
@@ -59,7 +60,12 @@ def _table(path: str, part: Schema, head: str) -> str:
             cells = [*cells, "required" if is_required else _default(field)]
             cells[1] += _range(field)
         rows.append(f"| {' | '.join([*cells, field['description']])} |\n")
-    return f"### `{path}`\n\n{part['description']}\n\n{head}{''.join(rows)}"
+    return f"### `{path}`\n\n{_wrapped(part['description'])}\n{head}{''.join(rows)}"
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    """Wrap a paragraph at the width of the other pages."""
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False) + "\n"
 
 
 def _type(field: Schema) -> str:
