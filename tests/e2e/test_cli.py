@@ -55,7 +55,7 @@ def test_topic_commands_create_describe_alter_and_delete(kafscale, topic):
     assert "UNKNOWN_TOPIC_OR_PARTITION" in kafscale("topic", "describe", topic, code=1)
 
 
-def test_topic_delete_skips_missing_topics(kafscale, topic):
+def test_topic_delete_reports_missing_topics_and_deletes_the_others(kafscale, topic):
     kafscale("topic", "create", topic)
     problems = kafscale("topic", "delete", topic, "absent-" + topic, "--yes", code=1)
     assert f"absent-{topic}" in problems

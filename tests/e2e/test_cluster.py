@@ -153,7 +153,7 @@ def test_partitions_of_a_killed_broker_fail_over_and_return(cluster):
         )
         stream.wait_for_more()
         cluster.nodes[1].start()
-        wait_until(lambda: 1 in leaders(cluster, "killed"), "its share", seconds_max=60)
+        wait_until(lambda: 1 in leaders(cluster, "killed"), "its share of leaders", seconds_max=60)
         stream.wait_for_more()
     check_acknowledged_records_are_stored_once(cluster, stream)
 
@@ -171,7 +171,7 @@ def test_paused_broker_is_fenced_and_rejoins(cluster):
             stream.wait_for_more()
         finally:
             cluster.nodes[2].resume()
-        wait_until(lambda: 2 in leaders(cluster, "asleep"), "its share", seconds_max=60)
+        wait_until(lambda: 2 in leaders(cluster, "asleep"), "its share of leaders", seconds_max=60)
         stream.wait_for_more()
     assert cluster.endings == [], "the broker resigned without a restart of its process"
     check_acknowledged_records_are_stored_once(cluster, stream)
@@ -196,7 +196,7 @@ def test_second_process_with_the_same_broker_id_replaces_the_first(cluster, tmp_
     create(cluster, "twins")
     first = BrokerProcess(tmp_path / "first", **new_broker_settings(cluster))
     process = first.launch()
-    wait_until(lambda: "broker started" in first.logged(), "the first", seconds_max=60)
+    wait_until(lambda: "broker started" in first.logged(), "the first process", seconds_max=60)
     with BackgroundProducer(cluster, "twins") as stream:
         with BrokerProcess(tmp_path / "second", **new_broker_settings(cluster)):
             assert process.wait(60) == 1

@@ -150,7 +150,7 @@ def test_client_ids_cannot_forge_log_lines(siege):
 
     with siege.unharmed():
         logged_bytes = siege.broker.log.stat().st_size
-        wait_until(is_logged, "a log line, which are rate limited")
+        wait_until(is_logged, "a log line (they are rate limited)")
         lines = siege.broker.logged(logged_bytes).splitlines()
         assert all(line.isprintable() for line in lines)
         assert not any(line.startswith("fake") for line in lines)

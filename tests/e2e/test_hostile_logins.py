@@ -222,7 +222,9 @@ def test_incomplete_login_times_out(siege):
 
     with siege.unharmed(), siege.stranger() as stranger:
         assert is_served(stranger)
-        took_s = wait_until(lambda: not is_served(stranger), "the end", seconds_max=15)
+        took_s = wait_until(
+            lambda: not is_served(stranger), "the connection to close", seconds_max=15
+        )
         assert took_s > TIMEOUT_S / 2
 
 

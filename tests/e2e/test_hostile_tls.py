@@ -160,7 +160,7 @@ def test_many_aborted_handshakes_leave_no_memory_in_use(siege):
                 caller.close()
         wait_until(
             lambda: siege.memory_bytes() - before_bytes < 32 << 20,
-            "memory to return",
+            "memory to be freed",
             seconds_max=15,
         )
         with siege.stranger(OPEN) as honest:

@@ -107,8 +107,8 @@ def test_producer_performance_tool_loses_no_records(server, topic, wire, tmp_pat
     assert sum(latest.values()) == 50_000
     assert sum(len(wire.read(topic, partition=index)) for index in range(3)) == 50_000
 
-    asked = tmp_path / "delete.json"
+    file = tmp_path / "delete.json"
     partition = {"topic": topic, "partition": 0, "offset": 7}
-    asked.write_text(json.dumps({"version": 1, "partitions": [partition]}))
-    java.run(f"{TOOLS}.DeleteRecordsCommand", *server, "--offset-json-file", str(asked))
+    file.write_text(json.dumps({"version": 1, "partitions": [partition]}))
+    java.run(f"{TOOLS}.DeleteRecordsCommand", *server, "--offset-json-file", str(file))
     assert wire.offset(topic, -2).offset == 7

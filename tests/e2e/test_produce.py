@@ -44,8 +44,8 @@ def test_batch_with_lost_response_is_stored_once(broker, wire, topic, producer_i
     """N-12: the response is lost, so the producer sends the batch again."""
     wire.create(topic)
     batch = batch_of([b"once"], producer_id=producer_id, producer_epoch=0, base_sequence=0)
-    with Wire(broker.port) as cut:
-        cut.send(PRODUCE, 9, produce_request(topic, batch))
+    with Wire(broker.port) as disconnected:
+        disconnected.send(PRODUCE, 9, produce_request(topic, batch))
     assert wire.produce(topic, batch).base_offset == 0
     assert [record.value for record in wire.read(topic)] == [b"once"]
 

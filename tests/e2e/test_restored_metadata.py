@@ -86,8 +86,8 @@ class Workload:
                 failures.append(str(error))
                 return
             records = self.acked[partition_key]
-            assert message.offset() not in records, "an offset was given out twice"
-            assert message.offset() == max(records, default=-1) + 1, "offsets were left out"
+            assert message.offset() not in records, "an offset was assigned twice"
+            assert message.offset() == max(records, default=-1) + 1, "offsets are not consecutive"
             records[message.offset()] = message.value()
 
         for topic, partition in sorted(self.acked):
@@ -321,7 +321,7 @@ def test_running_brokers_exit_after_a_restore_and_restart(cluster, tmp_path):
     workload.restore(snapshot)
     wait_until(
         lambda: {ending.broker_id for ending in cluster.endings} == {1, 2, 3},
-        "the end of all brokers",
+        "all brokers to exit",
         seconds_max=60,
         seen=cluster.logged,
     )

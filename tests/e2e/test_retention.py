@@ -23,9 +23,7 @@ def wait_for(condition, seconds=10):
 
 
 def test_retention_bytes_deletes_the_oldest_segments(start_broker):
-    """N-18: objects are deleted, the earliest offset moves, old offsets are out of range, without
-    gaps.
-    """
+    """N-18: objects are deleted, old offsets are out of range, and no gap follows."""
     broker = start_broker(**SETTINGS)
     with Wire(broker.port) as wire:
         wire.create("topic", retention_bytes=60_000, compression_type="producer")

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # See services.load.
 ]
 
-FREE_OF_CHARGE = {"storage_wal_puts_per_second": "1000"}
+UNLIMITED_PUTS = {"storage_wal_puts_per_second": "1000"}
 """Requests cost nothing here, so producers need not share PUTs."""
 SMALL_SEGMENTS = {"segment_bytes": "65536"}
 
@@ -39,7 +39,7 @@ SMALL_SEGMENTS = {"segment_bytes": "65536"}
 )
 def test_records_and_offsets_survive_a_restart(start_broker, s3, ending, settings):
     """T-03, T-07."""
-    broker = start_broker(**broker_settings(s3.bucket), **FREE_OF_CHARGE, **settings)
+    broker = start_broker(**broker_settings(s3.bucket), **UNLIMITED_PUTS, **settings)
     values = [b"%d " % number * 5000 for number in range(40)]
     with Wire(broker.port) as wire:
         wire.create("topic", compression_type="producer")
@@ -58,13 +58,13 @@ def test_records_and_offsets_survive_a_restart(start_broker, s3, ending, setting
 
 
 def test_object_keys_and_contents_follow_the_format(start_broker, s3):
-    broker = start_broker(**broker_settings(s3.bucket), **FREE_OF_CHARGE, **SMALL_SEGMENTS)
+    broker = start_broker(**broker_settings(s3.bucket), **UNLIMITED_PUTS, **SMALL_SEGMENTS)
     with Wire(broker.port) as wire:
         wire.create("topic", compression_type="producer")
         for number in range(10):
             wire.produce("topic", batch_of([b"%d" % number * 20_000]))
-    [opening, *_] = s3.objects("default/_wal/*/*/*.kfw")
-    stream, name = s3.key(opening).rsplit("/", 1)
+    [first, *_] = s3.objects("default/_wal/*/*/*.kfw")
+    stream, name = s3.key(first).rsplit("/", 1)
     assert stream.startswith("default/_wal/0/"), stream
     assert len(stream.rpartition("/")[2]) == 10
     assert len(name) == len(f"{0:020d}.kfw")
@@ -75,17 +75,17 @@ def test_object_keys_and_contents_follow_the_format(start_broker, s3):
     indexes = s3.objects("default/topic/0/*.index")
     assert [path.stem for path in indexes] == [path.stem for path in segments]
     command = [Path(sys.executable).with_name("kafscale"), "segment", "verify"]
-    proof = subprocess.run(  # noqa: S603 - the command is our own.
+    verified = subprocess.run(  # noqa: S603 - the command is our own.
         [*command, *segments, *indexes], capture_output=True, text=True, check=False
     )
-    assert proof.returncode == 0, proof.stdout + proof.stderr
+    assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
 def test_acknowledged_records_survive_crashes_once(start_broker, s3):
     """As on local disk (see `test_crash`), whenever the crash occurs."""
     broker = start_broker(
         **broker_settings(s3.bucket),
-        **FREE_OF_CHARGE,
+        **UNLIMITED_PUTS,
         segment_bytes="16384",
         storage_retention_check_interval_ms="100",
     )
@@ -97,7 +97,7 @@ def test_acknowledged_records_survive_crashes_once(start_broker, s3):
 
 def test_replaced_broker_acknowledges_nothing(start_broker, s3, tmp_path):
     """N-03: the bucket rejects its write, and no record is lost or duplicated."""
-    settings = {**broker_settings(s3.bucket), **FREE_OF_CHARGE, "broker_id": "1"}
+    settings = {**broker_settings(s3.bucket), **UNLIMITED_PUTS, "broker_id": "1"}
     old = start_broker(**settings)
     with Wire(old.port) as wire, Wire(old.port, timeout_s=20) as late:
         wire.create("topic")
@@ -143,7 +143,7 @@ def silent_port() -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "complaint"),
+    ("invalid", "message"),
     [
         ({"s3_endpoint": "http://127.0.0.1:{free}"}, "cannot be reached"),
         ({"s3_endpoint": "http://127.0.0.1:{silent}"}, "cannot be reached"),
@@ -153,11 +153,11 @@ def silent_port() -> Iterator[int]:
     ],
     ids=["unreachable", "no response", "access key", "secret key", "bucket"],
 )
-def test_unusable_bucket_fails_the_start(s3, silent_port, tmp_path, wrong, complaint):
+def test_unusable_bucket_fails_the_start(s3, silent_port, tmp_path, invalid, message):
     """N-08, S-11: the broker logs the reason within the startup timeout, without secrets."""
     ports = {"free": free_port(), "silent": silent_port}
-    wrong = {name: text.format(**ports) for name, text in wrong.items()}
-    settings = broker_settings(s3.bucket) | {"startup_timeout_sec": "3"} | wrong
+    invalid = {name: text.format(**ports) for name, text in invalid.items()}
+    settings = broker_settings(s3.bucket) | {"startup_timeout_sec": "3"} | invalid
     broker = BrokerProcess(tmp_path / "broker", **settings)
     began = time.monotonic()
     process = broker.launch()
@@ -169,7 +169,7 @@ def test_unusable_bucket_fails_the_start(s3, silent_port, tmp_path, wrong, compl
     output = broker.logged()
     assert code == 1, output
     assert time.monotonic() - began < 15
-    assert complaint in output
+    assert message in output
     assert f"s3://{settings['s3_bucket']}" in output
     assert "broker listening" not in output
     assert "Traceback" not in output

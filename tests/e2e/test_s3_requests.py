@@ -30,7 +30,7 @@ def test_put_rate_is_independent_of_partitions_and_requests(start_broker, s3):
     broker = start_broker(**broker_settings(s3.bucket))
     with Wire(broker.port) as wire:
         wire.create("topic", PARTITIONS)
-    before, began = counted(broker), time.monotonic()
+    before, began = put_count(broker), time.monotonic()
     produced = [0] * PRODUCERS
     ended = threading.Event()
 
@@ -52,14 +52,16 @@ def test_put_rate_is_independent_of_partitions_and_requests(start_broker, s3):
         thread.join()
     time.sleep(1.5)  # Wait for pending uploads, and for metrics, which are updated once a second.
     seconds = time.monotonic() - began
-    puts = counted(broker) - before
+    puts = put_count(broker) - before
     assert min(produced) * PRODUCERS > 10 * PARTITIONS
     # Overdue uploads ignore the budget, and overdraw it by one burst at most.
     assert SECONDS < puts <= PUTS_PER_SECOND * seconds + 2 * PUTS_BURST
-    assert len(s3.objects("default/_wal/*/*/*.kfw")) <= puts + 1, "plus one object of the start"
+    assert len(s3.objects("default/_wal/*/*/*.kfw")) <= puts + 1, (
+        "plus the object that the start writes"
+    )
 
 
-def counted(broker: BrokerProcess) -> float:
+def put_count(broker: BrokerProcess) -> float:
     return sample(broker.http("/metrics")[1], 's3_operations_total{operation="put"')
 
 
@@ -79,11 +81,11 @@ def test_concurrent_readers_share_every_get(start_broker, s3):
     with slow_link(address.port, delay_s=DELAY_S / 2) as port:
         broker.settings["s3_endpoint"] = f"http://127.0.0.1:{port}"
         broker.start()
-        before = reads(broker)
+        before = get_counts(broker)
         began = time.monotonic()
-        found = read_at_once(broker)
+        found = read_concurrently(broker)
         seconds = time.monotonic() - began
-        after = reads(broker)
+        after = get_counts(broker)
         broker.terminate()
     assert found == [values] * READERS
     # Every segment is one block: one GET for it and one for its index, shared by all readers. The
@@ -94,7 +96,7 @@ def test_concurrent_readers_share_every_get(start_broker, s3):
     assert seconds < 2 * len(segments) * DELAY_S + 1
 
 
-def read_at_once(broker: BrokerProcess) -> list[list[bytes | None]]:
+def read_concurrently(broker: BrokerProcess) -> list[list[bytes | None]]:
     found: list[list[bytes | None]] = [[] for _ in range(READERS)]
 
     def read(number: int) -> None:
@@ -109,7 +111,7 @@ def read_at_once(broker: BrokerProcess) -> list[list[bytes | None]]:
     return found
 
 
-def reads(broker: BrokerProcess) -> dict[str, float]:
+def get_counts(broker: BrokerProcess) -> dict[str, float]:
     text = broker.http("/metrics")[1]
     return {
         name: sample(text, f's3_operations_total{{operation="{name}"')

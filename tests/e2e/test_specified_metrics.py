@@ -91,11 +91,11 @@ def test_specified_metrics_are_exported_with_labels_and_buckets(used_broker):
     wait_until(
         lambda: "kafscale_consumer_lag{" in used_broker.http("/metrics")[1], "the lag of a group"
     )
-    found, text = series(used_broker)
+    samples, text = series(used_broker)
     for name, labels in COUNTERS_AND_GAUGES.items():
-        assert set(found[name].labels) == labels, name
+        assert set(samples[name].labels) == labels, name
     for name, (labels, bounds) in HISTOGRAMS.items():
-        assert set(found[f"{name}_bucket"].labels) == labels | {"le"}, name
+        assert set(samples[f"{name}_bucket"].labels) == labels | {"le"}, name
         buckets = {
             float(sample.labels["le"])
             for family in text_string_to_metric_families(text)

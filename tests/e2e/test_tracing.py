@@ -24,7 +24,7 @@ def collector():
 
 
 @pytest.fixture
-def traced(collector, start_broker):
+def traced_broker(collector, start_broker):
     return start_broker(tracing_endpoint=collector.url, tracing_sample_ratio="1")
 
 
@@ -35,8 +35,8 @@ def produce(address, count=1, **settings):
     assert producer.flush(30) == 0
 
 
-def test_produce_span_links_to_its_wal_upload(traced, collector):
-    produce(traced.address)
+def test_wal_upload_is_a_child_of_the_produce_span(traced_broker, collector):
+    produce(traced_broker.address)
     request = collector.wait_for("Produce")
     assert (request.service, request.kind, request.parent_id) == ("kafscale-broker", "server", "")
     assert request.attributes["messaging.client.id"] == "till"
@@ -52,29 +52,29 @@ def test_produce_span_links_to_its_wal_upload(traced, collector):
     assert "secret" not in repr(collector.spans)
 
 
-def test_pending_spans_are_exported_at_shutdown(traced, collector):
-    produce(traced.address)
-    traced.terminate()
+def test_pending_spans_are_exported_at_shutdown(traced_broker, collector):
+    produce(traced_broker.address)
+    traced_broker.terminate()
     assert collector.named("Produce")
 
 
-def test_control_plane_propagates_the_trace(traced, collector):
+def test_control_plane_propagates_the_trace(traced_broker, collector):
     """The spans of the caller, in this process, and of the broker belong to one trace."""
 
-    async def ask():
-        async with ControlClient(f"127.0.0.1:{traced.metrics_port}") as client:
+    async def call():
+        async with ControlClient(f"127.0.0.1:{traced_broker.metrics_port}") as client:
             await client.status()
 
-    def of(service):
+    def spans_of(service):
         return [span for span in collector.named("control GetStatus") if span.service == service]
 
     tracing.start(Tracing(endpoint=collector.url, sample_ratio=1.0), "caller")
     try:
-        asyncio.run(ask())
+        asyncio.run(call())
     finally:
         tracing.stop()
-    wait_until(lambda: of("kafscale-broker") and of("caller"), "both ends of a call")
-    (client_span,), (server_span,) = of("caller"), of("kafscale-broker")
+    wait_until(lambda: spans_of("kafscale-broker") and spans_of("caller"), "both spans of a call")
+    (client_span,), (server_span,) = spans_of("caller"), spans_of("kafscale-broker")
     assert (client_span.kind, server_span.kind) == ("client", "server")
     assert (server_span.trace_id, server_span.parent_id) == (
         client_span.trace_id,

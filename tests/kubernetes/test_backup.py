@@ -45,7 +45,7 @@ def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[Deploy
 def test_snapshots_are_taken_and_reported(shop: DeployedCluster) -> None:
     first = _newest(shop)
     shop.wait_until(lambda: _newest(shop) > first, "another snapshot")
-    shop.wait_until(lambda: len(_stored_snapshots(shop)) == RETAINED, "the oldest to go")
+    shop.wait_until(lambda: len(_stored_snapshots(shop)) == RETAINED, "the oldest to be deleted")
     reported = shop.wait()["snapshot"]
     assert reported["lastKey"].startswith(f"etcd-snapshots/{shop.namespace}.{shop.name}/")
     assert reported["ageSeconds"] < STALE_S
@@ -81,11 +81,11 @@ def _forge_keys(shop: DeployedCluster) -> Callable[[], object]:
 def test_failed_snapshots_are_reported(
     shop: DeployedCluster, fail: Callable[[DeployedCluster], Callable[[], object]]
 ) -> None:
-    shop.wait_until(lambda: _statuses(shop) == ["True", "True"], "backups that are well")
+    shop.wait_until(lambda: _statuses(shop) == ["True", "True"], "healthy backups")
     failures = _snapshot_metrics(shop)["failures_total"]
     repair = fail(shop)
     try:
-        shop.wait_until(lambda: _statuses(shop) == ["False", "False"], "the failure to be seen")
+        shop.wait_until(lambda: _statuses(shop) == ["False", "False"], "the failure in the status")
         metrics = _snapshot_metrics(shop)
         assert (metrics["success"], metrics["access"]) == (0, 0)
         assert metrics["failures_total"] > failures
@@ -96,8 +96,8 @@ def test_failed_snapshots_are_reported(
     finally:
         repair()
     newest = _newest(shop)
-    shop.wait_until(lambda: _newest(shop) > newest, "snapshots to go on")
-    shop.wait_until(lambda: _statuses(shop) == ["True", "True"], "the repair to be seen")
+    shop.wait_until(lambda: _newest(shop) > newest, "further snapshots")
+    shop.wait_until(lambda: _statuses(shop) == ["True", "True"], "the status to recover")
     metrics = _snapshot_metrics(shop)
     assert (metrics["success"], metrics["access"]) == (1, 1)
     assert metrics["age_seconds"] < STALE_S

@@ -35,7 +35,9 @@ def test_bucket_is_missing_created_and_denied(kafscale: Installation, namespace:
 def _check_missing(shop: DeployedCluster) -> None:
     """Brokers wait until the advice is followed."""
     shop.wait_until(lambda: _status(shop, "EtcdReady") == "True", "an etcd")
-    shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "the bucket to be missed")
+    shop.wait_until(
+        lambda: _status(shop, "BucketReady") == "False", "the missing bucket in the status"
+    )
     reported = shop.condition("BucketReady")["message"]
     assert BUCKET in reported
     assert "create the bucket or set s3.createBucket to true" in reported
@@ -52,8 +54,10 @@ def _check_region(shop: DeployedCluster) -> None:
     assert reported["status"] == "False"
     assert f"nodes are in {REGION}, but the bucket is in us-east-1" in reported["message"]
     with _nodes_in("us-east-1", shop.kube):
-        shop.wait_until(lambda: _status(shop, "RegionMatches") == "True", "nodes near the bucket")
-    shop.wait_until(lambda: _status(shop, "RegionMatches") == "False", "nodes far away")
+        shop.wait_until(
+            lambda: _status(shop, "RegionMatches") == "True", "nodes in the region of the bucket"
+        )
+    shop.wait_until(lambda: _status(shop, "RegionMatches") == "False", "nodes in another region")
 
 
 def _check_created(shop: DeployedCluster) -> None:
@@ -72,7 +76,7 @@ def _check_forged_keys(shop: DeployedCluster) -> None:
     before = shop.pod_uids()
     forged = replace(shop.installation.s3.bucket, secret_key="another")  # noqa: S106 - it is wrong.
     shop.installation.create_secret(shop.namespace, **key_variables(forged))
-    shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "keys to be refused")
+    shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "invalid keys in the status")
     assert "check the credentials" in shop.condition("BucketReady")["message"]
     assert shop.wait("Degraded")["readyBrokers"] == 1
     shop.installation.create_secret(shop.namespace)
@@ -83,7 +87,7 @@ def _check_forged_keys(shop: DeployedCluster) -> None:
 def _check_lost_keys(shop: DeployedCluster) -> None:
     """A missing Secret is reported by name; a new one is used."""
     shop.kube.delete(SECRETS, shop.namespace, SECRET)
-    shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "keys to be missed")
+    shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "missing keys in the status")
     assert f"the Secret '{SECRET}' does not exist" in shop.condition("BucketReady")["message"]
     shop.installation.create_secret(shop.namespace)
     shop.wait()

@@ -68,7 +68,7 @@ def test_snapshots_continue_while_a_member_is_paused(etcd: DeployedEtcd) -> None
     try:
         etcd.deployed.wait_until(
             lambda: etcd.deployed.condition("EtcdMembersHealthy")["status"] == "False",
-            "a member to be missed",
+            "the missing member in the status",
         )
         newest = _newest_snapshot(etcd)
         etcd.deployed.wait_until(lambda: _newest_snapshot(etcd) > newest, "a snapshot")
@@ -84,7 +84,7 @@ def test_member_without_data_is_replaced_under_load(etcd: DeployedEtcd) -> None:
         etcd.lose_data(1)
         etcd.deployed.wait_until(
             lambda: etcd.deployed.condition("EtcdMembersHealthy")["status"] == "False",
-            "the operator to see the loss",
+            "the loss in the status",
         )
         etcd.wait_healthy(seconds_max=180)
     traffic.verify()
@@ -102,7 +102,7 @@ def test_changed_spec_restarts_one_member_at_a_time(etcd: DeployedEtcd) -> None:
     ):
         etcd.deployed.change(etcd={"managed": {"quota": "3Gi"}})
         etcd.deployed.wait_until(
-            lambda: not etcd.pod_uids().items() & before.items(), "all members to be new"
+            lambda: not etcd.pod_uids().items() & before.items(), "all members to be replaced"
         )
         etcd.wait_healthy()
     traffic.verify()

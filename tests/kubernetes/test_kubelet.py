@@ -125,7 +125,7 @@ def test_pod_has_its_files_and_readiness(kube, kubelet, namespace):
     assert kubelet.execute(namespace, "web", "sh", "-c", command) == (0, "400\nhidden")
 
     kube.patch(CONFIG_MAPS, namespace, "settings", {"data": {"greeting": "hi"}})
-    wait_until(lambda: fetch(f"http://{address}:8080/greeting") == "hi", "the change to be seen")
+    wait_until(lambda: fetch(f"http://{address}:8080/greeting") == "hi", "the updated file")
 
 
 def test_environment_of_a_container(kube, kubelet, namespace):
@@ -174,7 +174,7 @@ def test_pods_have_names_and_services_reach_them(kube, kubelet, namespace):
         stateful_set("web", shell(NAMED_SERVER, readinessProbe=IS_THERE), replicas=2), namespace
     )
     hosts = [f"web-{index}.web.{namespace}.svc.cluster.local" for index in range(2)]
-    wait_until(lambda: all(resolve(host) for host in hosts), "the pods to be known by name")
+    wait_until(lambda: all(resolve(host) for host in hosts), "DNS names of the pods")
     assert [fetch(f"http://{host}:8080/name") for host in hosts] == ["web-0\n", "web-1\n"]
     ask = "import urllib.request as r; print(r.urlopen('http://{}:8080/name').read().decode())"
     for host in ("web-1.web", hosts[1]):
@@ -184,7 +184,7 @@ def test_pods_have_names_and_services_reach_them(kube, kubelet, namespace):
     balanced = f"http://front.{namespace}/name"
     wait_until(
         lambda: {fetch(balanced) for _ in range(4)} == {"web-0\n", "web-1\n"},
-        "the Service to lead to both",
+        "the Service to reach both pods",
     )
     front = kube.wait_for(SERVICES, namespace, "front", lambda s: s["status"]["loadBalancer"])
     ingress = front["status"]["loadBalancer"]["ingress"]
@@ -211,7 +211,7 @@ def test_deleted_pod_is_terminated_and_recreated(kube, kubelet, namespace):
         PODS, namespace, "again-0", lambda p: p["metadata"]["uid"] != former["metadata"]["uid"]
     )
     kubelet.wait_ready(namespace, "again-0")
-    wait_until(lambda: kubelet.logs(namespace, "again-0").count("started") == 2, "new words")
+    wait_until(lambda: kubelet.logs(namespace, "again-0").count("started") == 2, "the new content")
     output = kubelet.logs(namespace, "again-0").split("\n")
     assert output[:4] == ["started", "hooked", "asked to end", "started"]
 
@@ -354,7 +354,7 @@ def test_pod_can_be_killed_paused_and_partitioned(kube, kubelet, namespace):
     assert container()["lastState"]["terminated"]["exitCode"] == 137
     for inject, cure in ((kubelet.pause, kubelet.resume), (kubelet.partition, kubelet.heal)):
         inject(namespace, "poor")
-        wait_until(lambda: not container()["ready"], "the trouble to show")
+        wait_until(lambda: not container()["ready"], "the failure to be visible")
         cure(namespace, "poor")
         kubelet.wait_ready(namespace, "poor")
 
@@ -384,13 +384,13 @@ def test_names_follow_a_pod_that_has_moved(kube, kubelet, namespace):
         channel = runner.run(opened())
         for _ in range(2):
             kubelet.wait_ready(namespace, "store-0")
-            wait_until(lambda: resolve(host), "the name to be known")
+            wait_until(lambda: resolve(host), "the name to resolve")
             in_go = ("etcdctl", "--endpoints=http://store-0.store:2379", "endpoint", "status")
             code, output = kubelet.execute(namespace, "client", *in_go)
             assert code == 0, output
             runner.run(asyncio.wait_for(channel.channel_ready(), 20))
             kube.delete(PODS, namespace, "store-0")
-            wait_until(lambda: not resolve(host), "the name to be forgotten")
+            wait_until(lambda: not resolve(host), "the name to disappear")
         runner.run(channel.close())
 
 

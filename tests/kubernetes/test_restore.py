@@ -55,7 +55,7 @@ def test_lost_cluster_is_restored_from_its_buckets(
     assert all(again[each] >= committed[each] for each in committed), (committed, again)
     etcd = DeployedEtcd(shop, tmp_path_factory.mktemp("certificates"))
     # Once it has formed, members are restarted without the restore container.
-    shop.wait_until(lambda: not _restoring(etcd), "members that restore nothing")
+    shop.wait_until(lambda: not _restoring(etcd), "members without a restore container")
     etcd.wait_healthy()
     assert etcd.status(0).revision > REVISION_BUMP
     # The cluster continues where it was.

@@ -67,7 +67,7 @@ def test_changed_secret_restarts_brokers(shop: DeployedCluster) -> None:
             lambda: (
                 not shop.pod_uids().items() & before.items() and all(map(is_ready, shop.pods()))
             ),
-            "all brokers to be new",
+            "all brokers to be restarted",
         )
         shop.wait()
     assert readiness.minimum == BROKERS - 1
@@ -78,7 +78,7 @@ def test_next_spec_repairs_a_broker_that_is_never_ready(shop: DeployedCluster) -
     shop.wait()
     try:
         shop.change(brokers={"image": "no-such-image"})
-        shop.wait_until(lambda: "no-such-image" in _images(shop), "a broker that cannot start")
+        shop.wait_until(lambda: "no-such-image" in _images(shop), "a broker that fails to start")
         time.sleep(QUIET_S)
         # The others are not restarted while one is not ready.
         assert _images(shop).count("no-such-image") == 1

@@ -120,7 +120,7 @@ def test_recreated_cluster_finds_its_records(kafscale: Installation, shop: Deplo
     shop.kube.delete(CLUSTERS, shop.namespace, "shop")
     shop.kube.wait_until_gone(CLUSTERS, shop.namespace, "shop")
     shop.wait_until(
-        lambda: not _remaining_objects(shop), "all that belongs to the cluster to be gone"
+        lambda: not _remaining_objects(shop), "all objects of the cluster to be deleted"
     )
     # The cluster is gone; the topic's resource can be deleted nevertheless.
     shop.kube.delete(TOPICS, shop.namespace, "orders")

@@ -1,6 +1,6 @@
-/* Writes names of certificates, and what rules make of names, as Java and Kafka do.
+/* Formats certificate subjects as Java does, and maps them to principals as Kafka does.
 
-A line is `name DER` or `rule RULES NAME`, everything in hexadecimal digits; so is each answer. */
+An input line is `name DER` or `rule RULES NAME`, in hexadecimal; so is each output line. */
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -15,11 +15,11 @@ class Names {
         var lines = new BufferedReader(new InputStreamReader(System.in, UTF_8));
         for (String line; (line = lines.readLine()) != null; ) {
             String[] words = line.split(" ", -1);
-            System.out.println("=" + HexFormat.of().formatHex(answer(words).getBytes(UTF_8)));
+            System.out.println("=" + HexFormat.of().formatHex(format(words).getBytes(UTF_8)));
         }
     }
 
-    static String answer(String[] words) throws Exception {
+    static String format(String[] words) throws Exception {
         byte[] first = HexFormat.of().parseHex(words[1]);
         if (words[0].equals("name")) {
             return new X500Principal(first).getName();

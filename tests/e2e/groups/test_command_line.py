@@ -127,7 +127,7 @@ def test_every_record_is_printed_while_members_join_leave_and_crash(
         last = start_member()
         wait_until_members(2)
     wait_until(
-        lambda: all(each["lag"] == 0 for each in describe(kafscale, group)["offsets"]), "the end"
+        lambda: all(each["lag"] == 0 for each in describe(kafscale, group)["offsets"]), "no lag"
     )
     for member, ending in ((third, signal.SIGTERM), (last, signal.SIGINT)):
         member.send_signal(ending)
@@ -262,7 +262,7 @@ def test_committed_offsets_are_listed_with_metadata(kafscale, topic, group):
     consumer.close()
     (row,) = json.loads(kafscale("group", "offsets", group, "-o", "json"))
     assert (row["committedOffset"], row["endOffset"], row["lag"]) == (1, 3, 2)
-    assert row["metadata"].rstrip("\0") == "half a loaf", "librdkafka sends the end of a C string"
+    assert row["metadata"].rstrip("\0") == "half a loaf", "librdkafka appends a null byte"
     assert "half a loaf" in kafscale("group", "offsets", group)
 
 

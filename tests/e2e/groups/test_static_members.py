@@ -57,7 +57,7 @@ def test_duplicate_instance_id_fences_the_first_classic_member(server, create_gr
     (second,) = consumers.start_members(instance_id="one")
     wait_until(lambda: second.owned == set(range(PARTITIONS)), "an assignment", seen=consumers)
     fill(server, topic, [b"something to commit"])
-    wait_until(lambda: not first.is_running, "the end of the first", seen=consumers)
+    wait_until(lambda: not first.is_running, "the first member to exit", seen=consumers)
     assert "same group.instance.id" in first.failures[-1]
     consumers.wait_until_caught_up(end_offsets(server, topic))
     assert len(describe_group_state(server.port, consumers.group, is_classic=True).members) == 1
@@ -68,7 +68,7 @@ def test_duplicate_instance_id_is_rejected_by_the_consumer_protocol(server, crea
     (first,) = consumers.start_members(instance_id="one")
     consumers.wait_until_stable()
     (second,) = consumers.start_members(instance_id="one")
-    wait_until(lambda: not second.is_running, "the end of the second", seen=consumers)
+    wait_until(lambda: not second.is_running, "the second member to exit", seen=consumers)
     assert "still used by another member" in second.failures[-1]
     assert first.is_running
     assert first.owned == set(range(PARTITIONS))

@@ -129,9 +129,9 @@ def test_changed_acls_apply_to_open_connections(secured, rules, topic):
 
         assert produced() == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         rules.add(rule(OUTSIDER, "WRITE", topic=topic))
-        wait_until(lambda: produced() == 0, "the rule", seconds_max=PROPAGATION_S_MAX)
+        wait_until(lambda: produced() == 0, "the ACL to apply", seconds_max=PROPAGATION_S_MAX)
         rules.remove_of(OUTSIDER)
-        wait_until(produced, "its end", seconds_max=PROPAGATION_S_MAX)
+        wait_until(produced, "its removal to apply", seconds_max=PROPAGATION_S_MAX)
 
 
 def test_client_id_grants_no_access(secured, topic):

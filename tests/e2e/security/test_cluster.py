@@ -93,14 +93,14 @@ def test_users_and_acls_propagate_to_the_other_broker(brokers):
     rules.add(rule("User:ulla", "ALL", topic="ulla", prefixed=True))
     wait_until(
         lambda: attempts_at_second.create_topic("ulla") == OK,
-        "the rule",
+        "the ACL",
         seconds_max=PROPAGATION_S_MAX,
     )
     LIBRDKAFKA.send(second.inside("ulla"), "ulla-new", [b"hello"])
     rules.remove_of("User:ulla")
     wait_until(
         lambda: not attempts_at_second.sees_topic("ulla-new"),
-        "its end",
+        "its removal",
         seconds_max=PROPAGATION_S_MAX,
     )
     assert password_of("ulla") not in first.logged() + second.logged()

@@ -90,7 +90,7 @@ def users(_shared_secured) -> dict[str, Attempts]:
     return {user: Attempts(_shared_secured.plain(user)) for user in (*USERS, ADMIN)}
 
 
-@pytest.fixture(scope="module", params=[grant_acls, grant_roles], ids=["rules", "roles"])
+@pytest.fixture(scope="module", params=[grant_acls, grant_roles], ids=["acls", "roles"])
 def prefix(request, _shared_secured) -> str:
     """The prefix of the topic and group names to which the users have access."""
     name = f"shop-{uuid4()}-"
