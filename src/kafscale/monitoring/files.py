@@ -1,5 +1,6 @@
 """The files that are generated from alerts and dashboards: rules, dashboards and a docs page."""
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -104,7 +105,8 @@ def docs_page() -> str:
 
 def _dashboard(dashboard: Dashboard) -> Iterator[str]:
     variables = ", ".join(f"`{variable.name}`" for variable in dashboard.variables)
-    yield f"### {dashboard.title}\n\n{dashboard.description} Variables: {variables}.\n\n"
+    introduction = textwrap.fill(f"{dashboard.description} Variables: {variables}.", 100)
+    yield f"### {dashboard.title}\n\n{introduction}\n\n"
     yield "| row | panels |\n|---|---|\n"
     for row in dashboard.rows:
         yield f"| {row.title} | {'; '.join(panel.title for panel in row.panels)} |\n"

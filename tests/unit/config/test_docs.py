@@ -16,7 +16,7 @@ def test_page_has_all_settings_defaults_and_variables():
         section, _, _ = section.partition("\n#")
         shown = setting.type.show(setting.default)
         assert f"* default: {f'`{shown}`' if shown else 'empty'}\n" in section
-        assert f"* takes: {setting.type.takes}\n" in section
+        assert f"* takes: {setting.type.takes} * variable" in " ".join(section.split())
         assert ("* secret: " in section) == setting.secret
         assert docs.describe(setting) in " ".join(section.split())
     for variable in VARIABLES:

@@ -43,7 +43,7 @@ class Ui:
 
     behind_tls: bool = setting(False, Boolean())
     """Whether a proxy in front of the console, such as an Ingress, terminates TLS. Cookies are then
-    marked as secure, and browsers are told to use HTTPS only. False, because a new installation has
+    marked as secure, and browsers must use HTTPS only. False, because a new installation has
     no proxy."""
 
     trusted_proxies: tuple[str, ...] = setting((), StringList(_NETWORK))

@@ -19,7 +19,7 @@ def test_every_rule_is_listed():
     for resource in RESOURCES:
         for rules in resource.rules.values():
             for rule in rules:
-                assert f"{rule.message}.\n" in page()
+                assert f"{rule.message}." in " ".join(page().split())
 
 
 def test_types_and_defaults_are_readable():
