@@ -94,7 +94,7 @@ def test_invalid_master_is_reported_in_one_sentence(tmp_path):
     )
     assert done.returncode == 1
     log, error = done.stderr.splitlines()
-    assert Path(log.removeprefix("what Spark printed is in ")).parent == tmp_path
+    assert Path(log.removeprefix("the output of Spark is in ")).parent == tmp_path
     assert error.endswith("Master must either be yarn or start with spark, k8s, or local")
     assert done.stdout == ""
 

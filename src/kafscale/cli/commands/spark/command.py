@@ -1,11 +1,11 @@
-"""`kafscale spark`: the jobs on Spark, and what is there to run them on.
+"""`kafscale spark`: Spark jobs, and diagnostics of the Spark installation.
 
-Each job is a module of this room, `spark_<job>`, and is added here in one line. Nothing of Spark is
-loaded before a command needs it.
+Each job is a module of this package and is registered here in one line. Spark is imported only when
+a command needs it.
 """
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; Spark is slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# Spark is slow to import.
 
 import os
 from pathlib import Path
@@ -18,8 +18,7 @@ from kafscale.cli.commands.spark.session import ConfOption, MasterOption, run
 from kafscale.cli.output import Output, OutputOption, print_data
 
 app = typer.Typer(
-    no_args_is_help=True,
-    help="Process the log at scale: jobs on Spark, on this machine or on a cluster.",
+    no_args_is_help=True, help="Run Spark jobs on the log, on this machine or on a Spark cluster."
 )
 app.command("compact")(compact.compact)
 app.command("lake")(lake.lake)
@@ -33,7 +32,7 @@ app.command("scrub")(scrub.scrub)
 
 @app.command()
 def info(output: OutputOption = Output.TABLE) -> None:
-    """Show what there is to run jobs on: Spark, Java, Python and jars. Nothing is started.
+    """Show the versions and paths of Spark, Java, Python and jars, without starting Spark.
 
     \b
     kafscale spark info
@@ -44,7 +43,7 @@ def info(output: OutputOption = Output.TABLE) -> None:
 
     found = inspect_machine(os.environ)
     if output is Output.TABLE:
-        tables.print_equipment(found)
+        tables.print_diagnostics(found)
     else:
         print_data(found, output)
 
@@ -53,7 +52,7 @@ def info(output: OutputOption = Output.TABLE) -> None:
 def check(
     master: MasterOption = "", conf: ConfOption = [], output: OutputOption = Output.TABLE
 ) -> None:
-    """Start Spark, and ask its workers what they have. Exits with 1 if they lack something.
+    """Start Spark and check its workers; exit with 1 if they lack something.
 
     \b
     kafscale spark check
@@ -68,10 +67,12 @@ def check(
 def jars(
     settings: Annotated[
         Path | None,
-        typer.Option("--ivy-settings", exists=True, help="Ivy's settings, such as for a mirror."),
+        typer.Option(
+            "--ivy-settings", exists=True, help="Ivy settings file, such as for a mirror."
+        ),
     ] = None,
 ) -> None:
-    """Fetch Spark's own Kafka connector, if need be, and print its jars as Spark wants them.
+    """Download Spark's Kafka connector if necessary, and print its jars for --jars.
 
     \b
     spark-submit --jars $(kafscale spark jars) job.py
@@ -87,7 +88,7 @@ def jars(
 
 @app.command()
 def entry() -> None:
-    """Print the file to give to spark-submit, in place of `kafscale spark`.
+    """Print the path of the file that spark-submit runs instead of `kafscale spark`.
 
     \b
     spark-submit --master spark://head:7077 $(kafscale spark entry) check

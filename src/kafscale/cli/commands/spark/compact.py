@@ -1,7 +1,7 @@
-"""`kafscale spark compact`: the latest record of each key."""
+"""`kafscale spark compact`: log compaction."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; Spark is slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# Spark is slow to import.
 
 from random import SystemRandom
 from typing import Annotated
@@ -9,8 +9,14 @@ from typing import Annotated
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.commands.spark.segment_options import TargetOption, TopicsOption, read_target
-from kafscale.cli.commands.spark.session import ConfOption, MasterOption, PathOption, locate, run
+from kafscale.cli.commands.spark.options import SegmentBytesOption, TopicsOption, read_segment_bytes
+from kafscale.cli.commands.spark.session import (
+    ConfOption,
+    MasterOption,
+    PathOption,
+    resolve_location,
+    run,
+)
 from kafscale.cli.connection.control_plane import ControlOption, control_addresses, control_tls
 from kafscale.cli.output import Output, OutputOption
 
@@ -18,20 +24,19 @@ from kafscale.cli.output import Output, OutputOption
 def compact(  # noqa: PLR0917 - typer makes options of them.
     topic: TopicsOption = [],
     force: Annotated[
-        bool,
-        typer.Option("--force", help="Whatever cleanup.policy says, and however little is dirty."),
+        bool, typer.Option("--force", help="Ignore cleanup.policy and min.cleanable.dirty.ratio.")
     ] = False,
-    target: TargetOption = "",
+    target: SegmentBytesOption = "",
     path: PathOption = "",
     control: ControlOption = "",
     master: MasterOption = "",
     conf: ConfOption = [],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Leave the latest record of each key, in topics whose cleanup.policy has compact.
+    """Keep only the latest record of each key, in topics with cleanup.policy=compact.
 
-    When it is worthwhile, and what stays as it is, the topic's configs say: those of Kafka's log
-    cleaner. Run it as often as you like.
+    The topic configs of Kafka's log cleaner decide what is compacted and when. Schedule this job
+    regularly; it does nothing if there is nothing to compact.
 
     \b
     kafscale spark compact
@@ -41,14 +46,14 @@ def compact(  # noqa: PLR0917 - typer makes options of them.
     from kafscale.spark.jobs.compact import job
 
     if force and not topic:
-        raise typer.BadParameter("name the topics with --topic", param_hint="--force")
+        raise typer.BadParameter("--force needs --topic", param_hint="--force")
     settings = job.CompactSettings(
-        location=locate(path),
+        location=resolve_location(path),
         control=tuple(map(str, control_addresses(control))),
         control_tls=control_tls(),
         topics=tuple(topic),
         is_forced=force,
-        target_bytes=read_target(target),
+        target_bytes=read_segment_bytes(target),
     )
     run(
         "compact",

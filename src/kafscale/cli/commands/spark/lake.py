@@ -1,7 +1,7 @@
-"""`kafscale spark lake`: topics become tables, exactly once."""
+"""`kafscale spark lake`: write topics to lake tables, exactly once."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; Spark is slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# Spark is slow to import.
 
 from kafscale.cli.commands.spark import lake_options as options
 from kafscale.cli.commands.spark.lake_request import Request
@@ -9,8 +9,8 @@ from kafscale.cli.commands.spark.session import (
     ConfOption,
     MasterOption,
     PathOption,
-    locate,
     recorded_session,
+    resolve_location,
     show,
 )
 from kafscale.cli.output import Output, OutputOption
@@ -50,11 +50,11 @@ def lake(  # noqa: PLR0917 - they are options, all of them named.
     conf: ConfOption = [],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Make tables of topics, exactly once: how far a table has come, it says itself.
+    """Write topics to lake tables, exactly once; the progress is stored in each table.
 
-    It goes on for ever, or with --once until all is read that was there. Stop it as you like, and
-    start it again; run it twice, if you want. Records that cannot be decoded go to a table of
-    their own, NAME_dead_letters, with the reason.
+    The job runs until it is stopped, or with --once until it has read all existing records. It can
+    be restarted at any time, and concurrent runs are safe. Records that cannot be decoded go to the
+    table NAME_dead_letters, with the reason.
 
     \b
     kafscale spark lake orders --to lake --once
@@ -68,7 +68,7 @@ def lake(  # noqa: PLR0917 - they are options, all of them named.
     request = Request(**given)
     from kafscale.spark.jobs.lake import job
 
-    location = locate(path)
+    location = resolve_location(path)
     settings, target = request.settings(location), request.target(location)
     with recorded_session("lake", location, topics or (), master=master, conf=conf) as session:
         spark, record = session

@@ -1,7 +1,4 @@
-"""What `kafscale spark lake` takes on its command line.
-
-Names are checked here without loading anything of Spark or Arrow, as help does without them.
-"""
+"""Options of `kafscale spark lake`, defined without importing Spark or Arrow."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +8,7 @@ import typer
 
 
 class TableFormat(StrEnum):
-    """What a table is."""
+    """Table formats."""
 
     ICEBERG = "iceberg"
     DELTA = "delta"
@@ -19,7 +16,7 @@ class TableFormat(StrEnum):
 
 
 class ValueFormat(StrEnum):
-    """What values are."""
+    """Formats of values."""
 
     RAW = "raw"
     JSON = "json"
@@ -28,14 +25,14 @@ class ValueFormat(StrEnum):
 
 
 class Mode(StrEnum):
-    """What becomes of a record whose key the table has already."""
+    """Whether rows are appended, or replace rows with the same key."""
 
     APPEND = "append"
     UPSERT = "upsert"
 
 
 class Unit(StrEnum):
-    """How long a partition is."""
+    """Time ranges of table partitions."""
 
     HOUR = "hour"
     DAY = "day"
@@ -43,14 +40,14 @@ class Unit(StrEnum):
 
 
 class Start(StrEnum):
-    """Where a new table begins."""
+    """Start positions of new tables."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
 
 
 class Compression(StrEnum):
-    """How files are compressed."""
+    """Compression types of files."""
 
     ZSTD = "zstd"
     SNAPPY = "snappy"
@@ -58,37 +55,39 @@ class Compression(StrEnum):
     NONE = "none"
 
 
-TopicsArgument = Annotated[list[str] | None, typer.Argument(help="The topics.", show_default=False)]
+TopicsArgument = Annotated[
+    list[str] | None, typer.Argument(help="Names of the topics.", show_default=False)
+]
 PatternOption = Annotated[
-    str, typer.Option("--pattern", help="All topics whose whole name matches.", show_default=False)
+    str,
+    typer.Option(
+        "--pattern", help="Regular expression that topic names must match.", show_default=False
+    ),
 ]
 ToOption = Annotated[
     str,
     typer.Option(
         "--to",
-        help="A directory, or s3://bucket/prefix, for tables; with a catalog, its warehouse.",
+        help="Directory or s3://bucket/prefix of the tables; with a catalog, its warehouse.",
         show_default=False,
     ),
 ]
 CatalogOption = Annotated[
-    str,
-    typer.Option(
-        "--catalog", help="A catalog of pyiceberg, by its name there.", show_default=False
-    ),
+    str, typer.Option("--catalog", help="Name of a pyiceberg catalog.", show_default=False)
 ]
 PropertyOption = Annotated[
     list[str],
     typer.Option(
         "--catalog-property",
         metavar="KEY=VALUE",
-        help="Of the catalog or the storage: type, uri, s3.endpoint, …; may be repeated.",
+        help="Catalog or storage property: type, uri, s3.endpoint, …; may be repeated.",
     ),
 ]
 TableOption = Annotated[
     str,
     typer.Option(
         "--table",
-        help="How tables are called, with {topic} in it; kafscale.{topic} in a catalog.",
+        help="Name of tables, with {topic}; by default kafscale.{topic} in a catalog.",
         show_default=False,
     ),
 ]
@@ -101,53 +100,68 @@ SchemaOption = Annotated[
     ),
 ]
 MessageOption = Annotated[
-    str, typer.Option("--message", help="Protobuf: the name of the message.", show_default=False)
+    str, typer.Option("--message", help="Protobuf: name of the message.", show_default=False)
 ]
 DescriptorsOption = Annotated[
     Path | None,
     typer.Option(
-        "--descriptors", exists=True, dir_okay=False, help="Protobuf: a FileDescriptorSet."
+        "--descriptors",
+        exists=True,
+        dir_okay=False,
+        help="Protobuf: file with a FileDescriptorSet.",
     ),
 ]
 RegistryOption = Annotated[
-    str, typer.Option("--registry", help="The URL of a schema registry.", show_default=False)
+    str, typer.Option("--registry", help="URL of a schema registry.", show_default=False)
 ]
 SubjectOption = Annotated[
     str,
     typer.Option(
-        "--subject", help="The registry's subject to read values with.", show_default=False
+        "--subject", help="Subject in the registry to decode values with.", show_default=False
     ),
 ]
 TableFormatOption = Annotated[
-    TableFormat, typer.Option("--table-format", "-t", help="What tables are.")
+    TableFormat, typer.Option("--table-format", "-t", help="Format of the tables.")
 ]
 ValueFormatOption = Annotated[
-    ValueFormat, typer.Option("--format", "-f", help="How values are decoded.")
+    ValueFormat, typer.Option("--format", "-f", help="Format of the values.")
 ]
-ModeOption = Annotated[Mode, typer.Option("--mode", help="Whether rows take the place of others.")]
+ModeOption = Annotated[
+    Mode, typer.Option("--mode", help="Append rows, or replace rows with the same key.")
+]
 KeyOption = Annotated[
-    list[str],
-    typer.Option("--key", help="For upsert: a column rows are known by; may be repeated."),
+    list[str], typer.Option("--key", help="For upsert: key column; may be repeated.")
 ]
-UnitOption = Annotated[Unit | None, typer.Option("--partition-by", help="Of the time of records.")]
-StartOption = Annotated[Start, typer.Option("--start", help="Where a new table begins.")]
+UnitOption = Annotated[
+    Unit | None,
+    typer.Option("--partition-by", help="Partition tables by the timestamp of records."),
+]
+StartOption = Annotated[Start, typer.Option("--start", help="Start position of a new table.")]
 SkipOption = Annotated[
-    bool, typer.Option("--skip-lost", help="Go on where retention was faster than this.")
+    bool,
+    typer.Option("--skip-lost", help="Continue if retention deleted records that were not read."),
 ]
-OnceOption = Annotated[bool, typer.Option("--once", help="End when all there is has come.")]
-IntervalOption = Annotated[str, typer.Option("--interval", help="From commit to commit.")]
+OnceOption = Annotated[
+    bool, typer.Option("--once", help="Exit after all existing records are written.")
+]
+IntervalOption = Annotated[str, typer.Option("--interval", help="Time between commits.")]
 CommitBytesOption = Annotated[
-    str, typer.Option("--commit-bytes", help="What one commit covers at most, of a topic.")
+    str, typer.Option("--commit-bytes", help="Maximum bytes of a topic per commit.")
 ]
 CommitRecordsOption = Annotated[
-    int, typer.Option("--commit-records", min=0, help="The same in records; 0: any number.")
+    int,
+    typer.Option(
+        "--commit-records", min=0, help="Maximum records of a topic per commit; 0: unlimited."
+    ),
 ]
-CompressionOption = Annotated[Compression, typer.Option("--compression", help="Of files.")]
+CompressionOption = Annotated[
+    Compression, typer.Option("--compression", help="Compression type of files.")
+]
 CompactOption = Annotated[
-    bool, typer.Option("--compact-files", help="Merge small files afterwards, or hourly.")
+    bool, typer.Option("--compact-files", help="Merge small files, hourly or at the end.")
 ]
 ExpireOption = Annotated[
-    int | None, typer.Option("--expire-snapshots", min=0, help="Days that versions are kept.")
+    int | None, typer.Option("--expire-snapshots", min=0, help="Days to keep old snapshots.")
 ]
 RegistryUserOption = Annotated[
     str, typer.Option("--registry-user", envvar="SCHEMA_REGISTRY_USER", show_default=False)
@@ -157,7 +171,7 @@ RegistryPasswordOption = Annotated[
     typer.Option(
         "--registry-password",
         envvar="SCHEMA_REGISTRY_PASSWORD",
-        help="Better in the environment than here.",
+        help="Prefer the environment variable.",
         show_default=False,
     ),
 ]

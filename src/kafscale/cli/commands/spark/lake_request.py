@@ -1,6 +1,6 @@
-"""What somebody has asked `kafscale spark lake` for, and what that comes to."""
+"""Translates the options of `kafscale spark lake` to settings of the job."""
 
-# ruff: noqa: PLC0415 - Spark and Arrow are slow to load, and whoever asks for help needs neither.
+# ruff: noqa: PLC0415 - Spark and Arrow are slow to import, and --help does not need them.
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The options as they were given, by the names of the command's parameters."""
+    """The options, by the names of the parameters of the command."""
 
     topics: list[str] | None
     pattern: str
@@ -82,12 +82,12 @@ class Request:
         )
 
     def target(self, location: "Location") -> "Target":
-        """Where tables are made; what is known of the records' bucket holds for theirs, too."""
+        """Where tables are written; with the credentials of the bucket of the records."""
         from kafscale.spark.tables.target import TableFormat, Target
 
         is_plain = self.table_format is options.TableFormat.PARQUET
         if is_plain and (self.compact_files or self.mode is options.Mode.UPSERT):
-            raise InvalidRequestError("plain Parquet is only added to: use Iceberg or Delta")
+            raise InvalidRequestError("plain Parquet tables are append-only: use Iceberg or Delta")
         known: dict[str, str] = {}
         if location.bucket is not None and self.to.startswith("s3"):
             bucket = location.bucket
@@ -112,13 +112,13 @@ class Request:
         from kafscale.spark.source.subscription import Subscription
 
         if bool(self.topics) == bool(self.pattern):
-            raise typer.BadParameter("name topics, or a --pattern for them", param_hint="TOPICS")
+            raise typer.BadParameter("name topics, or give --pattern", param_hint="TOPICS")
         if self.topics:
             return Subscription(names=frozenset(self.topics))
         return Subscription.to_pattern(self.pattern)
 
     def _values(self) -> "ValueSpec | None":
-        """How to decode values; None leaves them as they are."""
+        """How to decode values; None keeps the bytes."""
         from kafscale.spark.values import RegistryAccess, ValueSpec, pin_schema
 
         access = None
@@ -144,7 +144,7 @@ class Request:
 
 
 def _text(option: str, given: str) -> str:
-    """The text itself, or what is in the file that it names after an @."""
+    """The text, or the content of the file that it names after an @."""
     if not given.startswith("@"):
         return given
     try:

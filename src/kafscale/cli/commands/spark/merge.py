@@ -1,27 +1,33 @@
-"""`kafscale spark merge`: many small segments become few large ones."""
+"""`kafscale spark merge`: merge small segments."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; Spark is slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# Spark is slow to import.
 
 from random import SystemRandom
 
 from kafscale.aio.clock import clock
-from kafscale.cli.commands.spark.segment_options import TargetOption, TopicsOption, read_target
-from kafscale.cli.commands.spark.session import ConfOption, MasterOption, PathOption, locate, run
+from kafscale.cli.commands.spark.options import SegmentBytesOption, TopicsOption, read_segment_bytes
+from kafscale.cli.commands.spark.session import (
+    ConfOption,
+    MasterOption,
+    PathOption,
+    resolve_location,
+    run,
+)
 from kafscale.cli.connection.control_plane import ControlOption, control_addresses, control_tls
 from kafscale.cli.output import Output, OutputOption
 
 
 def merge(  # noqa: PLR0917 - typer makes options of them.
     topic: TopicsOption = [],
-    target: TargetOption = "",
+    target: SegmentBytesOption = "",
     path: PathOption = "",
     control: ControlOption = "",
     master: MasterOption = "",
     conf: ConfOption = [],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Make few large segments of many small ones; readers notice nothing.
+    """Merge small segments into large ones, while brokers continue to serve them.
 
     \b
     kafscale spark merge
@@ -31,11 +37,11 @@ def merge(  # noqa: PLR0917 - typer makes options of them.
     from kafscale.spark.jobs.merge import job
 
     settings = job.MergeSettings(
-        location=locate(path),
+        location=resolve_location(path),
         control=tuple(map(str, control_addresses(control))),
         control_tls=control_tls(),
         topics=tuple(topic),
-        target_bytes=read_target(target),
+        target_bytes=read_segment_bytes(target),
     )
     run(
         "merge",

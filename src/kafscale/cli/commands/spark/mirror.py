@@ -1,7 +1,7 @@
-"""`kafscale spark mirror`: topics of one Kafka cluster into another."""
+"""`kafscale spark mirror`: copy topics from one Kafka cluster to another."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; Spark is slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# Spark is slow to import.
 
 from functools import partial
 from pathlib import Path
@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from kafscale.cli.commands.spark.copy_options import brokers, read_settings
+from kafscale.cli.commands.spark.options import bootstrap_servers, read_settings
 from kafscale.cli.commands.spark.replay import Compression, CompressionOption
 from kafscale.cli.commands.spark.session import (
     ConfOption,
     MasterOption,
-    locate_if_any,
+    configured_location,
     recorded_session,
     show,
 )
@@ -22,14 +22,14 @@ from kafscale.cli.output import Output, OutputOption
 from kafscale.text.units import parse_duration
 
 FromOption = Annotated[
-    str, typer.Option("--from", metavar="HOST:PORT,...", help="Brokers of the source.")
+    str, typer.Option("--from", metavar="HOST:PORT,...", help="Bootstrap servers of the source.")
 ]
 ToOption = Annotated[
     str,
     typer.Option(
         "--to",
         metavar="HOST:PORT,...",
-        help="Brokers of the target; by default KAFSCALE_BOOTSTRAP_SERVERS or localhost:9092.",
+        help="Servers of the target; by default KAFSCALE_BOOTSTRAP_SERVERS or localhost:9092.",
         show_default=False,
     ),
 ]
@@ -37,31 +37,35 @@ TopicsOption = Annotated[
     list[str], typer.Option("--topic", help="A topic to mirror; may be repeated.")
 ]
 PatternOption = Annotated[
-    str, typer.Option("--pattern", help="A regular expression for names of topics.")
+    str, typer.Option("--pattern", help="Regular expression for topic names.")
 ]
-PrefixOption = Annotated[str, typer.Option("--prefix", help="What names begin with in the target.")]
+PrefixOption = Annotated[str, typer.Option("--prefix", help="Prefix of topic names in the target.")]
 IntervalOption = Annotated[
-    str, typer.Option("--interval", help="Go on for ever, and rest so long in between, such as 5s.")
+    str, typer.Option("--interval", help="Repeat forever with this pause, such as 5s.")
 ]
 TranslateOption = Annotated[
     str,
     typer.Option(
         "--translate",
         metavar="GROUP",
-        help="Mirror nothing; let this consumer group go on in the target where it is.",
+        help="Mirror nothing; commit the offsets of this consumer group in the target.",
     ),
 ]
 FromConfigOption = Annotated[
-    list[str], typer.Option("--from-config", metavar="KEY=VALUE", help="A setting of librdkafka.")
+    list[str],
+    typer.Option("--from-config", metavar="KEY=VALUE", help="librdkafka property of the source."),
 ]
 FromFileOption = Annotated[
-    Path | None, typer.Option("--from-config-file", exists=True, help="A file of such.")
+    Path | None,
+    typer.Option("--from-config-file", exists=True, help="File with librdkafka properties."),
 ]
 ToConfigOption = Annotated[
-    list[str], typer.Option("--to-config", metavar="KEY=VALUE", help="The same, for the target.")
+    list[str],
+    typer.Option("--to-config", metavar="KEY=VALUE", help="librdkafka property of the target."),
 ]
 ToFileOption = Annotated[
-    Path | None, typer.Option("--to-config-file", exists=True, help="A file of such.")
+    Path | None,
+    typer.Option("--to-config-file", exists=True, help="File with librdkafka properties."),
 ]
 
 
@@ -82,11 +86,11 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
     conf: ConfOption = [],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Copy topics from any Kafka cluster into another, once or for ever.
+    """Copy topics from any Kafka cluster to another, once or continuously.
 
-    Keys, values, headers, timestamps and partitions are kept. Each record gets a header that says
-    where it is from, so that the target tells how far the mirror is: killed at any time, it goes on
-    without losing a record or writing one twice. Secrets of clusters belong into a file.
+    Keys, values, headers, timestamps and partitions are kept. Each record gets a header with its
+    source offset, so a restarted job continues without losing or duplicating records. Put secrets
+    into a config file.
 
     \b
     kafscale spark mirror --from kafka:9092 --topic orders
@@ -94,12 +98,12 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
     kafscale spark mirror --from kafka:9092 --topic orders --translate billing
     """
     if not (topic or pattern):
-        raise typer.BadParameter("name topics, or a pattern for them", param_hint="--topic")
+        raise typer.BadParameter("name topics with --topic or --pattern", param_hint="--topic")
     try:
         rest_s = parse_duration(interval) / 1000 if interval else None
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--interval") from None
-    servers = brokers(source), brokers(target)
+    servers = bootstrap_servers(source), bootstrap_servers(target)
     settings_of_source = read_settings(source_config, source_config_file)
     settings_of_target = read_settings(target_config, target_config_file)
 
@@ -118,7 +122,7 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
     if translate:
         show(job.run_translation(settings, translate), output)
         return
-    with recorded_session("mirror", locate_if_any(), topic, master=master, conf=conf) as (
+    with recorded_session("mirror", configured_location(), topic, master=master, conf=conf) as (
         spark,
         record,
     ):

@@ -1,7 +1,7 @@
-"""`kafscale spark replay`: a topic, filtered and changed, into another."""
+"""`kafscale spark replay`: copy a topic into another, filtered and transformed."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; Spark is slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# Spark is slow to import.
 
 import sys
 from enum import StrEnum
@@ -10,29 +10,35 @@ from typing import Annotated
 
 import typer
 
-from kafscale.cli.commands.spark.copy_options import (
+from kafscale.cli.commands.spark.options import (
     PartitionsOption,
     TargetArgument,
     TopicArgument,
     TopicConfigOption,
-    brokers,
+    bootstrap_servers,
     read_time,
 )
-from kafscale.cli.commands.spark.session import ConfOption, MasterOption, PathOption, locate, run
+from kafscale.cli.commands.spark.session import (
+    ConfOption,
+    MasterOption,
+    PathOption,
+    resolve_location,
+    run,
+)
 from kafscale.cli.connection.kafka import BootstrapOption, client_security
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption
 
 
 class Partitioner(StrEnum):
-    """Which partition a record goes to."""
+    """How the partition of a record is chosen."""
 
     KEEP = "keep"
     KEY = "key"
 
 
 class Compression(StrEnum):
-    """How batches are compressed."""
+    """Compression types of batches."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -42,14 +48,14 @@ class Compression(StrEnum):
 
 
 WhereOption = Annotated[
-    str, typer.Option("--where", metavar="SQL", help="Which records; all by default.")
+    str, typer.Option("--where", metavar="SQL", help="Condition on records; by default all.")
 ]
 SelectOption = Annotated[
     list[str],
     typer.Option(
         "--select",
         metavar="SQL",
-        help="What key, value, timestamp or headers become: 'upper(text) AS value'.",
+        help="Expression for key, value, timestamp or headers: 'upper(text) AS value'.",
     ),
 ]
 FunctionOption = Annotated[
@@ -57,19 +63,23 @@ FunctionOption = Annotated[
     typer.Option(
         "--function",
         metavar="MODULE:NAME",
-        help="A function of Arrow batches that records go through, found from here.",
+        help="Function that transforms Arrow batches; searched in the working directory.",
     ),
 ]
-SinceOption = Annotated[str, typer.Option("--since", help="Begin with this time.")]
-UntilOption = Annotated[str, typer.Option("--until", help="End before this time.")]
+SinceOption = Annotated[str, typer.Option("--since", help="Only records at or after this time.")]
+UntilOption = Annotated[str, typer.Option("--until", help="Only records before this time.")]
 StartingOption = Annotated[
     str, typer.Option("--starting-offsets", metavar="JSON", help='{"orders": {"0": 23, "1": -2}}')
 ]
 EndingOption = Annotated[
     str, typer.Option("--ending-offsets", metavar="JSON", help='{"orders": {"0": 99, "1": -1}}')
 ]
-PartitionerOption = Annotated[Partitioner, typer.Option(help="Keep partitions, or choose by key.")]
-CompressionOption = Annotated[Compression, typer.Option(help="Of what is written.")]
+PartitionerOption = Annotated[
+    Partitioner, typer.Option(help="Keep the partition, or choose it by key.")
+]
+CompressionOption = Annotated[
+    Compression, typer.Option(help="Compression type of written batches.")
+]
 
 
 def replay(  # noqa: PLR0917 - typer makes options of them.
@@ -92,10 +102,10 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
     conf: ConfOption = [],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Write a topic, or a part of it, filtered and changed, into another topic.
+    """Copy a topic, or a part of it, into another topic, filtered and transformed.
 
-    SQL sees the columns key, value, timestamp, headers, partition and offset, and for convenience
-    text and json, the value as either. Run again, it writes what is missing and nothing twice.
+    SQL expressions can use the columns key, value, timestamp, headers, partition and offset, and
+    the value as text and json. If the job is run again, it writes only the missing records.
 
     \b
     kafscale spark replay orders large-orders --where "json:amount::int > 1000"
@@ -108,7 +118,7 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
         "startingTimestamp": _text(read_time("--since", since)),
         "endingTimestamp": _text(read_time("--until", until)),
     }
-    servers, security = brokers(bootstrap), client_security()
+    servers, security = bootstrap_servers(bootstrap), client_security()
     configs = dict(parse_pairs(topic_config))
 
     from kafscale.records import Codec
@@ -117,7 +127,7 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
     if function:
         sys.path.insert(0, str(Path.cwd()))
     settings = job.ReplaySettings(
-        location=locate(path),
+        location=resolve_location(path),
         topic=topic,
         target=target,
         bootstrap=servers,

@@ -1,13 +1,14 @@
-"""`kafscale spark report`: what is stored, how it grows, what it costs, and who lags behind."""
+"""`kafscale spark report`: size, growth and cost of topics, and consumer lag."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; Spark is slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# Spark is slow to import.
 
 from typing import TYPE_CHECKING
 
 import typer
 
 from kafscale.aio.clock import clock
+from kafscale.cli.commands.spark.options import TopicsOption
 from kafscale.cli.commands.spark.report_options import (
     BrokerPriceOption,
     BrokersOption,
@@ -21,13 +22,12 @@ from kafscale.cli.commands.spark.report_options import (
     RetentionOption,
     StoragePriceOption,
 )
-from kafscale.cli.commands.spark.segment_options import TopicsOption
 from kafscale.cli.commands.spark.session import (
     ConfOption,
     MasterOption,
     PathOption,
-    locate,
     recorded_session,
+    resolve_location,
 )
 from kafscale.cli.connection.kafka import run as ask
 from kafscale.cli.output import Output, OutputOption, print_data, print_error
@@ -55,7 +55,7 @@ def report(
     conf: ConfOption = [],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Report what topics hold, how they grow, what they cost on S3, and how far groups are behind.
+    """Report the size, growth and S3 cost of topics, and the lag of consumer groups.
 
     \b
     kafscale spark report
@@ -69,7 +69,7 @@ def report(
     from kafscale.spark.jobs.report.run_totals import run_totals
 
     settings = job.ReportSettings(
-        location=locate(path),
+        location=resolve_location(path),
         topics=tuple(topic),
         prices=Prices(
             storage_gb_month=storage_price,
@@ -103,7 +103,7 @@ def report(
 
 
 def _lags(bootstrap: str, topics: list[str]) -> "list[GroupLag]":
-    """How far groups are behind in topics, as their cluster says."""
+    """The lag of groups by topic, as the cluster reports it."""
     from kafscale.admin.groups import groups as group_admin
     from kafscale.spark.jobs.report.job import GroupLag
 

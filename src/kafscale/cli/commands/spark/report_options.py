@@ -1,4 +1,4 @@
-"""What `kafscale spark report` takes on its command line."""
+"""Options of `kafscale spark report`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 _PRICES = "Prices, in dollars"
-_TRAFFIC = "What to reckon with"
+_TRAFFIC = "Assumptions"
 
 HtmlOption = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", dir_okay=False, help="Write a page with plots, too."),
+    typer.Option(
+        "--html", metavar="FILE", dir_okay=False, help="Also write an HTML page with charts."
+    ),
 ]
 LagOption = Annotated[
     str,
@@ -18,41 +20,49 @@ LagOption = Annotated[
         "--bootstrap-server",
         "-b",
         metavar="HOST:PORT,...",
-        help="Brokers to ask how far consumer groups are; nobody is asked without.",
+        help="Bootstrap servers, to include consumer lag; by default it is left out.",
         show_default=False,
     ),
 ]
 BrokersOption = Annotated[
     int | None,
     typer.Option(
-        min=1, rich_help_panel=_TRAFFIC, help="How many there are; else who wrote lately."
+        min=1,
+        rich_help_panel=_TRAFFIC,
+        help="Number of brokers; by default those that wrote recently.",
     ),
 ]
 RetentionOption = Annotated[
     float,
-    typer.Option(min=0, rich_help_panel=_TRAFFIC, help="How long topics keep records, by default."),
+    typer.Option(min=0, rich_help_panel=_TRAFFIC, help="Default retention of topics, in days."),
 ]
 MergedOption = Annotated[
     int,
-    typer.Option(min=0, rich_help_panel=_TRAFFIC, help="How large merged segments are; 0: none."),
+    typer.Option(
+        min=0,
+        rich_help_panel=_TRAFFIC,
+        help="Size of merged segments; 0 if segments are not merged.",
+    ),
 ]
 ColdReadsOption = Annotated[
     float,
-    typer.Option(min=0, rich_help_panel=_TRAFFIC, help="How often a byte is read from the bucket."),
+    typer.Option(
+        min=0, rich_help_panel=_TRAFFIC, help="How often each byte is read from the bucket."
+    ),
 ]
 GetsOption = Annotated[
     float | None,
-    typer.Option(min=0, rich_help_panel=_TRAFFIC, help="How many reads there are, if known."),
+    typer.Option(min=0, rich_help_panel=_TRAFFIC, help="GET requests per day, if known."),
 ]
 StoragePriceOption = Annotated[
-    float, typer.Option(min=0, rich_help_panel=_PRICES, help="Of a GB for a month.")
+    float, typer.Option(min=0, rich_help_panel=_PRICES, help="Storage of a GB for a month.")
 ]
 PutPriceOption = Annotated[
-    float, typer.Option(min=0, rich_help_panel=_PRICES, help="Of 1000 writes.")
+    float, typer.Option(min=0, rich_help_panel=_PRICES, help="1000 PUT requests.")
 ]
 GetPriceOption = Annotated[
-    float, typer.Option(min=0, rich_help_panel=_PRICES, help="Of 1000 reads.")
+    float, typer.Option(min=0, rich_help_panel=_PRICES, help="1000 GET requests.")
 ]
 BrokerPriceOption = Annotated[
-    float, typer.Option(min=0, rich_help_panel=_PRICES, help="Of a broker for a month.")
+    float, typer.Option(min=0, rich_help_panel=_PRICES, help="A broker for a month.")
 ]

@@ -1,4 +1,4 @@
-"""How `kafscale spark report` prints for people, and for programs."""
+"""Tables and JSON data of `kafscale spark report`."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,24 +26,24 @@ _TOPIC_COLUMNS = (
     "oldest",
     "newest",
     "skew",
-    "a day",
+    "per day",
 )
 _PROFILE_COLUMNS = (
-    "brokers set up for",
+    "profile",
     "storage",
     "PUT",
     "GET",
-    "S3 a month",
+    "S3 per month",
     "with brokers",
-    "PUTs a day",
-    "a PUT every",
+    "PUTs per day",
+    "PUT interval",
     "budget",
 )
-_PROFILES = {"now": "(as they are now)"}
+_PROFILES = {"now": "(current settings)"}
 
 
 def data(report: "Report") -> dict[str, Any]:
-    """A report for programs, with the sums that people see."""
+    """The report as JSON data, with the totals of the tables."""
     built: dict[str, Any] = msgspec.to_builtins(report)
     built["storedBytes"] = report.stored_bytes
     built["records"] = report.records
@@ -68,10 +68,10 @@ def print_report(report: "Report", html: Path | None) -> None:
         ("report", "bold"),
         f": {pluralize(len(report.topics), 'topic')}, {pluralize(report.records, 'record')}, "
         f"{format_size(report.stored_bytes)} stored, "
-        f"{format_size(report.bytes_per_day)} a day",
+        f"{format_size(report.bytes_per_day)} per day",
     )
     if html is not None:
-        print_line(f"the page is in {html}")
+        print_line(f"wrote {html}")
 
 
 def _topic(topic: "TopicReport") -> Iterable[Part]:
@@ -100,10 +100,10 @@ def _profile(profile: "Profile") -> Iterable[Part]:
         *(f"${sum_:,.2f}" for sum_ in (bill.storage, bill.puts, bill.gets, bill.s3, bill.total)),
         f"{profile.puts_per_day.total:,.0f}",
         "-" if interval is None else f"{interval:.1f} s",
-        ("kept", "green") if profile.is_within_budget else ("exceeded", "yellow"),
+        ("within", "green") if profile.is_within_budget else ("exceeded", "yellow"),
     )
 
 
 def _time(time_ms: int | None) -> str:
-    """A time to the second, which is what fits."""
+    """A time without fractions of a second."""
     return "-" if time_ms is None else format_time(time_ms)[:19]

@@ -1,21 +1,21 @@
-"""`kafscale spark restore`: a topic as it was at a time, as a new topic."""
+"""`kafscale spark restore`: restore a topic as of a time into a new topic."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; Spark is slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# Spark is slow to import.
 
 from typing import Annotated
 
 import typer
 
-from kafscale.cli.commands.spark.copy_options import (
+from kafscale.cli.commands.spark.options import (
     PartitionsOption,
     TargetArgument,
     TopicArgument,
     TopicConfigOption,
-    brokers,
+    bootstrap_servers,
     read_time,
 )
-from kafscale.cli.commands.spark.session import ConfOption, MasterOption, locate, run
+from kafscale.cli.commands.spark.session import ConfOption, MasterOption, resolve_location, run
 from kafscale.cli.connection.kafka import BootstrapOption, client_security
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption
@@ -25,12 +25,15 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
     topic: TopicArgument,
     target: TargetArgument,
     as_of: Annotated[
-        str, typer.Option("--as-of", help="The time of the latest record that is wanted.")
+        str,
+        typer.Option(
+            "--as-of", help="Restore records up to this time, or up to this duration ago."
+        ),
     ] = "",
     offsets: Annotated[
         str,
         typer.Option(
-            "--offsets", metavar="JSON", help='Where partitions end: {"orders": {"0": 23}}.'
+            "--offsets", metavar="JSON", help='End offsets of partitions: {"orders": {"0": 23}}.'
         ),
     ] = "",
     source: Annotated[
@@ -38,7 +41,7 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
         typer.Option(
             "--from",
             metavar="PATH",
-            help="s3://bucket/namespace, or a data directory; by default what the settings say.",
+            help="s3://bucket/namespace, or a data directory; by default from the settings.",
             show_default=False,
         ),
     ] = "",
@@ -49,26 +52,26 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
     conf: ConfOption = [],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Restore a topic, as it was at a time, into a new one; exact to the record.
+    """Restore a topic, as of a point in time, into a new topic.
 
-    Every record whose timestamp is not after the time is restored, with its key, value, headers,
-    timestamp and partition. It is read from the bucket alone: of a running cluster, of a backup, or
-    where the topic is deleted and its objects are still there. Killed, it goes on when run again.
+    All records up to the time are restored, with key, value, headers, timestamp and partition. The
+    job reads only the bucket: of a running cluster, of a backup, or of a deleted topic whose
+    objects still exist. After an interruption, run it again to continue.
 
     \b
     kafscale spark restore orders orders-restored --as-of 2026-01-31T12:00:00Z
     kafscale spark restore orders orders-restored --as-of 2h --from s3://backup/production
     """
     if as_of and offsets:
-        raise typer.BadParameter("give a time or offsets, not both", param_hint="--as-of")
+        raise typer.BadParameter("give --as-of or --offsets, not both", param_hint="--as-of")
     until_ms = read_time("--as-of", as_of)
-    servers, security = brokers(bootstrap), client_security()
+    servers, security = bootstrap_servers(bootstrap), client_security()
     configs = dict(parse_pairs(topic_config))
 
     from kafscale.spark.jobs.restore import job
 
     settings = job.RestoreSettings(
-        location=locate(source),
+        location=resolve_location(source),
         topic=topic,
         target=target,
         bootstrap=servers,

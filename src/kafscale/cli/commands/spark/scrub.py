@@ -1,20 +1,20 @@
-"""`kafscale spark scrub`: whether everything in a namespace is whole."""
+"""`kafscale spark scrub`: verify all objects of a namespace."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
-# apart; Spark is slow to load.
+# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# Spark is slow to import.
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.commands.spark.segment_options import TopicsOption
+from kafscale.cli.commands.spark.options import TopicsOption
 from kafscale.cli.commands.spark.session import (
     ConfOption,
     MasterOption,
     PathOption,
-    locate,
     recorded_session,
+    resolve_location,
 )
 from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 def scrub(  # noqa: PLR0917 - typer makes options of them.
     topic: TopicsOption = [],
     repair: Annotated[
-        bool, typer.Option("--repair", help="Make missing and damaged indexes anew.")
+        bool, typer.Option("--repair", help="Rebuild missing and damaged indexes.")
     ] = False,
     path: PathOption = "",
     master: MasterOption = "",
     conf: ConfOption = [],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Read everything and prove it: checksums, records, offsets, indexes. Brokers go on meanwhile.
+    """Read and verify all objects: checksums, records, offsets and indexes.
 
-    It exits with 1 if something is damaged.
+    Brokers may run meanwhile. The command exits with 1 if an object is damaged.
 
     \b
     kafscale spark scrub
@@ -43,7 +43,9 @@ def scrub(  # noqa: PLR0917 - typer makes options of them.
     """
     from kafscale.spark.jobs.scrub import job
 
-    settings = job.ScrubSettings(location=locate(path), topics=tuple(topic), repair=repair)
+    settings = job.ScrubSettings(
+        location=resolve_location(path), topics=tuple(topic), repair=repair
+    )
     with recorded_session("scrub", settings.location, topic, master=master, conf=conf) as (
         spark,
         record,

@@ -1,16 +1,17 @@
-"""What all commands on Spark have in common: their options, where the records are, and a session.
+"""Common parts of Spark commands: options, the location of records, and the session.
 
 A job is a function of a session that returns a `JobResult`:
 
-    run("merge", lambda spark: merge(spark, locate(path)), master=master, conf=conf, output=output)
+    location = resolve_location(path)
+    run("merge", lambda spark: merge(spark, location), master=master, conf=conf, output=output)
 
-Whoever says where the records are has a record of the run left there (`jobs.shared.run_record`).
+With a location, the job stores a run record there (`jobs.shared.run_record`).
 
-The law: only results are printed. What Spark's Java prints is kept in a file, which is removed when
-the job is done, and named when something failed that it may explain.
+Only results are printed. The output of Spark's JVM goes to a log file, which is deleted after
+success, and named in the output after a failure that it may explain.
 """
 
-# ruff: noqa: PLC0415 - Spark is slow to load, and whoever asks for help does without it.
+# ruff: noqa: PLC0415 - Spark is slow to import, and --help does not need it.
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -37,17 +38,20 @@ PathOption = Annotated[
     str,
     typer.Option(
         "--path",
-        help="s3://bucket/namespace, or a data directory; by default what the settings say.",
+        help="s3://bucket/namespace, or a data directory; by default from the settings.",
         show_default=False,
     ),
 ]
 MasterOption = Annotated[
     str,
-    typer.Option("--master", help="Where to run; by default on this machine.", show_default=False),
+    typer.Option(
+        "--master",
+        help="Spark master URL; by default Spark runs on this machine.",
+        show_default=False,
+    ),
 ]
 ConfOption = Annotated[
-    list[str],
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
+    list[str], typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated.")
 ]
 
 
@@ -61,7 +65,7 @@ def run(
     location: "Location | None" = None,
     topics: Sequence[str] = (),
 ) -> None:
-    """Run a job, and print what it says; exits with 1 if it complains."""
+    """Run a job and print its result; exit with 1 if it reports problems."""
     with recorded_session(name, location, topics, master=master, conf=conf) as (spark, record):
         summary = job(spark)
         record.set_summary(summary)
@@ -85,7 +89,7 @@ def recorded_session(
 
 
 def show(summary: "JobResult", output: Output) -> None:
-    """Print what a job says; exits with 1 if it complains."""
+    """Print the result of a job; exit with 1 if it reports problems."""
     from kafscale.cli.commands.spark import tables
 
     if output is Output.TABLE:
@@ -103,26 +107,26 @@ def session(name: str, master: str, conf: Sequence[str]) -> "Iterator[Session]":
 
     _log()
     settings = dict(parse_pairs(conf)) | ({"spark.master": master} if master else {})
-    with tempfile.NamedTemporaryFile(prefix="kafscale-spark-", suffix=".log", delete=False) as made:
-        log = Path(made.name)
-    is_wanted = False
+    with tempfile.NamedTemporaryFile(prefix="kafscale-spark-", suffix=".log", delete=False) as file:
+        log = Path(file.name)
+    keep_log = False
     try:
         with sessions.session(f"kafscale {name}", settings=settings, log=log) as spark:
             yield spark
     except Exception as error:
-        is_wanted = _may_be_explained(error) and log.stat().st_size > 0
+        keep_log = _may_be_explained(error) and log.stat().st_size > 0
         raise
     finally:
-        if is_wanted:
-            typer.echo(f"what Spark printed is in {log}", err=True)
+        if keep_log:
+            typer.echo(f"the output of Spark is in {log}", err=True)
         else:
             log.unlink()
 
 
-def locate(path: str) -> "Location":
-    """Where the records are: at a path, or where the settings say.
+def resolve_location(path: str) -> "Location":
+    """The location of the records: a path, or that of the settings.
 
-    Whatever a path does not say about a bucket, such as its keys, the settings say as well.
+    Credentials and the endpoint of a bucket always come from the settings.
     """
     from kafscale.spark.source.location import Location
     from kafscale.storage.objects.factory import bucket
@@ -136,10 +140,10 @@ def locate(path: str) -> "Location":
     return replace(location, bucket=replace(bucket(config), name=location.bucket.name))
 
 
-def locate_if_any() -> "Location | None":
-    """Where the settings say that records are, for jobs that read none there; None if nowhere."""
+def configured_location() -> "Location | None":
+    """The location of the settings, or None, for jobs that do not read records there."""
     with suppress(KafscaleError):
-        return locate("")
+        return resolve_location("")
     return None
 
 
@@ -148,14 +152,14 @@ def _configured(config: "Config") -> "Location":
     from kafscale.storage.objects.factory import bucket
 
     if config.s3.use_memory:
-        raise ConfigError("records are kept in the memory of a broker, where no job can read them")
+        raise ConfigError("records are in the memory of a broker, where jobs cannot read them")
     if config.s3.bucket:
         return Location(namespace=config.s3.namespace, bucket=bucket(config))
     return Location.parse(config.broker.data_dir, {"namespace": config.s3.namespace})
 
 
 def _log() -> None:
-    """What happens is logged; of what libraries have to say, only what is alarming."""
+    """Configure logging; libraries log only warnings and errors."""
     import logging as standard
 
     from kafscale.observability import logging
@@ -167,5 +171,5 @@ def _log() -> None:
 
 
 def _may_be_explained(error: Exception) -> bool:
-    """Whether Spark may have printed more about it; not about wrong names and settings."""
+    """Whether the log of Spark may explain the error; not for wrong names and settings."""
     return isinstance(error, OperatingError) or not isinstance(error, KafscaleError | typer.Exit)

@@ -1,4 +1,4 @@
-"""What spark-submit runs in place of `kafscale spark`: `kafscale spark entry` prints where it is.
+"""The file that spark-submit runs instead of `kafscale spark`; see `kafscale spark entry`.
 
 spark-submit --master yarn $(kafscale spark entry) check
 """
@@ -7,8 +7,8 @@ import sys
 
 
 def main() -> None:
-    """The rest of the command line is a job and its options."""
-    # Python looks for modules beside a script first, where it would take ours for others.
+    """Run `kafscale spark` with the remaining arguments."""
+    # Python searches the directory of a script first; our modules would shadow others.
     sys.path.pop(0)
     from kafscale.cli.main import main as kafscale  # noqa: PLC0415 - not before the line above.
 

@@ -1,4 +1,4 @@
-"""How `kafscale spark` prints for people: what jobs say when they are done, and what there is."""
+"""Tables of `kafscale spark`: job results and diagnostics."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ def print_summary(summary: "JobResult") -> None:
         print_error(problem)
 
 
-def print_equipment(found: dict[str, Any]) -> None:
+def print_diagnostics(found: dict[str, Any]) -> None:
     for name, version in found["packages"].items():
         _print_fact(name, version)
     _print_fact("python", "{version}, {program}".format_map(found["python"]))
@@ -40,11 +40,13 @@ def print_equipment(found: dict[str, Any]) -> None:
         _print_fact("SPARK_HOME", found["sparkHome"])
     _print_fact("jars", found["jars"]["directory"])
     connector = found["jars"]["kafkaConnector"]
-    _print_fact("", ", ".join(connector) or "no Kafka connector: kafscale spark jars fetches it")
+    _print_fact(
+        "", ", ".join(connector) or "no Kafka connector; download it with: kafscale spark jars"
+    )
 
 
 def title(name: str) -> str:
-    """A name of the JSON as words; what is counted, the cells say.
+    """A JSON name as words, without its unit.
 
     >>> title("writtenBytes"), title("recordCount"), title("topic"), title("bytes")
     ('written', 'record count', 'topic', 'bytes')
@@ -53,7 +55,7 @@ def title(name: str) -> str:
 
 
 def cell(name: str, value: "Cell") -> str:
-    """A value as its name asks for.
+    """Format a value by the unit in its name.
 
     >>> cell("writtenBytes", 2048), cell("records", 12345), cell("oldestMs", 0), cell("key", None)
     ('2.0 KiB', '12,345', '1970-01-01T00:00:00.000Z', '-')

@@ -15,7 +15,7 @@ from kafscale.cli.commands.spark.session import (
     ConfOption,
     MasterOption,
     PathOption,
-    locate,
+    resolve_location,
     session,
 )
 from kafscale.cli.commands.sql.printer import OutputFormat
@@ -82,7 +82,7 @@ def _open_engine(path: str, master: str, conf: list[str]) -> "Iterator[SqlEngine
     """Start a Spark session, and open the topics at a path."""
     from rich.console import Console
 
-    location = locate(path)
+    location = resolve_location(path)
     with ExitStack() as stack:
         settings = list(conf)
         if "pyspark" not in sys.modules:  # An existing session already has a warehouse.

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from kafscale.cli.commands.spark import session, tables
-from kafscale.cli.commands.spark.session import locate
+from kafscale.cli.commands.spark.session import resolve_location
 from kafscale.errors import ConfigError, InvalidRequestError, OperatingError
 from kafscale.spark.runtime.job_result import JobResult
 
@@ -51,19 +51,19 @@ def test_help_needs_neither_spark_nor_the_decoder():
 
 
 def test_by_default_they_are_where_the_settings_say(data_directory, monkeypatch):
-    assert str(locate("")) == f"{data_directory}/objects/default"
+    assert str(resolve_location("")) == f"{data_directory}/objects/default"
     monkeypatch.setenv("KAFSCALE_S3_BUCKET", "records")
     monkeypatch.setenv("KAFSCALE_S3_NAMESPACE", "live")
-    assert str(locate("")) == "s3://records/live"
+    assert str(resolve_location("")) == "s3://records/live"
 
 
 def test_a_path_is_taken_with_what_the_settings_say_of_buckets(data_directory, monkeypatch):
-    assert str(locate(str(data_directory))) == f"{data_directory}/objects/default"
+    assert str(resolve_location(str(data_directory))) == f"{data_directory}/objects/default"
     monkeypatch.setenv("KAFSCALE_S3_BUCKET", "records")
     monkeypatch.setenv("KAFSCALE_S3_ENDPOINT", "http://store:9000")
     monkeypatch.setenv("KAFSCALE_S3_ACCESS_KEY", "AKIA")
     monkeypatch.setenv("KAFSCALE_S3_SECRET_KEY", "hush")
-    location = locate("s3://other/live")
+    location = resolve_location("s3://other/live")
     assert str(location) == "s3://other/live"
     assert (location.bucket.endpoint, location.bucket.secret_key) == ("http://store:9000", "hush")
     assert "hush" not in repr(location)
@@ -71,10 +71,10 @@ def test_a_path_is_taken_with_what_the_settings_say_of_buckets(data_directory, m
 
 def test_what_is_in_no_store_cannot_be_read(kafscale, monkeypatch):  # noqa: ARG001
     with pytest.raises(InvalidRequestError, match="not a data directory"):
-        locate("")
+        resolve_location("")
     monkeypatch.setenv("KAFSCALE_USE_MEMORY_S3", "1")
     with pytest.raises(ConfigError, match="memory of a broker"):
-        locate("")
+        resolve_location("")
 
 
 # --- what is printed ------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_what_contradicts_itself_is_refused(tmp_path):
 
 @pytest.mark.parametrize("how", [{"mode": options.Mode.UPSERT}, {"compact_files": True}])
 def test_plain_files_are_only_added_to(how):
-    with pytest.raises(InvalidRequestError, match="only added to"):
+    with pytest.raises(InvalidRequestError, match="append-only"):
         asked(table_format=options.TableFormat.PARQUET, **how).target(BUCKET)
 
 

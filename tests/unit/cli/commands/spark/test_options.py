@@ -1,9 +1,10 @@
-"""What `replay`, `restore` and `mirror` refuse before Spark is started, and the files they read."""
+"""Shared options of Spark commands, and usage errors before Spark starts."""
 
 import pytest
 import typer
 
-from kafscale.cli.commands.spark.copy_options import read_settings, read_time
+from kafscale.cli.commands.spark.options import read_segment_bytes, read_settings, read_time
+from kafscale.spark.jobs.shared.segment_group import TARGET_BYTES_MAX
 
 REPLAY = ["spark", "replay", "orders", "copy"]
 RESTORE = ["spark", "restore", "orders", "copy"]
@@ -29,14 +30,14 @@ MIRROR = ["spark", "mirror", "--from", "kafka:9092"]
         ([*MIRROR, "--topic", "orders", "--to-config-file", "absent"], "absent"),
     ],
 )
-def test_wrong_usage_is_refused_with_what_is_wrong(kafscale, arguments, problem):
+def test_wrong_usage_exits_with_2(kafscale, arguments, problem):
     result = kafscale(*arguments, COLUMNS="200")
     assert result.exit_code == 2
     assert problem in result.stderr
     assert result.stdout == ""
 
 
-def test_settings_come_from_a_file_and_the_command_line_wins(tmp_path):
+def test_command_line_overrides_the_config_file(tmp_path):
     file = tmp_path / "client.properties"
     file.write_text("# security\n\nsasl.password = a=b \nsecurity.protocol=SASL_SSL\n")
     assert read_settings(["security.protocol=SSL"], file) == {
@@ -46,10 +47,22 @@ def test_settings_come_from_a_file_and_the_command_line_wins(tmp_path):
     assert read_settings([], None) == {}
 
 
-def test_a_time_is_a_time_or_how_long_ago():
+def test_time_is_absolute_or_a_duration_ago():
     assert read_time("--as-of", "") is None
     assert read_time("--as-of", "@1769860800000") == 1769860800000
     hour_ago, now = read_time("--as-of", "1h"), read_time("--as-of", "0s")
     assert 0 <= now - hour_ago - 3_600_000 < 60_000
     with pytest.raises(typer.BadParameter):
         read_time("--as-of", "soon")
+
+
+def test_segment_bytes_are_parsed():
+    assert read_segment_bytes("") == 0
+    assert read_segment_bytes("500Mi") == 500 * 1024 * 1024
+    assert read_segment_bytes("1Gi") == TARGET_BYTES_MAX
+
+
+@pytest.mark.parametrize("text", ["large", "0", "2Gi", "-1"])
+def test_invalid_segment_bytes_are_rejected(text):
+    with pytest.raises(typer.BadParameter):
+        read_segment_bytes(text)

@@ -1,0 +1,90 @@
+"""Options that several Spark commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafscale.aio.clock import clock
+from kafscale.cli.connection.kafka import bootstrap_addresses
+from kafscale.cli.options import parse_pairs
+from kafscale.text.formatting import parse_time
+from kafscale.text.units import parse_duration, parse_size
+
+TopicsOption = Annotated[
+    list[str], typer.Option("--topic", "-t", help="Only this topic; may be repeated.")
+]
+SegmentBytesOption = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        metavar="SIZE",
+        help="Target size of segments, at most 1Gi; by default segment.bytes of the topic.",
+        show_default=False,
+    ),
+]
+TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="Source topic.")]
+TargetArgument = Annotated[str, typer.Argument(metavar="TARGET", help="Target topic.")]
+TopicConfigOption = Annotated[
+    list[str],
+    typer.Option(
+        "--topic-config", metavar="KEY=VALUE", help="Config of a new topic; may be repeated."
+    ),
+]
+PartitionsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--partitions", min=1, help="Partitions of a new topic; by default as many as the source."
+    ),
+]
+
+
+def bootstrap_servers(option: str) -> str:
+    """The bootstrap servers of the option or of the settings, separated by commas."""
+    return ",".join(map(str, bootstrap_addresses(option)))
+
+
+def read_time(option: str, text: str) -> int | None:
+    """Parse a time, or a duration ago."""
+    if not text:
+        return None
+    try:
+        return max(0, clock() - parse_duration(text))
+    except ValueError:
+        pass
+    try:
+        return parse_time(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is neither a time such as 2026-01-31T12:00:00Z or @1769860800000,"
+            " nor a duration such as 15m",
+            param_hint=option,
+        ) from None
+
+
+def read_settings(pairs: list[str], file: Path | None) -> dict[str, str]:
+    """Client properties from a file and from the command line, which takes precedence.
+
+    A file has one key=value per line; lines that start with # are comments.
+    """
+    lines = [] if file is None else file.read_text().splitlines()
+    pairs_in_file = [
+        line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")
+    ]
+    return {key: value.strip() for key, value in parse_pairs([*pairs_in_file, *pairs])}
+
+
+def read_segment_bytes(text: str) -> int:
+    """Parse the target size of segments; 0 if the option is not given."""
+    if not text:
+        return 0
+    # Slow to import.
+    from kafscale.spark.jobs.shared.segment_group import TARGET_BYTES_MAX  # noqa: PLC0415
+
+    try:
+        size_bytes = parse_size(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} {error}", param_hint="--target") from None
+    if not 0 < size_bytes <= TARGET_BYTES_MAX + 1:
+        raise typer.BadParameter("a segment has at most 1Gi", param_hint="--target")
+    return min(size_bytes, TARGET_BYTES_MAX)
