@@ -1,13 +1,13 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-// The wheel carries what is built, so that nobody needs Node to run the console.
+// The wheel contains the build, so Node is not needed to run the console.
 export default defineConfig({
   plugins: [react()],
   build: {
     outDir: "../src/kafscale/console/static",
     emptyOutDir: true,
-    // Inlined assets would be data: addresses, which the content security policy refuses.
+    // Inlined assets would be data: URLs, which the content security policy forbids.
     assetsInlineLimit: 0,
     target: "es2022",
   },

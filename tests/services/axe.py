@@ -1,9 +1,9 @@
-"""Whether everybody can use a page: axe-core, run inside of it.
+"""Accessibility checks with axe-core, run inside a page.
 
     found = violations(page)
     assert found == []
 
-It is a package that the pages' own tests use, too: `make web` installs it.
+`make web` installs axe-core; the component tests use it as well.
 """
 
 from pathlib import Path
@@ -20,10 +20,10 @@ def is_available() -> bool:
 
 
 def violations(page: Page) -> list[str]:
-    """What is wrong with the page as it is now, a line for each element.
+    """The violations of the current page, one line per element.
 
-    The content security policy forbids scripts that are put in; so the window has to be one that
-    was opened with `bypass_csp=True`.
+    The content security policy forbids injected scripts, so the window must be opened with
+    `bypass_csp=True`.
     """
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(SCRIPT.read_text())

@@ -1,4 +1,4 @@
-"""Chromium, as the machine has it or else out of Debian's packages, driven by Playwright."""
+"""Chromium, driven by Playwright: the installed one, or one from Debian packages."""
 
 import shutil
 from collections.abc import Iterator
@@ -19,21 +19,21 @@ def is_available() -> bool:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A browser without a window, as long as the block lasts."""
+    """Run a headless browser."""
     program, environment = shutil.which(PROGRAM), None
     if program is None:
         root = debian.unpacked(PROGRAM, PACKAGES, missing=True)
         program, environment = str(_binary(root)), debian.environment(root)
     with sync_playwright() as playwright:
-        # Nobody's pages but ours are opened, and root cannot have a sandbox.
+        # Chromium's sandbox does not work as root; only pages of the tests are opened.
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        opened = playwright.chromium.launch(
+        browser = playwright.chromium.launch(
             executable_path=program, args=arguments, env=environment
         )
         try:
-            yield opened
+            yield browser
         finally:
-            opened.close()
+            browser.close()
 
 
 def _binary(root: Path) -> Path:

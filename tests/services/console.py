@@ -1,12 +1,12 @@
-"""The console as a process of its own, and somebody who visits it.
+"""A console process, and an HTTP client of its API.
 
     with BrokerProcess(tmp_path) as broker, ConsoleProcess(tmp_path, broker) as console:
         visitor = console.visitor()
         topics = visitor.get("/topics")
         visitor.post("/topics", {"name": "orders"})
 
-It is stopped when the block ends. Its log is kept in the directory, and is part of the message when
-it does not come up.
+The console stops when the block ends. Its log is in the directory, and is part of the error message
+if it does not start.
 """
 
 import http.client
@@ -34,7 +34,7 @@ LISTENING = "console listening on "
 
 
 class ConsoleProcess:
-    """A console of one broker, or of whatever the settings name."""
+    """A console process, for one broker or for the cluster that the settings name."""
 
     def __init__(
         self, directory: Path, broker: BrokerProcess | None = None, **settings: str
@@ -55,8 +55,8 @@ class ConsoleProcess:
             self.terminate()
 
     def start(self) -> Self:
-        """Start, and wait until visitors can come."""
-        assert self._process is None, "it runs already"
+        """Start, and wait until it listens."""
+        assert self._process is None, "the console is running already"
         self.directory.mkdir(parents=True, exist_ok=True)
         logged_bytes = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as output:
@@ -70,13 +70,13 @@ class ConsoleProcess:
         deadline = time.monotonic() + START_S_MAX
         while LISTENING not in self.logged(logged_bytes):
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the console does not listen: {self.logged(logged_bytes)}")
+                raise RuntimeError(f"the console did not start: {self.logged(logged_bytes)}")
             time.sleep(0.02)
         return self
 
     def terminate(self) -> None:
-        """Ask it to stop, which must end well."""
-        assert self._process is not None, "it does not run"
+        """Stop it with SIGTERM, and check that it exits with 0."""
+        assert self._process is not None, "the console is not running"
         process, self._process = self._process, None
         process.terminate()
         try:
@@ -85,7 +85,7 @@ class ConsoleProcess:
             process.kill()
             process.wait()
             raise
-        assert code == 0, f"the console ended with {code}: {self.logged()[-4000:]}"
+        assert code == 0, f"the console exited with {code}: {self.logged()[-4000:]}"
 
     def logged(self, since_bytes: int = 0) -> str:
         with self.log.open("rb") as log:
@@ -93,11 +93,11 @@ class ConsoleProcess:
             return log.read().decode(errors="replace")
 
     def stranger(self, **options: Any) -> "Visitor":
-        """Somebody who has not signed in."""
+        """A client that is not signed in."""
         return Visitor(self.port, **options)
 
     def visitor(self) -> "Visitor":
-        """Somebody who has signed in."""
+        """A client that is signed in."""
         visitor = self.stranger()
         visitor.sign_in()
         return visitor
@@ -131,7 +131,7 @@ class ConsoleProcess:
 
 @dataclass
 class Answer:
-    """What came back."""
+    """A response of the console."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -143,7 +143,7 @@ class Answer:
 
 
 class ProblemError(AssertionError):
-    """An answer that is not a success, where one was expected."""
+    """An error response where a success was expected."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"{answer.status}: {answer.body.decode(errors='replace')[:2000]}")
@@ -152,7 +152,7 @@ class ProblemError(AssertionError):
 
 @dataclass
 class Visitor:
-    """A browser's part: keeps the cookie, sends the token of the session along."""
+    """An HTTP client that keeps the session cookie and sends the CSRF token."""
 
     port: int
     context: ssl.SSLContext | None = None
@@ -166,27 +166,27 @@ class Visitor:
         return answer
 
     def get(self, path: str, **query: Any) -> Any:
-        return self._good("GET", f"{path}?{urlencode(query)}" if query else path)
+        return self._request("GET", f"{path}?{urlencode(query)}" if query else path)
 
     def post(self, path: str, body: Any = None) -> Any:
-        return self._good("POST", path, body)
+        return self._request("POST", path, body)
 
     def put(self, path: str, body: Any = None) -> Any:
-        return self._good("PUT", path, body)
+        return self._request("PUT", path, body)
 
     def delete(self, path: str, body: Any = None) -> Any:
-        return self._good("DELETE", path, body)
+        return self._request("DELETE", path, body)
 
     def ask(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> Answer:
-        """Any answer of the API, be it good or bad."""
+        """Send a request to the API, and return the response with any status."""
         return self.raw(method, API + path, body, headers)
 
     def raw(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> Answer:
-        with self._sent(method, path, body, headers) as response:
+        with self._send(method, path, body, headers) as response:
             answer = Answer(response.status, response.headers, response.read())
         for header in response.headers.get_all("Set-Cookie") or ():
             for name, morsel in SimpleCookie(header).items():
@@ -195,30 +195,30 @@ class Visitor:
 
     @contextmanager
     def events(self, path: str = "/events") -> Iterator[Iterator[tuple[str, Any]]]:
-        """Server-sent events as they come: their names, and their data read as JSON."""
-        with self._sent("GET", API + path, None, None) as response:
+        """Receive server-sent events: their names, and their data decoded as JSON."""
+        with self._send("GET", API + path, None, None) as response:
             assert response.status == 200, response.read()
             yield _events(response)
 
-    def _good(self, method: str, path: str, body: Any = None) -> Any:
+    def _request(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.ask(method, path, body)
         if answer.status not in {200, 204}:
             raise ProblemError(answer)
         return answer.json if answer.body else None
 
     @contextmanager
-    def _sent(
+    def _send(
         self, method: str, path: str, body: Any, headers: dict[str, str] | None
     ) -> Iterator[http.client.HTTPResponse]:
-        sent = {"Cookie": "; ".join(f"{name}={text}" for name, text in self.cookies.items())}
+        all_headers = {"Cookie": "; ".join(f"{name}={text}" for name, text in self.cookies.items())}
         if self.csrf_token and method != "GET":
-            sent["X-CSRF-Token"] = self.csrf_token
+            all_headers["X-CSRF-Token"] = self.csrf_token
         if body is not None:
-            sent["Content-Type"] = "application/json"
+            all_headers["Content-Type"] = "application/json"
             body = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection = self._connection()
         try:
-            connection.request(method, path, body, sent | (headers or {}))
+            connection.request(method, path, body, all_headers | (headers or {}))
             response = connection.getresponse()
             yield response
             response.close()

@@ -24,7 +24,7 @@ from services import chromium, shop
 from services.cluster import Cluster
 from services.console import ConsoleProcess
 from services.s3_server import broker_settings
-from services.window import DESK, PHONE, Window
+from services.window import DESKTOP, PHONE, Window
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 TRADE_S = 60
@@ -87,7 +87,7 @@ def _shop(scratch: Path) -> Iterator[ConsoleProcess]:
 
 def _taken(browser: Browser, console: ConsoleProcess, shot: Shot) -> bytes:
     options = {
-        "viewport": PHONE if shot.is_phone else DESK,
+        "viewport": PHONE if shot.is_phone else DESKTOP,
         "color_scheme": "dark" if shot.is_dark else "light",
     }
     with Window(browser, console.url, **options) as window:
@@ -98,7 +98,7 @@ def _taken(browser: Browser, console: ConsoleProcess, shot: Shot) -> bytes:
         if shot.name == "messages":
             page.get_by_role("table", name="Records").get_by_role("button").first.click()
         picture = page.screenshot()
-        assert window.complaints == [], window.complaints
+        assert window.browser_errors == [], window.browser_errors
     return picture
 
 

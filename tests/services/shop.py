@@ -1,13 +1,13 @@
-"""A shop as a cluster knows it: its topics, records, consumer groups and the runs of its jobs.
+"""Test data of a web shop: topics, records, consumer groups and job runs.
 
     stock(broker.address)
     write_runs(lambda: LocalObjectStore(broker.data / "objects", fsync=False, shared=True))
     with trade(broker.address):
         ...
 
-The same for whoever looks at it: tests of the console's pages, and the pictures in the manual. What
-it writes depends on a seed and on the time of day only. `trade` goes on writing and reading as long
-as the block lasts, for charts that move.
+The browser tests of the console and the screenshots in the documentation use it. The data depends
+only on a seed and on the current time. `trade` produces and consumes continuously until its block
+ends, so that charts change.
 """
 
 import asyncio
@@ -48,13 +48,13 @@ PAYMENT_SCHEMA = {
 CITIES = ("Bern", "Lisbon", "Oslo", "Porto", "Turin", "Vienna")
 PAGES = ("/", "/shoes", "/shoes/42", "/cart", "/checkout")
 WAIT_S_MAX = 30
-REST_S = 4.0
+PAUSE_S = 4.0
 HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True)
 class Record:
-    """One record, before it is anywhere."""
+    """One record to produce."""
 
     topic: str
     key: bytes | None
@@ -63,7 +63,7 @@ class Record:
 
 
 def order(number: int) -> dict[str, Any]:
-    """Order 17 goes to Vienna; every sixth one does."""
+    """An order as JSON; the city depends on the number."""
     return {
         "order": f"order-{number}",
         "customer": {"name": f"customer {number % 40}", "city": CITIES[number % len(CITIES)]},
@@ -73,17 +73,17 @@ def order(number: int) -> dict[str, Any]:
 
 
 def payment(number: int) -> bytes:
-    said = {"order": f"order-{number}", "cents": 999 + number, "method": "CARD"}
-    written = io.BytesIO()
-    fastavro.schemaless_writer(written, fastavro.parse_schema(PAYMENT_SCHEMA), said)
-    return written.getvalue()
+    value = {"order": f"order-{number}", "cents": 999 + number, "method": "CARD"}
+    output = io.BytesIO()
+    fastavro.schemaless_writer(output, fastavro.parse_schema(PAYMENT_SCHEMA), value)
+    return output.getvalue()
 
 
 def stock(bootstrap: str, settings: Mapping[str, Any] | None = None) -> None:
-    """Make the topics, write a few hours of trade, and let three groups read some of it."""
+    """Create the topics, produce records of a few hours, and commit offsets of three groups."""
     client = {"bootstrap.servers": bootstrap, **(settings or {})}
     _create_topics(client)
-    _write(client, _records(time.time_ns() // 1_000_000))
+    _produce(client, _records(time.time_ns() // 1_000_000))
     _commit(client, BILLING, ORDERS, 1.0)
     _commit(client, ANALYTICS, CLICKS, 0.4)
     _commit(client, ANALYTICS, ORDERS, 0.9)
@@ -91,27 +91,29 @@ def stock(bootstrap: str, settings: Mapping[str, Any] | None = None) -> None:
 
 
 @contextmanager
-def trade(bootstrap: str, *, writes_per_s: int = 40) -> Iterator[None]:
-    """Customers order, orders are billed at once and clicks counted now and then, until it ends."""
-    is_over = threading.Event()
+def trade(bootstrap: str, *, orders_per_s: int = 40) -> Iterator[None]:
+    """Produce orders and clicks, and consume them with two groups, until the block ends."""
+    stopped = threading.Event()
     client = {"bootstrap.servers": bootstrap}
     workers = [
-        threading.Thread(target=_sell, args=(client, is_over, writes_per_s)),
-        threading.Thread(target=_read, args=(client, is_over, BILLING, [ORDERS], 0.0)),
-        threading.Thread(target=_read, args=(client, is_over, ANALYTICS, [CLICKS, ORDERS], REST_S)),
+        threading.Thread(target=_produce_continuously, args=(client, stopped, orders_per_s)),
+        threading.Thread(target=_consume, args=(client, stopped, BILLING, [ORDERS], 0.0)),
+        threading.Thread(
+            target=_consume, args=(client, stopped, ANALYTICS, [CLICKS, ORDERS], PAUSE_S)
+        ),
     ]
     for worker in workers:
         worker.start()
     try:
         yield
     finally:
-        is_over.set()
+        stopped.set()
         for worker in workers:
             worker.join()
 
 
 def write_runs(open_store: Callable[[], ObjectStore]) -> None:
-    """Leave behind what jobs would have left in the bucket."""
+    """Write run records of jobs to the bucket."""
     now_ms = time.time_ns() // 1_000_000
 
     async def write() -> None:
@@ -120,99 +122,101 @@ def write_runs(open_store: Callable[[], ObjectStore]) -> None:
             await JobRuns(store, "default").write(run)
         await store.close()
 
-    # A thread of its own: the caller's may be in the midst of an event loop, as Playwright's is.
+    # In a separate thread, because the caller may run in Playwright's event loop.
     with ThreadPoolExecutor(1) as worker:
         worker.submit(asyncio.run, write()).result()
 
 
 def _create_topics(client: Mapping[str, Any]) -> None:
-    wanted = [
+    topics = [
         NewTopic(name, count, config=CONFIGS.get(name, {}))
         for name, count in PARTITION_COUNTS.items()
     ]
-    admin = AdminClient(dict(client))  # It has to live until all answers are there.
-    for future in admin.create_topics(wanted).values():
+    admin = AdminClient(dict(client))  # Must stay alive until all futures are done.
+    for future in admin.create_topics(topics).values():
         future.result(timeout=WAIT_S_MAX)
 
 
 def _records(now_ms: int) -> Iterator[Record]:
-    chance = random.Random(10)
+    rng = random.Random(10)
     for number in range(ORDER_COUNT):
-        # The later, the more: shops grow.
+        # The rate of orders grows over time.
         age_ms = int(6 * HOUR_MS * (1 - number / ORDER_COUNT) ** 1.5)
         key = f"order-{number}".encode()
         yield Record(ORDERS, key, json.dumps(order(number)).encode(), now_ms - age_ms)
         if number % 8:
             yield Record(PAYMENTS, key, payment(number), now_ms - age_ms + 700)
-        for _ in range(chance.randrange(3, 9)):
-            click = {"page": chance.choice(PAGES), "visitor": chance.randrange(9_999)}
+        for _ in range(rng.randrange(3, 9)):
+            click = {"page": rng.choice(PAGES), "visitor": rng.randrange(9_999)}
             yield Record(CLICKS, None, json.dumps(click).encode(), now_ms - age_ms)
         article = f"article-{number % 50}".encode()
-        left = None if number % 50 == 13 else str(chance.randrange(100)).encode()
-        yield Record(INVENTORY, article, left, now_ms - age_ms)
+        stock_count = None if number % 50 == 13 else str(rng.randrange(100)).encode()
+        yield Record(INVENTORY, article, stock_count, now_ms - age_ms)
 
 
-def _write(client: Mapping[str, Any], records: Iterator[Record]) -> None:
+def _produce(client: Mapping[str, Any], records: Iterator[Record]) -> None:
     producer = Producer({**client, "linger.ms": 20, "compression.type": "zstd"})
-    for each in records:
+    for record in records:
         producer.produce(
-            each.topic,
-            each.value,
-            each.key,
-            timestamp=each.timestamp_ms,
+            record.topic,
+            record.value,
+            record.key,
+            timestamp=record.timestamp_ms,
             headers={"source": b"shop"},
         )
-    assert producer.flush(WAIT_S_MAX) == 0, "the records could not be written"
+    assert producer.flush(WAIT_S_MAX) == 0, "the records could not be produced"
 
 
 def _commit(client: Mapping[str, Any], group: str, topic: str, share: float) -> None:
-    """Let a group have read that share of every partition, as far as anybody can tell."""
+    """Commit offsets of a group, as if it had read that share of every partition."""
     consumer = Consumer({**client, "group.id": group, "enable.auto.commit": False})
     try:
-        read = []
+        offsets = []
         for partition in range(PARTITION_COUNTS[topic]):
-            place = TopicPartition(topic, partition)
-            _, end = consumer.get_watermark_offsets(place, timeout=WAIT_S_MAX)
-            read.append(TopicPartition(topic, partition, int(end * share)))
-        consumer.commit(offsets=read, asynchronous=False)
+            topic_partition = TopicPartition(topic, partition)
+            _, end = consumer.get_watermark_offsets(topic_partition, timeout=WAIT_S_MAX)
+            offsets.append(TopicPartition(topic, partition, int(end * share)))
+        consumer.commit(offsets=offsets, asynchronous=False)
     finally:
         consumer.close()
 
 
-def _sell(client: Mapping[str, Any], is_over: threading.Event, writes_per_s: int) -> None:
+def _produce_continuously(
+    client: Mapping[str, Any], stopped: threading.Event, orders_per_s: int
+) -> None:
     producer = Producer({**client, "linger.ms": 20})
-    chance = random.Random(11)
+    rng = random.Random(11)
     number = ORDER_COUNT
-    while not is_over.wait(1 / writes_per_s):
+    while not stopped.wait(1 / orders_per_s):
         number += 1
         producer.produce(ORDERS, json.dumps(order(number)).encode(), f"order-{number}".encode())
-        for _ in range(chance.randrange(6)):
-            producer.produce(CLICKS, json.dumps({"page": chance.choice(PAGES)}).encode())
+        for _ in range(rng.randrange(6)):
+            producer.produce(CLICKS, json.dumps({"page": rng.choice(PAGES)}).encode())
         producer.poll(0)
     producer.flush(WAIT_S_MAX)
 
 
-def _read(
+def _consume(
     client: Mapping[str, Any],
-    is_over: threading.Event,
+    stopped: threading.Event,
     group: str,
     topics: list[str],
-    rest_s: float,
+    pause_s: float,
 ) -> None:
-    """Read as a member of a group; with a rest, in gulps, so that there is a lag in between."""
+    """Consume as a member of a group; pauses between polls cause lag."""
     settings = {"group.id": group, "client.id": f"{group}-1", "auto.commit.interval.ms": 1000}
     consumer = Consumer({**client, **settings})
     consumer.subscribe(topics)
-    while not is_over.wait(rest_s):
+    while not stopped.wait(pause_s):
         consumer.consume(1_000, timeout=0.5)
     consumer.close()
 
 
 def _runs(now_ms: int) -> Iterator[JobRun]:
-    """A day of three jobs: the merge failed once, and the last report tells what topics cost."""
+    """Runs of three jobs: the merge failed once, and the latest report has the cost of topics."""
     for hours in range(8):
         ended_ms = now_ms - hours * HOUR_MS - 240_000
-        yield _run("merge", hours, ended_ms, "the bucket did not answer" if hours == 3 else "")
+        yield _run("merge", hours, ended_ms, "the bucket is unreachable" if hours == 3 else "")
         yield _run("lake", hours, ended_ms + 60_000)
     report = {
         ORDERS: TopicRun(records_in=400, size_bytes=61_000, details={"dollarsPerDay": 0.42}),
@@ -234,7 +238,7 @@ def _runs(now_ms: int) -> Iterator[JobRun]:
 def _run(job: str, hours: int, ended_ms: int, error: str = "") -> JobRun:
     newest_ms = ended_ms - 45_000
     count = 2_900 - 250 * hours
-    handled = TopicRun(records_in=count, records_out=count, newest_timestamp_ms=newest_ms)
+    topic_run = TopicRun(records_in=count, records_out=count, newest_timestamp_ms=newest_ms)
     return JobRun(
         job=job,
         run=f"{hours:08x}",
@@ -248,6 +252,6 @@ def _run(job: str, hours: int, ended_ms: int, error: str = "") -> JobRun:
         records_out=None if error else count,
         size_bytes=count * 48,
         newest_timestamp_ms=newest_ms,
-        by_topic={} if error else {ORDERS: handled},
+        by_topic={} if error else {ORDERS: topic_run},
         details={} if error else {"merged": 12 - hours},
     )

@@ -1,14 +1,13 @@
 /**
- * The one place that talks to the console's API.
+ * Client of the console's REST API.
  *
- * The law: every request that changes something carries the CSRF token of the session, every answer that is
- * not a success becomes an ApiError with the sentence of the server, and a session that has ended is told to
- * whoever listens, once for all pages.
+ * Invariants: every request other than GET carries the CSRF token of the session; every error response becomes
+ * an ApiError with the server's message; a 401 response calls the session end listener.
  */
 import type { Problem, Session } from "./contract";
 
 const ROOT = "/api/v1";
-const TIME_LIMIT_MS = 35_000;
+const TIMEOUT_MS = 35_000;
 
 export class ApiError extends Error {
   constructor(
@@ -29,8 +28,8 @@ interface Options {
   body?: unknown;
   query?: Record<string, QueryValue>;
   signal?: AbortSignal;
-  /** A drain takes as long as its deadline; all others are answered within half a minute. */
-  timeLimitMs?: number;
+  /** Long-running requests such as a drain set a longer timeout. */
+  timeoutMs?: number;
 }
 
 let csrfToken: string | null = null;
@@ -52,34 +51,34 @@ export function at(pieces: TemplateStringsArray, ...parameters: (string | number
   return pieces.reduce((path, piece, index) => path + encodeURIComponent(String(parameters[index - 1])) + piece);
 }
 
-function address(path: string, query: Record<string, QueryValue> = {}): string {
-  const words = new URLSearchParams();
+function urlOf(path: string, query: Record<string, QueryValue> = {}): string {
+  const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== null && value !== undefined && value !== "") words.set(name, String(value));
+    if (value !== null && value !== undefined && value !== "") params.set(name, String(value));
   }
-  const text = words.toString();
-  return text ? `${ROOT}${path}?${text}` : `${ROOT}${path}`;
+  const encoded = params.toString();
+  return encoded ? `${ROOT}${path}?${encoded}` : `${ROOT}${path}`;
 }
 
-async function problemOf(answer: Response): Promise<ApiError> {
-  const after = Number(answer.headers.get("Retry-After") ?? Number.NaN);
+async function errorFrom(response: Response): Promise<ApiError> {
+  const after = Number(response.headers.get("Retry-After") ?? Number.NaN);
   const seconds = Number.isFinite(after) ? after : null;
   try {
-    const problem = (await answer.json()) as Problem;
-    if (problem.message) return new ApiError(answer.status, problem.error, problem.message, seconds);
+    const problem = (await response.json()) as Problem;
+    if (problem.message) return new ApiError(response.status, problem.error, problem.message, seconds);
   } catch {
-    // Not from the console: a proxy in between, or a server that is going down.
+    // Not a response of the console, but for example of a proxy.
   }
-  return new ApiError(answer.status, "unknown", `The console answered with status ${answer.status}. Try again in a moment.`, seconds);
+  return new ApiError(response.status, "unknown", `The console responded with status ${response.status}. Try again in a moment.`, seconds);
 }
 
 async function send(method: Method, path: string, options: Options): Promise<Response> {
-  const limit = AbortSignal.timeout(options.timeLimitMs ?? TIME_LIMIT_MS);
+  const limit = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS);
   const headers: Record<string, string> = { Accept: "application/json" };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (method !== "GET" && csrfToken) headers["X-CSRF-Token"] = csrfToken;
   try {
-    return await fetch(address(path, options.query), {
+    return await fetch(urlOf(path, options.query), {
       method,
       headers,
       credentials: "same-origin",
@@ -89,19 +88,19 @@ async function send(method: Method, path: string, options: Options): Promise<Res
   } catch (error) {
     if (options.signal?.aborted) throw error;
     if (limit.aborted) throw new ApiError(0, "timeout", "The console did not answer in time. Try again in a moment.");
-    throw new ApiError(0, "unreachable", "The console cannot be reached. Check that it runs, and your connection to it.");
+    throw new ApiError(0, "unreachable", "The console cannot be reached. Check that it is running and that the network connection works.");
   }
 }
 
 async function request<T>(method: Method, path: string, options: Options = {}): Promise<T> {
-  const answer = await send(method, path, options);
-  if (!answer.ok) {
-    const problem = await problemOf(answer);
-    if (answer.status === 401 && path !== "/session") sessionEnded();
-    throw problem;
+  const response = await send(method, path, options);
+  if (!response.ok) {
+    const error = await errorFrom(response);
+    if (response.status === 401 && path !== "/session") sessionEnded();
+    throw error;
   }
-  if (answer.status === 204) return undefined as T;
-  return (await answer.json()) as T;
+  if (response.status === 204) return undefined as T;
+  return (await response.json()) as T;
 }
 
 export const api = {

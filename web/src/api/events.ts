@@ -1,9 +1,8 @@
 /**
- * The overview as it changes: pushed by the server where that works, asked for where it does not.
+ * The live overview: server-sent events, with polling as the fallback.
  *
- * The law: there is always a next try. A stream that breaks, or that has been silent for too long, is opened
- * again, after longer and longer pauses up to half a minute, and in between the overview is asked for, so that a
- * page never stands still unseen.
+ * Invariant: a stream that fails or is silent for too long is reopened, with exponential backoff up to 30 s. In the
+ * meantime the overview is polled.
  */
 import type { Overview } from "./contract";
 
@@ -14,24 +13,24 @@ export interface Listener {
   liveness: (liveness: Liveness) => void;
 }
 
-const ADDRESS = "/api/v1/events";
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
-const POLL_MS = 5_000;
-/** A line that was cut without a word looks like one on which nothing happens. */
-const LONGEST_SILENCE_MS = 75_000;
+const EVENTS_URL = "/api/v1/events";
+const BACKOFF_MS_MIN = 1_000;
+const BACKOFF_MS_MAX = 30_000;
+const POLL_INTERVAL_MS = 5_000;
+/** A dead connection looks the same as an idle one, so silence has a limit. */
+const SILENCE_MS_MAX = 75_000;
 
 export class OverviewStream {
   private source: EventSource | null = null;
-  private pause = FIRST_PAUSE_MS;
-  private retry: ReturnType<typeof setTimeout> | undefined;
-  private silence: ReturnType<typeof setTimeout> | undefined;
-  private poll: ReturnType<typeof setInterval> | undefined;
+  private backoffMs = BACKOFF_MS_MIN;
+  private retryTimer: ReturnType<typeof setTimeout> | undefined;
+  private silenceTimer: ReturnType<typeof setTimeout> | undefined;
+  private pollTimer: ReturnType<typeof setInterval> | undefined;
   private stopped = true;
 
   constructor(
     private readonly listener: Listener,
-    private readonly ask: () => Promise<Overview>,
+    private readonly fetchOverview: () => Promise<Overview>,
   ) {}
 
   start(): void {
@@ -44,60 +43,60 @@ export class OverviewStream {
     this.stopped = true;
     this.source?.close();
     this.source = null;
-    clearTimeout(this.retry);
-    clearTimeout(this.silence);
+    clearTimeout(this.retryTimer);
+    clearTimeout(this.silenceTimer);
     this.stopPolling();
   }
 
   private open(): void {
     if (typeof EventSource === "undefined") return this.startPolling();
-    const source = new EventSource(ADDRESS);
+    const source = new EventSource(EVENTS_URL);
     this.source = source;
     source.onerror = () => this.reopenLater(source);
-    this.listenFor(source);
+    this.restartSilenceTimer(source);
     source.addEventListener("overview", (event) => {
-      this.listenFor(source);
-      this.pause = FIRST_PAUSE_MS;
+      this.restartSilenceTimer(source);
+      this.backoffMs = BACKOFF_MS_MIN;
       this.stopPolling();
       this.listener.liveness("live");
       this.listener.overview(JSON.parse((event as MessageEvent<string>).data) as Overview);
     });
   }
 
-  private listenFor(source: EventSource): void {
-    clearTimeout(this.silence);
-    this.silence = setTimeout(() => this.reopenLater(source), LONGEST_SILENCE_MS);
+  private restartSilenceTimer(source: EventSource): void {
+    clearTimeout(this.silenceTimer);
+    this.silenceTimer = setTimeout(() => this.reopenLater(source), SILENCE_MS_MAX);
   }
 
   private reopenLater(source: EventSource): void {
     source.close();
-    clearTimeout(this.silence);
-    clearTimeout(this.retry);
+    clearTimeout(this.silenceTimer);
+    clearTimeout(this.retryTimer);
     this.startPolling();
-    this.retry = setTimeout(() => this.open(), this.pause);
-    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE_MS);
+    this.retryTimer = setTimeout(() => this.open(), this.backoffMs);
+    this.backoffMs = Math.min(this.backoffMs * 2, BACKOFF_MS_MAX);
   }
 
   private startPolling(): void {
     this.listener.liveness("reconnecting");
-    if (this.poll !== undefined) return;
-    this.poll = setInterval(() => void this.askOnce(), POLL_MS);
-    void this.askOnce();
+    if (this.pollTimer !== undefined) return;
+    this.pollTimer = setInterval(() => void this.pollOnce(), POLL_INTERVAL_MS);
+    void this.pollOnce();
   }
 
   private stopPolling(): void {
-    clearInterval(this.poll);
-    this.poll = undefined;
+    clearInterval(this.pollTimer);
+    this.pollTimer = undefined;
   }
 
-  private async askOnce(): Promise<void> {
+  private async pollOnce(): Promise<void> {
     try {
-      const overview = await this.ask();
-      if (this.stopped || this.poll === undefined) return;
+      const overview = await this.fetchOverview();
+      if (this.stopped || this.pollTimer === undefined) return;
       this.listener.liveness("reconnecting");
       this.listener.overview(overview);
     } catch {
-      if (!this.stopped && this.poll !== undefined) this.listener.liveness("offline");
+      if (!this.stopped && this.pollTimer !== undefined) this.listener.liveness("offline");
     }
   }
 }

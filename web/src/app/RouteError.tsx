@@ -18,9 +18,9 @@ export function NotFound() {
   const { pathname } = useLocation();
   return (
     <Page title="Not found">
-      <EmptyState title={`There is no page at ${pathname}.`}>
+      <EmptyState title={`Page ${pathname} not found.`}>
         <Anchor component={Link} to="/">
-          Go to the overview
+          Go to Overview
         </Anchor>
       </EmptyState>
     </Page>

@@ -8,7 +8,7 @@ import { fakeServer, noContent, problem, SESSION } from "../test/server";
 
 const ROUTES = { "GET /overview": overview(), "GET /brokers": [broker(1)], "GET /topics": topicPage([]) };
 
-it("leads to every page, and marks where one is", async () => {
+it("links to every page and marks the current one", async () => {
   fakeServer(ROUTES);
   renderApp("/brokers");
   const pages = await screen.findByRole("navigation", { name: "Pages" });
@@ -18,7 +18,7 @@ it("leads to every page, and marks where one is", async () => {
   await expectAccessible();
 });
 
-it("goes to pages and to the search by keys, but not while somebody types", async () => {
+it("opens pages and the search by shortcuts, but not while a field has the focus", async () => {
   fakeServer(ROUTES);
   const { router } = renderApp("/");
   await screen.findByRole("heading", { name: "Overview" });
@@ -31,12 +31,12 @@ it("goes to pages and to the search by keys, but not while somebody types", asyn
   expect(router.state.location.pathname).toBe("/brokers");
 });
 
-it("shows the keys, and can be told to leave them alone", async () => {
+it("shows the shortcuts, and can disable them", async () => {
   fakeServer(ROUTES);
   const { router } = renderApp("/");
   await screen.findByRole("heading", { name: "Overview" });
   await userEvent.keyboard("?");
-  const dialog = await screen.findByRole("dialog", { name: "Keys" });
+  const dialog = await screen.findByRole("dialog", { name: "Keyboard shortcuts" });
   expect(within(dialog).getByText("Go to Topics")).toBeVisible();
   await userEvent.click(within(dialog).getByRole("switch"));
   await userEvent.keyboard("{Escape}");
@@ -45,39 +45,39 @@ it("shows the keys, and can be told to leave them alone", async () => {
   expect(router.state.location.pathname).toBe("/");
 });
 
-it("turns dark and light, and remembers it", async () => {
+it("switches between dark and light mode, and stores the choice", async () => {
   fakeServer(ROUTES);
   renderApp("/");
-  await userEvent.click(await screen.findByRole("button", { name: "Turn dark" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Switch to dark mode" }));
   expect(document.documentElement).toHaveAttribute("data-mantine-color-scheme", "dark");
   expect(localStorage.getItem("mantine-color-scheme-value")).toBe("dark");
-  await userEvent.click(screen.getByRole("button", { name: "Turn light" }));
+  await userEvent.click(screen.getByRole("button", { name: "Switch to light mode" }));
   expect(document.documentElement).toHaveAttribute("data-mantine-color-scheme", "light");
 });
 
 it.each([
-  ["is told", noContent],
-  ["has forgotten the session already", problem(401, "signed-out", "Nobody is signed in.")],
-])("logs out when the console %s", async (_, answer) => {
-  const server = fakeServer({ ...ROUTES, "DELETE /session": answer });
+  ["ends the session", noContent],
+  ["has no such session any more", problem(401, "signed-out", "Not signed in.")],
+])("logs out when the console %s", async (_, response) => {
+  const server = fakeServer({ ...ROUTES, "DELETE /session": response });
   renderApp("/");
   await userEvent.click(await screen.findByRole("button", { name: "Log out" }));
   expect(await screen.findByRole("button", { name: "Log in" })).toBeVisible();
   expect(server.of("DELETE /session")[0]?.headers["x-csrf-token"]).toBe(SESSION.csrfToken);
 });
 
-it("says that there is no such page", async () => {
+it("shows a message for an unknown page", async () => {
   fakeServer(ROUTES);
   renderApp("/nowhere");
-  expect(await screen.findByText("There is no page at /nowhere.")).toBeVisible();
-  await userEvent.click(screen.getByRole("link", { name: "Go to the overview" }));
+  expect(await screen.findByText("Page /nowhere not found.")).toBeVisible();
+  await userEvent.click(screen.getByRole("link", { name: "Go to Overview" }));
   expect(await screen.findByRole("heading", { name: "Overview" })).toBeVisible();
 });
 
-it("says what is wrong when the console cannot be reached at all", async () => {
-  const server = fakeServer({ "GET /session": problem(503, "unreachable", "The console is going down.") });
+it("shows the error when the session cannot be fetched", async () => {
+  const server = fakeServer({ "GET /session": problem(503, "unreachable", "The console is shutting down.") });
   renderApp("/");
-  expect(await screen.findByText("The console is going down.")).toBeVisible();
+  expect(await screen.findByText("The console is shutting down.")).toBeVisible();
   server.set("GET /session", { ...SESSION, username: null });
   await userEvent.click(screen.getByRole("button", { name: "Try again" }));
   expect(await screen.findByRole("button", { name: "Log in" })).toBeVisible();

@@ -1,4 +1,4 @@
-/** The frame around every page of somebody who is logged in. */
+/** The layout around every page after login: header, navigation and content. */
 import { ActionIcon, AppShell, Burger, Group, Loader, Text, Tooltip, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconKeyboard, IconLogout, IconMoon, IconSun } from "@tabler/icons-react";
@@ -6,8 +6,8 @@ import { Suspense, useEffect } from "react";
 import { Navigate, NavLink, Outlet, useLocation, useNavigation } from "react-router";
 
 import { notifyError } from "../components/notify";
-import { Keys } from "./keys";
-import { LiveMark } from "./LiveMark";
+import { KeyboardShortcuts } from "./KeyboardShortcuts";
+import { LiveIndicator } from "./LiveIndicator";
 import { LiveProvider } from "./live";
 import { NAVIGATION } from "./navigation";
 import { useSession } from "./session";
@@ -19,12 +19,12 @@ export function Shell() {
   if (session.username === null) return <Navigate to="/login" replace state={{ from: location.pathname + location.search }} />;
   return (
     <LiveProvider>
-      <Frame />
+      <Layout />
     </LiveProvider>
   );
 }
 
-function Frame() {
+function Layout() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
   useEffect(() => {
@@ -35,15 +35,15 @@ function Frame() {
   return (
     <AppShell navbar={{ width: 232, breakpoint: "sm", collapsed: { mobile: !isOpen } }} header={{ height: 52 }} padding={{ base: "md", md: "xl" }} layout="alt">
       <a href="#content" className="ks-skip">
-        Skip to the page
+        Skip to content
       </a>
       <AppShell.Header className={classes.header} px="md">
         <Group h="100%" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
-            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={isOpen ? "Close the navigation" : "Open the navigation"} aria-expanded={isOpen} />
-            <LiveMark />
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={isOpen ? "Close navigation" : "Open navigation"} aria-expanded={isOpen} />
+            <LiveIndicator />
           </Group>
-          <SchemeSwitch />
+          <ColorSchemeSwitch />
         </Group>
       </AppShell.Header>
       <AppShell.Navbar className={classes.nav} p="md" aria-label="Pages" onKeyDown={(event) => event.key === "Escape" && close()}>
@@ -52,7 +52,7 @@ function Frame() {
             <img src="/favicon.svg" alt="" width={28} height={28} />
             Kafscale
           </NavLink>
-          <Burger opened onClick={close} hiddenFrom="sm" size="sm" color="#fff" aria-label="Close the navigation" />
+          <Burger opened onClick={close} hiddenFrom="sm" size="sm" color="#fff" aria-label="Close navigation" />
         </Group>
         <AppShell.Section grow>
           {NAVIGATION.map(({ to, label, icon: Icon }) => (
@@ -62,30 +62,30 @@ function Frame() {
             </NavLink>
           ))}
         </AppShell.Section>
-        <Foot />
+        <NavbarFooter />
       </AppShell.Navbar>
       <AppShell.Main className={classes.main} id="content" tabIndex={-1}>
         <PageLoading />
-        <Suspense fallback={<Loader aria-label="Loading the page" />}>
+        <Suspense fallback={<Loader aria-label="Loading page" />}>
           <Outlet />
         </Suspense>
       </AppShell.Main>
-      <Keys />
+      <KeyboardShortcuts />
     </AppShell>
   );
 }
 
-/** The code of a page comes when it is first gone to; what is there stays until then. */
+/** Pages are loaded lazily; the previous page stays visible until the next one is loaded. */
 function PageLoading() {
   const navigation = useNavigation();
   return (
     <span role="status" style={{ position: "absolute", right: 16 }}>
-      {navigation.state === "loading" && <Loader size="xs" aria-label="Loading the page" />}
+      {navigation.state === "loading" && <Loader size="xs" aria-label="Loading page" />}
     </span>
   );
 }
 
-function Foot() {
+function NavbarFooter() {
   const { session, logout } = useSession();
   return (
     <AppShell.Section className={classes.foot}>
@@ -97,8 +97,8 @@ function Foot() {
           <Text size="xs">Kafscale {session.version}</Text>
         </div>
         <Group gap={4} wrap="nowrap">
-          <Tooltip label="Keys (?)">
-            <ActionIcon variant="subtle" aria-label="Show the keys" onClick={() => document.dispatchEvent(new KeyboardEvent("keydown", { key: "?" }))} visibleFrom="sm">
+          <Tooltip label="Keyboard shortcuts (?)">
+            <ActionIcon variant="subtle" aria-label="Show keyboard shortcuts" onClick={() => document.dispatchEvent(new KeyboardEvent("keydown", { key: "?" }))} visibleFrom="sm">
               <IconKeyboard size={18} />
             </ActionIcon>
           </Tooltip>
@@ -113,13 +113,13 @@ function Foot() {
   );
 }
 
-export function SchemeSwitch() {
+export function ColorSchemeSwitch() {
   const { setColorScheme } = useMantineColorScheme();
   const scheme = useComputedColorScheme("light");
   const next = scheme === "dark" ? "light" : "dark";
   return (
-    <Tooltip label={`Turn ${next}`}>
-      <ActionIcon variant="subtle" color="gray" aria-label={`Turn ${next}`} onClick={() => setColorScheme(next)}>
+    <Tooltip label={`Switch to ${next} mode`}>
+      <ActionIcon variant="subtle" color="gray" aria-label={`Switch to ${next} mode`} onClick={() => setColorScheme(next)}>
         {scheme === "dark" ? <IconSun size={19} /> : <IconMoon size={19} />}
       </ActionIcon>
     </Tooltip>

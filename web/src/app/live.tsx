@@ -1,4 +1,4 @@
-/** The overview, live, for the frame and all pages: one stream a tab, and none while nobody looks. */
+/** The live overview for all pages: one event stream per tab, closed while the tab is hidden. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
 
@@ -8,7 +8,7 @@ import { type Liveness, OverviewStream } from "../api/events";
 
 export const OVERVIEW_KEY = ["overview"];
 
-const askForOverview = () => api.get<Overview>("/overview");
+const fetchOverview = () => api.get<Overview>("/overview");
 
 const Context = createContext<Liveness>("connecting");
 
@@ -16,9 +16,9 @@ export function useLiveness(): Liveness {
   return useContext(Context);
 }
 
-/** The first overview is asked for, so that a page has something to show before the stream does. */
+/** Fetches the first overview, so that a page has data before the stream delivers an event. */
 export function useOverview() {
-  return useQuery({ queryKey: OVERVIEW_KEY, queryFn: askForOverview, staleTime: Infinity });
+  return useQuery({ queryKey: OVERVIEW_KEY, queryFn: fetchOverview, staleTime: Infinity });
 }
 
 export function LiveProvider({ children }: { children: ReactNode }) {
@@ -28,14 +28,14 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     const stream = new OverviewStream(
       { overview: (overview) => queryClient.setQueryData(OVERVIEW_KEY, overview), liveness: setLiveness },
-      askForOverview,
+      fetchOverview,
     );
-    // Browsers open few connections to one host: tabs in the background must not hold them all.
-    const follow = () => (document.hidden ? stream.stop() : stream.start());
-    follow();
-    document.addEventListener("visibilitychange", follow);
+    // Browsers limit the connections per host: background tabs must not hold them all.
+    const onVisibilityChange = () => (document.hidden ? stream.stop() : stream.start());
+    onVisibilityChange();
+    document.addEventListener("visibilitychange", onVisibilityChange);
     return () => {
-      document.removeEventListener("visibilitychange", follow);
+      document.removeEventListener("visibilitychange", onVisibilityChange);
       stream.stop();
     };
   }, [queryClient]);

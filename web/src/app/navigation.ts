@@ -1,6 +1,6 @@
 import { IconDatabase, IconGauge, IconLock, IconRoute, IconServer2, IconStack2, IconUsersGroup } from "@tabler/icons-react";
 
-/** The pages of the side navigation, each with the key that goes there after a `g`. */
+/** The pages of the side navigation, each with the key that opens it after `g`. */
 export const NAVIGATION = [
   { to: "/", label: "Overview", key: "o", icon: IconGauge },
   { to: "/topics", label: "Topics", key: "t", icon: IconStack2 },

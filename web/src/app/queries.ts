@@ -2,8 +2,8 @@ import { QueryClient } from "@tanstack/react-query";
 
 import { ApiError } from "../api/client";
 
-/** Only what may pass by itself is asked for again: the console was not reached, or something behind it was not. */
-function mayPass(error: Error): boolean {
+/** Only network errors and server errors are retried: they may be temporary. */
+function isRetriable(error: Error): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status >= 500);
 }
 
@@ -14,7 +14,7 @@ export function newQueryClient(): QueryClient {
         staleTime: 2_000,
         gcTime: 5 * 60_000,
         refetchOnWindowFocus: true,
-        retry: (failures, error) => failures < 2 && mayPass(error),
+        retry: (failures, error) => failures < 2 && isRetriable(error),
         retryDelay: (failures) => 500 * 2 ** failures,
       },
       mutations: { retry: false },

@@ -3,7 +3,7 @@ import type { RouteObject } from "react-router";
 import { NotFound, RouteError } from "./RouteError";
 import { Shell } from "./Shell";
 
-/** Every page is a chunk of its own, and comes when it is first gone to. */
+/** Every page is a separate chunk that is loaded when it is first opened. */
 export const routes: RouteObject[] = [
   {
     ErrorBoundary: RouteError,
@@ -14,7 +14,7 @@ export const routes: RouteObject[] = [
         Component: Shell,
         children: [
           {
-            // Errors of a page leave the frame standing.
+            // An error in a page keeps the layout around it.
             ErrorBoundary: RouteError,
             children: [
               { index: true, lazy: async () => ({ Component: (await import("../pages/overview/OverviewPage")).OverviewPage }) },

@@ -1,4 +1,4 @@
-/** Who is logged in, for all pages: asked for once, changed by logging in and out, and ended by the server. */
+/** The session for all pages: fetched once, changed by login and logout, ended by a 401 response. */
 import { Center, Loader } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo } from "react";
@@ -19,58 +19,58 @@ const Context = createContext<SessionControl | null>(null);
 
 export function useSession(): SessionControl {
   const control = useContext(Context);
-  if (!control) throw new Error("useSession has to be called inside a SessionProvider.");
+  if (!control) throw new Error("useSession must be called inside a SessionProvider.");
   return control;
 }
 
-async function askForSession(): Promise<Session> {
+async function fetchSession(): Promise<Session> {
   const session = await api.get<Session>("/session");
   rememberSession(session);
   return session;
 }
 
-function unlessItHasEnded(error: unknown): void {
+function ignoreUnauthorized(error: unknown): void {
   if (!(error instanceof ApiError && error.status === 401)) throw error;
 }
 
 export function SessionProvider({ children }: { children: ReactNode }) {
   const queryClient = useQueryClient();
-  const { data: session, error, refetch } = useQuery({ queryKey: KEY, queryFn: askForSession, staleTime: Infinity });
+  const { data: session, error, refetch } = useQuery({ queryKey: KEY, queryFn: fetchSession, staleTime: Infinity });
 
-  const enter = useCallback(
+  const replaceSession = useCallback(
     (next: Session) => {
       rememberSession(next);
-      // What one user saw is not for the next one.
+      // Cached data of the previous user must not be shown to the next one.
       queryClient.removeQueries({ predicate: (query) => query.queryKey[0] !== KEY[0] });
       queryClient.setQueryData(KEY, next);
     },
     [queryClient],
   );
 
-  const leave = useCallback(() => {
+  const clearSession = useCallback(() => {
     const last = queryClient.getQueryData<Session>(KEY);
-    if (last) enter({ ...last, username: null, csrfToken: null, expiresAtMs: null });
-  }, [queryClient, enter]);
+    if (last) replaceSession({ ...last, username: null, csrfToken: null, expiresAtMs: null });
+  }, [queryClient, replaceSession]);
 
-  useEffect(() => onSessionEnd(leave), [leave]);
+  useEffect(() => onSessionEnd(clearSession), [clearSession]);
 
   const control = useMemo<SessionControl | null>(
     () =>
       session
         ? {
             session,
-            login: async (login) => enter(await api.post<Session>("/session", login)),
+            login: async (login) => replaceSession(await api.post<Session>("/session", login)),
             logout: async () => {
-              await api.delete("/session").catch(unlessItHasEnded);
-              leave();
+              await api.delete("/session").catch(ignoreUnauthorized);
+              clearSession();
             },
           }
         : null,
-    [session, enter, leave],
+    [session, replaceSession, clearSession],
   );
 
   if (!control) {
-    return <Center mih="100vh">{error ? <ErrorState error={error} onRetry={() => void refetch()} /> : <Loader aria-label="Loading the console" />}</Center>;
+    return <Center mih="100vh">{error ? <ErrorState error={error} onRetry={() => void refetch()} /> : <Loader aria-label="Loading console" />}</Center>;
   }
   return <Context value={control}>{children}</Context>;
 }

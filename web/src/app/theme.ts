@@ -4,14 +4,14 @@ const tide: MantineColorsTuple = [
   "#e6f8f6", "#cfeeea", "#a2ddd6", "#70cbc1", "#48bbaf", "#2aaea1", "#14968a", "#0b776e", "#086059", "#044842",
 ];
 
-/** The dark greys lean to blue, so that pages and the side navigation are of one family. */
+/** Dark greys with a blue tint, to match the side navigation. */
 const dark: MantineColorsTuple = [
   "#d5dde3", "#b4c0c9", "#93a2ad", "#6c7c88", "#3c4a55", "#2b3843", "#1f2a33", "#17212a", "#101920", "#0b1319",
 ];
 
 export const theme = createTheme({
   primaryColor: "tide",
-  // White on it can be read in both schemes; links take a lighter shade on dark by themselves.
+  // White text has enough contrast on this shade in both schemes; Mantine picks a lighter one for links on dark.
   primaryShade: 7,
   colors: { tide, dark },
   defaultRadius: "md",
@@ -22,7 +22,7 @@ export const theme = createTheme({
   headings: { fontWeight: "600" },
   components: {
     Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.45, blur: 2 } } },
-    // A header of a dialog is not the banner of the page.
+    // The header of a dialog must not be a banner landmark.
     ModalHeader: { defaultProps: { role: "presentation" } },
     Tooltip: { defaultProps: { withArrow: true, openDelay: 300 } },
   },

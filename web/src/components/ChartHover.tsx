@@ -7,13 +7,13 @@ interface Props {
   lines: Line[];
   format: (value: number) => string;
   left: number;
-  isOnTheRight: boolean;
+  isRightHalf: boolean;
 }
 
-/** The figures of the moment that is pointed at, on the side where there is room. */
-export function ChartHover({ row, lines, format, left, isOnTheRight }: Props) {
+/** Tooltip with the values at the hovered time, placed on the side with more space. */
+export function ChartHover({ row, lines, format, left, isRightHalf }: Props) {
   return (
-    <div className={classes.hover} style={{ left, transform: isOnTheRight ? "translateX(calc(-100% - 12px))" : "translateX(12px)" }} aria-hidden>
+    <div className={classes.hover} style={{ left, transform: isRightHalf ? "translateX(calc(-100% - 12px))" : "translateX(12px)" }} aria-hidden>
       <div className={classes.hoverTime}>{clockTime(row.atMs)}</div>
       {lines.map(({ label, color }, index) => (
         <div key={label}>

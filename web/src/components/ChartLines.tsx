@@ -1,10 +1,10 @@
-/** Lines over time with their legend, and the figures of the moment that is pointed at. */
+/** A line chart with legend and hover tooltip. */
 import { lazy, Suspense, useState } from "react";
 
 import { ChartHover } from "./ChartHover";
 import classes from "./ChartLines.module.css";
 import type { Line, Row, Scale } from "./chartData";
-import type { Pointed } from "./chartOptions";
+import type { HoveredPoint } from "./chartOptions";
 
 const Plot = lazy(() => import("./Plot"));
 
@@ -17,14 +17,14 @@ interface Props {
 }
 
 export function ChartLines({ rows, lines, format, height, scale }: Props) {
-  const [pointed, setPointed] = useState<Pointed | null>(null);
-  const row = pointed ? rows[pointed.index] : undefined;
+  const [hovered, setHovered] = useState<HoveredPoint | null>(null);
+  const row = hovered ? rows[hovered.index] : undefined;
   return (
     <div className={classes.chart}>
       <Suspense fallback={<div style={{ height }} />}>
-        <Plot rows={rows} lines={lines} format={format} height={height} scale={scale} onPoint={setPointed} />
+        <Plot rows={rows} lines={lines} format={format} height={height} scale={scale} onHover={setHovered} />
       </Suspense>
-      {row && pointed && <ChartHover row={row} lines={lines} format={format} left={pointed.left} isOnTheRight={pointed.isOnTheRight} />}
+      {row && hovered && <ChartHover row={row} lines={lines} format={format} left={hovered.left} isRightHalf={hovered.isRightHalf} />}
       {lines.length > 1 && (
         <ul className={classes.legend}>
           {lines.map(({ label, color }) => (

@@ -7,14 +7,14 @@ interface Props {
   opened: boolean;
   onClose: () => void;
   title: string;
-  /** What will happen, and whether it can be undone. */
+  /** Describes the effect, and if it can be undone. */
   children: ReactNode;
-  /** What the button says: a verb. */
+  /** Label of the confirm button: a verb. */
   action: string;
-  /** What has to be typed first, where a click is too easily done. */
+  /** Text that the user must type to confirm a destructive action. */
   typed?: string;
   danger?: boolean;
-  /** Closes when done; what is thrown is shown, and the dialog stays. Gets what was typed. */
+  /** Called with the typed text. The dialog closes on success; on an error it stays open and shows the error. */
   onConfirm: (typed: string) => Promise<unknown>;
 }
 
@@ -26,7 +26,7 @@ export function ConfirmDialog(props: Props) {
   );
 }
 
-/** By itself, so that every opening begins anew. */
+/** A separate component, so that its state is reset each time the dialog opens. */
 function Body({ onClose, children, action, typed, danger, onConfirm }: Props) {
   const [text, setText] = useState("");
   const [error, setError] = useState<unknown>(null);
@@ -41,8 +41,8 @@ function Body({ onClose, children, action, typed, danger, onConfirm }: Props) {
     try {
       await onConfirm(text);
       onClose();
-    } catch (problem) {
-      setError(problem);
+    } catch (thrown) {
+      setError(thrown);
     } finally {
       setBusy(false);
     }
@@ -58,7 +58,7 @@ function Body({ onClose, children, action, typed, danger, onConfirm }: Props) {
           <TextInput
             label={
               <>
-                Type <Code>{typed}</Code> to go on
+                Type <Code>{typed}</Code> to confirm
               </>
             }
             value={text}

@@ -24,7 +24,7 @@ const name = (fruit: Fruit) => fruit.name;
 
 const shown = () => screen.getAllByRole("link").map((link) => link.textContent);
 
-it("sorts as people do, with what is not known last either way", async () => {
+it("sorts numbers in names naturally, with unknown values last", async () => {
   renderPart(<DataTable label="Fruits" columns={COLUMNS} rows={FRUITS} rowKey={name} initial={{ sort: "name" }} />);
   expect(shown()).toEqual(["apple", "pear-9", "pear-10"]);
 
@@ -37,7 +37,7 @@ it("sorts as people do, with what is not known last either way", async () => {
   await expectAccessible();
 });
 
-it("searches, and says when nothing matches", async () => {
+it("searches, and shows a message when nothing matches", async () => {
   renderPart(<DataTable label="Fruits" columns={COLUMNS} rows={FRUITS} rowKey={name} searchText={name} />);
   const search = screen.getByRole("searchbox", { name: "Search fruits" });
   await userEvent.type(search, "PEAR");
@@ -46,7 +46,7 @@ it("searches, and says when nothing matches", async () => {
   expect(screen.getByText("Nothing matches “PEARx”.")).toBeVisible();
 });
 
-it("shows pages", async () => {
+it("paginates", async () => {
   const rows = Array.from({ length: 60 }, (_, weight) => ({ name: `n${weight}`, weight }));
   renderPart(<DataTable label="Fruits" columns={COLUMNS} rows={rows} rowKey={name} initial={{ size: 25 }} />);
   expect(screen.getByText("1–25 of 60")).toBeVisible();
@@ -55,7 +55,7 @@ it("shows pages", async () => {
   expect(screen.getByText("51–60 of 60")).toBeVisible();
 });
 
-it("walks rows by arrow keys", async () => {
+it("moves between rows with the arrow keys", async () => {
   renderPart(<DataTable label="Fruits" columns={COLUMNS} rows={FRUITS} rowKey={name} />);
   screen.getByRole("link", { name: "pear-10" }).focus();
   await userEvent.keyboard("{ArrowDown}");
@@ -64,7 +64,7 @@ it("walks rows by arrow keys", async () => {
   expect(screen.getByRole("link", { name: "pear-10" })).toHaveFocus();
 });
 
-it("leaves sorting to the server where it has one page only", async () => {
+it("lets the server sort remote tables", async () => {
   const onView = vi.fn();
   renderPart(<DataTable label="Fruits" columns={COLUMNS} rows={FRUITS} rowKey={name} remote={{ total: 500, view: { ...DEFAULT_VIEW, sort: "name", page: 2 }, onView }} />);
   expect(shown()).toEqual(["pear-10", "pear-9", "apple"]);
@@ -73,15 +73,15 @@ it("leaves sorting to the server where it has one page only", async () => {
   expect(onView).toHaveBeenCalledWith({ ...DEFAULT_VIEW, sort: "name", order: "desc", page: 1 });
 });
 
-it("shows more of a row on demand", async () => {
-  renderPart(<DataTable label="Fruits" columns={COLUMNS} rows={FRUITS.slice(0, 1)} rowKey={name} expand={() => "all about it"} />);
+it("expands a row", async () => {
+  renderPart(<DataTable label="Fruits" columns={COLUMNS} rows={FRUITS.slice(0, 1)} rowKey={name} expand={() => "details of the row"} />);
   const more = screen.getByRole("button", { name: "Show more" });
   expect(more).toHaveAttribute("aria-expanded", "false");
   await userEvent.click(more);
-  expect(within(screen.getByRole("table")).getByText("all about it")).toBeVisible();
+  expect(within(screen.getByRole("table")).getByText("details of the row")).toBeVisible();
 });
 
-it("says that there is nothing", () => {
+it("shows the empty state without rows", () => {
   renderPart(<DataTable label="Fruits" columns={COLUMNS} rows={[]} rowKey={name} empty="No fruit." />);
   expect(screen.getByText("No fruit.")).toBeVisible();
   expect(screen.queryByRole("table")).toBeNull();

@@ -1,8 +1,8 @@
 /**
- * Rows in a table: sorted, searched and in pages, here or by the server.
+ * A table with sorting, search and pagination, in the browser or by the server.
  *
- * Without `remote` it has all rows and does everything itself; with `remote` it shows one page that the
- * server has sorted and searched, and says what is wanted next.
+ * Without `remote`, `rows` are all rows, and the table sorts, searches and paginates them. With `remote`, `rows` are
+ * one page that the server has sorted and searched; `onView` is called when the user requests another view.
  */
 import { ActionIcon, Group, Paper, Table, VisuallyHidden } from "@mantine/core";
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react";
@@ -10,19 +10,19 @@ import { Fragment, type KeyboardEvent, type ReactNode, useMemo, useState } from 
 
 import classes from "./DataTable.module.css";
 import { EmptyState } from "./EmptyState";
-import { SortHead } from "./SortHead";
-import { TableFoot } from "./TableFoot";
+import { SortableHeader } from "./SortableHeader";
+import { TablePagination } from "./TablePagination";
 import { TableSearch } from "./TableSearch";
 import { compare, DEFAULT_VIEW, type SortValue, type TableView } from "./tableView";
 
 export interface Column<Row> {
-  /** Also what `sort` of the view says. */
+  /** Also the value of the view's `sort`. */
   key: string;
   header: string;
-  /** Where the cells speak for themselves: buttons. */
+  /** For columns without a visible header, such as buttons. */
   isHeaderHidden?: boolean;
   cell: (row: Row) => ReactNode;
-  /** What to sort by; with `remote`, any function makes the column sortable. */
+  /** Sort key; with `remote`, any function makes the column sortable. */
   sortBy?: (row: Row) => SortValue;
   align?: "right";
   width?: number | string;
@@ -35,46 +35,46 @@ export interface Remote {
 }
 
 interface Props<Row> {
-  /** What the rows are, for readers of screens: "Brokers". */
+  /** Accessible name of the table: "Brokers". */
   label: string;
   columns: Column<Row>[];
   rows: Row[];
   rowKey: (row: Row) => string | number;
-  /** What of a row is searched; with `remote`, any function shows the search field. */
+  /** The searched text of a row; with `remote`, any function shows the search field. */
   searchText?: (row: Row) => string;
   searchLabel?: string;
   initial?: Partial<TableView>;
   remote?: Remote;
-  /** In the place of rows, when there are none at all. */
+  /** Shown instead of the table if there are no rows. */
   empty?: ReactNode;
-  /** Beside the search field. */
+  /** Controls next to the search field. */
   tools?: ReactNode;
-  /** More of a row, below it, on demand. */
+  /** Details of a row, shown below it when expanded. */
   expand?: (row: Row) => ReactNode;
   minWidth?: number;
-  /** Without a frame, for a table inside of a Panel. */
+  /** Without a border, for a table inside a Panel. */
   plain?: boolean;
 }
 
-/** Up and down go from row to row, through the first thing of each that takes the focus. */
-function walkRows(event: KeyboardEvent<HTMLElement>): void {
+/** The arrow keys move the focus to the first link or button of the next or previous row. */
+function moveFocusByArrows(event: KeyboardEvent<HTMLElement>): void {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
   if (!(event.target instanceof HTMLElement) || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
-  const stops = [...event.currentTarget.querySelectorAll<HTMLElement>("tr[data-row]")]
+  const targets = [...event.currentTarget.querySelectorAll<HTMLElement>("tr[data-row]")]
     .map((row) => row.querySelector<HTMLElement>("a, button"))
-    .filter((stop) => stop !== null);
-  const here = stops.findIndex((stop) => stop.closest("tr")?.contains(event.target as Node));
-  const next = stops[here + (event.key === "ArrowDown" ? 1 : -1)];
-  if (here < 0 || !next) return;
+    .filter((target) => target !== null);
+  const current = targets.findIndex((target) => target.closest("tr")?.contains(event.target as Node));
+  const next = targets[current + (event.key === "ArrowDown" ? 1 : -1)];
+  if (current < 0 || !next) return;
   event.preventDefault();
   next.focus();
 }
 
-function arrange<Row>(rows: Row[], columns: Column<Row>[], view: TableView, searchText?: (row: Row) => string): Row[] {
-  const wanted = view.search.trim().toLowerCase();
-  const found = wanted && searchText ? rows.filter((row) => searchText(row).toLowerCase().includes(wanted)) : rows;
+function filterAndSort<Row>(rows: Row[], columns: Column<Row>[], view: TableView, searchText?: (row: Row) => string): Row[] {
+  const search = view.search.trim().toLowerCase();
+  const matching = search && searchText ? rows.filter((row) => searchText(row).toLowerCase().includes(search)) : rows;
   const sortBy = columns.find(({ key }) => key === view.sort)?.sortBy;
-  return sortBy ? [...found].sort((a, b) => compare(sortBy(a), sortBy(b), view.order)) : found;
+  return sortBy ? [...matching].sort((a, b) => compare(sortBy(a), sortBy(b), view.order)) : matching;
 }
 
 export function DataTable<Row>(props: Props<Row>) {
@@ -82,23 +82,23 @@ export function DataTable<Row>(props: Props<Row>) {
   const [ownView, setOwnView] = useState<TableView>({ ...DEFAULT_VIEW, ...props.initial });
   const view = remote?.view ?? ownView;
   const setView = remote?.onView ?? setOwnView;
-  const arranged = useMemo(() => (remote ? rows : arrange(rows, columns, view, searchText)), [remote, rows, columns, view, searchText]);
-  const total = remote?.total ?? arranged.length;
-  // Rows that went away may have taken the last page with them.
+  const sorted = useMemo(() => (remote ? rows : filterAndSort(rows, columns, view, searchText)), [remote, rows, columns, view, searchText]);
+  const total = remote?.total ?? sorted.length;
+  // The last page may be gone if rows were removed.
   const page = Math.min(view.page, Math.max(1, Math.ceil(total / view.size)));
-  const shown = remote ? arranged : arranged.slice((page - 1) * view.size, page * view.size);
-  const hasNothing = shown.length === 0 && !view.search;
+  const shown = remote ? sorted : sorted.slice((page - 1) * view.size, page * view.size);
+  const isEmpty = shown.length === 0 && !view.search;
 
   const body = (
     <>
       {(searchText || tools) && (
         <Group mb="sm" gap="sm" justify="space-between">
-          {searchText ? <TableSearch label={props.searchLabel ?? `Search ${label.toLowerCase()}`} view={view} onView={setView} pauseMs={remote ? 250 : 0} /> : <span />}
+          {searchText ? <TableSearch label={props.searchLabel ?? `Search ${label.toLowerCase()}`} view={view} onView={setView} debounceMs={remote ? 250 : 0} /> : <span />}
           {tools}
         </Group>
       )}
-      {hasNothing ? (
-        (empty ?? <EmptyState title="There is nothing here yet." />)
+      {isEmpty ? (
+        (empty ?? <EmptyState title="No data yet." />)
       ) : (
         <>
           <Table.ScrollContainer minWidth={minWidth}>
@@ -111,19 +111,19 @@ export function DataTable<Row>(props: Props<Row>) {
                     </Table.Th>
                   )}
                   {columns.map((column) => (
-                    <SortHead key={column.key} column={column} view={view} onView={setView} />
+                    <SortableHeader key={column.key} column={column} view={view} onView={setView} />
                   ))}
                 </Table.Tr>
               </Table.Thead>
-              <Table.Tbody onKeyDown={walkRows}>
+              <Table.Tbody onKeyDown={moveFocusByArrows}>
                 {shown.map((row) => (
                   <Row key={props.rowKey(row)} row={row} columns={columns} expand={props.expand} />
                 ))}
               </Table.Tbody>
             </Table>
           </Table.ScrollContainer>
-          {shown.length === 0 && <EmptyState title={`Nothing matches “${view.search}”.`}>Search for something else, or clear the field.</EmptyState>}
-          <TableFoot total={total} page={page} view={view} onView={setView} />
+          {shown.length === 0 && <EmptyState title={`Nothing matches “${view.search}”.`}>Change or clear the search.</EmptyState>}
+          <TablePagination total={total} page={page} view={view} onView={setView} />
         </>
       )}
     </>

@@ -3,9 +3,9 @@ import { IconMoodEmpty } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
 interface Props {
-  /** A sentence that says what is not there. */
+  /** What is missing, as a sentence. */
   title: string;
-  /** What to do about it: a sentence or a button. */
+  /** What the user can do: a sentence or a button. */
   children?: ReactNode;
 }
 

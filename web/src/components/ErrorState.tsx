@@ -3,12 +3,12 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 
 import { ApiError } from "../api/client";
 
-export function sentenceOf(error: unknown): string {
+export function errorMessage(error: unknown): string {
   if (error instanceof ApiError) return error.message;
   if (error instanceof Error && /dynamically imported module|module script/i.test(error.message)) {
-    return "This page could not be loaded. The console may have been updated: load it again.";
+    return "The page could not be loaded. The console may have been updated: reload the page.";
   }
-  return error instanceof Error ? `Something went wrong in the page: ${error.message}` : "Something went wrong in the page.";
+  return error instanceof Error ? `Unexpected error: ${error.message}` : "Unexpected error.";
 }
 
 interface Props {
@@ -16,12 +16,12 @@ interface Props {
   onRetry?: () => void;
 }
 
-/** In the place of what could not be shown. */
+/** Shown instead of content that could not be loaded. */
 export function ErrorState({ error, onRetry }: Props) {
   return (
-    <Alert role="alert" variant="outline" color="red" icon={<IconAlertTriangle aria-hidden />} title="This did not work">
+    <Alert role="alert" variant="outline" color="red" icon={<IconAlertTriangle aria-hidden />} title="Request failed">
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-        {sentenceOf(error)}
+        {errorMessage(error)}
       </Text>
       {onRetry && (
         <Button mt="sm" size="xs" variant="default" onClick={onRetry}>

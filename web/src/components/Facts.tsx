@@ -6,7 +6,7 @@ export interface Fact {
   value: ReactNode;
 }
 
-/** Names and what they stand at, side by side. */
+/** A grid of labels and values. */
 export function Facts({ facts, cols = { base: 2, sm: 3, lg: 4 } }: { facts: Fact[]; cols?: Record<string, number> }) {
   return (
     <SimpleGrid component="dl" cols={cols} spacing="md" m={0}>

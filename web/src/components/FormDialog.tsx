@@ -5,11 +5,11 @@ import { ErrorState } from "./ErrorState";
 
 interface Props {
   title: string;
-  /** What the button says: a verb. */
+  /** Label of the submit button: a verb. */
   action: string;
   opened: boolean;
   isBusy: boolean;
-  /** Whether all that is needed was given. */
+  /** True if all required fields are valid. */
   isReady?: boolean;
   error: Error | null;
   size?: ModalProps["size"];
@@ -18,7 +18,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** A dialog with a form; it stays open, with what was typed, if the cluster refuses. */
+/** A dialog with a form; on an error it stays open and keeps the input. */
 export function FormDialog({ title, action, opened, isBusy, isReady = true, error, size, onClose, onSubmit, children }: Props) {
   return (
     <Modal opened={opened} onClose={onClose} title={title} size={size} closeButtonProps={{ "aria-label": "Close" }}>

@@ -6,12 +6,12 @@ import { ErrorState } from "./ErrorState";
 
 interface Props<T> {
   query: Pick<UseQueryResult<T>, "data" | "error" | "refetch">;
-  /** How many grey lines stand in until it is there. */
+  /** Number of skeleton lines while loading. */
   lines?: number;
   children: (data: T) => ReactNode;
 }
 
-/** What was asked for, in each of its states. What was there before stays while asking again fails, with the error above it. */
+/** Renders a query's data, skeleton or error. If a refetch fails, the previous data stays below the error. */
 export function Loaded<T>({ query, lines = 4, children }: Props<T>) {
   const error = query.error && <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   if (query.data !== undefined) {

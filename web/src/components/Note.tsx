@@ -14,7 +14,7 @@ const COLOURS: Record<Props["tone"], string> = {
   bad: "var(--ks-bad)",
 };
 
-/** Something to know before going on. Its words are in the colour of text, which can be read on any ground. */
+/** A note for the user. The text has the normal text colour, for contrast. */
 export function Note({ tone, title, children }: Props) {
   const Icon = tone === "info" ? IconInfoCircle : IconAlertTriangle;
   return (

@@ -9,17 +9,17 @@ interface Crumb {
 
 interface Props {
   title: string;
-  /** Where this page belongs, from the outside in; the page itself is not among them. */
+  /** Breadcrumbs, outermost first, without the page itself. */
   crumbs?: Crumb[];
-  /** A mark beside the title, such as a StateBadge. */
-  mark?: ReactNode;
+  /** Shown next to the title, such as a StateBadge. */
+  badge?: ReactNode;
   lead?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
 }
 
-/** What every page begins with; the title is that of the browser's tab as well. */
-export function Page({ title, crumbs = [], mark, lead, actions, children }: Props) {
+/** The header of every page. The title is also the title of the browser tab. */
+export function Page({ title, crumbs = [], badge, lead, actions, children }: Props) {
   useEffect(() => {
     document.title = `${title} · Kafscale`;
   }, [title]);
@@ -28,7 +28,7 @@ export function Page({ title, crumbs = [], mark, lead, actions, children }: Prop
     <Stack gap="lg">
       <div>
         {crumbs.length > 0 && (
-          <nav aria-label="Where this page belongs">
+          <nav aria-label="Breadcrumbs">
             <Breadcrumbs mb={4} separatorMargin={6}>
               {crumbs.map(({ label, to }) => (
                 <Anchor key={to} component={Link} to={to} size="sm">
@@ -43,7 +43,7 @@ export function Page({ title, crumbs = [], mark, lead, actions, children }: Prop
             <Title order={1} size="h2" style={{ overflowWrap: "anywhere" }}>
               {title}
             </Title>
-            {mark}
+            {badge}
           </Group>
           {actions && <Group gap="xs">{actions}</Group>}
         </Group>

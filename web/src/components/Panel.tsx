@@ -7,7 +7,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** A part of a page with a heading of its own, which readers of screens can jump to. */
+/** A section of a page with a heading, which is a landmark for screen readers. */
 export function Panel({ title, actions, children }: Props) {
   const id = useId();
   return (

@@ -1,44 +1,44 @@
-/** The one place that knows uPlot: a chunk of its own, which comes with the first chart that somebody looks at. */
+/** The only module that imports uPlot: a separate chunk, loaded with the first chart. */
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import classes from "./ChartLines.module.css";
 import { columnsOf, type Line, type Row } from "./chartData";
-import { chartOptions, type Look, type Pointed } from "./chartOptions";
+import { chartOptions, type ChartStyle, type HoveredPoint } from "./chartOptions";
 
-interface Props extends Omit<Look, "colors"> {
+interface Props extends Omit<ChartStyle, "colors"> {
   rows: Row[];
   lines: Line[];
-  onPoint: (pointed: Pointed | null) => void;
+  onHover: (hovered: HoveredPoint | null) => void;
 }
 
-export default function Plot({ rows, lines, format, scale, height, onPoint }: Props) {
-  const host = useRef<HTMLDivElement>(null);
+export default function Plot({ rows, lines, format, scale, height, onHover }: Props) {
+  const container = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   const colors = lines.map(({ color }) => color).join();
 
   useEffect(() => {
-    const element = host.current as HTMLDivElement;
-    const look = { colors: colors.split(","), format, scale, height };
-    const drawing = new uPlot(chartOptions(look, element.getBoundingClientRect().width, onPoint), undefined, element);
-    plot.current = drawing;
-    const sizes = new ResizeObserver(() => drawing.setSize({ width: element.getBoundingClientRect().width, height }));
-    sizes.observe(element);
-    const schemes = new MutationObserver(() => drawing.redraw(false));
-    schemes.observe(document.documentElement, { attributeFilter: ["data-mantine-color-scheme"] });
+    const element = container.current as HTMLDivElement;
+    const style = { colors: colors.split(","), format, scale, height };
+    const created = new uPlot(chartOptions(style, element.getBoundingClientRect().width, onHover), undefined, element);
+    plot.current = created;
+    const resizeObserver = new ResizeObserver(() => created.setSize({ width: element.getBoundingClientRect().width, height }));
+    resizeObserver.observe(element);
+    const schemeObserver = new MutationObserver(() => created.redraw(false));
+    schemeObserver.observe(document.documentElement, { attributeFilter: ["data-mantine-color-scheme"] });
     return () => {
-      sizes.disconnect();
-      schemes.disconnect();
-      drawing.destroy();
-      onPoint(null);
+      resizeObserver.disconnect();
+      schemeObserver.disconnect();
+      created.destroy();
+      onHover(null);
     };
-  }, [colors, format, scale, height, onPoint]);
+  }, [colors, format, scale, height, onHover]);
 
-  // After the drawing was made anew as well, which has no values yet.
+  // Also runs after the plot was created again, because a new plot has no data.
   useEffect(() => {
     plot.current?.setData(columnsOf(rows, lines.length) as uPlot.AlignedData);
-  }, [rows, colors, format, scale, height, onPoint]);
+  }, [rows, colors, format, scale, height, onHover]);
 
-  return <div ref={host} className={classes.plot} style={{ height }} />;
+  return <div ref={container} className={classes.plot} style={{ height }} />;
 }

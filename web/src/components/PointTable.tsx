@@ -3,7 +3,7 @@ import { ScrollArea, Table } from "@mantine/core";
 import { clockTime, exactTime, UNKNOWN } from "../lib/format";
 import type { Line, Row } from "./chartData";
 
-const MOST_ROWS = 120;
+const ROW_COUNT_MAX = 120;
 
 interface Props {
   title: string;
@@ -13,7 +13,7 @@ interface Props {
   height: number;
 }
 
-/** The points of a chart, the newest first. */
+/** The points of a chart as a table, newest first. */
 export function PointTable({ title, rows, lines, format, height }: Props) {
   return (
     <ScrollArea h={height} type="auto" viewportProps={{ tabIndex: 0, "aria-label": `${title} as a table`, role: "region" }}>
@@ -30,7 +30,7 @@ export function PointTable({ title, rows, lines, format, height }: Props) {
         </Table.Thead>
         <Table.Tbody>
           {rows
-            .slice(-MOST_ROWS)
+            .slice(-ROW_COUNT_MAX)
             .reverse()
             .map((row) => (
               <Table.Tr key={row.atMs}>

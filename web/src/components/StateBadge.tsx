@@ -1,4 +1,4 @@
-/** A state as a word and a mark. The mark has a form as well as a colour, and the word is always there. */
+/** A state as text with a symbol. The symbol differs by shape as well as by colour. */
 import classes from "./StateBadge.module.css";
 
 export type Tone = "good" | "warning" | "bad" | "neutral";
@@ -41,17 +41,17 @@ export function toneOf(state: string): Tone {
 
 interface Props {
   state: string | null | undefined;
-  /** Only where the word alone does not say it. */
+  /** Overrides the tone that follows from the state. */
   tone?: Tone;
   title?: string;
 }
 
 export function StateBadge({ state, tone, title }: Props) {
-  const word = state || "unknown";
+  const label = state || "unknown";
   return (
     <span className={classes.badge} title={title}>
-      <span className={classes.dot} data-tone={tone ?? toneOf(word)} aria-hidden />
-      {word}
+      <span className={classes.dot} data-tone={tone ?? toneOf(label)} aria-hidden />
+      {label}
     </span>
   );
 }

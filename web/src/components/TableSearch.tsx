@@ -9,27 +9,27 @@ interface Props {
   label: string;
   view: TableView;
   onView: (view: TableView) => void;
-  /** A server is asked when the typing pauses, not with each letter. */
-  pauseMs: number;
+  /** Debounce time, for tables that the server searches; 0 for none. */
+  debounceMs: number;
 }
 
-/** What was typed is kept here: the address, where views may live, follows too slowly to type into. */
-export function TableSearch({ label, view, onView, pauseMs }: Props) {
+/** Keeps the typed text as local state, because the URL is updated with a delay. */
+export function TableSearch({ label, view, onView, debounceMs }: Props) {
   const [text, setText] = useState(view.search);
-  const wanted = useRef(view.search);
-  const search = useDebouncedCallback((words: string) => onView({ ...view, search: words, page: 1 }), pauseMs);
+  const lastSearch = useRef(view.search);
+  const search = useDebouncedCallback((next: string) => onView({ ...view, search: next, page: 1 }), debounceMs);
 
   useEffect(() => {
-    // Changed by somebody else: a link, or going back.
-    if (view.search !== wanted.current) setText(view.search);
-    wanted.current = view.search;
+    // Changed from outside: by a link or the back button.
+    if (view.search !== lastSearch.current) setText(view.search);
+    lastSearch.current = view.search;
   }, [view.search]);
 
-  function typed(words: string) {
-    setText(words);
-    wanted.current = words;
-    if (pauseMs > 0) search(words);
-    else onView({ ...view, search: words, page: 1 });
+  function onType(next: string) {
+    setText(next);
+    lastSearch.current = next;
+    if (debounceMs > 0) search(next);
+    else onView({ ...view, search: next, page: 1 });
   }
 
   return (
@@ -39,7 +39,7 @@ export function TableSearch({ label, view, onView, pauseMs }: Props) {
       placeholder={`${label} ( / )`}
       leftSection={<IconSearch size={16} aria-hidden />}
       value={text}
-      onChange={(event) => typed(event.currentTarget.value)}
+      onChange={(event) => onType(event.currentTarget.value)}
       data-search
       w={{ base: "100%", xs: 300 }}
     />

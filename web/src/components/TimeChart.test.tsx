@@ -27,56 +27,56 @@ function series(name: string, ...values: number[]): Series {
 }
 
 async function draw(unit: Unit, ...all: Series[]) {
-  const rendered = renderPart(<TimeChart title="Throughput" series={all} unit={unit} names={{ produce: "Written", fetch: "Read" }} />);
+  const rendered = renderPart(<TimeChart title="Throughput" series={all} unit={unit} names={{ produce: "Produced", fetch: "Fetched" }} />);
   await waitFor(() => expect(drawn.strokes.length).toBeGreaterThan(0));
   return rendered;
 }
 
 const stroked = (color: string) => drawn.strokes.filter((stroke) => stroke.color === color).flatMap(({ points }) => points);
 
-it("has the figures of a chart in words and in a table", async () => {
-  renderPart(<TimeChart title="Throughput" series={overview().throughput} unit="bytes/s" names={{ produce: "Written", fetch: "Read" }} />);
-  expect(screen.getByRole("img", { name: /Throughput: Written 3 KiB\/s, Read 0 B\/s/ })).toBeVisible();
+it("describes the latest values, and shows all values in a table", async () => {
+  renderPart(<TimeChart title="Throughput" series={overview().throughput} unit="bytes/s" names={{ produce: "Produced", fetch: "Fetched" }} />);
+  expect(screen.getByRole("img", { name: /Throughput: Produced 3 KiB\/s, Fetched 0 B\/s/ })).toBeVisible();
   await userEvent.click(screen.getByRole("button", { name: "Show as a table" }));
   const cells = screen.getAllByRole("cell").map((cell) => cell.textContent);
   expect(cells).toEqual([expect.any(String), "3 KiB/s", "0 B/s", expect.any(String), "1 KiB/s", "–"]);
   await expectAccessible();
 });
 
-it("says that there is nothing to draw", () => {
-  renderPart(<TimeChart title="Lag" series={[]} unit="count" empty="Nothing yet." />);
-  expect(screen.getByText("Nothing yet.")).toBeVisible();
+it("shows the empty text without data", () => {
+  renderPart(<TimeChart title="Lag" series={[]} unit="count" empty="No data yet." />);
+  expect(screen.getByText("No data yet.")).toBeVisible();
   expect(screen.queryByRole("button")).toBeNull();
 });
 
-it("draws each series from value to value in its own colour, with a legend", async () => {
+it("draws each series in its own colour, with a legend", async () => {
   await draw("bytes/s", series("produce", 0, 4096, 2048), series("fetch", 4096, 0, 0));
   const [first, second, third] = stroked("teal");
   expect(stroked("teal")).toHaveLength(3);
   expect(first?.[0]).toBeLessThan(second?.[0] ?? 0);
-  // The larger the value, the nearer to the top; half of it is half the way.
+  // The height is proportional to the value.
   expect((first?.[1] ?? 0) - (third?.[1] ?? 0)).toBeCloseTo(((first?.[1] ?? 0) - (second?.[1] ?? 0)) / 2, -1);
   expect(stroked("orange")).toHaveLength(3);
-  expect(screen.getAllByRole("listitem", { hidden: true }).map((item) => item.textContent)).toEqual(["Written", "Read"]);
+  expect(screen.getAllByRole("listitem", { hidden: true }).map((item) => item.textContent)).toEqual(["Produced", "Fetched"]);
   await expectAccessible();
 });
 
-it("draws a value that stands alone as a dot, and no others", async () => {
+it("draws a single value as a dot, and no other values", async () => {
   await draw("bytes/s", series("produce", 0, 4096, 2048), series("fetch", 4096));
   expect(drawn.dots).toEqual([[expect.any(Number), stroked("teal")[1]?.[1]]]);
 });
 
-it("marks values in their unit, in steps that people count in, from zero on, and round moments", async () => {
+it("labels the axes with round values in the unit, from 0, and with round times", async () => {
   await draw("bytes/s", series("produce", 70_000, 90_000, 5));
   expect(drawn.texts).toEqual(expect.arrayContaining(["0 B/s", "32 KiB/s", "64 KiB/s", "12:00:30", "12:01:00"]));
 });
 
-it("has no halves of records", async () => {
+it("labels counts with whole numbers only", async () => {
   await draw("count", series("lag", 1, 2, 1));
   expect(drawn.texts.filter((text) => !text.includes(":"))).toEqual(["0", "1", "2"]);
 });
 
-it("shows the figures of the moment that is pointed at, until nobody points any more", async () => {
+it("shows the values at the hovered time until the pointer leaves", async () => {
   const { container } = await draw("bytes/s", series("produce", 1024, 2048, 3072), series("fetch", 5));
   const over = container.querySelector(".u-over") as Element;
   const shown = () => [...container.querySelectorAll("strong")].map((figure) => figure.textContent);
@@ -88,7 +88,7 @@ it("shows the figures of the moment that is pointed at, until nobody points any 
   await waitFor(() => expect(shown()).toEqual([]));
 });
 
-it("draws anew when values come", async () => {
+it("redraws when values are added", async () => {
   function Growing() {
     const [values, setValues] = useState([1, 2]);
     return (
@@ -104,7 +104,7 @@ it("draws anew when values come", async () => {
   await waitFor(() => expect(stroked("teal")).toHaveLength(3));
 });
 
-it("draws in the colours of the scheme that is on", async () => {
+it("draws in the colours of the active colour scheme", async () => {
   await draw("count", series("lag", 1, 2));
   expect(stroked("teal")).toHaveLength(2);
   sheet.textContent = DARK;
@@ -113,7 +113,7 @@ it("draws in the colours of the scheme that is on", async () => {
   expect(stroked("teal")).toEqual([]);
 });
 
-it("keeps apart what has the same moment, and what has none", () => {
+it("merges series by time", () => {
   const rows = mergeSeries([
     { name: "atMs", points: [{ atMs: 2, value: 70 }, { atMs: 1, value: 5 }] },
     { name: "b", points: [{ atMs: 2, value: 9 }] },
@@ -122,13 +122,13 @@ it("keeps apart what has the same moment, and what has none", () => {
   expect(columnsOf(rows, 2)).toEqual([[1, 2], [5, 70], [undefined, 9]]);
 });
 
-it("has steps for what is tiny and for what is huge", () => {
+it("has axis steps from tiny to huge", () => {
   expect(STEPS.binary).toEqual(expect.arrayContaining([1, 1024, 2 ** 50]));
   expect(Math.min(...STEPS.whole)).toBe(1);
   expect(STEPS.decimal).toEqual(expect.arrayContaining([0.0001, 0.02, 0.5, 2_000_000]));
 });
 
-it("spans a minute at the least, and says the seconds only where these matter", () => {
+it("spans at least a minute, and shows seconds only for short steps", () => {
   expect(timeRange({ data: [[NOON]] })).toEqual([NOON - 60_000, NOON]);
   expect(timeRange({ data: [[NOON - 120_000, NOON]] })).toEqual([NOON - 120_000, NOON]);
   expect([timeLabel(NOON, 15_000), timeLabel(NOON, 300_000)]).toEqual(["12:00:00", "12:00"]);

@@ -1,4 +1,4 @@
-/** Values over time: as lines for those who see them, as a table for those who do not, or who want the figures. */
+/** Values over time: as a line chart or as a table. */
 import { Button, Stack, Text } from "@mantine/core";
 import { useMemo, useState } from "react";
 
@@ -25,19 +25,19 @@ interface Props {
   title: string;
   series: Series[];
   unit: Unit;
-  /** How a series is called on the page: { produce: "Written" }. */
+  /** Labels of the series: { produce: "Produced" }. */
   names?: Record<string, string>;
   height?: number;
   empty?: string;
 }
 
-export function TimeChart({ title, series, unit, names = {}, height = 220, empty = "There is nothing to draw yet: the console has just begun to look." }: Props) {
+export function TimeChart({ title, series, unit, names = {}, height = 220, empty = "No data yet: the console has just started to collect it." }: Props) {
   const [isTable, setTable] = useState(false);
   const rows = useMemo(() => mergeSeries(series), [series]);
   const format = FORMATS[unit];
   const lines = series.map(({ name }, index) => ({ label: names[name] ?? name, color: colorOf(index) }));
   const last = rows.at(-1);
-  const spoken = last && lines.map(({ label }, index) => `${label} ${last.values[index] === undefined ? "not known" : format(last.values[index])}`).join(", ");
+  const description = last && lines.map(({ label }, index) => `${label} ${last.values[index] === undefined ? "unknown" : format(last.values[index])}`).join(", ");
 
   return (
     <Panel
@@ -59,7 +59,7 @@ export function TimeChart({ title, series, unit, names = {}, height = 220, empty
       ) : isTable ? (
         <PointTable title={title} rows={rows} lines={lines} format={format} height={height} />
       ) : (
-        <div role="img" aria-label={`${title}: ${spoken} at ${clockTime(last.atMs)}. The figures are in the table.`}>
+        <div role="img" aria-label={`${title}: ${description} at ${clockTime(last.atMs)}. The table has all values.`}>
           <ChartLines rows={rows} lines={lines} format={format} height={height} scale={SCALES[unit]} />
         </div>
       )}

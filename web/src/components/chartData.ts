@@ -1,6 +1,6 @@
 import type { Series } from "../api/contract";
 
-/** One moment, with the value of each series, in the order of the series; undefined where it has none then. */
+/** The values of all series at one time, in the order of the series; undefined if a series has no point then. */
 export interface Row {
   atMs: number;
   values: (number | undefined)[];
@@ -8,13 +8,13 @@ export interface Row {
 
 export interface Line {
   label: string;
-  /** The name of the CSS variable that has it, for the scheme that is on. */
+  /** The CSS variable of the colour in the active colour scheme. */
   color: string;
 }
 
 const COLOR_COUNT = 8;
 
-/** One of those in ChartLines.module.css. */
+/** The CSS variables are defined in ChartLines.module.css. */
 export function colorOf(index: number): string {
   return `--chart-line-${(index % COLOR_COUNT) + 1}`;
 }
@@ -31,21 +31,21 @@ export function mergeSeries(series: Series[]): Row[] {
   return [...rows.values()].sort((a, b) => a.atMs - b.atMs);
 }
 
-/** The same by columns: the moments, then the values of each line. */
+/** The rows as columns, as uPlot takes them: times, then the values of each line. */
 export function columnsOf(rows: Row[], lineCount: number): [number[], ...(number | undefined)[][]] {
   const values = Array.from({ length: lineCount }, (_, index) => rows.map((row) => row.values[index]));
   return [rows.map(({ atMs }) => atMs), ...values];
 }
 
-/** Bytes are counted in powers of two; of records there are no halves. */
+/** Bytes use powers of two, counts whole numbers. */
 export type Scale = "binary" | "whole" | "decimal";
 
 const powers = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, index) => first + index);
-const round = (first: number) => powers(first, 15).flatMap((power) => [1, 2, 5].map((factor) => Number(`${factor}e${power}`)));
+const roundNumbers = (first: number) => powers(first, 15).flatMap((power) => [1, 2, 5].map((factor) => Number(`${factor}e${power}`)));
 
-/** Steps that people count in: powers of two, or 1, 2 and 5 of a power of ten. */
+/** Axis steps: powers of two, or 1, 2 and 5 times a power of ten. */
 export const STEPS: Record<Scale, number[]> = {
   binary: powers(0, 60).map((power) => 2 ** power),
-  whole: round(0),
-  decimal: round(-4),
+  whole: roundNumbers(0),
+  decimal: roundNumbers(-4),
 };

@@ -1,100 +1,100 @@
 /**
- * What uPlot is told about a chart.
+ * uPlot options of a chart.
  *
- * The law: lines go straight from value to value and rest on zero, so that nothing is drawn that was not measured.
- * Colours are asked for at each drawing, for a canvas does not follow the CSS variables by itself.
+ * Invariant: lines are straight and the axis starts at 0, so that the chart shows only measured values.
+ * Colours are resolved on each drawing, because a canvas does not follow CSS variables.
  */
 import type uPlot from "uplot";
 
 import { clockTime } from "../lib/format";
 import { type Scale, STEPS } from "./chartData";
 
-export interface Look {
-  /** Names of CSS variables, one a line. */
+export interface ChartStyle {
+  /** CSS variables, one per line. */
   colors: string[];
   format: (value: number) => string;
   scale: Scale;
   height: number;
 }
 
-/** A moment by its row, and how far from the left of the chart it is. */
-export interface Pointed {
+/** The hovered time: its row, and its distance from the left edge of the chart. */
+export interface HoveredPoint {
   index: number;
   left: number;
-  isOnTheRight: boolean;
+  isRightHalf: boolean;
 }
 
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
-const WIDTH_OF_VALUES = 78;
-const WIDTH_OF_A_TIME = 90;
-const HEIGHT_OF_TIMES = 28;
-const HEIGHT_OF_A_STEP = 36;
-const ROOM_ABOVE = 1.06;
+const VALUE_AXIS_WIDTH = 78;
+const TIME_LABEL_WIDTH = 90;
+const TIME_AXIS_HEIGHT = 28;
+const VALUE_LABEL_HEIGHT = 36;
+const HEADROOM_FACTOR = 1.06;
 const MINUTE_MS = 60_000;
 
-export function chartOptions(look: Look, width: number, onPoint: (pointed: Pointed | null) => void): uPlot.Options {
-  const text = { font: FONT, stroke: colored("--mantine-color-dimmed"), ticks: { show: false } };
+export function chartOptions(style: ChartStyle, width: number, onHover: (hovered: HoveredPoint | null) => void): uPlot.Options {
+  const axis = { font: FONT, stroke: resolveColor("--mantine-color-dimmed"), ticks: { show: false } };
   return {
     width,
-    height: look.height,
+    height: style.height,
     ms: 1,
-    // Half of the last time stands to the right of the lines.
+    // Space for the right half of the last time label.
     padding: [10, 30, 0, 0],
     legend: { show: false },
-    // Nothing is to be zoomed: the next look would undo it.
-    cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 }, move: toTheMoment },
-    scales: { x: { range: timeRange }, y: { range: (_, __, largest) => [0, (largest ?? 0) > 0 ? largest * ROOM_ABOVE : 1] } },
+    // No zoom: the next update would undo it.
+    cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 }, move: snapToTime },
+    scales: { x: { range: timeRange }, y: { range: (_, __, largest) => [0, (largest ?? 0) > 0 ? largest * HEADROOM_FACTOR : 1] } },
     axes: [
-      { ...text, size: HEIGHT_OF_TIMES, space: WIDTH_OF_A_TIME, grid: { show: false }, values: (_, times, __, ___, step) => times.map((atMs) => timeLabel(atMs, step)) },
+      { ...axis, size: TIME_AXIS_HEIGHT, space: TIME_LABEL_WIDTH, grid: { show: false }, values: (_, times, __, ___, step) => times.map((atMs) => timeLabel(atMs, step)) },
       {
-        ...text,
-        size: WIDTH_OF_VALUES,
-        space: HEIGHT_OF_A_STEP,
-        incrs: STEPS[look.scale],
-        grid: { stroke: colored("--mantine-color-default-border"), width: 1, dash: [4, 5] },
-        values: (_, values) => values.map(look.format),
+        ...axis,
+        size: VALUE_AXIS_WIDTH,
+        space: VALUE_LABEL_HEIGHT,
+        incrs: STEPS[style.scale],
+        grid: { stroke: resolveColor("--mantine-color-default-border"), width: 1, dash: [4, 5] },
+        values: (_, values) => values.map(style.format),
       },
     ],
-    series: [{}, ...look.colors.map((color) => lineOf(color))],
-    hooks: { setCursor: [(plot) => onPoint(pointedOf(plot))] },
+    series: [{}, ...style.colors.map((color) => lineOf(color))],
+    hooks: { setCursor: [(plot) => onHover(hoveredPoint(plot))] },
   };
 }
 
 function lineOf(color: string): uPlot.Series {
-  const stroke = colored(color);
-  // A value that stands alone would be a line of no length: it is a dot.
-  const isAlone = (plot: uPlot, index: number) => Array.from(plot.data[index] ?? []).filter((value) => value !== undefined).length === 1;
-  return { stroke, width: 2, cap: "round", points: { show: isAlone, size: 5, stroke, fill: stroke } };
+  const stroke = resolveColor(color);
+  // A single value is drawn as a dot, because a line needs two.
+  const isSingle = (plot: uPlot, index: number) => Array.from(plot.data[index] ?? []).filter((value) => value !== undefined).length === 1;
+  return { stroke, width: 2, cap: "round", points: { show: isSingle, size: 5, stroke, fill: stroke } };
 }
 
-/** The value of a CSS variable where the chart is. */
-function colored(variable: string): (plot: uPlot) => string {
+/** The value of a CSS variable at the chart's element. */
+function resolveColor(variable: string): (plot: uPlot) => string {
   return (plot) => getComputedStyle(plot.root).getPropertyValue(variable).trim();
 }
 
-/** From the first moment to the last, and a minute at the least, so that few values do not pass for many. */
+/** From the first time to the last, but at least one minute. */
 export function timeRange(plot: Pick<uPlot, "data">): [number, number] {
   const times = plot.data[0];
   const last = times[times.length - 1] ?? Date.now();
   return [Math.min(times[0] ?? last, last - MINUTE_MS), last];
 }
 
-/** With the seconds only where these matter. */
+/** Shows seconds only if the axis step is below a minute. */
 export function timeLabel(atMs: number, stepMs: number): string {
   return stepMs < MINUTE_MS ? clockTime(atMs) : clockTime(atMs).slice(0, 5);
 }
 
-/** The pointer's line stands where the values are that it shows. */
-function toTheMoment(plot: uPlot, left: number, top: number): [number, number] {
-  // Whoever does not point any more is to the left of everything.
+/** Snaps the cursor line to the time whose values are shown. */
+function snapToTime(plot: uPlot, left: number, top: number): [number, number] {
+  // A negative position means that the pointer has left the chart.
   const atMs = left < 0 ? undefined : plot.data[0][plot.posToIdx(left)];
   return [atMs === undefined ? left : plot.valToPos(atMs, "x"), top];
 }
 
-function pointedOf(plot: uPlot): Pointed | null {
+function hoveredPoint(plot: uPlot): HoveredPoint | null {
   const { idx, left = -1 } = plot.cursor;
   const atMs = idx === null || idx === undefined || left < 0 ? undefined : plot.data[0][idx];
   if (atMs === undefined) return null;
-  const place = plot.over.offsetLeft + plot.valToPos(atMs, "x");
-  return { index: idx as number, left: place, isOnTheRight: place > plot.width / 2 };
+  const x = plot.over.offsetLeft + plot.valToPos(atMs, "x");
+  return { index: idx as number, left: x, isRightHalf: x > plot.width / 2 };
 }

@@ -1,18 +1,18 @@
 import { notifications } from "@mantine/notifications";
 
-import { sentenceOf } from "./ErrorState";
+import { errorMessage } from "./ErrorState";
 
-export function notifyDone(message: string): void {
-  notifications.show({ message, color: "teal", withBorder: true, closeButtonProps: { "aria-label": "Close the message" } });
+export function notifySuccess(message: string): void {
+  notifications.show({ message, color: "teal", withBorder: true, closeButtonProps: { "aria-label": "Close message" } });
 }
 
 export function notifyError(error: unknown): void {
   notifications.show({
-    title: "This did not work",
-    message: sentenceOf(error),
+    title: "Request failed",
+    message: errorMessage(error),
     color: "red",
     withBorder: true,
     autoClose: 12_000,
-    closeButtonProps: { "aria-label": "Close the message" },
+    closeButtonProps: { "aria-label": "Close message" },
   });
 }

@@ -1,4 +1,4 @@
-/** How a table is looked at: what is searched for, by what it is sorted, and which page is shown. */
+/** The view of a table: search text, sort order and page. */
 import { useCallback, useMemo } from "react";
 import { useSearchParams } from "react-router";
 
@@ -14,48 +14,48 @@ export interface TableView {
 
 export const DEFAULT_VIEW: TableView = { search: "", sort: "", order: "asc", page: 1, size: 50 };
 
-function wholeNumber(text: string | null, otherwise: number): number {
+function wholeNumber(text: string | null, fallback: number): number {
   const number = Number(text);
-  return Number.isInteger(number) && number > 0 ? number : otherwise;
+  return Number.isInteger(number) && number > 0 ? number : fallback;
 }
 
-/** A view that lives in the address, so that reloading, going back and sharing keep it. */
+/** A view stored in the URL, so that reload, back and shared links keep it. */
 export function useTableView(defaults: Partial<TableView> = {}): [TableView, (view: TableView) => void] {
   const { search, sort, order, page, size } = { ...DEFAULT_VIEW, ...defaults };
-  const [words, setWords] = useSearchParams();
+  const [params, setParams] = useSearchParams();
   const view = useMemo<TableView>(
     () => ({
-      search: words.get("search") ?? search,
-      sort: words.get("sort") ?? sort,
-      order: words.get("order") === "desc" ? "desc" : words.get("order") === "asc" ? "asc" : order,
-      page: wholeNumber(words.get("page"), page),
-      size: wholeNumber(words.get("size"), size),
+      search: params.get("search") ?? search,
+      sort: params.get("sort") ?? sort,
+      order: params.get("order") === "desc" ? "desc" : params.get("order") === "asc" ? "asc" : order,
+      page: wholeNumber(params.get("page"), page),
+      size: wholeNumber(params.get("size"), size),
     }),
-    [words, search, sort, order, page, size],
+    [params, search, sort, order, page, size],
   );
 
   const setView = useCallback(
     (next: TableView) =>
-      setWords(
+      setParams(
         (before) => {
           const after = new URLSearchParams(before);
-          const usual: TableView = { search, sort, order, page, size };
-          for (const name of Object.keys(usual) as (keyof TableView)[]) {
-            if (next[name] === usual[name]) after.delete(name);
+          const initial: TableView = { search, sort, order, page, size };
+          for (const name of Object.keys(initial) as (keyof TableView)[]) {
+            if (next[name] === initial[name]) after.delete(name);
             else after.set(name, String(next[name]));
           }
           return after;
         },
         { replace: true },
       ),
-    [setWords, search, sort, order, page, size],
+    [setParams, search, sort, order, page, size],
   );
   return [view, setView];
 }
 
 export type SortValue = string | number | boolean | null | undefined;
 
-/** Names with numbers in them as people order them; what is not known comes last, either way. */
+/** Numbers in names are compared as numbers; missing values come last in both orders. */
 export function compare(a: SortValue, b: SortValue, order: Order): number {
   const aMissing = a === null || a === undefined;
   const bMissing = b === null || b === undefined;

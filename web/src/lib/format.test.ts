@@ -39,7 +39,7 @@ describe("relativeTime", () => {
   ])("%s → %s", (value, text) => expect(relativeTime(value, now)).toBe(text));
 });
 
-it("says figures as people read them", () => {
+it("formats counts, rates, money and latencies", () => {
   expect(count(1234567)).toBe("1,234,567");
   expect(compact(1234567)).toBe("1.2M");
   expect(byteRate(2048)).toBe("2 KiB/s");

@@ -1,4 +1,4 @@
-/** Figures as people read them. What is not known is a dash, never a zero. */
+/** Human-readable numbers, sizes and times. An unknown value is a dash, never 0. */
 
 export const UNKNOWN = "–";
 
@@ -10,13 +10,13 @@ const short = new Intl.NumberFormat("en", { notation: "compact", maximumFraction
 const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
-function known(value: Maybe): value is number {
+function isKnown(value: Maybe): value is number {
   return value !== null && value !== undefined && Number.isFinite(value);
 }
 
 /** 1536 → "1.5 KiB". */
 export function bytes(value: Maybe): string {
-  if (!known(value)) return UNKNOWN;
+  if (!isKnown(value)) return UNKNOWN;
   let amount = Math.abs(value);
   let unit = 0;
   while (amount >= 1024 && unit < IEC.length - 1) {
@@ -28,39 +28,39 @@ export function bytes(value: Maybe): string {
 }
 
 export function byteRate(value: Maybe): string {
-  return known(value) ? `${bytes(value)}/s` : UNKNOWN;
+  return isKnown(value) ? `${bytes(value)}/s` : UNKNOWN;
 }
 
 /** 1234567 → "1,234,567". */
 export function count(value: Maybe): string {
-  return known(value) ? whole.format(value) : UNKNOWN;
+  return isKnown(value) ? whole.format(value) : UNKNOWN;
 }
 
-/** 1234567 → "1.2M": for places where the exact figure is in a title. */
+/** 1234567 → "1.2M": only where the title shows the exact number. */
 export function compact(value: Maybe): string {
-  return known(value) ? short.format(value) : UNKNOWN;
+  return isKnown(value) ? short.format(value) : UNKNOWN;
 }
 
 export function rate(value: Maybe, unit = ""): string {
-  if (!known(value)) return UNKNOWN;
-  const figure = value !== 0 && Math.abs(value) < 10 ? value.toFixed(1).replace(/\.0$/, "") : compact(value);
-  return `${figure}${unit && ` ${unit}`}/s`;
+  if (!isKnown(value)) return UNKNOWN;
+  const number = value !== 0 && Math.abs(value) < 10 ? value.toFixed(1).replace(/\.0$/, "") : compact(value);
+  return `${number}${unit && ` ${unit}`}/s`;
 }
 
 export function percent(value: Maybe): string {
-  if (!known(value)) return UNKNOWN;
+  if (!isKnown(value)) return UNKNOWN;
   return `${(value * 100).toFixed(value > 0 && value < 0.1 ? 1 : 0)}%`;
 }
 
 export function money(value: Maybe, currency = "USD"): string {
-  if (!known(value)) return UNKNOWN;
+  if (!isKnown(value)) return UNKNOWN;
   const digits = value !== 0 && Math.abs(value) < 0.1 ? 4 : 2;
   return new Intl.NumberFormat("en", { style: "currency", currency, minimumFractionDigits: 2, maximumFractionDigits: digits }).format(value);
 }
 
-/** 90_061_000 → "1 d 1 h"; two units at most, because nobody reads a third. */
+/** 90_061_000 → "1 d 1 h"; at most two units. */
 export function duration(ms: Maybe): string {
-  if (!known(ms)) return UNKNOWN;
+  if (!isKnown(ms)) return UNKNOWN;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = Math.floor(ms / 1000);
   const parts: [number, string][] = [
@@ -79,22 +79,22 @@ export function duration(ms: Maybe): string {
 
 /** Seconds as a latency: 0.0123 → "12 ms". */
 export function latency(seconds: Maybe): string {
-  if (!known(seconds)) return UNKNOWN;
+  if (!isKnown(seconds)) return UNKNOWN;
   if (seconds < 1) return `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
   return `${seconds.toFixed(1)} s`;
 }
 
 export function exactTime(ms: Maybe): string {
-  return known(ms) ? exact.format(ms) : UNKNOWN;
+  return isKnown(ms) ? exact.format(ms) : UNKNOWN;
 }
 
 export function clockTime(ms: Maybe): string {
-  return known(ms) ? clock.format(ms) : UNKNOWN;
+  return isKnown(ms) ? clock.format(ms) : UNKNOWN;
 }
 
 /** "3 min ago", "in 2 h", "now". */
 export function relativeTime(ms: Maybe, now: number = Date.now()): string {
-  if (!known(ms)) return UNKNOWN;
+  if (!isKnown(ms)) return UNKNOWN;
   const distance = now - ms;
   if (Math.abs(distance) < 2_000) return "now";
   const [largest] = duration(Math.abs(distance)).split(/(?<=[a-z]) /);

@@ -1,4 +1,4 @@
-/** Between milliseconds since 1970 and what a field of type `datetime-local` holds. */
+/** Converts between epoch milliseconds and the value of a `datetime-local` input. */
 
 export function toLocalField(ms: number): string {
   const time = new Date(ms);
@@ -7,7 +7,7 @@ export function toLocalField(ms: number): string {
   return local.toISOString().slice(0, 19);
 }
 
-/** Null if no time was chosen. */
+/** Returns null for an empty or invalid value. */
 export function fromLocalField(field: string): number | null {
   const ms = Date.parse(field);
   return Number.isNaN(ms) ? null : ms;

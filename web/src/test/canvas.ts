@@ -1,16 +1,16 @@
-/** A canvas that writes down what it was told to draw: jsdom has none. */
+/** A canvas that records what is drawn; jsdom has no canvas. */
 
 export interface Stroke {
   color: string;
   points: [number, number][];
 }
 
-const nothing = () => ({ texts: [] as string[], strokes: [] as Stroke[], dots: [] as [number, number][] });
+const emptyDrawing = () => ({ texts: [] as string[], strokes: [] as Stroke[], dots: [] as [number, number][] });
 
-/** What is on the canvas now: each drawing begins with a clean one. */
-export const drawn = nothing();
+/** The current content of the canvas; every drawing starts with clearRect. */
+export const drawn = emptyDrawing();
 
-class NotedPath {
+class RecordedPath {
   readonly points: [number, number][] = [];
   readonly centers: [number, number][] = [];
   moveTo(x: number, y: number) {
@@ -28,13 +28,13 @@ class NotedPath {
 
 function newContext() {
   const state: Record<string, unknown> = {
-    clearRect: () => Object.assign(drawn, nothing()),
+    clearRect: () => Object.assign(drawn, emptyDrawing()),
     fillText: (text: string) => drawn.texts.push(text),
-    fill: (path?: NotedPath) => path && drawn.dots.push(...path.centers),
-    stroke: (path?: NotedPath) => path && drawn.strokes.push({ color: String(state.strokeStyle), points: path.points }),
+    fill: (path?: RecordedPath) => path && drawn.dots.push(...path.centers),
+    stroke: (path?: RecordedPath) => path && drawn.strokes.push({ color: String(state.strokeStyle), points: path.points }),
   };
   return new Proxy(state, { get: (_, name: string) => state[name] ?? (() => {}) });
 }
 
 HTMLCanvasElement.prototype.getContext = newContext as unknown as HTMLCanvasElement["getContext"];
-globalThis.Path2D = NotedPath as unknown as typeof Path2D;
+globalThis.Path2D = RecordedPath as unknown as typeof Path2D;

@@ -1,9 +1,9 @@
-/** A small cluster, for tests of pages. */
+/** Test data: a small cluster. */
 import type { Broker, Overview, Topic, TopicPage } from "../api/contract";
 
 export const NOW = Date.now();
 
-export function broker(id: number, some: Partial<Broker> = {}): Broker {
+export function broker(id: number, changes: Partial<Broker> = {}): Broker {
   return {
     id,
     address: `10.0.0.${id}:9092`,
@@ -23,11 +23,11 @@ export function broker(id: number, some: Partial<Broker> = {}): Broker {
     produceBytesPerSecond: 1536,
     fetchBytesPerSecond: 2048 * id,
     seenAtMs: NOW,
-    ...some,
+    ...changes,
   };
 }
 
-export function overview(some: Partial<Overview> = {}): Overview {
+export function overview(changes: Partial<Overview> = {}): Overview {
   return {
     clusterId: "c1",
     controller: 1,
@@ -54,13 +54,13 @@ export function overview(some: Partial<Overview> = {}): Overview {
     lag: [],
     topLags: [{ group: "billing/eu", topic: "orders", lag: 1200 }],
     store: { place: "s3://bucket/main", state: "healthy", errorRate: 0, p99Seconds: { put: 0.042 }, operationsPerSecond: 9 },
-    metadata: { kind: "etcd", state: "degraded", memberCount: 3, readyCount: 2, databaseBytes: 4096, problem: "etcd-2 does not answer." },
+    metadata: { kind: "etcd", state: "degraded", memberCount: 3, readyCount: 2, databaseBytes: 4096, problem: "etcd-2 is unreachable." },
     cost: { storagePerDay: 0.004, requestsPerDay: 1.5, totalPerDay: 1.504, currency: "USD", basis: "At list prices." },
-    ...some,
+    ...changes,
   };
 }
 
-export function topic(name: string, some: Partial<Topic> = {}): Topic {
+export function topic(name: string, changes: Partial<Topic> = {}): Topic {
   return {
     name,
     topicId: `id of ${name}`,
@@ -71,10 +71,10 @@ export function topic(name: string, some: Partial<Topic> = {}): Topic {
     sizeBytes: 2048,
     produceBytesPerSecond: 0,
     fetchBytesPerSecond: null,
-    ...some,
+    ...changes,
   };
 }
 
-export function topicPage(items: Topic[], some: Partial<TopicPage> = {}): TopicPage {
-  return { asOfMs: NOW, total: items.length, page: 1, size: 50, items, ...some };
+export function topicPage(items: Topic[], changes: Partial<TopicPage> = {}): TopicPage {
+  return { asOfMs: NOW, total: items.length, page: 1, size: 50, items, ...changes };
 }

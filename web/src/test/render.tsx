@@ -11,30 +11,30 @@ import { newQueryClient } from "../app/queries";
 import { routes } from "../app/routes";
 import { theme } from "../app/theme";
 
-function impatient() {
+function queryClientWithoutRetries() {
   const client = newQueryClient();
   client.setDefaultOptions({ queries: { ...client.getDefaultOptions().queries, retry: false } });
   return client;
 }
 
-/** The whole console, at an address, as somebody who is logged in (unless the server says otherwise). */
+/** Renders the whole console at a path; the fake server's session is logged in by default. */
 export function renderApp(path: string) {
   const router = createMemoryRouter(routes, { initialEntries: [path] });
-  return { router, ...render(<App router={router} queryClient={impatient()} env="test" />) };
+  return { router, ...render(<App router={router} queryClient={queryClientWithoutRetries()} env="test" />) };
 }
 
-/** One component by itself. */
+/** Renders one component. */
 export function renderPart(part: ReactNode) {
   return render(
     <MantineProvider theme={theme} env="test">
-      <QueryClientProvider client={impatient()}>
+      <QueryClientProvider client={queryClientWithoutRetries()}>
         <MemoryRouter>{part}</MemoryRouter>
       </QueryClientProvider>
     </MantineProvider>,
   );
 }
 
-/** What axe finds wrong, apart from what needs real layout: colours are looked at in a browser. */
+/** Checks with axe, without the rules that need a real layout: the browser tests check colours. */
 export async function expectAccessible(container: Element = document.body) {
   const { violations } = await axe.run(container, { rules: { "color-contrast": { enabled: false }, region: { enabled: false } } });
   expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`)).toEqual([]);

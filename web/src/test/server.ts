@@ -1,4 +1,4 @@
-/** A console's API that tests write down: answers by method and path, and what was asked. */
+/** A fake of the console's API: responses by method and path, and a record of all requests. */
 import { vi } from "vitest";
 
 import type { Session } from "../api/contract";
@@ -11,7 +11,7 @@ export const SESSION: Session = {
   version: "1.2.3",
 };
 
-export interface Asked {
+export interface RecordedRequest {
   method: string;
   path: string;
   query: Record<string, string>;
@@ -19,8 +19,8 @@ export interface Asked {
   headers: Record<string, string>;
 }
 
-/** An answer that is not a success, or that has no content. */
-export class Answer {
+/** A response that is not a success, or that has no content. */
+export class FakeResponse {
   constructor(
     readonly status: number,
     readonly body?: unknown,
@@ -28,44 +28,44 @@ export class Answer {
   ) {}
 }
 
-export const problem = (status: number, error: string, message: string, headers = {}) => new Answer(status, { error, message }, headers);
-export const noContent = new Answer(204);
+export const problem = (status: number, error: string, message: string, headers = {}) => new FakeResponse(status, { error, message }, headers);
+export const noContent = new FakeResponse(204);
 
-type Handler = unknown | ((asked: Asked) => unknown);
+type Handler = unknown | ((request: RecordedRequest) => unknown);
 
 export interface FakeServer {
-  asked: Asked[];
+  requests: RecordedRequest[];
   /** The requests of one kind so far: of("POST /topics"). */
-  of: (route: string) => Asked[];
-  /** Answers differently from now on. */
+  of: (route: string) => RecordedRequest[];
+  /** Replaces the response of a route. */
   set: (route: string, handler: Handler) => void;
 }
 
-/** Routes such as "GET /topics/orders"; a value is the answer, a function makes it. */
+/** Routes such as "GET /topics/orders"; a handler is the response, or a function that returns it. */
 export function fakeServer(routes: Record<string, Handler>): FakeServer {
   const table: Record<string, Handler> = { "GET /session": SESSION, ...routes };
-  const asked: Asked[] = [];
+  const requests: RecordedRequest[] = [];
 
   vi.stubGlobal("fetch", async (address: string, init: RequestInit = {}) => {
     const url = new URL(address, "http://console");
     const path = url.pathname.replace("/api/v1", "");
-    const one: Asked = {
+    const request: RecordedRequest = {
       method: init.method ?? "GET",
       path,
       query: Object.fromEntries(url.searchParams),
       body: typeof init.body === "string" ? JSON.parse(init.body) : undefined,
       headers: Object.fromEntries(new Headers(init.headers)),
     };
-    asked.push(one);
-    const handler = table[`${one.method} ${decodeURIComponent(path)}`];
-    const made = typeof handler === "function" ? await handler(one) : handler;
-    const answer = made instanceof Answer ? made : made === undefined ? problem(404, "not-found", `No test answers ${one.method} ${path}.`) : new Answer(200, made);
-    return new Response(answer.status === 204 ? null : JSON.stringify(answer.body), { status: answer.status, headers: answer.headers });
+    requests.push(request);
+    const handler = table[`${request.method} ${decodeURIComponent(path)}`];
+    const result = typeof handler === "function" ? await handler(request) : handler;
+    const response = result instanceof FakeResponse ? result : result === undefined ? problem(404, "not-found", `The test has no handler for ${request.method} ${path}.`) : new FakeResponse(200, result);
+    return new Response(response.status === 204 ? null : JSON.stringify(response.body), { status: response.status, headers: response.headers });
   });
 
   return {
-    asked,
-    of: (route) => asked.filter((one) => `${one.method} ${decodeURIComponent(one.path)}` === route),
+    requests,
+    of: (route) => requests.filter((request) => `${request.method} ${decodeURIComponent(request.path)}` === route),
     set: (route, handler) => {
       table[route] = handler;
     },

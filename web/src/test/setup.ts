@@ -1,4 +1,4 @@
-/** What browsers have and jsdom does not. */
+/** Fakes of browser APIs that jsdom lacks. */
 import "@testing-library/jest-dom/vitest";
 import "./canvas";
 
@@ -6,10 +6,10 @@ import { notifications } from "@mantine/notifications";
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
 
-// A crowded machine takes its time; what never comes still fails.
+// Generous, for machines under load.
 configure({ asyncUtilTimeout: 10_000 });
 
-class NoResizes {
+class FakeResizeObserver {
   observe() {}
   unobserve() {}
   disconnect() {}
@@ -17,10 +17,10 @@ class NoResizes {
 
 window.matchMedia = (query) =>
   ({ matches: false, media: query, addEventListener() {}, removeEventListener() {}, addListener() {}, removeListener() {} }) as unknown as MediaQueryList;
-window.ResizeObserver = NoResizes as unknown as typeof ResizeObserver;
+window.ResizeObserver = FakeResizeObserver as unknown as typeof ResizeObserver;
 window.scrollTo = () => {};
 HTMLElement.prototype.scrollIntoView = () => {};
-// Charts ask how large they are, and draw nothing in a room without any size.
+// Charts draw nothing in an element of size 0.
 HTMLElement.prototype.getBoundingClientRect = () => new DOMRect(0, 0, 800, 600);
 
 afterEach(() => {

@@ -85,7 +85,7 @@ def open_window(browser, start_console) -> Iterator[OpenWindow]:  # noqa: ARG001
             return windows[-1]
 
         yield open_one
-    assert [complaint for window in windows for complaint in window.complaints] == []
+    assert [error for window in windows for error in window.browser_errors] == []
 
 
 @pytest.fixture

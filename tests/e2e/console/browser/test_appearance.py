@@ -25,7 +25,7 @@ class PageCase(NamedTuple):
 
 
 PAGES = {
-    "/": PageCase("Overview", "Furthest behind"),
+    "/": PageCase("Overview", "Highest consumer lag"),
     "/topics": PageCase(
         "Topics", "payments", {"Create a topic", *(f"Delete {name}" for name in PARTITION_COUNTS)}
     ),
@@ -33,23 +33,21 @@ PAGES = {
     "/topics/orders/messages": PageCase(
         "orders",
         "order-399",
-        TOPIC | {"Filters and formats", "Find", "Read again", "Write a record", "Load more"},
+        TOPIC | {"Filters and formats", "Find", "Refresh", "Produce record", "Load more"},
     ),
     "/topics/orders?part=segments": PageCase("orders", "WAL", TOPIC),
     "/topics/orders?part=consumers": PageCase("orders", "analytics", TOPIC | {"Show more"}),
-    "/topics/orders?part=settings": PageCase("orders", "retention.ms", TOPIC),
+    "/topics/orders?part=configs": PageCase("orders", "retention.ms", TOPIC),
     "/groups": PageCase("Consumer groups", "fraud-detection"),
-    "/groups/analytics": PageCase(
-        "analytics", "Nobody reads in this group", {"Move offsets", "Delete"}
-    ),
+    "/groups/analytics": PageCase("analytics", "No active members", {"Reset offsets", "Delete"}),
     "/brokers": PageCase("Brokers", "ready", {"Rebalance"}),
     "/brokers/1": PageCase("Broker 1", "inventory", {"Flush", "Drain"}),
     "/pipeline": PageCase("Data pipeline", "Runs of merge", {"Show more"}),
-    "/etcd": PageCase("Metadata", "the embedded default"),
-    "/access": PageCase("Access", "There are no rules", {"Create rule"}),
+    "/etcd": PageCase("Metadata", "embedded metadata store"),
+    "/access": PageCase("Access", "There are no ACLs", {"Create ACL"}),
     "/access?part=users": PageCase("Access", "There are no users", {"Create user"}),
     "/access?part=quotas": PageCase("Access", "There are no quotas", {"Set quota"}),
-    "/nowhere": PageCase("Not found", "Go to the overview"),
+    "/nowhere": PageCase("Not found", "Go to Overview"),
 }
 
 OVERFLOWING = """() => [...document.querySelectorAll("body *")]
@@ -93,13 +91,13 @@ DIALOGS = [
     ("/topics/orders", "orders", "Flush"),
     ("/topics/orders", "orders", "Add partitions"),
     ("/topics/orders", "orders", "Delete"),
-    ("/topics/orders/messages", "orders", "Write a record"),
-    ("/groups/analytics", "analytics", "Move offsets"),
+    ("/topics/orders/messages", "orders", "Produce record"),
+    ("/groups/analytics", "analytics", "Reset offsets"),
     ("/groups/analytics", "analytics", "Delete"),
     ("/brokers", "Brokers", "Rebalance"),
     ("/brokers/1", "Broker 1", "Flush"),
     ("/brokers/1", "Broker 1", "Drain"),
-    ("/access", "Access", "Create rule"),
+    ("/access", "Access", "Create ACL"),
     ("/access?part=users", "Access", "Create user"),
     ("/access?part=quotas", "Access", "Set quota"),
 ]
@@ -134,13 +132,13 @@ def test_all_buttons_are_covered_by_tests(window):
 
 def test_pages_fit_a_phone(open_window, console):
     window = open_window(console, viewport=PHONE).sign_in()
-    buttons = {}
+    overflowing = {}
     for path in PAGES:
         page = show(window, path)
         width = page.evaluate("document.documentElement.scrollWidth")
         if width > PHONE["width"]:
-            buttons[path] = (width, page.evaluate(OVERFLOWING)[:5])
-    assert buttons == {}
+            overflowing[path] = (width, page.evaluate(OVERFLOWING)[:5])
+    assert overflowing == {}
 
 
 def test_phone_navigation_opens_and_closes(open_window, console):
@@ -148,7 +146,7 @@ def test_phone_navigation_opens_and_closes(open_window, console):
     page = window.open("/", "Overview")
     topics = page.get_by_role("navigation", name="Pages").get_by_role("link", name="Topics")
     expect(topics).not_to_be_in_viewport()
-    window.button("Open the navigation").click()
+    window.button("Open navigation").click()
     topics.click()
     expect(window.heading("Topics")).to_be_visible()
     expect(topics).not_to_be_in_viewport()
@@ -158,16 +156,16 @@ def test_dark_mode_is_remembered(window):
     page = window.open("/", "Overview")
     ground = "() => getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
-    window.button("Turn dark").click()
-    expect(window.button("Turn light")).to_be_visible()
+    window.button("Switch to dark mode").click()
+    expect(window.button("Switch to light mode")).to_be_visible()
     dark = page.evaluate(ground)
     assert light != dark
     page.reload()
-    expect(window.button("Turn light")).to_be_visible()
+    expect(window.button("Switch to light mode")).to_be_visible()
     assert page.evaluate(ground) == dark
 
 
 def test_colour_scheme_follows_the_system(open_window, console):
     window = open_window(console, color_scheme="dark").sign_in()
     window.open("/", "Overview")
-    expect(window.button("Turn light")).to_be_visible()
+    expect(window.button("Switch to light mode")).to_be_visible()

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.timeout(60)
 
 def committed(broker, group, topic):
     consumer = Consumer({"bootstrap.servers": broker.address, "group.id": group})
-    places = [TopicPartition(topic, each) for each in range(shop.PARTITION_COUNTS[topic])]
-    offsets = [each.offset for each in consumer.committed(places, timeout=20)]
+    partitions = [TopicPartition(topic, each) for each in range(shop.PARTITION_COUNTS[topic])]
+    offsets = [each.offset for each in consumer.committed(partitions, timeout=20)]
     consumer.close()
     return offsets
 
@@ -35,23 +35,23 @@ def test_offsets_are_reset_after_the_plan_was_shown(window, shop_broker):
     before = committed(shop_broker, shop.FRAUD, shop.PAYMENTS)
     assert any(before)
     page = window.open(f"/groups/{shop.FRAUD}", shop.FRAUD)
-    window.button("Move offsets").click()
-    dialog = window.dialog(f"Move the offsets of {shop.FRAUD}")
-    dialog.get_by_label("Go on at").select_option("earliest")
-    move = dialog.get_by_role("button", name="Move 3 partitions")
-    expect(move).to_have_count(0)
+    window.button("Reset offsets").click()
+    dialog = window.dialog(f"Reset offsets of {shop.FRAUD}")
+    dialog.get_by_label("Reset to").select_option("earliest")
+    execute = dialog.get_by_role("button", name="Reset 3 partitions")
+    expect(execute).to_have_count(0)
     dialog.get_by_role("button", name="Preview").click()
     plan = dialog.get_by_role("table", name="Plan").get_by_role("row")
     expect(plan).to_have_count(1 + 3)
     expect(dialog.get_by_text("Nothing has been changed yet.")).to_be_visible()
     assert committed(shop_broker, shop.FRAUD, shop.PAYMENTS) == before
 
-    dialog.get_by_label("Go on at").select_option("latest")
-    expect(move).to_have_count(0)
-    dialog.get_by_label("Go on at").select_option("earliest")
+    dialog.get_by_label("Reset to").select_option("latest")
+    expect(execute).to_have_count(0)
+    dialog.get_by_label("Reset to").select_option("earliest")
     dialog.get_by_role("button", name="Preview").click()
-    move.click()
-    expect(page.get_by_text(f"Offsets of {shop.FRAUD} moved in 3 partitions.")).to_be_visible()
+    execute.click()
+    expect(page.get_by_text(f"Offsets of {shop.FRAUD} reset in 3 partitions.")).to_be_visible()
     expect(dialog).to_have_count(0)
     assert committed(shop_broker, shop.FRAUD, shop.PAYMENTS) == [0, 0, 0]
 
@@ -66,8 +66,8 @@ def test_group_with_members_cannot_be_reset(window, shop_broker):
         consumer.commit(asynchronous=False)
         page = window.open("/groups/readers", "readers")
         expect(window.row("Members", "reader-1")).to_contain_text(re.compile("orders: 0.5"))
-        window.button("Move offsets").click()
-        dialog = window.dialog("Move the offsets of readers")
+        window.button("Reset offsets").click()
+        dialog = window.dialog("Reset offsets of readers")
         expect(dialog.get_by_role("note")).to_contain_text("Stop its consumers first")
         page.keyboard.press("Escape")
         window.button("Delete").click()

@@ -26,14 +26,14 @@ def test_shortcuts_open_pages_and_search(window):
 def test_question_mark_shows_shortcuts_and_escape_closes_them(window):
     page = window.open("/topics", "Topics")
     page.keyboard.press("?")
-    dialog = window.dialog("Keys")
+    dialog = window.dialog("Keyboard shortcuts")
     expect(dialog).to_contain_text("Go to Topics")
     page.keyboard.press("g")
     page.keyboard.press("b")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(window.heading("Topics")).to_be_visible()
-    window.button("Show the keys").click()
+    window.button("Show keyboard shortcuts").click()
     expect(dialog).to_be_visible()
 
 
@@ -68,7 +68,7 @@ def test_arrows_move_through_rows_and_enter_opens_one(window):
 def test_first_tab_skips_the_navigation(window):
     page = window.open("/topics", "Topics")
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     expect(window.button("Create a topic")).to_be_focused()

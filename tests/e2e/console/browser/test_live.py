@@ -38,7 +38,7 @@ def test_overview_shows_a_topic_created_elsewhere(window, shop_broker, topic):
 def test_charts_update_with_traffic(window, shop_broker):
     page = window.open("/", "Overview")
     with shop.trade(shop_broker.address):
-        drawn = page.get_by_role("img", name=re.compile(r"Throughput: Written [1-9][\d.]* "))
+        drawn = page.get_by_role("img", name=re.compile(r"Throughput: Produced [1-9][\d.]* "))
         expect(drawn).to_be_visible()
         expect(drawn.locator("canvas")).to_be_visible()
         window.button("Show as a table").first.click()
@@ -56,12 +56,12 @@ def test_empty_cluster_says_what_to_do(open_window, own_console):
     window.open("/pipeline", "Data pipeline")
     expect(page.get_by_text("No job has run yet.")).to_be_visible()
     window.open("/etcd", "Metadata")
-    expect(page.get_by_text("The metadata are in a file of the broker")).to_be_visible()
+    expect(page.get_by_text("Metadata is stored in a local file")).to_be_visible()
     window.open("/access", "Access")
-    expect(page.get_by_text("Authorization is off")).to_be_visible()
+    expect(page.get_by_text("Authorization is disabled")).to_be_visible()
     window.open("/", "Overview")
-    expect(page.get_by_role("status", name="Health")).to_contain_text("Everything is well")
-    expect(page.get_by_text("No consumer group is behind.")).to_be_visible()
+    expect(page.get_by_role("status", name="Health")).to_contain_text("Cluster is healthy")
+    expect(page.get_by_text("No consumer group has lag.")).to_be_visible()
 
 
 def test_stopped_broker_is_reported_and_found_again(open_window, own_console, broker):
@@ -69,9 +69,9 @@ def test_stopped_broker_is_reported_and_found_again(open_window, own_console, br
     window.expect_status(500, 502, 503, 504)
     page = window.open("/", "Overview")
     health = page.get_by_role("status", name="Health")
-    expect(health).to_contain_text("Everything is well")
+    expect(health).to_contain_text("Cluster is healthy")
     broker.kill()
-    expect(health).not_to_contain_text("Everything is well", timeout=40_000)
+    expect(health).not_to_contain_text("Cluster is healthy", timeout=40_000)
     window.open("/topics/absent", "absent")
     expect(page.get_by_role("alert").first).to_be_visible(timeout=40_000)
     retry = window.button("Try again")
@@ -82,7 +82,7 @@ def test_stopped_broker_is_reported_and_found_again(open_window, own_console, br
     retry.click()
     expect(page.get_by_role("alert")).to_contain_text("absent", timeout=40_000)
     window.open("/", "Overview")
-    expect(health).to_contain_text("Everything is well", timeout=40_000)
+    expect(health).to_contain_text("Cluster is healthy", timeout=40_000)
 
 
 def test_stopped_console_is_reported_and_found_again(open_window, own_console):
@@ -95,4 +95,4 @@ def test_stopped_console_is_reported_and_found_again(open_window, own_console):
     own_console.start()
     # Its sessions ended with it, so a new login is needed.
     expect(window.button("Log in")).to_be_visible(timeout=40_000)
-    window.forgive("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")
+    window.ignore_errors("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")

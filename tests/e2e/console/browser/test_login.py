@@ -62,10 +62,10 @@ def test_login_is_disabled_without_a_password(open_window, start_console, shop_b
     expect(warning).to_contain_text("KAFSCALE_UI_PASSWORD")
     expect(page.get_by_label("User name")).to_be_disabled()
     expect(window.button("Log in")).to_be_disabled()
-    answer = window.context.request.post(
+    response = window.context.request.post(
         "/api/v1/session", data={"username": USERNAME, "password": ""}
     )
-    assert answer.status == 403
+    assert response.status == 403
     assert window.context.request.get("/api/v1/topics").status == 403
 
 
@@ -80,8 +80,8 @@ def test_logout_ends_the_session(open_window, console):
     page.go_back()
     expect(window.button("Log in")).to_be_visible()
     window.context.add_cookies(cookies)
-    kept = window.context.request.get("/api/v1/topics")
-    assert kept.status == 401, "a cookie that was kept is worth nothing"
+    response = window.context.request.get("/api/v1/topics")
+    assert response.status == 401, "a session cookie must be invalid after logout"
 
 
 def test_expired_session_leads_to_the_login_and_back(open_window, console):

@@ -44,11 +44,11 @@ class Records:
 
 
 def test_record_is_found_by_key(records):
-    records.set("Key is exactly", "order-17")
+    records.set("Key equals", "order-17")
     records.find()
     expect(records.rows).to_have_count(1)
     records.rows.click()
-    value = records.page.get_by_label("Value, in full")
+    value = records.page.get_by_label("Full value")
     expect(value).to_contain_text('"order": "order-17"')
     expect(records.page.get_by_role("table", name="Headers")).to_contain_text("source")
 
@@ -62,8 +62,8 @@ def test_records_are_found_by_text(records):
 
 def test_records_are_found_by_json_field(records):
     records.set("JSON field", "customer.city")
-    records.set("JSON field is", "Oslo")
-    records.choose("At most", "500")
+    records.set("JSON field equals", "Oslo")
+    records.choose("Limit", "500")
     records.find()
     cities = [shop.order(number)["customer"]["city"] for number in range(shop.ORDER_COUNT)]
     expect(records.rows).to_have_count(cities.count("Oslo"))
@@ -83,8 +83,8 @@ def test_records_from_an_offset(records):
 def test_records_from_a_time(records):
     then = time.localtime(time.time() - 3600)
     records.choose("Start", "time")
-    records.set("Time (of this computer)", time.strftime("%Y-%m-%dT%H:%M:%S", then))
-    records.choose("At most", "500")
+    records.set("Time (local)", time.strftime("%Y-%m-%dT%H:%M:%S", then))
+    records.choose("Limit", "500")
     records.find()
     expect(records.page).to_have_url(re.compile("from=time"))
     expect(records.rows.nth(10)).to_be_visible()
@@ -93,16 +93,16 @@ def test_records_from_a_time(records):
 
 
 def test_no_match_is_reported(records):
-    records.set("Key is exactly", "no such order")
+    records.set("Key equals", "no such order")
     records.find()
-    expect(records.page.get_by_text("No record fits.")).to_be_visible()
+    expect(records.page.get_by_text("No records match.")).to_be_visible()
     window = records.window
     window.button("Clear all").click()
     expect(records.rows.first).to_be_visible()
 
 
 def test_more_records_are_loaded(records):
-    records.choose("At most", "20")
+    records.choose("Limit", "20")
     records.find()
     expect(records.rows).to_have_count(20)
     records.window.button("Load more").click()
@@ -113,9 +113,9 @@ def test_new_records_are_loaded(window, console, topic):
     visitor = console.visitor()
     visitor.post("/topics", {"name": topic, "partitionCount": 1})
     page = window.open(f"/topics/{topic}/messages", topic)
-    expect(page.get_by_text("There are no records here.")).to_be_visible()
+    expect(page.get_by_text("No records found.")).to_be_visible()
     visitor.post(f"/topics/{topic}/messages", {"value": {"text": "hello", "format": "text"}})
-    window.button("Read again").click()
+    window.button("Refresh").click()
     expect(page.get_by_role("table", name="Records")).to_contain_text("hello")
 
 
@@ -123,18 +123,18 @@ def test_avro_is_decoded_with_a_pasted_schema(window):
     page = window.open("/topics/payments/messages", "payments")
     records = Records(window)
     window.button("Filters and formats").click()
-    records.choose("Read values as", "avro")
+    records.choose("Value format", "avro")
     page.get_by_label("Avro schema of the value").fill(json.dumps(shop.PAYMENT_SCHEMA))
-    records.set("Key is exactly", "order-17")
+    records.set("Key equals", "order-17")
     records.find()
     expect(records.rows).to_have_count(1)
     records.rows.click()
-    value = page.get_by_label("Value, in full")
+    value = page.get_by_label("Full value")
     expect(value).to_contain_text('"method": "CARD"')
     expect(value).to_contain_text(str(999 + 17))
-    records.set("Key is exactly", "")
+    records.set("Key equals", "")
     records.set("JSON field", "cents")
-    records.set("JSON field is", str(999 + 42))
+    records.set("JSON field equals", str(999 + 42))
     records.find()
     expect(records.rows).to_have_count(1)
 
@@ -146,36 +146,36 @@ def test_record_is_produced_and_found(window, topic):
     console_page.get_by_role("dialog").get_by_role("button", name="Create", exact=True).click()
     window.heading(topic).wait_for()
     page = window.open(f"/topics/{topic}/messages", topic)
-    expect(page.get_by_text("There are no records here.")).to_be_visible()
+    expect(page.get_by_text("No records found.")).to_be_visible()
 
-    window.button("Write a record").click()
-    dialog = window.dialog(f"Write a record to {topic}")
+    window.button("Produce record").click()
+    dialog = window.dialog(f"Produce a record to {topic}")
     dialog.get_by_label("Key", exact=True).fill("k-1")
-    dialog.get_by_label("Value is written as").select_option("json")
+    dialog.get_by_label("Value format").select_option("json")
     dialog.get_by_label("Value", exact=True).fill('{"price": ')
-    dialog.get_by_role("button", name="Write record").click()
-    expect(dialog.get_by_text("This is not JSON")).to_be_visible()
+    dialog.get_by_role("button", name="Produce").click()
+    expect(dialog.get_by_text("Invalid JSON")).to_be_visible()
     dialog.get_by_label("Value", exact=True).fill('{"price": 12}')
-    dialog.get_by_role("button", name="Add a header").click()
+    dialog.get_by_role("button", name="Add header").click()
     dialog.get_by_label("Name of header 1").fill("trace-id")
     dialog.get_by_label("Value of header 1").fill("abc")
-    dialog.get_by_role("button", name="Write record").click()
-    expect(page.get_by_text(re.compile("The record is at offset 0 of partition"))).to_be_visible()
+    dialog.get_by_role("button", name="Produce").click()
+    expect(page.get_by_text(re.compile("Record produced at offset 0 of partition"))).to_be_visible()
     records = Records(window)
     expect(records.rows).to_have_count(1)
     records.rows.click()
-    expect(page.get_by_label("Value, in full")).to_contain_text('"price": 12')
+    expect(page.get_by_label("Full value")).to_contain_text('"price": 12')
     expect(page.get_by_role("table", name="Headers")).to_contain_text("trace-id")
 
-    window.button("Write a record").click()
+    window.button("Produce record").click()
     dialog.get_by_label("Key", exact=True).fill("k-1")
     dialog.get_by_label("Tombstone", exact=False).check()
-    dialog.get_by_role("button", name="Write record").click()
+    dialog.get_by_role("button", name="Produce").click()
     expect(page.get_by_role("table", name="Records").get_by_text("tombstone")).to_be_visible()
 
 
 def test_link_to_a_record_works_in_another_session(records, open_window, console):
-    records.set("Key is exactly", "order-17")
+    records.set("Key equals", "order-17")
     records.find()
     expect(records.rows).to_have_count(1)
     name = records.rows.get_attribute("aria-label")
@@ -187,4 +187,4 @@ def test_link_to_a_record_works_in_another_session(records, open_window, console
     other = open_window(console).sign_in()
     page = other.open(link.removeprefix(console.url), "orders")
     expect(Records(other).rows.first).to_have_accessible_name(name)
-    expect(page.get_by_label("Value, in full")).to_contain_text('"order": "order-17"')
+    expect(page.get_by_label("Full value")).to_contain_text('"order": "order-17"')

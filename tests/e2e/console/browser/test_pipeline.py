@@ -19,11 +19,11 @@ def test_jobs_and_their_runs_are_shown(window):
     failed = runs.filter(has_text="failed")
     expect(failed).to_have_count(1)
     failed.get_by_role("button", name="Show more").click()
-    expect(page.get_by_text("the bucket did not answer")).to_be_visible()
+    expect(page.get_by_text("the bucket is unreachable")).to_be_visible()
 
 
 def test_topic_costs_are_sorted_by_cost(window):
     page = window.open("/pipeline", "Data pipeline")
     rows = page.get_by_role("table", name="Cost of topics").get_by_role("row")
     expect(rows).to_have_text([re.compile(f"^{name}") for name in NAMES])
-    expect(page.get_by_text("$1.91 a day in all")).to_be_visible()
+    expect(page.get_by_text("$1.91 per day in total")).to_be_visible()

@@ -28,16 +28,16 @@ def test_topic_is_created(window, shop_broker, topic):
     expect(dialog.get_by_role("button", name="Create", exact=True)).to_be_disabled()
     dialog.get_by_label("Name", exact=False).first.fill(topic)
     dialog.get_by_label("Partitions").fill("3")
-    dialog.get_by_role("button", name="Add a configuration").click()
-    dialog.get_by_label("Name of configuration 1").fill("max.message.bytes")
-    dialog.get_by_label("Value of configuration 1").fill("2000000")
+    dialog.get_by_role("button", name="Add config").click()
+    dialog.get_by_label("Name of config 1").fill("max.message.bytes")
+    dialog.get_by_label("Value of config 1").fill("2000000")
     dialog.get_by_role("button", name="Create", exact=True).click()
     expect(window.heading(topic)).to_be_visible()
-    expect(window.page.get_by_text(f"The topic {topic} was created.")).to_be_visible()
+    expect(window.page.get_by_text(f"Topic {topic} created.")).to_be_visible()
     rows = window.page.get_by_role("table", name="Partitions").get_by_role("row")
     expect(rows).to_have_count(1 + 3)
     assert len(described(shop_broker, topic).partitions) == 3
-    window.page.get_by_role("link", name="Settings").click()
+    window.page.get_by_role("link", name="Configuration").click()
     expect(window.page.get_by_label("max.message.bytes", exact=True)).to_have_value("2000000")
 
 
@@ -67,13 +67,13 @@ def test_search_and_sort_are_in_the_url(window):
 
 
 def test_config_is_changed_and_reset(window, created_topic):
-    page = window.open(f"/topics/{created_topic}?part=settings", created_topic)
-    page.get_by_role("searchbox", name="Search settings").fill("retention.ms")
+    page = window.open(f"/topics/{created_topic}?part=configs", created_topic)
+    page.get_by_role("searchbox", name="Search configs").fill("retention.ms")
     field = page.get_by_label("retention.ms", exact=True)
     field.fill("3600000")
     expect(page.get_by_text("1 unsaved change")).to_be_visible()
     window.button("Save").click()
-    expect(page.get_by_text(f"1 setting of {created_topic} changed.")).to_be_visible()
+    expect(page.get_by_text(f"1 config of {created_topic} changed.")).to_be_visible()
     page.reload()
     expect(field).to_have_value("3600000")
     window.button("Reset to default: retention.ms").click()
@@ -84,7 +84,7 @@ def test_config_is_changed_and_reset(window, created_topic):
 
 def test_invalid_config_is_rejected(window, created_topic):
     window.expect_status(400)
-    page = window.open(f"/topics/{created_topic}?part=settings", created_topic)
+    page = window.open(f"/topics/{created_topic}?part=configs", created_topic)
     page.get_by_label("retention.ms", exact=True).fill("long")
     window.button("Save").click()
     expect(page.get_by_role("alert")).to_contain_text("retention.ms")
@@ -96,11 +96,11 @@ def test_partitions_are_added(window, shop_broker, created_topic):
     window.open(f"/topics/{created_topic}", created_topic)
     window.button("Add partitions").click()
     dialog = window.dialog(f"Add partitions to {created_topic}")
-    dialog.get_by_label("Partitions in all").fill("2")
+    dialog.get_by_label("Total partitions").fill("2")
     expect(dialog.get_by_role("button", name="Add partitions")).to_be_disabled()
-    dialog.get_by_label("Partitions in all").fill("5")
+    dialog.get_by_label("Total partitions").fill("5")
     dialog.get_by_role("button", name="Add partitions").click()
-    expect(window.page.get_by_text(f"{created_topic} has 5 partitions now.")).to_be_visible()
+    expect(window.page.get_by_text(f"Topic {created_topic} now has 5 partitions.")).to_be_visible()
     rows = window.page.get_by_role("table", name="Partitions").get_by_role("row")
     expect(rows).to_have_count(1 + 5)
     assert len(described(shop_broker, created_topic).partitions) == 5
@@ -138,7 +138,7 @@ def test_topic_is_deleted_after_confirmation(window, shop_broker, created_topic)
     dialog.get_by_role("textbox").fill(created_topic)
     confirm.click()
     expect(window.heading("Topics")).to_be_visible()
-    expect(page.get_by_text(f"Topic {created_topic} is deleted.")).to_be_visible()
+    expect(page.get_by_text(f"Topic {created_topic} deleted.")).to_be_visible()
     expect(page.get_by_role("link", name=created_topic)).to_have_count(0)
     topics = AdminClient({"bootstrap.servers": shop_broker.address}).list_topics(timeout=10).topics
     assert created_topic not in topics

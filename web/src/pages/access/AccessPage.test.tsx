@@ -6,13 +6,13 @@ import type { AccessWords, Acl } from "../../api/contract";
 import { expectAccessible, renderApp } from "../../test/render";
 import { fakeServer, noContent, problem } from "../../test/server";
 
-const WORDS: AccessWords = {
+const OPTIONS: AccessWords = {
   operations: { TOPIC: ["READ", "WRITE"], CLUSTER: ["ALTER"] },
   patternTypes: ["LITERAL", "PREFIXED"],
   mechanisms: ["SCRAM-SHA-256", "SCRAM-SHA-512"],
   quotaKeys: ["producer_byte_rate", "request_percentage", "connection_creation_rate"],
 };
-const RULE: Acl = {
+const ACL: Acl = {
   principal: "User:ada",
   host: "*",
   operation: "READ",
@@ -22,39 +22,39 @@ const RULE: Acl = {
   patternType: "PREFIXED",
 };
 const ROUTES = {
-  "GET /access/words": WORDS,
-  "GET /acls": { isEnabled: true, items: [RULE], problem: null },
+  "GET /access/words": OPTIONS,
+  "GET /acls": { isEnabled: true, items: [ACL], problem: null },
   "GET /users": { items: [{ name: "ada", mechanisms: ["SCRAM-SHA-512"] }], problem: null },
   "GET /quotas": { items: [{ entity: { user: "ada", "client-id": null }, values: { producer_byte_rate: 1048576 } }], problem: null },
 };
 
-describe("rules", () => {
-  it("are told, and removed after a question", async () => {
+describe("ACLs", () => {
+  it("are listed, and deleted after confirmation", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ ...ROUTES, "DELETE /acls": noContent });
     renderApp("/access");
     const row = (await screen.findByText("User:ada")).closest("tr");
     expect(row).toHaveTextContent("User:adadenyREADTOPICshop-…prefixedany");
     await expectAccessible();
-    await user.click(screen.getByRole("button", { name: /^Remove: User:ada may not READ/ }));
-    await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Remove rule" }));
-    expect(await screen.findByText("The rule is removed.")).toBeInTheDocument();
-    expect(server.of("DELETE /acls")[0]?.body).toEqual(RULE);
+    await user.click(screen.getByRole("button", { name: /^Delete: User:ada is denied READ/ }));
+    await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Delete ACL" }));
+    expect(await screen.findByText("ACL deleted.")).toBeInTheDocument();
+    expect(server.of("DELETE /acls")[0]?.body).toEqual(ACL);
     expect(server.of("GET /acls").length).toBeGreaterThan(1);
   });
 
-  it("are created with operations that go with the resource", async () => {
+  it("offer the operations of the resource type", async () => {
     const user = userEvent.setup();
-    const server = fakeServer({ ...ROUTES, "POST /acls": RULE });
+    const server = fakeServer({ ...ROUTES, "POST /acls": ACL });
     renderApp("/access");
-    await user.click(await screen.findByRole("button", { name: "Create rule" }));
+    await user.click(await screen.findByRole("button", { name: "Create ACL" }));
     const dialog = within(await screen.findByRole("dialog"));
-    expect(dialog.getByRole("button", { name: "Create rule" })).toBeDisabled();
+    expect(dialog.getByRole("button", { name: "Create ACL" })).toBeDisabled();
     await user.type(dialog.getByLabelText(/Principal/), "User:bob");
-    await user.selectOptions(dialog.getByLabelText("Type of resource"), "CLUSTER");
+    await user.selectOptions(dialog.getByLabelText("Resource type"), "CLUSTER");
     expect(within(dialog.getByLabelText("Operation")).getAllByRole("option").map((option) => option.textContent)).toEqual(["ALTER"]);
     await expectAccessible();
-    await user.click(dialog.getByRole("button", { name: "Create rule" }));
+    await user.click(dialog.getByRole("button", { name: "Create ACL" }));
     await waitFor(() => expect(server.of("POST /acls")).toHaveLength(1));
     expect(server.of("POST /acls")[0]?.body).toEqual({
       principal: "User:bob",
@@ -67,12 +67,12 @@ describe("rules", () => {
     });
   });
 
-  it("have no effect while authorization is off, and the page says so", async () => {
+  it("show a warning while authorization is disabled", async () => {
     fakeServer({ ...ROUTES, "GET /acls": { isEnabled: false, items: [], problem: "Set authorization.enabled first." } });
     renderApp("/access");
-    expect(await screen.findByText("Authorization is off")).toBeInTheDocument();
+    expect(await screen.findByText("Authorization is disabled")).toBeInTheDocument();
     expect(screen.getByText(/Set authorization.enabled first/)).toBeInTheDocument();
-    expect(screen.getByRole("button", { name: "Create rule" })).toBeDisabled();
+    expect(screen.getByRole("button", { name: "Create ACL" })).toBeDisabled();
   });
 });
 
@@ -87,13 +87,13 @@ describe("users", () => {
     await user.type(dialog.getByLabelText(/^Password/), "secret");
     await expectAccessible();
     await user.click(dialog.getByRole("button", { name: "Create user" }));
-    expect(await screen.findByText("User bob can log in now.")).toBeInTheDocument();
+    expect(await screen.findByText("User bob created.")).toBeInTheDocument();
     expect(server.of("POST /users")[0]?.body).toEqual({ name: "bob", password: "secret", mechanisms: [] });
     await user.click(screen.getByRole("button", { name: "Create user" }));
     expect(within(await screen.findByRole("dialog")).getByLabelText(/^Password/)).toHaveValue("");
   });
 
-  it("get another password", async () => {
+  it("get a new password", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ ...ROUTES, "PUT /users/ada": problem(400, "invalid-request", "The password is too short.") });
     renderApp("/access?part=users");
@@ -105,7 +105,7 @@ describe("users", () => {
     expect(server.of("PUT /users/ada")[0]?.body).toEqual({ password: "x" });
   });
 
-  it("are deleted by typing the name", async () => {
+  it("are deleted after the name is typed", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ ...ROUTES, "DELETE /users/ada": noContent });
     renderApp("/access?part=users");
@@ -122,18 +122,18 @@ describe("quotas", () => {
     const user = userEvent.setup();
     const server = fakeServer({ ...ROUTES, "PUT /quotas": ROUTES["GET /quotas"] });
     renderApp("/access?part=quotas");
-    expect(await screen.findByText("user ada, client-id (all others)")).toBeInTheDocument();
+    expect(await screen.findByText("user ada, client-id (default)")).toBeInTheDocument();
     expect(screen.getByText("1 MiB/s")).toBeInTheDocument();
     await user.click(screen.getByRole("button", { name: "Set quota" }));
     const dialog = within(await screen.findByRole("dialog"));
-    await user.click(dialog.getByLabelText("All who have no quota of their own"));
-    await user.type(dialog.getByLabelText(/At most/), "10 MiB");
+    await user.click(dialog.getByLabelText("Default for entities without their own quota"));
+    await user.type(dialog.getByLabelText(/Limit/), "10 MiB");
     await expectAccessible();
     await user.click(dialog.getByRole("button", { name: "Set quota" }));
     await waitFor(() => expect(server.of("PUT /quotas")[0]?.body).toEqual({ entity: { user: null }, values: { producer_byte_rate: 10485760 } }));
   });
 
-  it("are taken back", async () => {
+  it("are removed", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ ...ROUTES, "PUT /quotas": ROUTES["GET /quotas"] });
     renderApp("/access?part=quotas");

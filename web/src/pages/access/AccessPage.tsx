@@ -1,4 +1,4 @@
-/** Who may do what, who may log in, and how much each may use. */
+/** ACLs, SCRAM users and client quotas. */
 
 import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -12,35 +12,35 @@ import { AclsTable } from "./AclsTable";
 import { QuotasTable } from "./QuotasTable";
 import { UsersTable } from "./UsersTable";
 
-const PARTS = ["rules", "users", "quotas"] as const;
+const PARTS = ["acls", "users", "quotas"] as const;
 
 export function AccessPage() {
   const [params, setParams] = useSearchParams();
-  const part = PARTS.find((each) => each === params.get("part")) ?? "rules";
-  const words = useQuery({ queryKey: ["access-words"], queryFn: ({ signal }) => api.get<AccessWords>("/access/words", { signal }) });
+  const part = PARTS.find((each) => each === params.get("part")) ?? "acls";
+  const options = useQuery({ queryKey: ["access-words"], queryFn: ({ signal }) => api.get<AccessWords>("/access/words", { signal }) });
   const acls = useQuery({ queryKey: ["acls"], queryFn: ({ signal }) => api.get<Acls>("/acls", { signal }) });
   const users = useQuery({ queryKey: ["users"], queryFn: ({ signal }) => api.get<Users>("/users", { signal }) });
   const quotas = useQuery({ queryKey: ["quotas"], queryFn: ({ signal }) => api.get<Quotas>("/quotas", { signal }) });
 
   return (
-    <Page title="Access" lead="Who may do what, who may log in, and how much each may use.">
-      <Tabs value={part} onChange={(chosen) => setParams(chosen === null || chosen === "rules" ? {} : { part: chosen })} keepMounted={false}>
+    <Page title="Access" lead="ACLs, SCRAM users and client quotas.">
+      <Tabs value={part} onChange={(chosen) => setParams(chosen === null || chosen === "acls" ? {} : { part: chosen })} keepMounted={false}>
         <Tabs.List mb="md">
-          <Tabs.Tab value="rules">Rules</Tabs.Tab>
+          <Tabs.Tab value="acls">ACLs</Tabs.Tab>
           <Tabs.Tab value="users">Users</Tabs.Tab>
           <Tabs.Tab value="quotas">Quotas</Tabs.Tab>
         </Tabs.List>
-        <Loaded query={words}>
-          {(known) => (
+        <Loaded query={options}>
+          {(formOptions) => (
             <>
-              <Tabs.Panel value="rules">
-                <Loaded query={acls}>{(found) => <AclsTable acls={found} words={known} />}</Loaded>
+              <Tabs.Panel value="acls">
+                <Loaded query={acls}>{(data) => <AclsTable acls={data} options={formOptions} />}</Loaded>
               </Tabs.Panel>
               <Tabs.Panel value="users">
-                <Loaded query={users}>{(found) => <UsersTable users={found} words={known} />}</Loaded>
+                <Loaded query={users}>{(data) => <UsersTable users={data} options={formOptions} />}</Loaded>
               </Tabs.Panel>
               <Tabs.Panel value="quotas">
-                <Loaded query={quotas}>{(found) => <QuotasTable quotas={found} words={known} />}</Loaded>
+                <Loaded query={quotas}>{(data) => <QuotasTable quotas={data} options={formOptions} />}</Loaded>
               </Tabs.Panel>
             </>
           )}

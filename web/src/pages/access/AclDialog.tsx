@@ -1,4 +1,4 @@
-/** A new rule: who may, or may not, do what to which resource, from where. */
+/** Creates an ACL. */
 
 import { NativeSelect, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { useId, useState } from "react";
@@ -9,34 +9,34 @@ import { FormDialog } from "../../components/FormDialog";
 import { useChange } from "./useChange";
 
 interface Props {
-  words: AccessWords;
+  options: AccessWords;
   isOpen: boolean;
   onClose: () => void;
 }
 
-/** The cluster is one, and Kafka calls it so. */
+/** Kafka's name of the cluster resource. */
 const CLUSTER_NAME = "kafka-cluster";
 
-export function AclDialog({ words, isOpen, onClose }: Props) {
-  const types = Object.keys(words.operations);
+export function AclDialog({ options, isOpen, onClose }: Props) {
+  const types = Object.keys(options.operations);
   const firstType = types.find((type) => type.toUpperCase() === "TOPIC") ?? types[0] ?? "TOPIC";
-  const [rule, setRule] = useState<Required<NewAcl>>(emptyRule(words, firstType));
+  const [acl, setAcl] = useState<Required<NewAcl>>(emptyAcl(options, firstType));
   const permissionLabel = useId();
-  const change = (changes: Partial<NewAcl>) => setRule((before) => ({ ...before, ...changes }));
+  const change = (changes: Partial<NewAcl>) => setAcl((before) => ({ ...before, ...changes }));
   const creating = useChange<NewAcl>({
-    send: (asked) => api.post<Acl>("/acls", asked),
-    shownIn: "acls",
-    done: (asked) => `${asked.principal} ${asked.permission === "DENY" ? "may not" : "may"} ${asked.operation} now.`,
+    send: (created) => api.post<Acl>("/acls", created),
+    queryKey: "acls",
+    message: (created) => `ACL created: ${created.principal} is ${created.permission === "DENY" ? "denied" : "allowed"} ${created.operation}.`,
     onDone: () => {
-      setRule(emptyRule(words, firstType));
+      setAcl(emptyAcl(options, firstType));
       onClose();
     },
   });
-  const isCluster = rule.resourceType.toUpperCase() === "CLUSTER";
-  const isReady = [rule.principal, rule.resourceName, rule.host].every((text) => text.trim() !== "");
+  const isCluster = acl.resourceType.toUpperCase() === "CLUSTER";
+  const isReady = [acl.principal, acl.resourceName, acl.host].every((text) => text.trim() !== "");
 
   function changeType(resourceType: string) {
-    const operation = usualOperation(words, resourceType);
+    const operation = defaultOperation(options, resourceType);
     const wasCluster = isCluster ? { resourceName: "" } : {};
     const becomesCluster = resourceType.toUpperCase() === "CLUSTER" ? { resourceName: CLUSTER_NAME, patternType: "LITERAL" } : {};
     change({ resourceType, operation, ...wasCluster, ...becomesCluster });
@@ -44,22 +44,22 @@ export function AclDialog({ words, isOpen, onClose }: Props) {
 
   return (
     <FormDialog
-      title="Create a rule"
-      action="Create rule"
+      title="Create an ACL"
+      action="Create ACL"
       opened={isOpen}
       isBusy={creating.isPending}
       isReady={isReady}
       error={creating.error}
       onClose={onClose}
-      onSubmit={() => creating.mutate(rule)}
+      onSubmit={() => creating.mutate(acl)}
     >
       <TextInput
         label="Principal"
-        description="Such as User:alice; User:* is everybody."
+        description="For example User:alice; User:* matches all users."
         placeholder="User:alice"
         data-autofocus
         required
-        value={rule.principal}
+        value={acl.principal}
         onChange={(event) => change({ principal: event.currentTarget.value })}
       />
       <Stack gap={4}>
@@ -69,52 +69,52 @@ export function AclDialog({ words, isOpen, onClose }: Props) {
         <SegmentedControl
           aria-labelledby={permissionLabel}
           data={[
-            { value: "ALLOW", label: "may" },
-            { value: "DENY", label: "may not" },
+            { value: "ALLOW", label: "Allow" },
+            { value: "DENY", label: "Deny" },
           ]}
-          value={rule.permission}
+          value={acl.permission}
           onChange={(permission) => change({ permission })}
         />
       </Stack>
-      <NativeSelect label="Type of resource" data={types} value={rule.resourceType} onChange={(event) => changeType(event.currentTarget.value)} />
+      <NativeSelect label="Resource type" data={types} value={acl.resourceType} onChange={(event) => changeType(event.currentTarget.value)} />
       <NativeSelect
         label="Operation"
-        data={words.operations[rule.resourceType] ?? []}
-        value={rule.operation}
+        data={options.operations[acl.resourceType] ?? []}
+        value={acl.operation}
         onChange={(event) => change({ operation: event.currentTarget.value })}
       />
       {!isCluster && (
         <>
-          <NativeSelect label="Pattern" data={words.patternTypes} value={rule.patternType} onChange={(event) => change({ patternType: event.currentTarget.value })} />
+          <NativeSelect label="Pattern type" data={options.patternTypes} value={acl.patternType} onChange={(event) => change({ patternType: event.currentTarget.value })} />
           <TextInput
-            label="Name of the resource"
-            description="With the pattern LITERAL, * is all of them."
+            label="Resource name"
+            description="With pattern type LITERAL, * matches all resources."
             placeholder="orders"
             required
-            value={rule.resourceName}
+            value={acl.resourceName}
             onChange={(event) => change({ resourceName: event.currentTarget.value })}
           />
         </>
       )}
-      <TextInput label="Host" description="An address; * is any." value={rule.host} onChange={(event) => change({ host: event.currentTarget.value })} />
+      <TextInput label="Host" description="An IP address; * matches all hosts." value={acl.host} onChange={(event) => change({ host: event.currentTarget.value })} />
     </FormDialog>
   );
 }
 
-function emptyRule(words: AccessWords, resourceType: string): Required<NewAcl> {
+function emptyAcl(options: AccessWords, resourceType: string): Required<NewAcl> {
   return {
     principal: "",
-    operation: usualOperation(words, resourceType),
+    operation: defaultOperation(options, resourceType),
     resourceType,
     resourceName: "",
     host: "*",
     permission: "ALLOW",
-    patternType: words.patternTypes[0] ?? "LITERAL",
+    patternType: options.patternTypes[0] ?? "LITERAL",
   };
 }
 
-/** Not the first of all, which is everything at once. */
-function usualOperation(words: AccessWords, resourceType: string): string {
-  const operations = words.operations[resourceType] ?? [];
+/** READ or DESCRIBE rather than the first operation, which is ALL. */
+function defaultOperation(options: AccessWords, resourceType: string): string {
+  const operations = options.operations[resourceType] ?? [];
   return operations.find((operation) => ["READ", "DESCRIBE"].includes(operation)) ?? operations[0] ?? "";
 }

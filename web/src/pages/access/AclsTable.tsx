@@ -9,32 +9,32 @@ import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { type Column, DataTable } from "../../components/DataTable";
 import { EmptyState } from "../../components/EmptyState";
 import { Note } from "../../components/Note";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { StateBadge } from "../../components/StateBadge";
 import { AclDialog } from "./AclDialog";
 
-export function AclsTable({ acls, words }: { acls: Acls; words: AccessWords }) {
+export function AclsTable({ acls, options }: { acls: Acls; options: AccessWords }) {
   const [isCreating, setCreating] = useState(false);
-  const [removed, setRemoved] = useState<Acl | null>(null);
+  const [aclToDelete, setAclToDelete] = useState<Acl | null>(null);
   const client = useQueryClient();
-  const columns = useMemo(() => columnsWith(setRemoved), []);
+  const columns = useMemo(() => columnsWith(setAclToDelete), []);
 
-  async function remove() {
-    await api.delete("/acls", removed);
-    notifyDone("The rule is removed.");
+  async function deleteAcl() {
+    await api.delete("/acls", aclToDelete);
+    notifySuccess("ACL deleted.");
     await client.invalidateQueries({ queryKey: ["acls"] });
   }
 
   return (
     <Stack>
       {!acls.isEnabled && (
-        <Note tone="warning" title="Authorization is off">
-          The brokers ask nobody for permission: everybody who reaches them may do everything, and rules have no effect. {acls.problem}
+        <Note tone="warning" title="Authorization is disabled">
+          Every client that can connect may do everything, and ACLs have no effect. {acls.problem}
         </Note>
       )}
       {acls.isEnabled && acls.problem && <Note tone="warning">{acls.problem}</Note>}
       <DataTable
-        label="Rules"
+        label="ACLs"
         columns={columns}
         rows={acls.items}
         rowKey={(row) => JSON.stringify(row)}
@@ -43,26 +43,26 @@ export function AclsTable({ acls, words }: { acls: Acls; words: AccessWords }) {
         minWidth={800}
         tools={
           <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setCreating(true)} disabled={acls.problem !== null && acls.items.length === 0}>
-            Create rule
+            Create ACL
           </Button>
         }
-        empty={<EmptyState title="There are no rules.">Where authorization is on, only super users may do anything then.</EmptyState>}
+        empty={<EmptyState title="There are no ACLs.">With authorization enabled, only super users have access.</EmptyState>}
       />
-      <AclDialog words={words} isOpen={isCreating} onClose={() => setCreating(false)} />
-      <ConfirmDialog opened={removed !== null} onClose={() => setRemoved(null)} title="Remove a rule" action="Remove rule" danger onConfirm={remove}>
-        {removed && sentenceOf(removed)} This rule ends at once, for connections that are open as well.
+      <AclDialog options={options} isOpen={isCreating} onClose={() => setCreating(false)} />
+      <ConfirmDialog opened={aclToDelete !== null} onClose={() => setAclToDelete(null)} title="Delete an ACL" action="Delete ACL" danger onConfirm={deleteAcl}>
+        {aclToDelete && aclText(aclToDelete)} The change applies at once, also to open connections.
       </ConfirmDialog>
     </Stack>
   );
 }
 
-function sentenceOf(acl: Acl): string {
-  const verb = acl.permission.toUpperCase() === "DENY" ? "may not" : "may";
-  const name = acl.patternType.toUpperCase() === "PREFIXED" ? `whose names begin with ${acl.resourceName}` : acl.resourceName;
-  return `${acl.principal} ${verb} ${acl.operation} ${acl.resourceType} ${name}.`;
+function aclText(acl: Acl): string {
+  const permission = acl.permission.toUpperCase() === "DENY" ? "denied" : "allowed";
+  const name = acl.patternType.toUpperCase() === "PREFIXED" ? `with prefix ${acl.resourceName}` : acl.resourceName;
+  return `${acl.principal} is ${permission} ${acl.operation} on ${acl.resourceType} ${name}.`;
 }
 
-function columnsWith(onRemove: (acl: Acl) => void): Column<Acl>[] {
+function columnsWith(onDelete: (acl: Acl) => void): Column<Acl>[] {
   return [
     { key: "principal", header: "Principal", cell: (row) => row.principal, sortBy: (row) => row.principal },
     {
@@ -72,21 +72,21 @@ function columnsWith(onRemove: (acl: Acl) => void): Column<Acl>[] {
       sortBy: (row) => row.permission,
     },
     { key: "operation", header: "Operation", cell: (row) => row.operation, sortBy: (row) => row.operation },
-    { key: "type", header: "Resource", cell: (row) => row.resourceType, sortBy: (row) => row.resourceType },
+    { key: "type", header: "Resource type", cell: (row) => row.resourceType, sortBy: (row) => row.resourceType },
     {
       key: "name",
-      header: "Name",
+      header: "Resource name",
       cell: (row) => <span className="ks-mono">{row.patternType.toUpperCase() === "PREFIXED" ? `${row.resourceName}…` : row.resourceName}</span>,
       sortBy: (row) => row.resourceName,
     },
-    { key: "pattern", header: "Pattern", cell: (row) => row.patternType.toLowerCase(), sortBy: (row) => row.patternType },
+    { key: "pattern", header: "Pattern type", cell: (row) => row.patternType.toLowerCase(), sortBy: (row) => row.patternType },
     { key: "host", header: "Host", cell: (row) => (row.host === "*" ? "any" : row.host), sortBy: (row) => row.host },
     {
       key: "actions",
       header: "Actions",
       align: "right",
       cell: (row) => (
-        <ActionIcon variant="subtle" color="red" aria-label={`Remove: ${sentenceOf(row)}`} onClick={() => onRemove(row)}>
+        <ActionIcon variant="subtle" color="red" aria-label={`Delete: ${aclText(row)}`} onClick={() => onDelete(row)}>
           <IconTrash size={16} aria-hidden />
         </ActionIcon>
       ),

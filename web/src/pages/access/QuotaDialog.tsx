@@ -1,4 +1,4 @@
-/** Sets one quota of somebody, or of all who have none of their own. */
+/** Sets one quota of an entity, or the default quota of an entity type. */
 
 import { NativeSelect, Switch, TextInput } from "@mantine/core";
 import { useState } from "react";
@@ -28,9 +28,9 @@ export function QuotaDialog({ keys, isOpen, onClose }: Props) {
   const [form, setForm] = useState(empty);
   const change = (changes: Partial<Form>) => setForm((before) => ({ ...before, ...changes }));
   const saving = useChange<SetQuota>({
-    send: (asked) => api.put<Quotas>("/quotas", asked),
-    shownIn: "quotas",
-    done: (asked) => `The quota of ${entityText(asked.entity)} is set.`,
+    send: (request) => api.put<Quotas>("/quotas", request),
+    queryKey: "quotas",
+    message: (request) => `Quota of ${entityText(request.entity)} set.`,
     onDone: () => {
       setForm(empty);
       onClose();
@@ -51,7 +51,7 @@ export function QuotaDialog({ keys, isOpen, onClose }: Props) {
       onSubmit={() => saving.mutate({ entity: { [form.kind]: form.isDefault ? null : form.name.trim() }, values: { [form.key]: rate } })}
     >
       <NativeSelect
-        label="For"
+        label="Entity type"
         data={[...ENTITY_KINDS]}
         value={form.kind}
         onChange={(event) => {
@@ -59,17 +59,17 @@ export function QuotaDialog({ keys, isOpen, onClose }: Props) {
           change({ kind, key: keysFor(kind, keys)[0] ?? "" });
         }}
       />
-      <Switch label="All who have no quota of their own" checked={form.isDefault} onChange={(event) => change({ isDefault: event.currentTarget.checked })} />
+      <Switch label="Default for entities without their own quota" checked={form.isDefault} onChange={(event) => change({ isDefault: event.currentTarget.checked })} />
       {!form.isDefault && (
         <TextInput label="Name" required data-autofocus value={form.name} onChange={(event) => change({ name: event.currentTarget.value })} />
       )}
-      <NativeSelect label="What is limited" data={keysFor(form.kind, keys)} value={form.key} onChange={(event) => change({ key: event.currentTarget.value })} />
+      <NativeSelect label="Quota type" data={keysFor(form.kind, keys)} value={form.key} onChange={(event) => change({ key: event.currentTarget.value })} />
       <TextInput
-        label="At most"
-        description={isByteRate(form.key) ? "Bytes a second, such as 10 MiB." : "Such as 50."}
+        label="Limit"
+        description={isByteRate(form.key) ? "Bytes per second, for example 10 MiB." : "For example 50."}
         required
         value={form.rate}
-        error={form.rate !== "" && rate === null ? "This is not a rate." : null}
+        error={form.rate !== "" && rate === null ? "Not a valid rate." : null}
         onChange={(event) => change({ rate: event.currentTarget.value })}
       />
     </FormDialog>

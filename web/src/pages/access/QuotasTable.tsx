@@ -9,26 +9,26 @@ import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { type Column, DataTable } from "../../components/DataTable";
 import { EmptyState } from "../../components/EmptyState";
 import { Note } from "../../components/Note";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { byteRate } from "../../lib/format";
 import { QuotaDialog } from "./QuotaDialog";
 import { entityText, isByteRate } from "./quotaEntity";
 
-interface One {
+interface QuotaKey {
   entity: Quota["entity"];
   key: string;
 }
 
-export function QuotasTable({ quotas, words }: { quotas: Quotas; words: AccessWords }) {
+export function QuotasTable({ quotas, options }: { quotas: Quotas; options: AccessWords }) {
   const [isSetting, setSetting] = useState(false);
-  const [removed, setRemoved] = useState<One | null>(null);
+  const [quotaToRemove, setQuotaToRemove] = useState<QuotaKey | null>(null);
   const client = useQueryClient();
-  const columns = useMemo(() => columnsWith(setRemoved), []);
+  const columns = useMemo(() => columnsWith(setQuotaToRemove), []);
 
   async function remove() {
-    if (removed === null) return;
-    await api.put<Quotas>("/quotas", { entity: removed.entity, values: { [removed.key]: null } });
-    notifyDone(`The quota of ${entityText(removed.entity)} is removed.`);
+    if (quotaToRemove === null) return;
+    await api.put<Quotas>("/quotas", { entity: quotaToRemove.entity, values: { [quotaToRemove.key]: null } });
+    notifySuccess(`Quota of ${entityText(quotaToRemove.entity)} removed.`);
     await client.invalidateQueries({ queryKey: ["quotas"] });
   }
 
@@ -48,22 +48,22 @@ export function QuotasTable({ quotas, words }: { quotas: Quotas; words: AccessWo
             Set quota
           </Button>
         }
-        empty={<EmptyState title="There are no quotas.">Everybody may use as much as there is.</EmptyState>}
+        empty={<EmptyState title="There are no quotas.">Client usage is not limited.</EmptyState>}
       />
-      <QuotaDialog keys={words.quotaKeys} isOpen={isSetting} onClose={() => setSetting(false)} />
-      <ConfirmDialog opened={removed !== null} onClose={() => setRemoved(null)} title="Remove a quota" action="Remove quota" danger onConfirm={remove}>
-        {removed && `${entityText(removed.entity)} may use as much as others allow, or as the default says: ${removed.key} is removed.`}
+      <QuotaDialog keys={options.quotaKeys} isOpen={isSetting} onClose={() => setSetting(false)} />
+      <ConfirmDialog opened={quotaToRemove !== null} onClose={() => setQuotaToRemove(null)} title="Remove a quota" action="Remove quota" danger onConfirm={remove}>
+        {quotaToRemove && `${quotaToRemove.key} of ${entityText(quotaToRemove.entity)} is removed. A default quota applies instead, if there is one.`}
       </ConfirmDialog>
     </Stack>
   );
 }
 
-function columnsWith(onRemove: (one: One) => void): Column<Quota>[] {
+function columnsWith(onRemove: (quota: QuotaKey) => void): Column<Quota>[] {
   return [
-    { key: "entity", header: "For", cell: (row) => entityText(row.entity), sortBy: (row) => entityText(row.entity) },
+    { key: "entity", header: "Entity", cell: (row) => entityText(row.entity), sortBy: (row) => entityText(row.entity) },
     {
       key: "values",
-      header: "At most",
+      header: "Limits",
       cell: ({ entity, values }) => (
         <Stack gap={2}>
           {Object.entries(values).map(([key, value]) => (

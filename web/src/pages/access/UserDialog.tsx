@@ -1,4 +1,4 @@
-/** A new user, or a new password for one. A password is forgotten as soon as it was sent. */
+/** Creates a SCRAM user or changes a password. The password is cleared after it was sent. */
 
 import { MultiSelect, PasswordInput, TextInput } from "@mantine/core";
 import { useState } from "react";
@@ -9,34 +9,34 @@ import { FormDialog } from "../../components/FormDialog";
 import { useChange } from "./useChange";
 
 interface Props {
-  /** Whose password is to change; null for a new user. */
+  /** The user whose password is changed; null to create a user. */
   user: User | null;
   mechanisms: string[];
   isOpen: boolean;
   onClose: () => void;
 }
 
-interface Asked {
+interface UserForm {
   name: string;
   password: string;
   mechanisms: string[];
 }
 
-const NOBODY: Asked = { name: "", password: "", mechanisms: [] };
+const EMPTY_FORM: UserForm = { name: "", password: "", mechanisms: [] };
 
 export function UserDialog({ user, mechanisms, isOpen, onClose }: Props) {
-  const [asked, setAsked] = useState(NOBODY);
-  const change = (changes: Partial<Asked>) => setAsked((before) => ({ ...before, ...changes }));
-  const saving = useChange<Asked>({
-    send: (wanted) =>
-      user ? api.put<User>(at`/users/${user.name}`, { password: wanted.password }) : api.post<User>("/users", wanted),
-    shownIn: "users",
-    done: (wanted) => (user ? `The password of ${user.name} is changed.` : `User ${wanted.name} can log in now.`),
+  const [form, setForm] = useState(EMPTY_FORM);
+  const change = (changes: Partial<UserForm>) => setForm((before) => ({ ...before, ...changes }));
+  const saving = useChange<UserForm>({
+    send: (submitted) =>
+      user ? api.put<User>(at`/users/${user.name}`, { password: submitted.password }) : api.post<User>("/users", submitted),
+    queryKey: "users",
+    message: (submitted) => (user ? `Password of ${user.name} changed.` : `User ${submitted.name} created.`),
     onDone: close,
   });
 
   function close() {
-    setAsked(NOBODY);
+    setForm(EMPTY_FORM);
     saving.reset();
     onClose();
   }
@@ -47,10 +47,10 @@ export function UserDialog({ user, mechanisms, isOpen, onClose }: Props) {
       action={user ? "Change password" : "Create user"}
       opened={isOpen}
       isBusy={saving.isPending}
-      isReady={asked.password !== "" && (user !== null || asked.name.trim() !== "")}
+      isReady={form.password !== "" && (user !== null || form.name.trim() !== "")}
       error={saving.error}
       onClose={close}
-      onSubmit={() => saving.mutate(asked)}
+      onSubmit={() => saving.mutate(form)}
     >
       {user === null && (
         <TextInput
@@ -58,7 +58,7 @@ export function UserDialog({ user, mechanisms, isOpen, onClose }: Props) {
           data-autofocus
           required
           autoComplete="off"
-          value={asked.name}
+          value={form.name}
           onChange={(event) => change({ name: event.currentTarget.value })}
         />
       )}
@@ -66,16 +66,16 @@ export function UserDialog({ user, mechanisms, isOpen, onClose }: Props) {
         label="Password"
         required
         autoComplete="new-password"
-        value={asked.password}
+        value={form.password}
         onChange={(event) => change({ password: event.currentTarget.value })}
-        visibilityToggleButtonProps={{ "aria-label": "Show or hide the password" }}
+        visibilityToggleButtonProps={{ "aria-label": "Show or hide password" }}
       />
       {user === null && (
         <MultiSelect
           label="Mechanisms"
-          placeholder={asked.mechanisms.length === 0 ? "All" : undefined}
+          placeholder={form.mechanisms.length === 0 ? "All" : undefined}
           data={mechanisms}
-          value={asked.mechanisms}
+          value={form.mechanisms}
           onChange={(chosen) => change({ mechanisms: chosen })}
           clearable
           clearButtonProps={{ "aria-label": "All mechanisms" }}

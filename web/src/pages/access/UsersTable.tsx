@@ -9,21 +9,21 @@ import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { type Column, DataTable } from "../../components/DataTable";
 import { EmptyState } from "../../components/EmptyState";
 import { Note } from "../../components/Note";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { UserDialog } from "./UserDialog";
 
 type Action = { kind: "create" } | { kind: "password" | "delete"; user: User };
 
-export function UsersTable({ users, words }: { users: Users; words: AccessWords }) {
+export function UsersTable({ users, options }: { users: Users; options: AccessWords }) {
   const [action, setAction] = useState<Action | null>(null);
   const client = useQueryClient();
   const columns = useMemo(() => columnsWith(setAction), []);
   const close = () => setAction(null);
-  const deleted = action?.kind === "delete" ? action.user.name : "";
+  const userToDelete = action?.kind === "delete" ? action.user.name : "";
 
-  async function remove() {
-    await api.delete(at`/users/${deleted}`);
-    notifyDone(`User ${deleted} is deleted.`);
+  async function deleteUser() {
+    await api.delete(at`/users/${userToDelete}`);
+    notifySuccess(`User ${userToDelete} deleted.`);
     await client.invalidateQueries({ queryKey: ["users"] });
   }
 
@@ -43,24 +43,24 @@ export function UsersTable({ users, words }: { users: Users; words: AccessWords 
             Create user
           </Button>
         }
-        empty={<EmptyState title="There are no users.">Users log in to the brokers with a password (SCRAM).</EmptyState>}
+        empty={<EmptyState title="There are no users.">Users authenticate to brokers with SCRAM.</EmptyState>}
       />
       <UserDialog
         user={action?.kind === "password" ? action.user : null}
-        mechanisms={words.mechanisms}
+        mechanisms={options.mechanisms}
         isOpen={action?.kind === "create" || action?.kind === "password"}
         onClose={close}
       />
       <ConfirmDialog
         opened={action?.kind === "delete"}
         onClose={close}
-        title={`Delete ${deleted}`}
+        title={`Delete ${userToDelete}`}
         action="Delete user"
-        typed={deleted}
+        typed={userToDelete}
         danger
-        onConfirm={remove}
+        onConfirm={deleteUser}
       >
-        The user cannot log in any more. Rules and quotas that name the user stay, and hold again for a new user of the same name.
+        The user can no longer authenticate. ACLs and quotas of the user are kept, and apply again to a new user with the same name.
       </ConfirmDialog>
     </Stack>
   );
@@ -69,7 +69,7 @@ export function UsersTable({ users, words }: { users: Users; words: AccessWords 
 function columnsWith(onAction: (action: Action) => void): Column<User>[] {
   return [
     { key: "name", header: "Name", cell: (row) => row.name, sortBy: (row) => row.name },
-    { key: "mechanisms", header: "Logs in with", cell: (row) => row.mechanisms.join(", ") },
+    { key: "mechanisms", header: "Mechanisms", cell: (row) => row.mechanisms.join(", ") },
     {
       key: "actions",
       header: "Actions",

@@ -1,25 +1,25 @@
-/** One change to who may do what: a sentence afterwards, and the tables read again. */
+/** A mutation of ACLs, users or quotas: shows a notification and refetches the table. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 
-interface Change<Asked> {
-  send: (asked: Asked) => Promise<unknown>;
-  /** Which tables it shows in: `acls`, `users` or `quotas`. */
-  shownIn: string;
-  done: (asked: Asked) => string;
+interface Change<Request> {
+  send: (request: Request) => Promise<unknown>;
+  /** Key of the query to refetch: `acls`, `users` or `quotas`. */
+  queryKey: string;
+  message: (request: Request) => string;
   onDone?: () => void;
 }
 
-export function useChange<Asked>({ send, shownIn, done, onDone }: Change<Asked>) {
+export function useChange<Request>({ send, queryKey, message, onDone }: Change<Request>) {
   const client = useQueryClient();
-  return useMutation<unknown, Error, Asked>({
+  return useMutation<unknown, Error, Request>({
     mutationFn: send,
-    onSuccess: async (_answer, asked) => {
-      notifyDone(done(asked));
+    onSuccess: async (_response, request) => {
+      notifySuccess(message(request));
       onDone?.();
-      await client.invalidateQueries({ queryKey: [shownIn] });
+      await client.invalidateQueries({ queryKey: [queryKey] });
     },
   });
 }

@@ -1,4 +1,4 @@
-/** Something that is done to brokers: asked, done, and then told what came of it, in one dialog. */
+/** A dialog that confirms an action on brokers, runs it, and shows the result. */
 import { Button, Group, Modal, Stack } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { FormEvent, ReactNode } from "react";
@@ -9,10 +9,10 @@ interface Props<Result> {
   opened: boolean;
   onClose: () => void;
   title: string;
-  /** What the button says: a verb. */
-  verb: string;
+  /** Label of the submit button: a verb. */
+  action: string;
   danger?: boolean;
-  act: () => Promise<Result>;
+  run: () => Promise<Result>;
   result: (result: Result) => ReactNode;
   children: ReactNode;
 }
@@ -25,19 +25,19 @@ export function ActionDialog<Result>({ opened, onClose, title, ...rest }: Props<
   );
 }
 
-function Body<Result>({ onClose, verb, danger, act, result, children }: Omit<Props<Result>, "opened" | "title">) {
+function Body<Result>({ onClose, action, danger, run, result, children }: Omit<Props<Result>, "opened" | "title">) {
   const queryClient = useQueryClient();
-  const action = useMutation({ mutationFn: act, onSettled: () => queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" }) });
+  const mutation = useMutation({ mutationFn: run, onSettled: () => queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" }) });
 
   function submit(event: FormEvent) {
     event.preventDefault();
-    action.mutate();
+    mutation.mutate();
   }
 
-  if (action.isSuccess) {
+  if (mutation.isSuccess) {
     return (
       <Stack>
-        <div role="status">{result(action.data)}</div>
+        <div role="status">{result(mutation.data)}</div>
         <Group justify="flex-end">
           <Button onClick={onClose} data-autofocus>
             Close
@@ -50,13 +50,13 @@ function Body<Result>({ onClose, verb, danger, act, result, children }: Omit<Pro
     <form onSubmit={submit}>
       <Stack>
         {children}
-        {action.error && <ErrorState error={action.error} />}
+        {mutation.error && <ErrorState error={mutation.error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
-          <Button type="submit" color={danger ? "red.8" : undefined} loading={action.isPending}>
-            {verb}
+          <Button type="submit" color={danger ? "red.8" : undefined} loading={mutation.isPending}>
+            {action}
           </Button>
         </Group>
       </Stack>

@@ -36,7 +36,7 @@ export function BrokerPage() {
     <Page
       title={`Broker ${id}`}
       crumbs={[{ label: "Brokers", to: "/brokers" }]}
-      mark={broker && <StateBadge state={broker.state} />}
+      badge={broker && <StateBadge state={broker.state} />}
       actions={
         canAct && (
           <>
@@ -66,11 +66,11 @@ function Detail({ detail: { broker, partitions, partitionTotal, throughput } }: 
         </Alert>
       ))}
       <BrokerFacts broker={broker} />
-      <TimeChart title="Throughput" series={throughput} unit="bytes/s" names={{ produce: "Written", fetch: "Read" }} />
-      <Panel title="Partitions that it leads">
+      <TimeChart title="Throughput" series={throughput} unit="bytes/s" names={{ produce: "Produced", fetch: "Fetched" }} />
+      <Panel title="Partitions led by this broker">
         {partitionTotal > partitions.length && (
           <Text size="sm" c="dimmed" mb="sm">
-            The first {count(partitions.length)} of {count(partitionTotal)}; the pages of topics show the others.
+            Showing {count(partitions.length)} of {count(partitionTotal)} partitions; the topic pages show all.
           </Text>
         )}
         <DataTable
@@ -82,7 +82,7 @@ function Detail({ detail: { broker, partitions, partitionTotal, throughput } }: 
           rowKey={({ topic, partition }) => `${topic} ${partition}`}
           searchText={searchText}
           initial={{ sort: "topic" }}
-          empty={<EmptyState title="It leads no partition." />}
+          empty={<EmptyState title="This broker leads no partitions." />}
         />
       </Panel>
     </>
@@ -91,24 +91,24 @@ function Detail({ detail: { broker, partitions, partitionTotal, throughput } }: 
 
 function BrokerFacts({ broker }: { broker: Broker }) {
   return (
-    <Panel title="About it">
+    <Panel title="Details">
       <Facts
         facts={[
-          { label: "Address of clients", value: <span className="ks-mono">{broker.address ?? "–"}</span> },
-          { label: "Address of control", value: <span className="ks-mono">{broker.control ?? "–"}</span> },
+          { label: "Client address", value: <span className="ks-mono">{broker.address ?? "–"}</span> },
+          { label: "Control address", value: <span className="ks-mono">{broker.control ?? "–"}</span> },
           { label: "Rack", value: broker.rack ?? "–" },
           { label: "Role", value: broker.isController ? "controller" : "broker" },
           { label: "Version", value: broker.version },
-          { label: "Epoch", value: broker.epoch },
-          { label: "Up for", value: duration(broker.uptimeMs) },
-          { label: "Seen", value: <Time ms={broker.seenAtMs} /> },
+          { label: "Broker epoch", value: broker.epoch },
+          { label: "Uptime", value: duration(broker.uptimeMs) },
+          { label: "Last seen", value: <Time ms={broker.seenAtMs} /> },
           { label: "Object store", value: <StateBadge state={broker.storeHealth} /> },
           { label: "Connections", value: <Count value={broker.connections} /> },
-          { label: "Written", value: <ByteRate value={broker.produceBytesPerSecond} /> },
-          { label: "Read", value: <ByteRate value={broker.fetchBytesPerSecond} /> },
+          { label: "Produced", value: <ByteRate value={broker.produceBytesPerSecond} /> },
+          { label: "Fetched", value: <ByteRate value={broker.fetchBytesPerSecond} /> },
           { label: "Partitions", value: <Count value={broker.partitionCount} /> },
-          { label: "Shards of the log", value: <Count value={broker.shardCount} /> },
-          { label: "Moving", value: <Count value={broker.movingCount} /> },
+          { label: "Group shards", value: <Count value={broker.shardCount} /> },
+          { label: "Transfers", value: <Count value={broker.movingCount} /> },
         ]}
       />
     </Panel>

@@ -19,7 +19,7 @@ export function BrokersPage() {
   return (
     <Page
       title="Brokers"
-      lead="Brokers keep nothing: partitions move between them without copying a record."
+      lead="Brokers are stateless: partitions move between them without copying data."
       actions={
         <Button variant="default" onClick={() => setRebalancing(true)}>
           Rebalance
@@ -36,7 +36,7 @@ export function BrokersPage() {
             rowKey={({ id }) => id}
             searchText={searchText}
             initial={{ sort: "id" }}
-            empty={<EmptyState title="No broker is there.">Start one with kafscale broker.</EmptyState>}
+            empty={<EmptyState title="No brokers are registered.">Start a broker with kafscale broker.</EmptyState>}
           />
         )}
       </Loaded>

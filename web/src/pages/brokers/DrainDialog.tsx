@@ -12,8 +12,8 @@ interface Props {
   onClose: () => void;
 }
 
-/** Beyond the deadline that the broker was given: what it needs to answer. */
-const SPARE_MS = 30_000;
+/** Time for the response after the drain deadline. */
+const RESPONSE_MARGIN_MS = 30_000;
 
 export function DrainDialog({ broker, opened, onClose }: Props) {
   const [reason, setReason] = useState("");
@@ -21,17 +21,17 @@ export function DrainDialog({ broker, opened, onClose }: Props) {
   const seconds = Number(deadline) || 60;
 
   function drain(): Promise<Drained> {
-    const asked: Drain = { deadlineSeconds: seconds, ...(reason.trim() && { reason: reason.trim() }) };
-    return api.post(at`/brokers/${broker}/drain`, asked, { timeLimitMs: seconds * 1000 + SPARE_MS });
+    const request: Drain = { deadlineSeconds: seconds, ...(reason.trim() && { reason: reason.trim() }) };
+    return api.post(at`/brokers/${broker}/drain`, request, { timeoutMs: seconds * 1000 + RESPONSE_MARGIN_MS });
   }
 
   return (
-    <ActionDialog<Drained> opened={opened} onClose={onClose} title={`Drain broker ${broker}`} verb="Drain" danger act={drain} result={(drained) => <Result {...drained} />}>
+    <ActionDialog<Drained> opened={opened} onClose={onClose} title={`Drain broker ${broker}`} action="Drain" danger run={drain} result={(drained) => <Result {...drained} />}>
       <Text size="sm">
-        The broker hands all of its partitions to the others and takes no new ones until it is started again. Do this before it is stopped for good or updated; with no other broker there, its partitions have nowhere to go.
+        The broker transfers all of its partitions to other brokers and gets no new ones until it restarts. Drain a broker before you stop or upgrade it. At least one other broker must be running.
       </Text>
-      <TextInput label="Reason" description="For the log of the broker" placeholder="requested in the console" value={reason} onChange={(event) => setReason(event.currentTarget.value)} maxLength={200} />
-      <NumberInput label="Deadline in seconds" description="How long to wait for it; the broker goes on with what is left" min={1} max={600} value={deadline} onChange={setDeadline} />
+      <TextInput label="Reason" description="Written to the broker's log" placeholder="requested in the console" value={reason} onChange={(event) => setReason(event.currentTarget.value)} maxLength={200} />
+      <NumberInput label="Deadline in seconds" description="Time to wait for the drain; the broker continues after it" min={1} max={600} value={deadline} onChange={setDeadline} />
     </ActionDialog>
   );
 }
@@ -41,11 +41,11 @@ function Result({ broker, drained, pending }: Drained) {
     <Stack gap="xs">
       <Text size="sm">
         {pending.length > 0
-          ? `Broker ${broker} did not hand over everything in time, and goes on with the rest. Look at its page again in a moment.`
-          : `Broker ${broker} serves nothing any more: it can be stopped.`}
+          ? `Broker ${broker} did not transfer all partitions within the deadline, and continues with the rest. Check its page again in a moment.`
+          : `Broker ${broker} owns no partitions any more and can be stopped.`}
       </Text>
-      <PartitionNames label="Handed over" partitions={drained} />
-      <PartitionNames label="Still there" partitions={pending} />
+      <PartitionNames label="Transferred" partitions={drained} />
+      <PartitionNames label="Pending" partitions={pending} />
     </Stack>
   );
 }

@@ -11,7 +11,7 @@ interface Props {
   onClose: () => void;
 }
 
-const TIME_LIMIT_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 export function FlushDialog({ broker, opened, onClose }: Props) {
   return (
@@ -19,13 +19,13 @@ export function FlushDialog({ broker, opened, onClose }: Props) {
       opened={opened}
       onClose={onClose}
       title={`Flush broker ${broker}`}
-      verb="Flush"
-      act={() => api.post(at`/brokers/${broker}/flush`, undefined, { timeLimitMs: TIME_LIMIT_MS })}
+      action="Flush"
+      run={() => api.post(at`/brokers/${broker}/flush`, undefined, { timeoutMs: TIMEOUT_MS })}
       result={({ partitions }) =>
-        partitions.length > 0 ? <PartitionNames label="Rolled into segments" partitions={partitions} /> : <Text size="sm">There was nothing to flush: everything is in segments already.</Text>
+        partitions.length > 0 ? <PartitionNames label="Rolled into segments" partitions={partitions} /> : <Text size="sm">Nothing to flush: all records are in segments.</Text>
       }
     >
-      <Text size="sm">What of its partitions is only in the write-ahead log becomes segments now, rather than when there is enough of it. Nothing is lost without it: the log is in the object store, too.</Text>
+      <Text size="sm">Records that are only in the WAL are written to segments now, before the usual size or time limit. Durability does not depend on it: the WAL is in the object store as well.</Text>
     </ActionDialog>
   );
 }

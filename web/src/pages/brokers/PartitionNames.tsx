@@ -3,9 +3,9 @@ import { List, Text } from "@mantine/core";
 import type { PartitionName } from "../../api/contract";
 import { plural } from "../../lib/format";
 
-const MOST_SHOWN = 50;
+const SHOWN_COUNT_MAX = 50;
 
-/** Partitions by topic, in one line each. */
+/** Partitions grouped by topic, one line per topic. */
 export function PartitionNames({ label, partitions }: { label: string; partitions: PartitionName[] }) {
   if (partitions.length === 0) return null;
   const byTopic = new Map<string, number[]>();
@@ -17,15 +17,15 @@ export function PartitionNames({ label, partitions }: { label: string; partition
         {label}: {plural(partitions.length, "partition")}
       </Text>
       <List size="sm">
-        {topics.slice(0, MOST_SHOWN).map(([topic, numbers]) => (
+        {topics.slice(0, SHOWN_COUNT_MAX).map(([topic, numbers]) => (
           <List.Item key={topic}>
             {topic}: {numbers.sort((a, b) => a - b).join(", ")}
           </List.Item>
         ))}
       </List>
-      {topics.length > MOST_SHOWN && (
+      {topics.length > SHOWN_COUNT_MAX && (
         <Text size="sm" c="dimmed">
-          and those of {plural(topics.length - MOST_SHOWN, "more topic")}
+          and partitions of {plural(topics.length - SHOWN_COUNT_MAX, "more topic")}
         </Text>
       )}
     </div>

@@ -20,7 +20,7 @@ const STATE: EtcdState = {
   isConfigured: true,
   members: [
     { name: "a", endpoint: "a:2379", role: "leader", version: "3.5.1", databaseBytes: 8192, usedBytes: 4096, revision: 12, alarms: [], problem: null },
-    { name: "b", endpoint: "b:2379", role: null, version: null, databaseBytes: null, usedBytes: null, revision: null, alarms: ["NOSPACE"], problem: "No answer." },
+    { name: "b", endpoint: "b:2379", role: null, version: null, databaseBytes: null, usedBytes: null, revision: null, alarms: ["NOSPACE"], problem: "Connection refused." },
   ],
   snapshots: [SNAPSHOT],
   snapshotsAt: "s3://bucket/snapshots/ns",
@@ -28,46 +28,46 @@ const STATE: EtcdState = {
 };
 
 describe("etcd", () => {
-  it("shows its members and snapshots, and what is wrong with them", async () => {
+  it("shows members and snapshots with their problems", async () => {
     fakeServer({ "GET /etcd": STATE });
     renderApp("/etcd");
-    const members = within(await screen.findByRole("table", { name: "Members of etcd" }));
+    const members = within(await screen.findByRole("table", { name: "etcd members" }));
     expect(members.getByText("healthy")).toBeInTheDocument();
     expect(members.getByText("alarm NOSPACE")).toBeInTheDocument();
-    expect(members.getByText("No answer.")).toBeInTheDocument();
+    expect(members.getByText("Connection refused.")).toBeInTheDocument();
     expect(screen.getByText("The newest snapshot is 2 d old.")).toBeInTheDocument();
     await expectAccessible();
   });
 
-  it("is backed up on demand", async () => {
+  it("takes a snapshot", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /etcd": STATE, "POST /etcd/snapshots": SNAPSHOT });
     renderApp("/etcd");
     await user.click(await screen.findByRole("button", { name: "Take a snapshot" }));
     const dialog = within(await screen.findByRole("dialog"));
-    const retain = dialog.getByLabelText("Then keep only the newest");
+    const retain = dialog.getByLabelText("Snapshots to keep");
     await user.clear(retain);
     await user.type(retain, "3");
     await user.click(dialog.getByRole("button", { name: "Take snapshot" }));
-    expect(await screen.findByText("A snapshot of 4 KiB at revision 12 is taken.")).toBeInTheDocument();
+    expect(await screen.findByText("Snapshot taken: 4 KiB at revision 12.")).toBeInTheDocument();
     expect(server.of("POST /etcd/snapshots")[0]?.body).toEqual({ retain: 3 });
     await waitFor(() => expect(server.of("GET /etcd").length).toBeGreaterThan(1));
   });
 
-  it("that cannot be backed up says why", async () => {
+  it("shows the error of a failed snapshot", async () => {
     const user = userEvent.setup();
-    fakeServer({ "GET /etcd": STATE, "POST /etcd/snapshots": problem(503, "unavailable", "The bucket is out of reach.") });
+    fakeServer({ "GET /etcd": STATE, "POST /etcd/snapshots": problem(503, "unavailable", "The bucket is unreachable.") });
     renderApp("/etcd");
     await user.click(await screen.findByRole("button", { name: "Take a snapshot" }));
     const dialog = within(await screen.findByRole("dialog"));
     await user.click(dialog.getByRole("button", { name: "Take snapshot" }));
-    expect(await dialog.findByText("The bucket is out of reach.")).toBeInTheDocument();
+    expect(await dialog.findByText("The bucket is unreachable.")).toBeInTheDocument();
   });
 
-  it("is not there on the embedded default, and the page says where the metadata are", async () => {
+  it("shows a note for the embedded metadata store", async () => {
     fakeServer({ "GET /etcd": { isConfigured: false, members: [], snapshots: [], snapshotsAt: null, problem: null } });
     renderApp("/etcd");
-    expect(await screen.findByText("The metadata are in a file of the broker")).toBeInTheDocument();
+    expect(await screen.findByText("Metadata is stored in a local file")).toBeInTheDocument();
     expect(screen.queryByRole("button", { name: "Take a snapshot" })).not.toBeInTheDocument();
   });
 });

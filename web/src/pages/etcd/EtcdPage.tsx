@@ -9,22 +9,22 @@ import { Page } from "../../components/Page";
 import { MembersTable } from "./MembersTable";
 import { SnapshotsTable } from "./SnapshotsTable";
 
-const LOOK_MS = 10_000;
+const REFETCH_INTERVAL_MS = 10_000;
 
 export function EtcdPage() {
   const query = useQuery({
     queryKey: ["etcd"],
     queryFn: ({ signal }) => api.get<EtcdState>("/etcd", { signal }),
-    refetchInterval: LOOK_MS,
+    refetchInterval: REFETCH_INTERVAL_MS,
   });
   return (
-    <Page title="Metadata" lead="Where the cluster keeps what it knows: topics, owners, offsets, rules.">
+    <Page title="Metadata" lead="Topics, partition owners, committed offsets and ACLs of the cluster.">
       <Loaded query={query}>
         {(state) =>
           state.isConfigured ? (
             <>
               {state.problem && (
-                <Note tone="warning" title="Not everything could be read">
+                <Note tone="warning" title="Incomplete data">
                   {state.problem}
                 </Note>
               )}
@@ -32,9 +32,9 @@ export function EtcdPage() {
               <SnapshotsTable state={state} />
             </>
           ) : (
-            <Note tone="info" title="The metadata are in a file of the broker">
-              This is the embedded default: one broker, with its metadata in one file in its data directory. There is no etcd to look at, and to back
-              the metadata up is to copy that directory while the broker is stopped. For several brokers, name the members of an etcd in the setting{" "}
+            <Note tone="info" title="Metadata is stored in a local file">
+              The cluster uses the embedded metadata store: one broker, with its metadata in one file in its data directory. To back it up, copy the data
+              directory while the broker is stopped. To run several brokers, configure etcd with the setting{" "}
               <Code>etcd.endpoints</Code>.
             </Note>
           )

@@ -21,16 +21,16 @@ const COLUMNS: Column<EtcdMember>[] = [
 
 export function MembersTable({ members }: { members: EtcdMember[] }) {
   return (
-    <Panel title="Members of etcd">
+    <Panel title="etcd members">
       <DataTable
         plain
-        label="Members of etcd"
+        label="etcd members"
         columns={COLUMNS}
         rows={members}
         rowKey={(row) => row.endpoint}
         initial={{ sort: "name" }}
         minWidth={820}
-        empty={<EmptyState title="No member answered." />}
+        empty={<EmptyState title="No etcd member is reachable." />}
       />
     </Panel>
   );

@@ -10,12 +10,12 @@ import { EmptyState } from "../../components/EmptyState";
 import { Bytes } from "../../components/figures";
 import { FormDialog } from "../../components/FormDialog";
 import { Note } from "../../components/Note";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { Panel } from "../../components/Panel";
 import { bytes, count, duration } from "../../lib/format";
 
-/** A large database takes its time to come over and to be written to the bucket. */
-const SNAPSHOT_LIMIT_MS = 660_000;
+/** A large database takes minutes to download and to upload. */
+const SNAPSHOT_TIMEOUT_MS = 660_000;
 const STALE_SECONDS = 86_400;
 
 const COLUMNS: Column<Snapshot>[] = [
@@ -40,7 +40,7 @@ export function SnapshotsTable({ state }: { state: EtcdState }) {
       }
     >
       <Text size="sm" c="dimmed" mb="sm">
-        {state.snapshotsAt ? `They are kept at ${state.snapshotsAt}.` : "There is no bucket to keep snapshots in: name one in the settings."}
+        {state.snapshotsAt ? `Snapshots are stored at ${state.snapshotsAt}.` : "No bucket for snapshots is configured."}
       </Text>
       {newest && newest.ageSeconds > STALE_SECONDS && (
         <Note tone="warning">The newest snapshot is {duration(newest.ageSeconds * 1000)} old.</Note>
@@ -53,7 +53,7 @@ export function SnapshotsTable({ state }: { state: EtcdState }) {
         rowKey={(row) => row.key}
         initial={{ sort: "taken", order: "desc", size: 20 }}
         minWidth={820}
-        empty={<EmptyState title="There are no snapshots.">Take one now: with it, a lost etcd can be made again.</EmptyState>}
+        empty={<EmptyState title="There are no snapshots.">A snapshot is needed to restore a lost etcd cluster.</EmptyState>}
       />
       <SnapshotDialog opened={isTaking} onClose={() => setTaking(false)} />
     </Panel>
@@ -64,9 +64,9 @@ function SnapshotDialog({ opened, onClose }: { opened: boolean; onClose: () => v
   const [retain, setRetain] = useState(0);
   const client = useQueryClient();
   const taking = useMutation({
-    mutationFn: () => api.post<Snapshot>("/etcd/snapshots", { retain }, { timeLimitMs: SNAPSHOT_LIMIT_MS }),
+    mutationFn: () => api.post<Snapshot>("/etcd/snapshots", { retain }, { timeoutMs: SNAPSHOT_TIMEOUT_MS }),
     onSuccess: async (snapshot) => {
-      notifyDone(`A snapshot of ${bytes(snapshot.sizeBytes)} at revision ${count(snapshot.revision)} is taken.`);
+      notifySuccess(`Snapshot taken: ${bytes(snapshot.sizeBytes)} at revision ${count(snapshot.revision)}.`);
       onClose();
       await client.invalidateQueries({ queryKey: ["etcd"] });
     },
@@ -82,8 +82,8 @@ function SnapshotDialog({ opened, onClose }: { opened: boolean; onClose: () => v
       onSubmit={() => taking.mutate()}
     >
       <NumberInput
-        label="Then keep only the newest"
-        description="0 keeps all. Older snapshots are deleted for good."
+        label="Snapshots to keep"
+        description="Older snapshots are deleted permanently. 0 keeps all."
         min={0}
         max={10_000}
         allowDecimal={false}

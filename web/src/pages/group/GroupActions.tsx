@@ -7,7 +7,7 @@ import { useNavigate } from "react-router";
 import { api, at } from "../../api/client";
 import type { GroupDetail } from "../../api/contract";
 import { ConfirmDialog } from "../../components/ConfirmDialog";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { ResetDialog } from "./ResetDialog";
 
 export function GroupActions({ detail }: { detail: GroupDetail }) {
@@ -19,7 +19,7 @@ export function GroupActions({ detail }: { detail: GroupDetail }) {
 
   async function remove(confirm: string) {
     await api.delete(at`/groups/${name}`, { confirm });
-    notifyDone(`Group ${name} is deleted.`);
+    notifySuccess(`Group ${name} deleted.`);
     await navigate("/groups");
     client.removeQueries({ queryKey: ["group", name], type: "inactive" });
     await client.invalidateQueries({ queryKey: ["groups"] });
@@ -28,7 +28,7 @@ export function GroupActions({ detail }: { detail: GroupDetail }) {
   return (
     <>
       <Button variant="default" leftSection={<IconArrowsMoveHorizontal size={16} aria-hidden />} onClick={() => setAction("reset")}>
-        Move offsets
+        Reset offsets
       </Button>
       <Button variant="outline" color="var(--ks-bad)" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setAction("delete")}>
         Delete
@@ -39,10 +39,10 @@ export function GroupActions({ detail }: { detail: GroupDetail }) {
         hasMembers={detail.members.length > 0}
         isOpen={action === "reset"}
         onClose={close}
-        onMoved={() => void client.invalidateQueries({ queryKey: ["group", name] })}
+        onReset={() => void client.invalidateQueries({ queryKey: ["group", name] })}
       />
       <ConfirmDialog opened={action === "delete"} onClose={close} title={`Delete ${name}`} action="Delete group" typed={name} danger onConfirm={remove}>
-        The group forgets how far it has read. A consumer that comes back begins where its auto.offset.reset says. This cannot be undone.
+        The committed offsets of the group are deleted. A consumer that joins the group again starts according to its auto.offset.reset. This cannot be undone.
       </ConfirmDialog>
     </>
   );

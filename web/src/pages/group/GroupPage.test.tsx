@@ -25,16 +25,16 @@ const PATH = "GET /groups/eu/billing";
 const RESET = "POST /groups/eu/billing/reset";
 const PLAN: ResetPlan = {
   executed: false,
-  rows: [{ topic: "orders", partition: 0, before: 100, after: 90, startOffset: 0, endOffset: 130, note: "10 again" }],
+  rows: [{ topic: "orders", partition: 0, before: 100, after: 90, startOffset: 0, endOffset: 130, note: "10 to read again" }],
 };
 
 async function openReset(user: ReturnType<typeof userEvent.setup>) {
-  await user.click(await screen.findByRole("button", { name: "Move offsets" }));
+  await user.click(await screen.findByRole("button", { name: "Reset offsets" }));
   return within(await screen.findByRole("dialog"));
 }
 
 describe("a group", () => {
-  it("shows who reads what, and how far they are", async () => {
+  it("shows members, assignments and lag", async () => {
     fakeServer({ [PATH]: DETAIL });
     renderApp("/groups/eu%2Fbilling");
     const offsets = await screen.findByRole("table", { name: "Offsets" });
@@ -43,12 +43,12 @@ describe("a group", () => {
       "href",
       "/topics/orders/messages?from=offset&offset=100&partitions=0",
     );
-    expect(within(offsets).getByText("nobody")).toBeInTheDocument();
+    expect(within(offsets).getByText("unassigned")).toBeInTheDocument();
     expect(within(screen.getByRole("table", { name: "Members" })).getByText("orders: 0–2")).toBeInTheDocument();
     await expectAccessible();
   });
 
-  it("is deleted by typing its name", async () => {
+  it("is deleted after its name is typed", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ [PATH]: DETAIL, "DELETE /groups/eu/billing": noContent });
     const { router } = renderApp("/groups/eu%2Fbilling");
@@ -61,23 +61,23 @@ describe("a group", () => {
   });
 });
 
-describe("moving offsets", () => {
-  it("is shown before it is done", async () => {
+describe("an offset reset", () => {
+  it("is previewed before it is executed", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ [PATH]: { ...DETAIL, members: [] }, [RESET]: PLAN });
     renderApp("/groups/eu%2Fbilling");
     const dialog = await openReset(user);
-    await user.selectOptions(dialog.getByLabelText("Go on at"), "shift");
+    await user.selectOptions(dialog.getByLabelText("Reset to"), "shift");
     await user.clear(dialog.getByLabelText("Records"));
     await user.type(dialog.getByLabelText("Records"), "-10");
-    expect(dialog.queryByRole("button", { name: /^Move/ })).not.toBeInTheDocument();
+    expect(dialog.queryByRole("button", { name: /^Reset/ })).not.toBeInTheDocument();
     await user.click(dialog.getByRole("button", { name: "Preview" }));
     const rows = within(await dialog.findByRole("table", { name: "Plan" })).getAllByRole("row");
-    expect(rows[1]).toHaveTextContent("orders01009040" + "10 again");
+    expect(rows[1]).toHaveTextContent("orders01009040" + "10 to read again");
     await expectAccessible();
     server.set(RESET, { ...PLAN, executed: true });
-    await user.click(dialog.getByRole("button", { name: "Move 1 partition" }));
-    expect(await screen.findByText("Offsets of eu/billing moved in 1 partition.")).toBeInTheDocument();
+    await user.click(dialog.getByRole("button", { name: "Reset 1 partition" }));
+    expect(await screen.findByText("Offsets of eu/billing reset in 1 partition.")).toBeInTheDocument();
     const to = { kind: "shift", number: -10 };
     expect(server.of(RESET).map(({ body }) => body)).toEqual([
       { to, topics: null, execute: false },
@@ -85,18 +85,18 @@ describe("moving offsets", () => {
     ]);
   });
 
-  it("is previewed again after a change of the form", async () => {
+  it("needs a new preview after a change of the form", async () => {
     const user = userEvent.setup();
     fakeServer({ [PATH]: { ...DETAIL, members: [] }, [RESET]: PLAN });
     renderApp("/groups/eu%2Fbilling");
     const dialog = await openReset(user);
     await user.click(dialog.getByRole("button", { name: "Preview" }));
-    expect(await dialog.findByRole("button", { name: "Move 1 partition" })).toBeInTheDocument();
-    await user.selectOptions(dialog.getByLabelText("Go on at"), "latest");
-    expect(dialog.queryByRole("button", { name: /^Move/ })).not.toBeInTheDocument();
+    expect(await dialog.findByRole("button", { name: "Reset 1 partition" })).toBeInTheDocument();
+    await user.selectOptions(dialog.getByLabelText("Reset to"), "latest");
+    expect(dialog.queryByRole("button", { name: /^Reset/ })).not.toBeInTheDocument();
   });
 
-  it("warns while consumers run, and says why it was refused", async () => {
+  it("warns about active members, and shows the error", async () => {
     const user = userEvent.setup();
     fakeServer({ [PATH]: DETAIL, [RESET]: problem(409, "non-empty-group", "The group has members; stop them first.") });
     renderApp("/groups/eu%2Fbilling");

@@ -13,20 +13,20 @@ import { GroupActions } from "./GroupActions";
 import { MembersTable } from "./MembersTable";
 import { OffsetsTable } from "./OffsetsTable";
 
-const LOOK_MS = 5_000;
+const REFETCH_INTERVAL_MS = 5_000;
 
 export function GroupPage() {
   const { name = "" } = useParams();
   const query = useQuery({
     queryKey: ["group", name],
     queryFn: ({ signal }) => api.get<GroupDetail>(at`/groups/${name}`, { signal }),
-    refetchInterval: LOOK_MS,
+    refetchInterval: REFETCH_INTERVAL_MS,
   });
   return (
     <Page
       title={name}
       crumbs={[{ label: "Consumer groups", to: "/groups" }]}
-      mark={query.data && <StateBadge state={query.data.state} />}
+      badge={query.data && <StateBadge state={query.data.state} />}
       actions={query.data && <GroupActions detail={query.data} />}
     >
       <Loaded query={query}>
@@ -42,7 +42,7 @@ export function GroupPage() {
                 { label: "Epoch", value: <Count value={detail.epoch} /> },
               ]}
             />
-            <TimeChart title="Lag by topic" series={detail.lagHistory} unit="count" empty="No lag has been seen yet: the group has committed nothing, or the console has just begun to look." />
+            <TimeChart title="Lag by topic" series={detail.lagHistory} unit="count" empty="No data yet: the group has committed no offsets, or the console has just started." />
             <OffsetsTable offsets={detail.offsets} />
             <MembersTable members={detail.members} />
           </>

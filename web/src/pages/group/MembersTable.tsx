@@ -9,7 +9,7 @@ import { rangesOf } from "./ranges";
 const COLUMNS: Column<Member>[] = [
   { key: "client", header: "Client", cell: (row) => row.clientId, sortBy: (row) => row.clientId },
   { key: "host", header: "Host", cell: (row) => row.host.replace(/^\//, ""), sortBy: (row) => row.host },
-  { key: "member", header: "Member", cell: (row) => <MemberName row={row} />, sortBy: (row) => row.memberId },
+  { key: "member", header: "Member", cell: (row) => <MemberId row={row} />, sortBy: (row) => row.memberId },
   { key: "assignment", header: "Assignment", cell: (row) => <Assignment row={row} /> },
   { key: "partitions", header: "Partitions", align: "right", cell: (row) => partitionCount(row), sortBy: partitionCount },
 ];
@@ -25,7 +25,7 @@ export function MembersTable({ members }: { members: Member[] }) {
         rowKey={(row) => row.memberId}
         searchText={(row) => `${row.clientId} ${row.host} ${row.memberId}`}
         initial={{ sort: "client" }}
-        empty={<EmptyState title="Nobody reads in this group now.">Its offsets are kept for when its consumers come back.</EmptyState>}
+        empty={<EmptyState title="No active members.">The committed offsets are kept until consumers join again.</EmptyState>}
       />
     </Panel>
   );
@@ -35,9 +35,9 @@ function partitionCount(row: Member): number {
   return Object.values(row.assignment).reduce((sum, partitions) => sum + partitions.length, 0);
 }
 
-function MemberName({ row }: { row: Member }) {
+function MemberId({ row }: { row: Member }) {
   return (
-    <Text size="xs" className="ks-mono" style={{ overflowWrap: "anywhere" }} title={row.instanceId ? "A static member, by its group.instance.id" : undefined}>
+    <Text size="xs" className="ks-mono" style={{ overflowWrap: "anywhere" }} title={row.instanceId ? "Static member (group.instance.id)" : undefined}>
       {row.instanceId ? `${row.instanceId} (${row.memberId})` : row.memberId}
     </Text>
   );

@@ -18,10 +18,10 @@ const COLUMNS: Column<GroupOffset>[] = [
     ),
     sortBy: (row) => row.topic,
   },
-  { key: "client", header: "Read by", cell: (row) => <Reader row={row} />, sortBy: (row) => row.clientId },
+  { key: "client", header: "Assigned to", cell: (row) => <Assignee row={row} />, sortBy: (row) => row.clientId },
   { key: "partition", header: "Partition", align: "right", cell: (row) => row.partition, sortBy: (row) => row.partition },
-  { key: "committed", header: "Committed", align: "right", cell: (row) => <Committed row={row} />, sortBy: (row) => row.committedOffset },
-  { key: "end", header: "End", align: "right", cell: (row) => <span className="ks-mono">{count(row.endOffset)}</span>, sortBy: (row) => row.endOffset },
+  { key: "committed", header: "Committed offset", align: "right", cell: (row) => <Committed row={row} />, sortBy: (row) => row.committedOffset },
+  { key: "end", header: "End offset", align: "right", cell: (row) => <span className="ks-mono">{count(row.endOffset)}</span>, sortBy: (row) => row.endOffset },
   { key: "lag", header: "Lag", align: "right", cell: (row) => <span className="ks-mono">{count(row.lag)}</span>, sortBy: (row) => row.lag },
 ];
 
@@ -42,19 +42,19 @@ export function OffsetsTable({ offsets }: { offsets: GroupOffset[] }) {
   );
 }
 
-/** The record that it reads next, one click away. */
+/** Links to the next record that the group reads. */
 function Committed({ row }: { row: GroupOffset }) {
   if (row.committedOffset === null) return <>–</>;
-  const there = `/topics/${encodeURIComponent(row.topic)}/messages?from=offset&offset=${row.committedOffset}&partitions=${row.partition}`;
+  const link = `/topics/${encodeURIComponent(row.topic)}/messages?from=offset&offset=${row.committedOffset}&partitions=${row.partition}`;
   return (
-    <Anchor component={Link} to={there} size="sm" className="ks-mono" title={row.metadata || "Show the record that is read next"}>
+    <Anchor component={Link} to={link} size="sm" className="ks-mono" title={row.metadata || "Show the next record"}>
       {count(row.committedOffset)}
     </Anchor>
   );
 }
 
-function Reader({ row }: { row: GroupOffset }) {
-  if (row.memberId === null) return <>nobody</>;
+function Assignee({ row }: { row: GroupOffset }) {
+  if (row.memberId === null) return <>unassigned</>;
   return (
     <span title={row.memberId}>
       {row.clientId} {row.host && `at ${row.host.replace(/^\//, "")}`}

@@ -1,7 +1,7 @@
 /**
- * Moves a group: first as a plan, then in earnest.
+ * Resets the committed offsets of a group: first a preview, then the change.
  *
- * The law: a change of the form takes the plan away, so nobody executes what was not previewed.
+ * Invariant: a change of the form discards the plan, so that only a previewed plan can be executed.
  */
 
 import { Button, Group, Modal, MultiSelect, NativeSelect, ScrollArea, Stack, Table, Text, TextInput } from "@mantine/core";
@@ -12,9 +12,9 @@ import { api, at } from "../../api/client";
 import type { ResetPlan, ResetRow } from "../../api/contract";
 import { ErrorState } from "../../components/ErrorState";
 import { Note } from "../../components/Note";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { count, plural } from "../../lib/format";
-import { EMPTY_FORM, problemOf, RESET_KINDS, type ResetForm, type ResetKind, toReset } from "./resetForm";
+import { EMPTY_FORM, validationError, RESET_KINDS, type ResetForm, type ResetKind, toReset } from "./resetForm";
 
 interface Props {
   group: string;
@@ -22,10 +22,10 @@ interface Props {
   hasMembers: boolean;
   isOpen: boolean;
   onClose: () => void;
-  onMoved: () => void;
+  onReset: () => void;
 }
 
-export function ResetDialog({ group, topics, hasMembers, isOpen, onClose, onMoved }: Props) {
+export function ResetDialog({ group, topics, hasMembers, isOpen, onClose, onReset }: Props) {
   const [form, setForm] = useState<ResetForm>(EMPTY_FORM);
   const planning = useMutation({
     mutationFn: () => api.post<ResetPlan>(at`/groups/${group}/reset`, toReset(form, false)),
@@ -33,12 +33,12 @@ export function ResetDialog({ group, topics, hasMembers, isOpen, onClose, onMove
   const executing = useMutation({
     mutationFn: () => api.post<ResetPlan>(at`/groups/${group}/reset`, toReset(form, true)),
     onSuccess: (plan) => {
-      notifyDone(`Offsets of ${group} moved in ${plural(plan.rows.length, "partition")}.`);
+      notifySuccess(`Offsets of ${group} reset in ${plural(plan.rows.length, "partition")}.`);
       close();
-      onMoved();
+      onReset();
     },
   });
-  const problem = problemOf(form);
+  const problem = validationError(form);
   const plan = planning.data;
   const failure = executing.error ?? planning.error;
 
@@ -60,11 +60,11 @@ export function ResetDialog({ group, topics, hasMembers, isOpen, onClose, onMove
   }
 
   return (
-    <Modal opened={isOpen} onClose={close} title={`Move the offsets of ${group}`} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+    <Modal opened={isOpen} onClose={close} title={`Reset offsets of ${group}`} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
       <form onSubmit={preview} noValidate>
         <Stack>
           {hasMembers && (
-            <Note tone="warning">The group has members now. Stop its consumers first: offsets move only while nobody reads.</Note>
+            <Note tone="warning">The group has active members. Stop its consumers first: offsets can be reset only while the group is empty.</Note>
           )}
           <ResetFields form={form} topics={topics} problem={problem} onChange={change} />
           {failure && <ErrorState error={failure} />}
@@ -78,7 +78,7 @@ export function ResetDialog({ group, topics, hasMembers, isOpen, onClose, onMove
             </Button>
             {plan && plan.rows.length > 0 && (
               <Button color="red.8" loading={executing.isPending} onClick={() => executing.mutate()}>
-                Move {plural(plan.rows.length, "partition")}
+                Reset {plural(plan.rows.length, "partition")}
               </Button>
             )}
           </Group>
@@ -100,7 +100,7 @@ function ResetFields({ form, topics, problem, onChange }: FieldsProps) {
     <>
       <MultiSelect
         label="Topics"
-        placeholder={form.topics.length === 0 ? "All that it has committed" : undefined}
+        placeholder={form.topics.length === 0 ? "All topics with committed offsets" : undefined}
         data={topics}
         value={form.topics}
         onChange={(chosen) => onChange({ topics: chosen })}
@@ -109,7 +109,7 @@ function ResetFields({ form, topics, problem, onChange }: FieldsProps) {
         clearButtonProps={{ "aria-label": "All topics" }}
       />
       <NativeSelect
-        label="Go on at"
+        label="Reset to"
         data={[...RESET_KINDS]}
         value={form.kind}
         onChange={(event) => onChange({ kind: event.currentTarget.value as ResetKind })}
@@ -120,7 +120,7 @@ function ResetFields({ form, topics, problem, onChange }: FieldsProps) {
       {form.kind === "shift" && (
         <TextInput
           label="Records"
-          description="Negative goes back."
+          description="A negative number moves back."
           value={form.shift}
           error={problem}
           onChange={(event) => onChange({ shift: event.currentTarget.value })}
@@ -128,7 +128,7 @@ function ResetFields({ form, topics, problem, onChange }: FieldsProps) {
       )}
       {form.kind === "time" && (
         <TextInput
-          label="Time (of this computer)"
+          label="Time (local)"
           type="datetime-local"
           step={1}
           value={form.time}
@@ -141,11 +141,11 @@ function ResetFields({ form, topics, problem, onChange }: FieldsProps) {
 }
 
 function PlanTable({ rows }: { rows: ResetRow[] }) {
-  if (rows.length === 0) return <Note tone="info">Nothing would move: the group has committed nothing here.</Note>;
+  if (rows.length === 0) return <Note tone="info">Nothing to reset: the group has no committed offsets here.</Note>;
   return (
     <Stack gap="xs">
       <Text size="sm" fw={600} role="status">
-        This would move {plural(rows.length, "partition")}. Nothing has been changed yet.
+        This resets {plural(rows.length, "partition")}. Nothing has been changed yet.
       </Text>
       <ScrollArea.Autosize mah={320} type="auto" viewportProps={{ tabIndex: 0, role: "region", "aria-label": "Plan" }}>
         <Table aria-label="Plan" stickyHeader>
@@ -153,9 +153,9 @@ function PlanTable({ rows }: { rows: ResetRow[] }) {
             <Table.Tr>
               <Table.Th>Topic</Table.Th>
               <Table.Th ta="right">Partition</Table.Th>
-              <Table.Th ta="right">Now</Table.Th>
-              <Table.Th ta="right">Then</Table.Th>
-              <Table.Th ta="right">Lag then</Table.Th>
+              <Table.Th ta="right">Current offset</Table.Th>
+              <Table.Th ta="right">New offset</Table.Th>
+              <Table.Th ta="right">New lag</Table.Th>
               <Table.Th>Note</Table.Th>
             </Table.Tr>
           </Table.Thead>

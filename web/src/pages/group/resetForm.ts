@@ -1,4 +1,4 @@
-/** What a form for moving a group asks, and how it becomes a request; a sentence says what is missing. */
+/** The form for an offset reset: its fields, validation and request. */
 
 import type { Reset } from "../../api/contract";
 
@@ -8,25 +8,25 @@ export interface ResetForm {
   kind: ResetKind;
   offset: string;
   shift: string;
-  /** As a field of type `datetime-local` writes it. */
+  /** The value of a `datetime-local` input. */
   time: string;
   topics: string[];
 }
 
 export const RESET_KINDS: readonly { value: ResetKind; label: string }[] = [
-  { value: "earliest", label: "the earliest record that is kept" },
-  { value: "latest", label: "the end: skip all there is" },
-  { value: "time", label: "the first record at or after a time" },
-  { value: "offset", label: "an offset" },
-  { value: "shift", label: "so many records on, or back" },
-  { value: "current", label: "where it is (commit it again)" },
+  { value: "earliest", label: "Earliest offset" },
+  { value: "latest", label: "Latest offset (skip all records)" },
+  { value: "time", label: "First record at or after a time" },
+  { value: "offset", label: "Specific offset" },
+  { value: "shift", label: "Shift by a number of records" },
+  { value: "current", label: "Current offset (commit again)" },
 ];
 
 export const EMPTY_FORM: ResetForm = { kind: "earliest", offset: "0", shift: "-100", time: "", topics: [] };
 
-export function problemOf(form: ResetForm): string | null {
-  if (form.kind === "offset" && !/^\d{1,16}$/.test(form.offset)) return "Give an offset: a whole number from 0 on.";
-  if (form.kind === "shift" && !/^-?\d{1,16}$/.test(form.shift)) return "Give a whole number; negative goes back.";
+export function validationError(form: ResetForm): string | null {
+  if (form.kind === "offset" && !/^\d{1,16}$/.test(form.offset)) return "Enter an offset: a whole number, 0 or more.";
+  if (form.kind === "shift" && !/^-?\d{1,16}$/.test(form.shift)) return "Enter a whole number; a negative number moves back.";
   if (form.kind === "time" && Number.isNaN(Date.parse(form.time))) return "Choose a date and a time.";
   return null;
 }

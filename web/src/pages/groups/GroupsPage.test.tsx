@@ -25,7 +25,7 @@ const PAGE: GroupPage = {
 };
 
 describe("groups", () => {
-  it("are told with their lag", async () => {
+  it("are listed with their lag", async () => {
     fakeServer({ "GET /groups": PAGE });
     renderApp("/groups");
     const table = await screen.findByRole("table", { name: "Groups" });
@@ -35,7 +35,7 @@ describe("groups", () => {
     await expectAccessible();
   });
 
-  it("are chosen by state and searched by the server", async () => {
+  it("are filtered by state and searched by the server", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /groups": PAGE });
     const { router } = renderApp("/groups?page=3");
@@ -45,7 +45,7 @@ describe("groups", () => {
     expect(router.state.location.search).toContain("state=Empty");
   });
 
-  it("are missed in words", async () => {
+  it("show an empty state", async () => {
     fakeServer({ "GET /groups": { ...PAGE, total: 0, items: [] } });
     renderApp("/groups");
     expect(await screen.findByText("There are no consumer groups yet.")).toBeInTheDocument();

@@ -12,8 +12,8 @@ import { Page } from "../../components/Page";
 import { StateBadge } from "../../components/StateBadge";
 import { useTableView } from "../../components/tableView";
 
-const LOOK_MS = 5_000;
-/** Of classic groups and of the newer protocol, as brokers name them. */
+const REFETCH_INTERVAL_MS = 5_000;
+/** Group states of the classic and the consumer protocol. */
 const STATES = ["Stable", "Empty", "Assigning", "Reconciling", "PreparingRebalance", "CompletingRebalance", "Dead"];
 const SHOWN_TOPICS = 3;
 
@@ -43,7 +43,7 @@ export function GroupsPage() {
     queryFn: ({ signal }) =>
       api.get<GroupPage>("/groups", { query: { search: view.search, state, page: view.page, size: view.size }, signal }),
     placeholderData: keepPreviousData,
-    refetchInterval: LOOK_MS,
+    refetchInterval: REFETCH_INTERVAL_MS,
   });
 
   function choose(chosen: string) {
@@ -57,7 +57,7 @@ export function GroupsPage() {
   }
 
   return (
-    <Page title="Consumer groups" lead="Who reads, and how far behind they are.">
+    <Page title="Consumer groups" lead="Consumer groups with their state, topics and lag.">
       <Loaded query={query}>
         {(page) => (
           <DataTable
@@ -77,10 +77,10 @@ export function GroupsPage() {
             }
             empty={
               state ? (
-                <EmptyState title={`No group is in the state ${state}.`} />
+                <EmptyState title={`No consumer groups in state ${state}.`} />
               ) : (
                 <EmptyState title="There are no consumer groups yet.">
-                  One appears as soon as a consumer with a group.id subscribes to a topic.
+                  A group appears when a consumer with a group.id subscribes to a topic.
                 </EmptyState>
               )
             }

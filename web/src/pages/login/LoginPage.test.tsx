@@ -6,15 +6,15 @@ import { overview } from "../../test/cluster";
 import { expectAccessible, renderApp } from "../../test/render";
 import { fakeServer, problem, SESSION } from "../../test/server";
 
-const NOBODY = { ...SESSION, username: null, csrfToken: null, expiresAtMs: null };
+const LOGGED_OUT = { ...SESSION, username: null, csrfToken: null, expiresAtMs: null };
 
 async function fill(password = "secret") {
   await userEvent.type(await screen.findByRole("textbox", { name: "User name" }), "ada");
   await userEvent.type(screen.getByLabelText(/^Password/), password);
 }
 
-it("is what everybody sees first, and goes on to where one wanted to go", async () => {
-  const server = fakeServer({ "GET /session": NOBODY, "POST /session": SESSION, "GET /overview": overview(), "GET /brokers": [] });
+it("leads to the requested page after login", async () => {
+  const server = fakeServer({ "GET /session": LOGGED_OUT, "POST /session": SESSION, "GET /overview": overview(), "GET /brokers": [] });
   const { router } = renderApp("/brokers?search=7");
   await fill();
   expect(document.title).toBe("Log in · Kafscale");
@@ -24,18 +24,18 @@ it("is what everybody sees first, and goes on to where one wanted to go", async 
   expect(await screen.findByRole("heading", { name: "Brokers" })).toBeVisible();
   expect(router.state.location.pathname + router.state.location.search).toBe("/brokers?search=7");
   expect(server.of("POST /session")[0]?.body).toEqual({ username: "ada", password: "secret" });
-  expect(server.asked.filter(({ path }) => path !== "/session").length).toBeGreaterThan(0);
+  expect(server.requests.filter(({ path }) => path !== "/session").length).toBeGreaterThan(0);
 });
 
-it("asks for nothing before somebody is logged in", async () => {
-  const server = fakeServer({ "GET /session": NOBODY });
+it("requests no data before login", async () => {
+  const server = fakeServer({ "GET /session": LOGGED_OUT });
   renderApp("/");
   await screen.findByRole("button", { name: "Log in" });
-  expect(server.asked.map(({ path }) => path)).toEqual(["/session"]);
+  expect(server.requests.map(({ path }) => path)).toEqual(["/session"]);
 });
 
-it("warns while no credentials are set, and takes none", async () => {
-  fakeServer({ "GET /session": { ...NOBODY, isConfigured: false } });
+it("is disabled while no credentials are configured", async () => {
+  fakeServer({ "GET /session": { ...LOGGED_OUT, isConfigured: false } });
   renderApp("/");
   const warning = await screen.findByRole("alert", { name: "Access is disabled" });
   expect(warning).toHaveTextContent("KAFSCALE_UI_USERNAME");
@@ -45,8 +45,8 @@ it("warns while no credentials are set, and takes none", async () => {
   await expectAccessible();
 });
 
-it("says that it was wrong, and forgets the password", async () => {
-  fakeServer({ "GET /session": NOBODY, "POST /session": problem(401, "wrong-credentials", "Wrong user name or password.") });
+it("shows an error for wrong credentials, and clears the password", async () => {
+  fakeServer({ "GET /session": LOGGED_OUT, "POST /session": problem(401, "wrong-credentials", "Wrong user name or password.") });
   renderApp("/");
   await fill("guess{Enter}");
   expect(await screen.findByText("Wrong user name or password.")).toBeVisible();
@@ -54,8 +54,8 @@ it("says that it was wrong, and forgets the password", async () => {
   expect(screen.getByRole("textbox", { name: "User name" })).toHaveValue("ada");
 });
 
-it("counts the seconds down after too many attempts", async () => {
-  const server = fakeServer({ "GET /session": NOBODY, "POST /session": problem(429, "throttled", "Too many.", { "Retry-After": "2" }) });
+it("counts down after too many attempts", async () => {
+  const server = fakeServer({ "GET /session": LOGGED_OUT, "POST /session": problem(429, "throttled", "Too many.", { "Retry-After": "2" }) });
   renderApp("/");
   await fill("guess{Enter}");
   expect(await screen.findByText(/Too many attempts. Try again in [12] s./)).toBeVisible();
@@ -67,16 +67,16 @@ it("counts the seconds down after too many attempts", async () => {
   expect(await screen.findByRole("heading", { name: "Overview" })).toBeVisible();
 });
 
-it("comes back when the session has ended, and forgets what was seen", async () => {
+it("appears when the session has ended", async () => {
   const server = fakeServer({ "GET /brokers": [], "GET /overview": overview() });
   const { router } = renderApp("/brokers");
-  await screen.findByText("No broker is there.");
+  await screen.findByText("No brokers are registered.");
   server.set("GET /brokers", problem(401, "signed-out", "The session has ended."));
   expect(await screen.findByRole("button", { name: "Log in" })).toBeVisible();
   expect(router.state.location.pathname).toBe("/login");
 });
 
-it("goes to no other place than a page of the console", async () => {
+it("does not redirect outside of the console", async () => {
   fakeServer({ "GET /overview": overview() });
   const { router } = renderApp("/login");
   await router.navigate("/login", { state: { from: "//evil.example" } });

@@ -1,17 +1,17 @@
-/** Where everybody begins. Nobody gets in while the server has no user name and password to compare with. */
+/** The login form. Login is disabled while no user name and password are configured. */
 import { Alert, Button, Center, Code, Group, Paper, PasswordInput, Stack, Text, TextInput, Title } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { type FormEvent, useEffect, useState } from "react";
 import { Navigate, useLocation } from "react-router";
 
 import { ApiError } from "../../api/client";
-import { SchemeSwitch } from "../../app/Shell";
+import { ColorSchemeSwitch } from "../../app/Shell";
 import { useSession } from "../../app/session";
-import { sentenceOf } from "../../components/ErrorState";
+import { errorMessage } from "../../components/ErrorState";
 import classes from "./LoginPage.module.css";
 import { useCountdown } from "./useCountdown";
 
-/** Only pages of this console: whatever else a link may have put there is not gone to. */
+/** Only paths of this console are accepted, to prevent open redirects. */
 function pageToReturnTo(state: unknown): string {
   const from = (state as { from?: unknown } | null)?.from;
   return typeof from === "string" && /^\/(?!\/|login)/.test(from) ? from : "/";
@@ -29,7 +29,7 @@ export function LoginPage() {
   return (
     <main className={classes.page}>
       <Group className={classes.corner}>
-        <SchemeSwitch />
+        <ColorSchemeSwitch />
       </Group>
       <Center mih="100vh" p="md">
         <Paper withBorder shadow="md" p="xl" w={400} maw="100%">
@@ -56,7 +56,7 @@ function NotConfigured() {
   return (
     <Alert role="alert" color="orange" variant="outline" icon={<IconAlertTriangle aria-hidden />} title="Access is disabled">
       <Text size="sm">
-        Nobody can log in until both <Code>KAFSCALE_UI_USERNAME</Code> and <Code>KAFSCALE_UI_PASSWORD</Code> are set in the environment of the console. Set them, and start it again.
+        Login is disabled until <Code>KAFSCALE_UI_USERNAME</Code> and <Code>KAFSCALE_UI_PASSWORD</Code> are set in the environment of the console. Set both and restart the console.
       </Text>
     </Alert>
   );
@@ -79,7 +79,7 @@ function LoginForm({ isConfigured }: { isConfigured: boolean }) {
     } catch (error) {
       setPassword("");
       if (error instanceof ApiError && error.status === 429) waitFor(error.retryAfterSeconds ?? 30);
-      else setProblem(sentenceOf(error));
+      else setProblem(errorMessage(error));
       setBusy(false);
     }
   }
@@ -95,7 +95,7 @@ function LoginForm({ isConfigured }: { isConfigured: boolean }) {
           onChange={(event) => setPassword(event.currentTarget.value)}
           disabled={!isConfigured}
           required
-          visibilityToggleButtonProps={{ "aria-label": "Show the password" }}
+          visibilityToggleButtonProps={{ "aria-label": "Show password" }}
         />
         <div role="alert">
           {secondsToWait > 0 ? (

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** Seconds that go down to zero by the clock, so that a tab in the background does not count slower. */
+/** A countdown in seconds, based on the clock, because timers of background tabs are throttled. */
 export function useCountdown(): [number, (seconds: number) => void] {
   const [until, setUntil] = useState(0);
   const [now, setNow] = useState(Date.now);

@@ -1,4 +1,4 @@
-/** A button that copies a text, also where the page is served without TLS and has no clipboard of its own. */
+/** A button that copies a text. Without TLS there is no Clipboard API, and execCommand is used. */
 
 import { Button } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
@@ -9,13 +9,13 @@ interface Props {
   text: () => string;
 }
 
-const SHOWN_MS = 1_500;
+const FEEDBACK_MS = 1_500;
 
 export function CopyText({ label, text }: Props) {
   const [state, setState] = useState<"ready" | "copied" | "failed">("ready");
   useEffect(() => {
     if (state === "ready") return;
-    const timer = setTimeout(() => setState("ready"), SHOWN_MS);
+    const timer = setTimeout(() => setState("ready"), FEEDBACK_MS);
     return () => clearTimeout(timer);
   }, [state]);
   const icon = state === "copied" ? <IconCheck size={14} aria-hidden /> : <IconCopy size={14} aria-hidden />;
@@ -24,23 +24,23 @@ export function CopyText({ label, text }: Props) {
       variant="default"
       size="compact-xs"
       leftSection={icon}
-      onClick={async () => setState((await copied(text())) ? "copied" : "failed")}
+      onClick={async () => setState((await copy(text())) ? "copied" : "failed")}
     >
-      <span aria-live="polite">{{ ready: label, copied: "Copied", failed: "Could not copy" }[state]}</span>
+      <span aria-live="polite">{{ ready: label, copied: "Copied", failed: "Copy failed" }[state]}</span>
     </Button>
   );
 }
 
-async function copied(text: string): Promise<boolean> {
+async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copiedTheOldWay(text);
+    return copyWithExecCommand(text);
   }
 }
 
-function copiedTheOldWay(text: string): boolean {
+function copyWithExecCommand(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;
   area.style.position = "fixed";

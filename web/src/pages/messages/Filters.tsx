@@ -1,4 +1,4 @@
-/** The form above the records: typed freely, it asks only when it is submitted. */
+/** The search form above the records. Changes apply on submit. */
 
 import { Button, Collapse, Group, MultiSelect, NativeSelect, Paper, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -9,7 +9,7 @@ import type { Format } from "../../api/contract";
 import { DEFAULT_QUERY, FORMATS, LIMITS, type MessageQuery } from "./query";
 import { SchemaFields } from "./SchemaFields";
 import { StartFields } from "./StartFields";
-import type { Schemas } from "./schemaMemory";
+import type { Schemas } from "./savedSchemas";
 
 interface Props {
   query: MessageQuery;
@@ -22,7 +22,7 @@ interface Props {
 export function Filters({ query, schemas, partitionCount, isBusy, onSubmit }: Props) {
   const [draft, setDraft] = useState(query);
   const [draftSchemas, setDraftSchemas] = useState(schemas);
-  const [isOpen, { toggle }] = useDisclosure(hasMore(query));
+  const [isOpen, { toggle }] = useDisclosure(usesMoreFields(query));
   useEffect(() => setDraft(query), [query]);
   useEffect(() => setDraftSchemas(schemas), [schemas]);
   const change = (changes: Partial<MessageQuery>) => setDraft((before) => ({ ...before, ...changes }));
@@ -105,18 +105,18 @@ function MoreFields({ draft, change, schemas, onSchemas }: MoreProps) {
   return (
     <Stack gap="sm">
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
-        {text("key", "Key is exactly", "order-17")}
+        {text("key", "Key equals", "order-17")}
         {text("jsonPath", "JSON field", "customer.address.city")}
-        {text("jsonEquals", "JSON field is", "anything")}
+        {text("jsonEquals", "JSON field equals", "any value")}
         {text("header", "Has header", "trace-id")}
-        <FormatSelect label="Read keys as" value={draft.keyFormat} onChange={(keyFormat) => change({ keyFormat })} />
+        <FormatSelect label="Key format" value={draft.keyFormat} onChange={(keyFormat) => change({ keyFormat })} />
         <FormatSelect
-          label="Read values as"
+          label="Value format"
           value={draft.valueFormat}
           onChange={(valueFormat) => change({ valueFormat })}
         />
         <NativeSelect
-          label="At most"
+          label="Limit"
           data={LIMITS.map((limit) => ({ value: String(limit), label: `${limit} records` }))}
           value={String(draft.limit)}
           onChange={(event) => change({ limit: Number(event.currentTarget.value) })}
@@ -156,7 +156,7 @@ function FormatSelect({ label, value, onChange }: FormatProps) {
 }
 
 const FORMAT_LABELS: Record<Format, string> = {
-  auto: "what they look like",
+  auto: "auto-detect",
   text: "text",
   json: "JSON",
   hex: "hexadecimal",
@@ -165,9 +165,9 @@ const FORMAT_LABELS: Record<Format, string> = {
   protobuf: "Protobuf",
 };
 
-function hasMore(query: MessageQuery): boolean {
+function usesMoreFields(query: MessageQuery): boolean {
   return (
-    [query.key, query.jsonPath, query.jsonEquals, query.header].some((wanted) => wanted !== "") ||
+    [query.key, query.jsonPath, query.jsonEquals, query.header].some((text) => text !== "") ||
     query.keyFormat !== "auto" ||
     query.valueFormat !== "auto"
   );

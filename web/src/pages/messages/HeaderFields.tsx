@@ -1,4 +1,4 @@
-/** The headers of a new record: as many as are wanted, the same name more than once if need be. */
+/** The headers of a new record; a name may occur more than once. */
 
 import { ActionIcon, Button, Fieldset, Group, Stack, TextInput } from "@mantine/core";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
@@ -49,7 +49,7 @@ export function HeaderFields({ headers, onChange }: Props) {
           leftSection={<IconPlus size={14} aria-hidden />}
           onClick={() => onChange([...headers, { id: nextId, key: "", value: "" }])}
         >
-          Add a header
+          Add header
         </Button>
       </Stack>
     </Fieldset>

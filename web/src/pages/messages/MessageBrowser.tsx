@@ -1,4 +1,4 @@
-/** Finding records of a topic, and writing one. The address of the page is the query. */
+/** Browses the records of a topic and produces new ones. The query is in the URL. */
 
 import { Button, Center, Group, Loader, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -16,8 +16,8 @@ import { bytes, plural } from "../../lib/format";
 import { Filters } from "./Filters";
 import { ProduceDialog } from "./ProduceDialog";
 import { isFiltered, type MessageQuery, queryOfRecord, readQuery, toBrowse, writeQuery } from "./query";
-import { nameOf, RecordTable } from "./RecordTable";
-import { useSchemas } from "./schemaMemory";
+import { recordId, RecordTable } from "./RecordTable";
+import { useSchemas } from "./savedSchemas";
 
 const NO_PAGES: Browsed[] = [];
 
@@ -28,8 +28,8 @@ interface Props {
 
 export function MessageBrowser({ topic, partitionCount }: Props) {
   const [params, setParams] = useSearchParams();
-  const written = params.toString();
-  const query = useMemo(() => readQuery(new URLSearchParams(written)), [written]);
+  const encoded = params.toString();
+  const query = useMemo(() => readQuery(new URLSearchParams(encoded)), [encoded]);
   const [schemas, setSchemas] = useSchemas(topic);
   const [isProducing, { open: openDialog, close: closeDialog }] = useDisclosure(false);
   const browsing = useInfiniteQuery({
@@ -44,16 +44,16 @@ export function MessageBrowser({ topic, partitionCount }: Props) {
     retry: false,
   });
   const pages = browsing.data?.pages ?? NO_PAGES;
-  const messages = useMemo(() => withoutRepeats(pages), [pages]);
+  const messages = useMemo(() => withoutDuplicates(pages), [pages]);
 
   function linkTo(message: Message): string {
     return `${window.location.origin}${window.location.pathname}?${writeQuery(queryOfRecord(message, query))}`;
   }
 
-  async function wholeOf(message: Message): Promise<Message> {
-    const one = { ...queryOfRecord(message, query), limit: 1 };
-    const { messages: found } = await api.post<Browsed>(at`/topics/${topic}/messages/browse`, toBrowse(one, {}, schemas));
-    return found.find((each) => nameOf(each) === nameOf(message)) ?? message;
+  async function loadFull(message: Message): Promise<Message> {
+    const single = { ...queryOfRecord(message, query), limit: 1 };
+    const { messages: found } = await api.post<Browsed>(at`/topics/${topic}/messages/browse`, toBrowse(single, {}, schemas));
+    return found.find((each) => recordId(each) === recordId(message)) ?? message;
   }
 
   return (
@@ -72,7 +72,7 @@ export function MessageBrowser({ topic, partitionCount }: Props) {
       />
       <Group justify="space-between">
         <Text size="sm" c="dimmed" role="status">
-          {browsing.isFetching ? "Reading…" : summary(pages, query)}
+          {browsing.isFetching ? "Loading…" : summary(pages, query)}
         </Text>
         <Group gap="xs">
           <Button
@@ -81,10 +81,10 @@ export function MessageBrowser({ topic, partitionCount }: Props) {
             leftSection={<IconRefresh size={14} aria-hidden />}
             onClick={() => void browsing.refetch()}
           >
-            Read again
+            Refresh
           </Button>
           <Button size="xs" leftSection={<IconPencilPlus size={14} aria-hidden />} onClick={openDialog}>
-            Write a record
+            Produce record
           </Button>
         </Group>
       </Group>
@@ -96,23 +96,23 @@ export function MessageBrowser({ topic, partitionCount }: Props) {
       {browsing.error && <ErrorState error={browsing.error} onRetry={() => void browsing.refetch()} />}
       {browsing.isPending && (
         <Center p="xl">
-          <Loader aria-label="Reading records" />
+          <Loader aria-label="Loading records" />
         </Center>
       )}
       {messages.length > 0 && (
-        <RecordTable messages={messages} opened={openedBy(query, messages)} linkTo={linkTo} wholeOf={wholeOf} />
+        <RecordTable messages={messages} opened={linkedRecord(query, messages)} linkTo={linkTo} loadFull={loadFull} />
       )}
       {browsing.isSuccess && messages.length === 0 && !browsing.hasNextPage && (
-        <EmptyState title={isFiltered(query) ? "No record fits." : "There are no records here."}>
+        <EmptyState title={isFiltered(query) ? "No records match." : "No records found."}>
           {isFiltered(query)
-            ? "Everything from the chosen start on was looked at. Take a filter away, or begin earlier."
-            : "Write one, or begin earlier."}
+            ? "All records from the selected start were searched. Remove a filter, or start earlier."
+            : "Produce a record, or start earlier."}
         </EmptyState>
       )}
       {browsing.hasNextPage && (
         <Center>
           <Button variant="default" loading={browsing.isFetchingNextPage} onClick={() => void browsing.fetchNextPage()}>
-            {messages.length === 0 ? "Nothing found so far: look further" : "Load more"}
+            {messages.length === 0 ? "No match so far: search more records" : "Load more"}
           </Button>
         </Center>
       )}
@@ -127,17 +127,17 @@ export function MessageBrowser({ topic, partitionCount }: Props) {
   );
 }
 
-/** What was written meanwhile moves the newest on, and may bring a record twice. */
-function withoutRepeats(pages: Browsed[]): Message[] {
+/** New records shift the pages, so that a record may be returned twice. */
+function withoutDuplicates(pages: Browsed[]): Message[] {
   const messages = pages.flatMap((page) => page.messages);
-  return [...new Map(messages.map((message) => [nameOf(message), message])).values()];
+  return [...new Map(messages.map((message) => [recordId(message), message])).values()];
 }
 
-/** A link to one record opens it. */
-function openedBy(query: MessageQuery, messages: Message[]): string | null {
+/** The record that a link refers to; it is expanded. */
+function linkedRecord(query: MessageQuery, messages: Message[]): string | null {
   const first = messages[0];
-  const isAboutOne = query.start === "offset" && query.partitions.length === 1 && !isFiltered(query);
-  return isAboutOne && first && first.offset === query.offset ? nameOf(first) : null;
+  const isLink = query.start === "offset" && query.partitions.length === 1 && !isFiltered(query);
+  return isLink && first && first.offset === query.offset ? recordId(first) : null;
 }
 
 function summary(pages: Browsed[], query: MessageQuery): string {
@@ -146,5 +146,5 @@ function summary(pages: Browsed[], query: MessageQuery): string {
   const size = pages.reduce((sum, page) => sum + page.scannedBytes, 0);
   if (pages.length === 0) return "";
   if (!isFiltered(query)) return plural(shown, "record");
-  return `${plural(shown, "record")} found in ${plural(scanned, "record")} (${bytes(size)}) looked at`;
+  return `${plural(shown, "record")} found in ${plural(scanned, "scanned record")} (${bytes(size)})`;
 }

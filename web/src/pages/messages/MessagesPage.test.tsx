@@ -10,7 +10,7 @@ import { DETAIL } from "../topic/fixtures";
 const BROWSE = "POST /topics/orders/messages/browse";
 
 function message(offset: number, changes: Partial<Message> = {}): Message {
-  const text = (written: string) => ({ format: "text" as const, text: written, sizeBytes: written.length, isTruncated: false, schemaId: null, problem: null });
+  const text = (content: string) => ({ format: "text" as const, text: content, sizeBytes: content.length, isTruncated: false, schemaId: null, problem: null });
   return {
     partition: 1,
     offset,
@@ -29,7 +29,7 @@ function browsed(messages: Message[], changes: Partial<Browsed> = {}): Browsed {
 }
 
 describe("records", () => {
-  it("are shown newest first, and open to the whole record", async () => {
+  it("are shown newest first, and expand to the full record", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([message(7), message(6, { value: null })]) });
     renderApp("/topics/orders/messages");
@@ -43,10 +43,10 @@ describe("records", () => {
     await expectAccessible();
   });
 
-  it("are looked for as the address says", async () => {
+  it("are queried as the URL says", async () => {
     const server = fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([]) });
     renderApp("/topics/orders/messages?from=offset&offset=41&partitions=1&path=customer.city&equals=Bern&valueFormat=json");
-    expect(await screen.findByText("No record fits.")).toBeInTheDocument();
+    expect(await screen.findByText("No records match.")).toBeInTheDocument();
     expect(server.of(BROWSE)[0]?.body).toMatchObject({
       start: { kind: "offset", offset: 41 },
       partitions: [1],
@@ -55,17 +55,17 @@ describe("records", () => {
     });
   });
 
-  it("that are searched put the search into the address", async () => {
+  it("keep the search in the URL", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([message(7)]) });
     const { router } = renderApp("/topics/orders/messages");
     await user.type(await screen.findByLabelText("Contains"), "Bern{Enter}");
     await waitFor(() => expect(router.state.location.search).toBe("?text=Bern"));
-    expect(await screen.findByText(/1 record found in 1 record/)).toBeInTheDocument();
+    expect(await screen.findByText(/1 record found in 1 scanned record/)).toBeInTheDocument();
     expect(server.of(BROWSE).at(-1)?.body).toMatchObject({ filter: { text: "Bern" } });
   });
 
-  it("go on where the answer before ended", async () => {
+  it("continue after the last page", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([message(7)], { isComplete: false, next: { "1": 7 } }) });
     renderApp("/topics/orders/messages");
@@ -78,7 +78,7 @@ describe("records", () => {
     expect(screen.queryByRole("button", { name: "Load more" })).not.toBeInTheDocument();
   });
 
-  it("of a link are open at once", async () => {
+  it("of a link are expanded", async () => {
     fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([message(41), message(42)]) });
     renderApp("/topics/orders/messages?from=offset&offset=41&partitions=1");
     expect(await screen.findByRole("button", { name: "Record 41 of partition 1" })).toHaveAttribute("aria-expanded", "true");
@@ -95,30 +95,30 @@ describe("records", () => {
     expect(await navigator.clipboard.readText()).toMatch(/\?from=offset&offset=7&partitions=1$/);
   });
 
-  it("that were cut are loaded whole", async () => {
+  it("that were truncated can be loaded in full", async () => {
     const user = userEvent.setup();
-    const cut = message(7);
-    const server = fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([{ ...cut, value: { ...cut.value!, text: "begin", isTruncated: true } }]) });
+    const full = message(7);
+    const server = fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([{ ...full, value: { ...full.value!, text: "begin", isTruncated: true } }]) });
     renderApp("/topics/orders/messages");
     await user.click(await screen.findByRole("button", { name: "Record 7 of partition 1" }));
-    server.set(BROWSE, browsed([{ ...cut, value: { ...cut.value!, text: "begin and end" } }]));
-    await user.click(screen.getByRole("button", { name: "Load all of it" }));
+    server.set(BROWSE, browsed([{ ...full, value: { ...full.value!, text: "begin and end" } }]));
+    await user.click(screen.getByRole("button", { name: "Load full record" }));
     expect(await screen.findByText("begin and end")).toBeInTheDocument();
     expect(server.of(BROWSE).at(-1)?.body).toMatchObject({ limit: 1, start: { kind: "offset", offset: 7 }, partitions: [1] });
   });
 
-  it("that could not be read say why", async () => {
+  it("show the error if they cannot be read", async () => {
     fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: problem(503, "unavailable", "Partition 1 has no leader; try again in a moment.") });
     renderApp("/topics/orders/messages");
     expect(await screen.findByText(/has no leader/)).toBeInTheDocument();
   });
 
-  it("remember a pasted schema in this browser, not in the address", async () => {
+  it("keep a pasted schema in the browser, not in the URL", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([message(7)]) });
     const { router } = renderApp("/topics/orders/messages?valueFormat=protobuf");
     await user.type(await screen.findByLabelText(".proto file of the value"), "message Order");
-    await user.type(screen.getByLabelText("Message of the value"), "Order");
+    await user.type(screen.getByLabelText("Message type of the value"), "Order");
     await user.click(screen.getByRole("button", { name: "Find" }));
     await waitFor(() =>
       expect(server.of(BROWSE).at(-1)?.body).toMatchObject({ value: { schema: { kind: "protobuf", text: "message Order", message: "Order" } } }),
@@ -128,28 +128,28 @@ describe("records", () => {
 });
 
 describe("a new record", () => {
-  const WRITE = "POST /topics/orders/messages";
+  const PRODUCE = "POST /topics/orders/messages";
 
-  it("is written, and the records are read again", async () => {
+  it("is produced, and the records are refreshed", async () => {
     const user = userEvent.setup();
     const server = fakeServer({
       "GET /topics/orders": DETAIL,
       [BROWSE]: browsed([]),
-      [WRITE]: { partition: 1, offset: 8, timestampMs: 0 },
+      [PRODUCE]: { partition: 1, offset: 8, timestampMs: 0 },
     });
     renderApp("/topics/orders/messages");
-    await user.click(await screen.findByRole("button", { name: "Write a record" }));
+    await user.click(await screen.findByRole("button", { name: "Produce record" }));
     const dialog = await screen.findByRole("dialog");
     await user.type(within(dialog).getByLabelText("Key"), "k");
     await user.type(within(dialog).getByLabelText("Value"), "hello");
     await user.selectOptions(within(dialog).getByLabelText("Partition"), "1");
-    await user.click(within(dialog).getByRole("button", { name: "Add a header" }));
+    await user.click(within(dialog).getByRole("button", { name: "Add header" }));
     await user.type(within(dialog).getByLabelText("Name of header 1"), "trace");
     await user.type(within(dialog).getByLabelText("Value of header 1"), "abc");
     await expectAccessible();
-    await user.click(within(dialog).getByRole("button", { name: "Write record" }));
-    expect(await screen.findByText("The record is at offset 8 of partition 1.")).toBeInTheDocument();
-    expect(server.of(WRITE)[0]?.body).toEqual({
+    await user.click(within(dialog).getByRole("button", { name: "Produce" }));
+    expect(await screen.findByText("Record produced at offset 8 of partition 1.")).toBeInTheDocument();
+    expect(server.of(PRODUCE)[0]?.body).toEqual({
       partition: 1,
       key: { text: "k", format: "text", schema: null },
       value: { text: "hello", format: "text", schema: null },
@@ -158,16 +158,16 @@ describe("a new record", () => {
     await waitFor(() => expect(server.of(BROWSE)).toHaveLength(2));
   });
 
-  it("that is not JSON is not sent as such", async () => {
+  it("with invalid JSON is not sent", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([]) });
     renderApp("/topics/orders/messages");
-    await user.click(await screen.findByRole("button", { name: "Write a record" }));
+    await user.click(await screen.findByRole("button", { name: "Produce record" }));
     const dialog = await screen.findByRole("dialog");
-    await user.selectOptions(within(dialog).getByLabelText("Value is written as"), "json");
+    await user.selectOptions(within(dialog).getByLabelText("Value format"), "json");
     await user.type(within(dialog).getByLabelText("Value"), "nope");
-    await user.click(within(dialog).getByRole("button", { name: "Write record" }));
-    expect(await within(dialog).findByText(/This is not JSON/)).toBeInTheDocument();
-    expect(server.of(WRITE)).toHaveLength(0);
+    await user.click(within(dialog).getByRole("button", { name: "Produce" }));
+    expect(await within(dialog).findByText(/Invalid JSON/)).toBeInTheDocument();
+    expect(server.of(PRODUCE)).toHaveLength(0);
   });
 });

@@ -1,4 +1,4 @@
-/** A key, a value or a header in full, with how it was read and what went wrong in reading it. */
+/** A full key or value, with its format and decoding error. */
 
 import { Badge, Code, Group, Stack, Text } from "@mantine/core";
 
@@ -10,7 +10,7 @@ import { CopyText } from "./CopyText";
 interface Props {
   title: string;
   payload: Payload | null;
-  /** What stands there if there are no bytes at all. */
+  /** Shown if the payload is null. */
   absent: string;
 }
 
@@ -44,7 +44,7 @@ export function PayloadView({ title, payload, absent }: Props) {
           <Code
             block
             tabIndex={0}
-            aria-label={`${title}, in full`}
+            aria-label={`Full ${title.toLowerCase()}`}
             bg="var(--mantine-color-body)"
             bd="1px solid var(--mantine-color-default-border)"
             style={{ maxHeight: 420, overflow: "auto", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}
@@ -53,7 +53,7 @@ export function PayloadView({ title, payload, absent }: Props) {
           </Code>
           {payload.isTruncated && (
             <Text size="xs" c="dimmed">
-              Only its beginning is shown.
+              Truncated: only the beginning is shown.
             </Text>
           )}
         </>

@@ -1,4 +1,4 @@
-/** Writes one record; it stays open with what was typed if the cluster refuses. */
+/** Produces one record. On an error the dialog stays open and keeps the input. */
 
 import { Group, NativeSelect, Stack, Switch, Textarea } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
@@ -7,9 +7,9 @@ import { useState } from "react";
 import { api, at } from "../../api/client";
 import type { Produced } from "../../api/contract";
 import { FormDialog } from "../../components/FormDialog";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { HeaderFields } from "./HeaderFields";
-import { EMPTY_RECORD, type NewRecord, type Part, problemsOf, toProduce, WRITE_FORMATS, type WriteFormat } from "./newRecord";
+import { EMPTY_RECORD, type NewRecord, type Part, validationErrors, toProduce, PRODUCE_FORMATS, type ProduceFormat } from "./newRecord";
 import { SchemaFields } from "./SchemaFields";
 
 interface Props {
@@ -22,53 +22,53 @@ interface Props {
 
 export function ProduceDialog({ topic, partitionCount, isOpen, onClose, onProduced }: Props) {
   const [record, setRecord] = useState<NewRecord>(EMPTY_RECORD);
-  const [wasTried, setWasTried] = useState(false);
+  const [isSubmitted, setSubmitted] = useState(false);
   const change = (changes: Partial<NewRecord>) => setRecord((before) => ({ ...before, ...changes }));
-  const problems = wasTried ? problemsOf(record) : {};
-  const writing = useMutation({
+  const errors = isSubmitted ? validationErrors(record) : {};
+  const producing = useMutation({
     mutationFn: () => api.post<Produced>(at`/topics/${topic}/messages`, toProduce(record)),
     onSuccess: (produced) => {
-      notifyDone(`The record is at offset ${produced.offset} of partition ${produced.partition}.`);
+      notifySuccess(`Record produced at offset ${produced.offset} of partition ${produced.partition}.`);
       setRecord(EMPTY_RECORD);
-      setWasTried(false);
+      setSubmitted(false);
       onProduced(produced);
       onClose();
     },
   });
 
   function submit() {
-    setWasTried(true);
-    if (Object.keys(problemsOf(record)).length === 0) writing.mutate();
+    setSubmitted(true);
+    if (Object.keys(validationErrors(record)).length === 0) producing.mutate();
   }
 
   return (
     <FormDialog
-      title={`Write a record to ${topic}`}
-      action="Write record"
+      title={`Produce a record to ${topic}`}
+      action="Produce"
       size="lg"
       opened={isOpen}
-      isBusy={writing.isPending}
-      error={writing.error}
+      isBusy={producing.isPending}
+      error={producing.error}
       onClose={onClose}
       onSubmit={submit}
     >
       <NativeSelect
         label="Partition"
-        data={[{ value: "", label: "by the key, or any" }, ...Array.from({ length: partitionCount }, (_, number) => String(number))]}
+        data={[{ value: "", label: "automatic (by key)" }, ...Array.from({ length: partitionCount }, (_, number) => String(number))]}
         value={record.partition === null ? "" : String(record.partition)}
         onChange={(event) => {
           const chosen = event.currentTarget.value;
           change({ partition: chosen === "" ? null : Number(chosen) });
         }}
       />
-      <PartFields of="key" part={record.key} error={problems.key} onChange={(key) => change({ key })} />
+      <PartFields of="key" part={record.key} error={errors.key} onChange={(key) => change({ key })} />
       <Switch
-        label="Tombstone: no value, which deletes the key of a compacted topic"
+        label="Tombstone: a null value, which deletes the key in a compacted topic"
         checked={record.isTombstone}
         onChange={(event) => change({ isTombstone: event.currentTarget.checked })}
       />
       {!record.isTombstone && (
-        <PartFields of="value" part={record.value} error={problems.value} onChange={(value) => change({ value })} />
+        <PartFields of="value" part={record.value} error={errors.value} onChange={(value) => change({ value })} />
       )}
       <HeaderFields headers={record.headers} onChange={(headers) => change({ headers })} />
     </FormDialog>
@@ -100,10 +100,10 @@ function PartFields({ of, part, error, onChange }: PartProps) {
           styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
         />
         <NativeSelect
-          label={`${name} is written as`}
-          data={[...WRITE_FORMATS]}
+          label={`${name} format`}
+          data={[...PRODUCE_FORMATS]}
           value={part.format}
-          onChange={(event) => onChange({ ...part, format: event.currentTarget.value as WriteFormat })}
+          onChange={(event) => onChange({ ...part, format: event.currentTarget.value as ProduceFormat })}
         />
       </Group>
       <SchemaFields of={of} format={part.format} schema={part.schema} onChange={(schema) => onChange({ ...part, schema })} />

@@ -1,4 +1,4 @@
-/** One record in full: what a row of the table opens to. */
+/** The full record, shown in an expanded table row. */
 
 import { Button, Group, Stack, Table, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
@@ -12,21 +12,21 @@ import classes from "./RecordDetail.module.css";
 
 interface Props {
   message: Message;
-  /** The address that shows this record to somebody else. */
+  /** URL of this record. */
   link: string;
-  wholeOf: (message: Message) => Promise<Message>;
+  loadFull: (message: Message) => Promise<Message>;
 }
 
 function timeOf({ timestampMs, timestampType }: Message): string {
-  if (timestampType === "none") return "without a time";
-  const giver = timestampType === "create" ? "the producer" : "the broker";
-  return `${exactTime(timestampMs)} (${relativeTime(timestampMs)}, given by ${giver})`;
+  if (timestampType === "none") return "no timestamp";
+  const type = timestampType === "create" ? "CreateTime" : "LogAppendTime";
+  return `${exactTime(timestampMs)} (${relativeTime(timestampMs)}, ${type})`;
 }
 
-export function RecordDetail({ message: listed, link, wholeOf }: Props) {
-  const reading = useMutation({ mutationFn: () => wholeOf(listed) });
-  const message = reading.data ?? listed;
-  const isCut = [message.key, message.value].some((payload) => payload?.isTruncated);
+export function RecordDetail({ message: listed, link, loadFull }: Props) {
+  const loading = useMutation({ mutationFn: () => loadFull(listed) });
+  const message = loading.data ?? listed;
+  const hasTruncated = [message.key, message.value].some((payload) => payload?.isTruncated);
   return (
     <Stack gap="md" p="xs" className={classes.detail}>
       <Group justify="space-between">
@@ -34,18 +34,18 @@ export function RecordDetail({ message: listed, link, wholeOf }: Props) {
           Partition {message.partition}, offset {message.offset}, {bytes(message.sizeBytes)}, {timeOf(message)}
         </Text>
         <Group gap="xs">
-          {isCut && !reading.data && (
-            <Button size="compact-xs" variant="default" loading={reading.isPending} onClick={() => reading.mutate()}>
-              Load all of it
+          {hasTruncated && !loading.data && (
+            <Button size="compact-xs" variant="default" loading={loading.isPending} onClick={() => loading.mutate()}>
+              Load full record
             </Button>
           )}
           <CopyText label="Copy link" text={() => link} />
           <CopyText label="Copy record as JSON" text={() => JSON.stringify(message, null, 2)} />
         </Group>
       </Group>
-      {reading.error && <ErrorState error={reading.error} />}
-      <PayloadView title="Key" payload={message.key} absent="No key." />
-      <PayloadView title="Value" payload={message.value} absent="No value: a tombstone, which deletes its key from a compacted topic." />
+      {loading.error && <ErrorState error={loading.error} />}
+      <PayloadView title="Key" payload={message.key} absent="Null key." />
+      <PayloadView title="Value" payload={message.value} absent="Null value (tombstone): deletes the key in a compacted topic." />
       {message.headers.length > 0 && <Headers message={message} />}
     </Stack>
   );
@@ -65,7 +65,7 @@ function Headers({ message }: { message: Message }) {
                 {header.key}
               </Table.Th>
               <Table.Td ff="monospace" style={{ overflowWrap: "anywhere" }}>
-                {header.value === null ? <em>no value</em> : header.value.text}
+                {header.value === null ? <em>null</em> : header.value.text}
               </Table.Td>
             </Table.Tr>
           ))}

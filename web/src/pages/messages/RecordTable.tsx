@@ -1,4 +1,4 @@
-/** Records, one a row; a row opens to the whole record. */
+/** A table of records; a row expands to the full record. */
 
 import { ActionIcon, Badge, Paper, Table, Text, VisuallyHidden } from "@mantine/core";
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react";
@@ -11,27 +11,27 @@ import { RecordDetail } from "./RecordDetail";
 
 interface Props {
   messages: Message[];
-  /** Opened from the start: the one that a link is about. */
+  /** Id of the record that is expanded initially. */
   opened: string | null;
   linkTo: (message: Message) => string;
-  /** The same record, with all that is shown cut off in a list. */
-  wholeOf: (message: Message) => Promise<Message>;
+  /** Loads the record without truncation. */
+  loadFull: (message: Message) => Promise<Message>;
 }
 
-const COLUMNS = 7;
+const COLUMN_COUNT = 7;
 
-export function nameOf(message: Pick<Message, "partition" | "offset">): string {
+export function recordId(message: Pick<Message, "partition" | "offset">): string {
   return `${message.partition}:${message.offset}`;
 }
 
-export function RecordTable({ messages, opened, linkTo, wholeOf }: Props) {
+export function RecordTable({ messages, opened, linkTo, loadFull }: Props) {
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
-  const isOpen = (name: string) => toggled.has(name) !== (name === opened);
+  const isOpen = (id: string) => toggled.has(id) !== (id === opened);
 
-  function toggle(name: string) {
+  function toggle(id: string) {
     setToggled((before) => {
       const after = new Set(before);
-      if (!after.delete(name)) after.add(name);
+      if (!after.delete(id)) after.add(id);
       return after;
     });
   }
@@ -45,7 +45,7 @@ export function RecordTable({ messages, opened, linkTo, wholeOf }: Props) {
               <Table.Th w={44}>
                 <VisuallyHidden>More</VisuallyHidden>
               </Table.Th>
-              <Table.Th>Time</Table.Th>
+              <Table.Th>Timestamp</Table.Th>
               <Table.Th ta="right">Partition</Table.Th>
               <Table.Th ta="right">Offset</Table.Th>
               <Table.Th>Key</Table.Th>
@@ -57,14 +57,14 @@ export function RecordTable({ messages, opened, linkTo, wholeOf }: Props) {
           </Table.Thead>
           <Table.Tbody>
             {messages.map((message) => {
-              const name = nameOf(message);
+              const id = recordId(message);
               return (
-                <Fragment key={name}>
-                  <Row message={message} isOpen={isOpen(name)} onToggle={() => toggle(name)} />
-                  {isOpen(name) && (
+                <Fragment key={id}>
+                  <Row message={message} isOpen={isOpen(id)} onToggle={() => toggle(id)} />
+                  {isOpen(id) && (
                     <Table.Tr>
-                      <Table.Td colSpan={COLUMNS} bg="var(--ks-page)">
-                        <RecordDetail message={message} link={linkTo(message)} wholeOf={wholeOf} />
+                      <Table.Td colSpan={COLUMN_COUNT} bg="var(--ks-page)">
+                        <RecordDetail message={message} link={linkTo(message)} loadFull={loadFull} />
                       </Table.Td>
                     </Table.Tr>
                   )}

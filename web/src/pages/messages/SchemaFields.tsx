@@ -1,4 +1,4 @@
-/** Where a schema is pasted; left empty, the schema registry is asked for the one a record names. */
+/** Input for a schema; if it is empty, the schema comes from the schema registry. */
 
 import { Stack, TextInput, Textarea } from "@mantine/core";
 
@@ -19,7 +19,7 @@ export function SchemaFields({ of, format, schema, onChange }: Props) {
     <Stack gap="xs">
       <Textarea
         label={isAvro ? `Avro schema of the ${of}` : `.proto file of the ${of}`}
-        description="Leave it empty to ask the schema registry. It stays in this browser, and goes into no link."
+        description="Leave empty to use the schema registry. The schema is stored in this browser, not in links."
         placeholder={isAvro ? '{"type": "record", "name": "Order", …}' : 'syntax = "proto3"; message Order { … }'}
         rows={5}
         resize="vertical"
@@ -29,7 +29,7 @@ export function SchemaFields({ of, format, schema, onChange }: Props) {
       />
       {!isAvro && (
         <TextInput
-          label={`Message of the ${of}`}
+          label={`Message type of the ${of}`}
           placeholder="Order"
           value={schema.message}
           onChange={(event) => onChange({ ...schema, message: event.currentTarget.value })}

@@ -1,4 +1,4 @@
-/** Where to begin: at the newest records, the first, an offset or a time. */
+/** The start of the search: newest records, beginning, offset or time. */
 
 import { NativeSelect, NumberInput, TextInput } from "@mantine/core";
 
@@ -40,7 +40,7 @@ export function StartFields({ query, onChange }: Props) {
       )}
       {query.start === "time" && (
         <TextInput
-          label="Time (of this computer)"
+          label="Time (local)"
           type="datetime-local"
           step={1}
           value={toLocalField(query.timeMs)}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { EMPTY_RECORD, problemsOf, toProduce, type Part } from "./newRecord";
+import { EMPTY_RECORD, validationErrors, toProduce, type Part } from "./newRecord";
 import { NO_SCHEMA } from "./query";
 
 function part(text: string, format: Part["format"] = "text"): Part {
@@ -8,7 +8,7 @@ function part(text: string, format: Part["format"] = "text"): Part {
 }
 
 describe("a new record", () => {
-  it("has no key if none was typed, and no headers without names", () => {
+  it("has a null key if the field is empty, and no headers without names", () => {
     const headers = [
       { id: 1, key: "trace", value: "" },
       { id: 2, key: "", value: "lost" },
@@ -21,19 +21,19 @@ describe("a new record", () => {
     });
   });
 
-  it("without a value is a tombstone, and needs a key", () => {
+  it("needs a key if it is a tombstone", () => {
     const tombstone = { ...EMPTY_RECORD, isTombstone: true };
-    expect(problemsOf(tombstone).key).toContain("tombstone");
-    expect(problemsOf({ ...tombstone, key: part("k") })).toEqual({});
+    expect(validationErrors(tombstone).key).toContain("tombstone");
+    expect(validationErrors({ ...tombstone, key: part("k") })).toEqual({});
     expect(toProduce({ ...tombstone, key: part("k"), value: part("left over") }).value).toBeNull();
   });
 
-  it("is checked before it is sent", () => {
-    expect(problemsOf({ ...EMPTY_RECORD, value: part("{", "json") }).value).toContain("not JSON");
-    expect(problemsOf({ ...EMPTY_RECORD, value: part('{"a": 1}', "avro") })).toEqual({});
-    expect(problemsOf({ ...EMPTY_RECORD, value: part("abc", "hex") }).value).toContain("hexadecimal");
-    expect(problemsOf({ ...EMPTY_RECORD, value: part("ab CD", "hex") })).toEqual({});
-    expect(problemsOf({ ...EMPTY_RECORD, key: part("a", "base64") }).key).toContain("Base64");
-    expect(problemsOf({ ...EMPTY_RECORD, key: part("YQ==", "base64") })).toEqual({});
+  it("is validated", () => {
+    expect(validationErrors({ ...EMPTY_RECORD, value: part("{", "json") }).value).toContain("JSON");
+    expect(validationErrors({ ...EMPTY_RECORD, value: part('{"a": 1}', "avro") })).toEqual({});
+    expect(validationErrors({ ...EMPTY_RECORD, value: part("abc", "hex") }).value).toContain("hexadecimal");
+    expect(validationErrors({ ...EMPTY_RECORD, value: part("ab CD", "hex") })).toEqual({});
+    expect(validationErrors({ ...EMPTY_RECORD, key: part("a", "base64") }).key).toContain("Base64");
+    expect(validationErrors({ ...EMPTY_RECORD, key: part("YQ==", "base64") })).toEqual({});
   });
 });

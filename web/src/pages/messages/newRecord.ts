@@ -1,11 +1,11 @@
-/** A record as it is being written in the form, and as the API takes it. */
+/** The form for a new record, and its conversion to a request. */
 
 import type { NewPayload, Produce } from "../../api/contract";
 import { NO_SCHEMA, type SchemaText, toSchema } from "./query";
 
-export type WriteFormat = NonNullable<NewPayload["format"]>;
+export type ProduceFormat = NonNullable<NewPayload["format"]>;
 
-export const WRITE_FORMATS: readonly { value: WriteFormat; label: string }[] = [
+export const PRODUCE_FORMATS: readonly { value: ProduceFormat; label: string }[] = [
   { value: "text", label: "text" },
   { value: "json", label: "JSON" },
   { value: "hex", label: "hexadecimal" },
@@ -16,7 +16,7 @@ export const WRITE_FORMATS: readonly { value: WriteFormat; label: string }[] = [
 
 export interface Part {
   text: string;
-  format: WriteFormat;
+  format: ProduceFormat;
   schema: SchemaText;
 }
 
@@ -43,7 +43,7 @@ export const EMPTY_RECORD: NewRecord = {
   headers: [],
 };
 
-/** An empty key is none: whoever wants an empty one writes it with a program. */
+/** An empty key field means a null key; this form cannot produce an empty key. */
 export function toProduce(record: NewRecord): Produce {
   return {
     partition: record.partition,
@@ -53,29 +53,29 @@ export function toProduce(record: NewRecord): Produce {
   };
 }
 
-export function problemsOf(record: NewRecord): { key?: string; value?: string } {
-  const problems: { key?: string; value?: string } = {};
-  const key = problemOf(record.key);
-  const value = problemOf(record.value);
-  if (record.isTombstone && record.key.text === "") problems.key = "A tombstone deletes a key: say which.";
-  else if (record.key.text !== "" && key) problems.key = key;
-  if (!record.isTombstone && value) problems.value = value;
-  return problems;
+export function validationErrors(record: NewRecord): { key?: string; value?: string } {
+  const errors: { key?: string; value?: string } = {};
+  const key = validationError(record.key);
+  const value = validationError(record.value);
+  if (record.isTombstone && record.key.text === "") errors.key = "A tombstone needs a key.";
+  else if (record.key.text !== "" && key) errors.key = key;
+  if (!record.isTombstone && value) errors.value = value;
+  return errors;
 }
 
 function toPayload(part: Part): NewPayload {
   return { text: part.text, format: part.format, schema: toSchema(part.format, part.schema) };
 }
 
-function problemOf({ text, format }: Part): string | null {
-  if (format === "hex") return /^(\s*[0-9a-f]{2})*\s*$/i.test(text) ? null : "This is not pairs of hexadecimal digits.";
-  if (format === "base64") return isBase64(text) ? null : "This is not Base64.";
+function validationError({ text, format }: Part): string | null {
+  if (format === "hex") return /^(\s*[0-9a-f]{2})*\s*$/i.test(text) ? null : "Invalid hexadecimal: expected pairs of digits.";
+  if (format === "base64") return isBase64(text) ? null : "Invalid Base64.";
   if (format === "text") return null;
   try {
     JSON.parse(text);
     return null;
   } catch (error) {
-    return error instanceof Error ? `This is not JSON: ${error.message}.` : "This is not JSON.";
+    return error instanceof Error ? `Invalid JSON: ${error.message}.` : "Invalid JSON.";
   }
 }
 

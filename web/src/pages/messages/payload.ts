@@ -1,4 +1,4 @@
-/** A key or a value in one line, for a row of a table. */
+/** One-line preview of a key or value, for a table row. */
 
 import type { Payload } from "../../api/contract";
 
@@ -11,7 +11,7 @@ export function preview(payload: Payload | null): string {
   return flat.length > PREVIEW_LENGTH ? `${flat.slice(0, PREVIEW_LENGTH)}…` : flat;
 }
 
-/** What is cut off in the answer does not parse, and is shown as it came. */
+/** Truncated JSON cannot be parsed, and is shown unchanged. */
 function compactJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text));

@@ -5,12 +5,12 @@ import { DEFAULT_QUERY, NO_SCHEMA, queryOfRecord, readQuery, toBrowse, writeQuer
 const schemas = { key: NO_SCHEMA, value: NO_SCHEMA };
 
 describe("the query in the URL", () => {
-  it("leaves out what is at its default", () => {
+  it("omits default values", () => {
     expect(writeQuery(DEFAULT_QUERY).toString()).toBe("");
     expect(readQuery(new URLSearchParams())).toEqual(DEFAULT_QUERY);
   });
 
-  it("comes back as it was written", () => {
+  it("is read as it was written", () => {
     const query = {
       ...DEFAULT_QUERY,
       start: "time" as const,
@@ -28,23 +28,23 @@ describe("the query in the URL", () => {
     expect(readQuery(new URLSearchParams(writeQuery(query).toString()))).toEqual(query);
   });
 
-  it("takes no nonsense", () => {
+  it("ignores invalid values", () => {
     const query = readQuery(new URLSearchParams("from=yesterday&offset=-4&partitions=x,2,2,1&limit=9&valueFormat=xml"));
     expect(query).toEqual({ ...DEFAULT_QUERY, partitions: [1, 2] });
   });
 
-  it("of one record starts at it, without the filters that found it", () => {
+  it("of one record starts at its offset, without filters", () => {
     const query = queryOfRecord({ partition: 2, offset: 41 }, { ...DEFAULT_QUERY, text: "x", valueFormat: "json" });
     expect(writeQuery(query).toString()).toBe("from=offset&offset=41&partitions=2&valueFormat=json");
   });
 });
 
-describe("what the API is asked", () => {
-  it("names a schema only for formats that have one", () => {
+describe("the API request", () => {
+  it("has a schema only for formats that use one", () => {
     const query = { ...DEFAULT_QUERY, keyFormat: "text" as const, valueFormat: "protobuf" as const };
-    const asked = toBrowse(query, { "0": 7 }, { ...schemas, value: { text: "syntax", message: "Order" } });
-    expect(asked.key).toEqual({ format: "text", schema: null });
-    expect(asked.value).toEqual({ format: "protobuf", schema: { kind: "protobuf", text: "syntax", message: "Order" } });
-    expect(asked.cursor).toEqual({ "0": 7 });
+    const request = toBrowse(query, { "0": 7 }, { ...schemas, value: { text: "syntax", message: "Order" } });
+    expect(request.key).toEqual({ format: "text", schema: null });
+    expect(request.value).toEqual({ format: "protobuf", schema: { kind: "protobuf", text: "syntax", message: "Order" } });
+    expect(request.cursor).toEqual({ "0": 7 });
   });
 });

@@ -1,8 +1,8 @@
 /**
- * What is looked for in a topic, as a URL carries it and as the API takes it.
+ * The query for records: as URL parameters and as an API request.
  *
- * The law: the URL is the whole query (a pasted schema excepted, which stays in the browser), so a
- * link shows somebody else the same records. What is at its default is left out of it.
+ * Invariant: the URL contains the whole query except pasted schemas, which stay in the browser. A link therefore shows the
+ * same records to other users. Default values are omitted.
  */
 
 import type { Browse, Format, Message, Reading, Schema } from "../../api/contract";
@@ -84,7 +84,7 @@ export function writeQuery(query: MessageQuery): URLSearchParams {
   return params;
 }
 
-/** The query that shows one record first: what a shared link carries. */
+/** The query of a link to one record. */
 export function queryOfRecord(message: Pick<Message, "partition" | "offset">, query: MessageQuery): MessageQuery {
   return {
     ...DEFAULT_QUERY,
@@ -118,7 +118,7 @@ export function toBrowse(
   };
 }
 
-/** A schema as it was typed; with no text, the schema registry is asked. */
+/** A schema as typed; with empty text, the schema registry is used. */
 export interface SchemaText {
   text: string;
   message: string;
@@ -136,23 +136,23 @@ function toReading(format: Format, schema: SchemaText): Reading {
 }
 
 export function isFiltered(query: MessageQuery): boolean {
-  return [query.key, query.text, query.jsonPath, query.header].some((wanted) => wanted !== "");
+  return [query.key, query.text, query.jsonPath, query.header].some((text) => text !== "");
 }
 
-function readPartitions(written: string | null): number[] {
-  if (!written) return [];
-  const numbers = written
+function readPartitions(text: string | null): number[] {
+  if (!text) return [];
+  const numbers = text
     .split(",")
     .map((part) => wholeNumber(part, -1))
     .filter((number) => number >= 0);
   return [...new Set(numbers)].sort((left, right) => left - right);
 }
 
-function wholeNumber(written: string | null, otherwise: number): number {
-  if (written === null || !/^\d{1,16}$/.test(written)) return otherwise;
-  return Number(written);
+function wholeNumber(text: string | null, fallback: number): number {
+  if (text === null || !/^\d{1,16}$/.test(text)) return fallback;
+  return Number(text);
 }
 
-function oneOf<Choice>(choices: readonly Choice[], chosen: unknown, otherwise: Choice): Choice {
-  return choices.find((choice) => choice === chosen) ?? otherwise;
+function oneOf<Choice>(choices: readonly Choice[], chosen: unknown, fallback: Choice): Choice {
+  return choices.find((choice) => choice === chosen) ?? fallback;
 }

@@ -21,8 +21,8 @@ const COLUMNS: Column<Broker>[] = [
   },
   { key: "state", header: "State", sortBy: ({ state }) => state, cell: ({ state }) => <StateBadge state={state} /> },
   { key: "partitions", header: "Partitions", align: "right", sortBy: ({ partitionCount }) => partitionCount, cell: ({ partitionCount }) => <Count value={partitionCount} /> },
-  { key: "produce", header: "Written", align: "right", sortBy: (broker) => broker.produceBytesPerSecond, cell: (broker) => <ByteRate value={broker.produceBytesPerSecond} /> },
-  { key: "fetch", header: "Read", align: "right", sortBy: (broker) => broker.fetchBytesPerSecond, cell: (broker) => <ByteRate value={broker.fetchBytesPerSecond} /> },
+  { key: "produce", header: "Produced", align: "right", sortBy: (broker) => broker.produceBytesPerSecond, cell: (broker) => <ByteRate value={broker.produceBytesPerSecond} /> },
+  { key: "fetch", header: "Fetched", align: "right", sortBy: (broker) => broker.fetchBytesPerSecond, cell: (broker) => <ByteRate value={broker.fetchBytesPerSecond} /> },
 ];
 
 export function BrokerPanel({ brokers }: { brokers: Broker[] }) {
@@ -36,7 +36,7 @@ export function BrokerPanel({ brokers }: { brokers: Broker[] }) {
         rows={brokers}
         rowKey={({ id }) => id}
         initial={{ sort: "id", size: 10 }}
-        empty={<EmptyState title="No broker is there.">Start one with kafscale broker.</EmptyState>}
+        empty={<EmptyState title="No brokers are registered.">Start a broker with kafscale broker.</EmptyState>}
       />
     </Panel>
   );

@@ -8,13 +8,13 @@ import { money } from "../../lib/format";
 
 export function CostPanel({ cost }: { cost: Cost }) {
   return (
-    <Panel title="Cost of the object store, a day">
+    <Panel title="Object store cost per day">
       <Stack gap="sm">
         <Facts
           cols={{ base: 3 }}
           facts={[
-            { label: "In all", value: money(cost.totalPerDay, cost.currency) },
-            { label: "Keeping", value: money(cost.storagePerDay, cost.currency) },
+            { label: "Total", value: money(cost.totalPerDay, cost.currency) },
+            { label: "Storage", value: money(cost.storagePerDay, cost.currency) },
             { label: "Requests", value: money(cost.requestsPerDay, cost.currency) },
           ]}
         />

@@ -3,16 +3,16 @@ import { IconAlertTriangle, IconCircleCheck, IconCircleX, IconHelpCircle } from 
 
 import type { Health, HealthState } from "../../api/contract";
 
-const LOOKS: Record<HealthState, { title: string; color: string; icon: typeof IconCircleCheck }> = {
-  healthy: { title: "Everything is well", color: "var(--ks-ok)", icon: IconCircleCheck },
-  degraded: { title: "Some things are not as they should be", color: "var(--ks-warn)", icon: IconAlertTriangle },
-  down: { title: "The cluster does not work", color: "var(--ks-bad)", icon: IconCircleX },
-  unknown: { title: "It is not known how the cluster is", color: "var(--ks-idle)", icon: IconHelpCircle },
+const STYLES: Record<HealthState, { title: string; color: string; icon: typeof IconCircleCheck }> = {
+  healthy: { title: "Cluster is healthy", color: "var(--ks-ok)", icon: IconCircleCheck },
+  degraded: { title: "Cluster is degraded", color: "var(--ks-warn)", icon: IconAlertTriangle },
+  down: { title: "Cluster is down", color: "var(--ks-bad)", icon: IconCircleX },
+  unknown: { title: "Cluster health is unknown", color: "var(--ks-idle)", icon: IconHelpCircle },
 };
 
-/** How the cluster is, in one line, and then why. Changes are read out. */
+/** The health of the cluster and the reasons. Screen readers announce changes. */
 export function HealthBanner({ health }: { health: Health }) {
-  const { title, color, icon: Icon } = LOOKS[health.state];
+  const { title, color, icon: Icon } = STYLES[health.state];
   return (
     <Paper withBorder p="md" role="status" aria-label="Health" style={{ borderLeft: `5px solid ${color}` }}>
       <Group gap="sm" wrap="nowrap">

@@ -26,20 +26,20 @@ const COLUMNS: Column<GroupLag>[] = [
       </Anchor>
     ),
   },
-  { key: "lag", header: "Records behind", align: "right", cell: ({ lag }) => <Count value={lag} /> },
+  { key: "lag", header: "Lag (records)", align: "right", cell: ({ lag }) => <Count value={lag} /> },
 ];
 
 export function LagPanel({ lags }: { lags: GroupLag[] }) {
   return (
-    <Panel title="Furthest behind">
+    <Panel title="Highest consumer lag">
       <DataTable
-        label="Furthest behind"
+        label="Highest consumer lag"
         plain
         minWidth={360}
         columns={COLUMNS}
         rows={lags}
         rowKey={({ group, topic }) => `${group}\n${topic}`}
-        empty={<EmptyState title="No consumer group is behind." />}
+        empty={<EmptyState title="No consumer group has lag." />}
       />
     </Panel>
   );

@@ -14,7 +14,7 @@ import { LagPanel } from "./LagPanel";
 import { MetadataPanel, StorePanel } from "./StorePanels";
 import { TotalTiles } from "./TotalTiles";
 
-/** The cluster at a glance: whether it is well, what it does, and what it costs. */
+/** Health, throughput, lag, storage and cost of the cluster. */
 export function OverviewPage() {
   const query = useOverview();
   return (
@@ -25,8 +25,8 @@ export function OverviewPage() {
             <HealthBanner health={overview.health} />
             <TotalTiles totals={overview.totals} />
             <SimpleGrid cols={{ base: 1, lg: 2 }}>
-              <TimeChart title="Throughput" series={overview.throughput} unit="bytes/s" names={{ produce: "Written", fetch: "Read" }} />
-              <TimeChart title="Lag of all consumer groups, in records" series={overview.lag} unit="count" names={{ lag: "Lag" }} />
+              <TimeChart title="Throughput" series={overview.throughput} unit="bytes/s" names={{ produce: "Produced", fetch: "Fetched" }} />
+              <TimeChart title="Total consumer lag (records)" series={overview.lag} unit="count" names={{ lag: "Lag" }} />
             </SimpleGrid>
             <SimpleGrid cols={{ base: 1, md: 2, lg: 3 }}>
               <StorePanel store={overview.store} />
@@ -50,13 +50,13 @@ function Lead({ overview }: { overview: Overview }) {
       Cluster <span className="ks-mono">{overview.clusterId}</span>
       {overview.controller !== null && (
         <>
-          , controlled by{" "}
+          , controller{" "}
           <Anchor component={Link} to={`/brokers/${overview.controller}`} size="sm" underline="always">
             broker {overview.controller}
           </Anchor>
         </>
       )}
-      , looked at <Time ms={overview.asOfMs} />
+      , updated <Time ms={overview.asOfMs} />
     </>
   );
 }

@@ -8,10 +8,10 @@ import { StateBadge } from "../../components/StateBadge";
 import { Bytes } from "../../components/figures";
 import { latency, percent, rate } from "../../lib/format";
 
-const TWO = { base: 2 };
+const TWO_COLUMNS = { base: 2 };
 
 export function StorePanel({ store }: { store: Store }) {
-  const latencies: Fact[] = Object.entries(store.p99Seconds).map(([operation, seconds]) => ({ label: `p99 of ${operation}`, value: latency(seconds) }));
+  const latencies: Fact[] = Object.entries(store.p99Seconds).map(([operation, seconds]) => ({ label: `${operation} p99 latency`, value: latency(seconds) }));
   return (
     <Panel title="Object store" actions={<StateBadge state={store.state} />}>
       <Stack gap="sm">
@@ -19,8 +19,8 @@ export function StorePanel({ store }: { store: Store }) {
           {store.place}
         </span>
         <Facts
-          cols={TWO}
-          facts={[{ label: "Requests", value: rate(store.operationsPerSecond) }, { label: "Failing", value: percent(store.errorRate) }, ...latencies]}
+          cols={TWO_COLUMNS}
+          facts={[{ label: "Requests", value: rate(store.operationsPerSecond) }, { label: "Error rate", value: percent(store.errorRate) }, ...latencies]}
         />
       </Stack>
     </Panel>
@@ -33,9 +33,9 @@ export function MetadataPanel({ metadata }: { metadata: Metadata }) {
     <Panel title="Metadata" actions={<StateBadge state={metadata.state} />}>
       <Stack gap="sm">
         <Facts
-          cols={TWO}
+          cols={TWO_COLUMNS}
           facts={[
-            { label: "Kept in", value: isEtcd ? "etcd" : "a file of the broker" },
+            { label: "Store", value: isEtcd ? "etcd" : "local file" },
             ...(isEtcd ? [{ label: "Members ready", value: `${metadata.readyCount} of ${metadata.memberCount}` }] : []),
             { label: "Size", value: <Bytes value={metadata.databaseBytes} /> },
           ]}
@@ -46,7 +46,7 @@ export function MetadataPanel({ metadata }: { metadata: Metadata }) {
           </Alert>
         )}
         <Anchor component={Link} to="/etcd" size="sm">
-          {isEtcd ? "Members and snapshots" : "More about the metadata"}
+          {isEtcd ? "Members and snapshots" : "Metadata details"}
         </Anchor>
       </Stack>
     </Panel>

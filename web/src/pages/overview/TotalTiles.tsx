@@ -15,12 +15,12 @@ export function TotalTiles({ totals }: { totals: Totals }) {
         {totals.leaderlessCount > 0 && <strong>, {totals.leaderlessCount} without a leader</strong>}
       </Tile>
       <Tile to="/groups" label="Consumer groups" value={<Count value={totals.groupCount} />}>
-        <Count value={totals.consumerLag} /> records behind
+        Lag: <Count value={totals.consumerLag} /> records
       </Tile>
-      <Tile label="Written" value={<ByteRate value={totals.produceBytesPerSecond} />}>
+      <Tile label="Produced" value={<ByteRate value={totals.produceBytesPerSecond} />}>
         {rate(totals.produceRequestsPerSecond, "requests")}
       </Tile>
-      <Tile label="Read" value={<ByteRate value={totals.fetchBytesPerSecond} />}>
+      <Tile label="Fetched" value={<ByteRate value={totals.fetchBytesPerSecond} />}>
         {rate(totals.fetchRequestsPerSecond, "requests")}
       </Tile>
       <Tile label="Stored" value={<Bytes value={totals.storedBytes} />}>

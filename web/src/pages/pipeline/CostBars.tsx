@@ -7,9 +7,9 @@ interface Props {
   currency: string;
 }
 
-/** What each topic costs, as bars of one scale. */
+/** The cost of each topic as a bar chart. */
 export function CostBars({ topics, currency }: Props) {
-  const most = Math.max(...topics.map(({ costPerDay }) => costPerDay), Number.MIN_VALUE);
+  const highest = Math.max(...topics.map(({ costPerDay }) => costPerDay), Number.MIN_VALUE);
   return (
     <div className={classes.bars}>
       {topics.map(({ topic, costPerDay }) => (
@@ -18,7 +18,7 @@ export function CostBars({ topics, currency }: Props) {
             {topic}
           </span>
           <span className={classes.track}>
-            <span className={classes.bar} style={{ width: `${(100 * costPerDay) / most}%` }} />
+            <span className={classes.bar} style={{ width: `${(100 * costPerDay) / highest}%` }} />
           </span>
           <span className={classes.value}>{money(costPerDay, currency)}</span>
         </div>

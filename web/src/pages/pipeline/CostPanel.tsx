@@ -1,4 +1,4 @@
-/** What the newest cost report says: as bars for those who see them, as a table for everybody. */
+/** The latest cost report, as a bar chart and as a table. */
 
 import { Stack, Text } from "@mantine/core";
 
@@ -11,7 +11,7 @@ import { money } from "../../lib/format";
 import { CostBars } from "./CostBars";
 
 const DRAWN_TOPICS = 10;
-const DAYS_A_MONTH = 30;
+const DAYS_PER_MONTH = 30;
 const PAGE_SIZE = 10;
 
 export function CostPanel({ report }: { report: CostReport }) {
@@ -21,20 +21,20 @@ export function CostPanel({ report }: { report: CostReport }) {
     <Panel title="Cost of topics">
       <Stack>
         <Text size="sm">
-          {money(report.totalPerDay, currency)} a day in all, about {money(report.totalPerDay * DAYS_A_MONTH, currency)} a month. Reckoned{" "}
+          {money(report.totalPerDay, currency)} per day in total, about {money(report.totalPerDay * DAYS_PER_MONTH, currency)} per month. Calculated{" "}
           <Time ms={report.madeAtMs} />.
         </Text>
         {topics.length === 0 ? (
-          <EmptyState title="The report names no topics." />
+          <EmptyState title="The report contains no topics." />
         ) : (
           <>
-            <div role="img" aria-label={`The dearest topics: ${drawn.map(({ topic, costPerDay }) => `${topic} ${money(costPerDay, currency)}`).join(", ")} a day.`}>
+            <div role="img" aria-label={`Most expensive topics: ${drawn.map(({ topic, costPerDay }) => `${topic} ${money(costPerDay, currency)}`).join(", ")} per day.`}>
               <CostBars topics={drawn} currency={currency} />
             </div>
             <DataTable
               plain
               label="Cost of topics"
-              columns={columnsIn(currency)}
+              columns={columnsFor(currency)}
               rows={topics}
               rowKey={(row) => row.topic}
               searchText={(row) => row.topic}
@@ -48,11 +48,11 @@ export function CostPanel({ report }: { report: CostReport }) {
   );
 }
 
-function columnsIn(currency: string): Column<TopicCost>[] {
+function columnsFor(currency: string): Column<TopicCost>[] {
   return [
     { key: "topic", header: "Topic", cell: (row) => row.topic, sortBy: (row) => row.topic },
     { key: "size", header: "Stored", align: "right", cell: (row) => <Bytes value={row.storedBytes} />, sortBy: (row) => row.storedBytes },
     { key: "records", header: "Records", align: "right", cell: (row) => <Count value={row.recordCount} />, sortBy: (row) => row.recordCount },
-    { key: "cost", header: "A day", align: "right", cell: (row) => money(row.costPerDay, currency), sortBy: (row) => row.costPerDay },
+    { key: "cost", header: "Cost per day", align: "right", cell: (row) => money(row.costPerDay, currency), sortBy: (row) => row.costPerDay },
   ];
 }

@@ -8,7 +8,7 @@ import { Note } from "../../components/Note";
 import { Panel } from "../../components/Panel";
 import { StateBadge } from "../../components/StateBadge";
 import { anchorOf } from "./JobsTable";
-import { recordsOf, timeTaken, topicsOf } from "./runs";
+import { recordsOf, runDuration, topicsOf } from "./runs";
 
 const PAGE_SIZE = 10;
 
@@ -16,12 +16,12 @@ const COLUMNS: Column<Run>[] = [
   { key: "outcome", header: "Outcome", cell: (row) => <StateBadge state={row.outcome} />, sortBy: (row) => row.outcome },
   { key: "started", header: "Started", cell: (row) => <Time ms={row.startedAtMs} />, sortBy: (row) => row.startedAtMs },
   { key: "topics", header: "Topics", cell: topicsOf },
-  { key: "took", header: "Took", align: "right", cell: (row) => timeTaken(row, Date.now()), sortBy: (row) => (row.endedAtMs ?? Date.now()) - row.startedAtMs },
+  { key: "took", header: "Duration", align: "right", cell: (row) => runDuration(row, Date.now()), sortBy: (row) => (row.endedAtMs ?? Date.now()) - row.startedAtMs },
   { key: "records", header: "Records", align: "right", cell: recordsOf, sortBy: (row) => row.recordsIn },
   { key: "size", header: "Size", align: "right", cell: (row) => <Bytes value={row.sizeBytes} />, sortBy: (row) => row.sizeBytes },
 ];
 
-/** The runs of one job; a row opens to what the run found. */
+/** The runs of one job; a row expands to the details of the run. */
 export function JobPanel({ job }: { job: Job }) {
   return (
     <div id={anchorOf(job.job)}>
@@ -45,7 +45,7 @@ function RunDetail({ run }: { run: Run }) {
   return (
     <Stack gap="sm">
       {run.error && (
-        <Note tone="bad" title="It failed">
+        <Note tone="bad" title="Run failed">
           {run.error}
         </Note>
       )}
@@ -53,7 +53,7 @@ function RunDetail({ run }: { run: Run }) {
         facts={[
           { label: "Topics", value: run.topics.join(", ") || "all" },
           { label: "Newest record", value: <Time ms={run.newestTimestampMs} /> },
-          { label: "Ended", value: run.endedAtMs === null ? "it goes on" : <Time ms={run.endedAtMs} /> },
+          { label: "Ended", value: run.endedAtMs === null ? "running" : <Time ms={run.endedAtMs} /> },
           ...Object.entries(run.details).map(([label, value]) => ({ label, value: value === null ? "–" : String(value) })),
         ]}
       />

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { Pipeline, Run } from "../../api/contract";
 import { expectAccessible, renderApp } from "../../test/render";
 import { fakeServer } from "../../test/server";
-import { recordsOf, timeTaken, topicsOf } from "./runs";
+import { recordsOf, runDuration, topicsOf } from "./runs";
 
 const RUN: Run = {
   job: "lake",
@@ -32,7 +32,7 @@ const PIPELINE: Pipeline = {
 };
 
 describe("the pipeline", () => {
-  it("shows jobs, their freshness and what they cost", async () => {
+  it("shows jobs, freshness and cost", async () => {
     const user = userEvent.setup();
     fakeServer({ "GET /pipeline": PIPELINE });
     renderApp("/pipeline");
@@ -40,32 +40,32 @@ describe("the pipeline", () => {
     expect(within(jobs).getAllByRole("row")[1]).toHaveTextContent("lakefailed");
     expect(within(jobs).getByText("1 min old")).toBeInTheDocument();
     expect(within(jobs).getByText("50%")).toBeInTheDocument();
-    expect(screen.getByText(/\$2\.00 a day in all, about \$60\.00 a month/)).toBeInTheDocument();
-    expect(screen.getByRole("img", { name: "The dearest topics: orders $2.00 a day." })).toBeInTheDocument();
+    expect(screen.getByText(/\$2\.00 per day in total, about \$60\.00 per month/)).toBeInTheDocument();
+    expect(screen.getByRole("img", { name: "Most expensive topics: orders $2.00 per day." })).toBeInTheDocument();
     await user.click(screen.getByRole("button", { name: "Show more" }));
     expect(screen.getByText("The table is locked.")).toBeInTheDocument();
     expect(screen.getByText("42")).toBeInTheDocument();
     await expectAccessible();
   });
 
-  it("without runs says how to begin", async () => {
+  it("shows an empty state without runs", async () => {
     fakeServer({ "GET /pipeline": { jobs: [], cost: null, problem: null } });
     renderApp("/pipeline");
     expect(await screen.findByText("No job has run yet.")).toBeInTheDocument();
   });
 
-  it("that cannot be read says why", async () => {
-    fakeServer({ "GET /pipeline": { jobs: [], cost: null, problem: "The bucket is out of reach." } });
+  it("shows the error if runs cannot be read", async () => {
+    fakeServer({ "GET /pipeline": { jobs: [], cost: null, problem: "The bucket is unreachable." } });
     renderApp("/pipeline");
-    expect(await screen.findByText("The bucket is out of reach.")).toBeInTheDocument();
+    expect(await screen.findByText("The bucket is unreachable.")).toBeInTheDocument();
     expect(screen.queryByText("No job has run yet.")).not.toBeInTheDocument();
   });
 });
 
 describe("a run", () => {
-  it("is told in words", () => {
-    expect(timeTaken(RUN, 0)).toBe("1 min 30 s");
-    expect(timeTaken({ ...RUN, endedAtMs: null }, RUN.startedAtMs + 5_000)).toBe("5 s");
+  it("is described by duration, topics and records", () => {
+    expect(runDuration(RUN, 0)).toBe("1 min 30 s");
+    expect(runDuration({ ...RUN, endedAtMs: null }, RUN.startedAtMs + 5_000)).toBe("5 s");
     expect(topicsOf({ ...RUN, topics: [] })).toBe("all topics");
     expect(topicsOf({ ...RUN, topics: ["a", "b", "c", "d"] })).toBe("a, b, c and 1 more");
     expect(recordsOf(RUN)).toBe("1,000 in, 998 out");

@@ -11,28 +11,28 @@ import { CostPanel } from "./CostPanel";
 import { JobPanel } from "./JobPanel";
 import { JobsTable } from "./JobsTable";
 
-const LOOK_MS = 15_000;
+const REFETCH_INTERVAL_MS = 15_000;
 
 export function PipelinePage() {
   const query = useQuery({
     queryKey: ["pipeline"],
     queryFn: ({ signal }) => api.get<Pipeline>("/pipeline", { signal }),
-    refetchInterval: LOOK_MS,
+    refetchInterval: REFETCH_INTERVAL_MS,
   });
   return (
-    <Page title="Data pipeline" lead="What the jobs on Spark did, how fresh their results are, and what the topics cost.">
+    <Page title="Data pipeline" lead="Runs of the Spark jobs, freshness of their results, and cost of topics.">
       <Loaded query={query}>
         {({ jobs, cost, problem }) => (
           <>
             {problem && (
-              <Note tone="warning" title="The runs of jobs could not be read">
+              <Note tone="warning" title="Job runs could not be read">
                 {problem}
               </Note>
             )}
             {jobs.length === 0 && !problem ? (
               <Panel title="Jobs">
                 <EmptyState title="No job has run yet.">
-                  Jobs leave a record of each run. Start one, for example the cost report, with <code>kafscale spark report</code>.
+                  Every run writes a run record. Start a job, for example the cost report, with <code>kafscale spark report</code>.
                 </EmptyState>
               </Panel>
             ) : (

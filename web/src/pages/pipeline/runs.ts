@@ -1,10 +1,10 @@
-/** What a run of a job tells, in words. */
+/** Texts for a job run. */
 
 import type { Run } from "../../api/contract";
 import { count, duration } from "../../lib/format";
 
-/** A run that goes on has taken as long as until now. */
-export function timeTaken(run: Run, now: number): string {
+/** The duration of a run; until now if it is still running. */
+export function runDuration(run: Run, now: number): string {
   return duration((run.endedAtMs ?? now) - run.startedAtMs);
 }
 
@@ -18,9 +18,9 @@ export function topicsOf(run: Run): string {
 
 /** Such as "1,000 in, 998 out". */
 export function recordsOf(run: Run): string {
-  const told = [
+  const counts = [
     run.recordsIn === null ? null : `${count(run.recordsIn)} in`,
     run.recordsOut === null ? null : `${count(run.recordsOut)} out`,
   ];
-  return told.filter(Boolean).join(", ") || "–";
+  return counts.filter(Boolean).join(", ") || "–";
 }

@@ -1,4 +1,4 @@
-/** The settings of a topic: what each does, its default, and changes that are saved together. */
+/** Editor of the topic configs. Changes are saved together. */
 
 import { Button, Group, Paper, Stack, Switch, Text, TextInput, Title, VisuallyHidden } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -8,7 +8,7 @@ import { api, at } from "../../api/client";
 import type { Config } from "../../api/contract";
 import { EmptyState } from "../../components/EmptyState";
 import { ErrorState } from "../../components/ErrorState";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { plural } from "../../lib/format";
 import { edited, type Edits, matching, shownValue, toAlterConfigs } from "./configEdits";
 import { ConfigRow } from "./ConfigRow";
@@ -28,12 +28,12 @@ export function ConfigEditor({ topic, configs }: Props) {
     mutationFn: () => api.put<Config[]>(at`/topics/${topic}/configs`, toAlterConfigs(edits)),
     onSuccess: (saved) => {
       client.setQueryData(["topic", topic, "configs"], saved);
-      notifyDone(`${plural(editCount, "setting")} of ${topic} changed.`);
+      notifySuccess(`${plural(editCount, "config")} of ${topic} changed.`);
       setEdits({});
     },
   });
   const shown = matching(configs, search, changedOnly);
-  const fixed = shown.filter(({ readOnly }) => readOnly);
+  const readOnlyConfigs = shown.filter(({ readOnly }) => readOnly);
 
   const row = (config: Config) => (
     <ConfigRow
@@ -41,14 +41,14 @@ export function ConfigEditor({ topic, configs }: Props) {
       config={config}
       value={shownValue(config, edits)}
       isEdited={config.name in edits}
-      onChange={(wanted) => setEdits((before) => edited(before, config, wanted))}
+      onChange={(value) => setEdits((before) => edited(before, config, value))}
     />
   );
 
   return (
     <Stack
       component="form"
-      aria-label="Settings"
+      aria-label="Topic configs"
       onSubmit={(event) => {
         event.preventDefault();
         if (editCount > 0) saving.mutate();
@@ -56,8 +56,8 @@ export function ConfigEditor({ topic, configs }: Props) {
     >
       <Group justify="space-between">
         <TextInput
-          aria-label="Search settings"
-          placeholder="Search settings"
+          aria-label="Search configs"
+          placeholder="Search configs"
           data-search
           type="search"
           value={search}
@@ -65,33 +65,33 @@ export function ConfigEditor({ topic, configs }: Props) {
           miw={240}
         />
         <Switch
-          label="Only those set for this topic"
+          label="Show only configs set on this topic"
           checked={changedOnly}
           onChange={(event) => setChangedOnly(event.currentTarget.checked)}
         />
       </Group>
       {shown.length === 0 && (
-        <EmptyState title={changedOnly && search === "" ? "All settings are at their defaults." : "No setting fits."}>
-          Search for something else, or show all settings.
+        <EmptyState title={changedOnly && search === "" ? "All configs have their default values." : "No configs match."}>
+          Change the search, or show all configs.
         </EmptyState>
       )}
-      <VisuallyHidden component="h2">Settings that can be changed</VisuallyHidden>
+      <VisuallyHidden component="h2">Editable configs</VisuallyHidden>
       {shown.filter(({ readOnly }) => !readOnly).map(row)}
-      {fixed.length > 0 && (
+      {readOnlyConfigs.length > 0 && (
         <>
           <Title order={2} size="h5" mt="md">
-            Fixed
+            Read-only
           </Title>
           <Text size="sm" c="dimmed">
-            Known to clients of Kafka, and with nothing to change here.
+            Kafka configs that have no effect in Kafscale or cannot be changed.
           </Text>
-          {fixed.map(row)}
+          {readOnlyConfigs.map(row)}
         </>
       )}
       {saving.error && <ErrorState error={saving.error} />}
       {editCount > 0 && (
         <Paper withBorder shadow="md" p="sm" pos="sticky" bottom={12} style={{ zIndex: 5 }}>
-          {/* At the left, because messages come up at the right. */}
+          {/* On the left, because notifications appear on the right. */}
           <Group gap="xs">
             <Button type="submit" loading={saving.isPending}>
               Save

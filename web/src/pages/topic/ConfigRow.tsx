@@ -1,18 +1,18 @@
 import { Badge, Button, Group, NativeSelect, Paper, Stack, Text, TextInput } from "@mantine/core";
 
 import type { Config } from "../../api/contract";
-import { choicesOf, inWords, withWords } from "./configWords";
+import { choicesOf, readableValue, withReadableValue } from "./configValues";
 
 interface Props {
   config: Config;
   value: string;
   isEdited: boolean;
-  /** Null goes back to the default. */
-  onChange: (wanted: string | null) => void;
+  /** Null resets the config to its default. */
+  onChange: (value: string | null) => void;
 }
 
 export function ConfigRow({ config, value, isEdited, onChange }: Props) {
-  const words = inWords(config.name, value);
+  const readable = readableValue(config.name, value);
   return (
     <Paper withBorder p="sm">
       <Group align="flex-start" justify="space-between" gap="md">
@@ -21,8 +21,8 @@ export function ConfigRow({ config, value, isEdited, onChange }: Props) {
             <Text fw={600} size="sm" component="h3" className="ks-mono" m={0}>
               {config.name}
             </Text>
-            {config.isSet && <Mark word="set for this topic" />}
-            {isEdited && <Mark word="not saved" />}
+            {config.isSet && <Label text="set on this topic" />}
+            {isEdited && <Label text="unsaved" />}
           </Group>
           {config.documentation && (
             <Text size="sm" c="dimmed">
@@ -33,7 +33,7 @@ export function ConfigRow({ config, value, isEdited, onChange }: Props) {
         <Stack gap={4} flex={1} miw={220}>
           {config.readOnly ? (
             <Text size="sm" className="ks-mono" style={{ overflowWrap: "anywhere" }}>
-              {withWords(config.name, config.value)}
+              {withReadableValue(config.name, config.value)}
             </Text>
           ) : (
             <Field config={config} value={value} onChange={onChange} />
@@ -41,8 +41,8 @@ export function ConfigRow({ config, value, isEdited, onChange }: Props) {
           {!config.readOnly && (
             <Group justify="space-between" gap="xs">
               <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
-                {words && value !== config.default && `${words}; `}
-                default {withWords(config.name, config.default)}
+                {readable && value !== config.default && `${readable}; `}
+                default {withReadableValue(config.name, config.default)}
               </Text>
               {config.isSet && (
                 <Button variant="subtle" size="compact-xs" aria-label={`Reset to default: ${config.name}`} onClick={() => onChange(null)}>
@@ -73,10 +73,10 @@ function Field({ config, value, onChange }: Pick<Props, "config" | "value" | "on
   );
 }
 
-function Mark({ word }: { word: string }) {
+function Label({ text }: { text: string }) {
   return (
     <Badge variant="default" tt="none" fw={500}>
-      {word}
+      {text}
     </Badge>
   );
 }

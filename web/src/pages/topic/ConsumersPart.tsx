@@ -10,7 +10,7 @@ import { Count } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
 import { StateBadge } from "../../components/StateBadge";
 
-const LOOK_MS = 5_000;
+const REFETCH_INTERVAL_MS = 5_000;
 
 const COLUMNS: Column<TopicConsumer>[] = [
   {
@@ -32,7 +32,7 @@ export function ConsumersPart({ name }: { name: string }) {
   const query = useQuery({
     queryKey: ["topic", name, "consumers"],
     queryFn: ({ signal }) => api.get<TopicConsumer[]>(at`/topics/${name}/consumers`, { signal }),
-    refetchInterval: LOOK_MS,
+    refetchInterval: REFETCH_INTERVAL_MS,
   });
   return (
     <Loaded query={query}>
@@ -45,7 +45,7 @@ export function ConsumersPart({ name }: { name: string }) {
           searchText={(row) => row.group}
           initial={{ sort: "lag", order: "desc" }}
           expand={(row) => <LagTable consumer={row} />}
-          empty={<EmptyState title="No group reads this topic.">Groups show here once they have committed an offset of it.</EmptyState>}
+          empty={<EmptyState title="No consumer groups for this topic.">Groups appear here after they commit an offset of this topic.</EmptyState>}
         />
       )}
     </Loaded>

@@ -8,11 +8,11 @@ import { StateBadge } from "../../components/StateBadge";
 import { TimeChart } from "../../components/TimeChart";
 import { count } from "../../lib/format";
 
-/** Offsets are compared digit by digit, and never shortened. */
+/** Offsets are shown in full, never shortened. */
 const offset = (value: number | null) => <span className="ks-mono">{count(value)}</span>;
 
-/** What is durable, but in the WAL only. */
-export function inWal({ highWatermark, rolledOffset }: Partition): number | null {
+/** Number of durable records that are only in the WAL. */
+export function recordsInWal({ highWatermark, rolledOffset }: Partition): number | null {
   return highWatermark === null || rolledOffset === null ? null : highWatermark - rolledOffset;
 }
 
@@ -20,10 +20,10 @@ const COLUMNS: Column<Partition>[] = [
   { key: "partition", header: "Partition", cell: (row) => row.partition, sortBy: (row) => row.partition },
   { key: "state", header: "State", cell: (row) => <State row={row} />, sortBy: (row) => row.state },
   { key: "leader", header: "Leader", cell: (row) => <Leader row={row} />, sortBy: (row) => row.leader },
-  { key: "start", header: "First offset", align: "right", cell: (row) => offset(row.startOffset), sortBy: (row) => row.startOffset },
-  { key: "rolled", header: "In segments to", align: "right", cell: (row) => offset(row.rolledOffset), sortBy: (row) => row.rolledOffset },
+  { key: "start", header: "Log start offset", align: "right", cell: (row) => offset(row.startOffset), sortBy: (row) => row.startOffset },
+  { key: "rolled", header: "Rolled offset", align: "right", cell: (row) => offset(row.rolledOffset), sortBy: (row) => row.rolledOffset },
   { key: "watermark", header: "High watermark", align: "right", cell: (row) => offset(row.highWatermark), sortBy: (row) => row.highWatermark },
-  { key: "wal", header: "In the WAL", align: "right", cell: (row) => offset(inWal(row)), sortBy: inWal },
+  { key: "wal", header: "Records in WAL", align: "right", cell: (row) => offset(recordsInWal(row)), sortBy: recordsInWal },
   { key: "records", header: "Records", align: "right", cell: (row) => <Count value={row.recordCount} />, sortBy: (row) => row.recordCount },
   { key: "size", header: "Size", align: "right", cell: (row) => <Bytes value={row.sizeBytes} />, sortBy: (row) => row.sizeBytes },
 ];
@@ -32,14 +32,14 @@ export function PartitionsPart({ detail }: { detail: TopicDetail }) {
   return (
     <>
       <DataTable label="Partitions" columns={COLUMNS} rows={detail.partitions} rowKey={(row) => row.partition} initial={{ sort: "partition" }} minWidth={900} />
-      <TimeChart title="Throughput" series={detail.throughput} unit="bytes/s" names={{ produce: "Written", fetch: "Read" }} />
+      <TimeChart title="Throughput" series={detail.throughput} unit="bytes/s" names={{ produce: "Produced", fetch: "Fetched" }} />
     </>
   );
 }
 
 function State({ row }: { row: Partition }) {
   const state = row.leader === null ? "leaderless" : row.movingTo === null ? row.state : "moving";
-  return <StateBadge state={state} title={row.movingTo === null ? undefined : `On its way to broker ${row.movingTo}.`} />;
+  return <StateBadge state={state} title={row.movingTo === null ? undefined : `Transfer to broker ${row.movingTo}.`} />;
 }
 
 function Leader({ row }: { row: Partition }) {

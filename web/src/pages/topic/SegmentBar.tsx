@@ -1,48 +1,48 @@
-/** A partition along its offsets: what is in segments and what is in the WAL only; the taller, the larger. */
+/** A partition along its offsets: records in segments and in the WAL. The height of a section shows its size. */
 
 import { Box, Group, Text, Tooltip } from "@mantine/core";
 
 import { bytes, count } from "../../lib/format";
-import type { Block } from "./blocks";
+import type { Section } from "./barSections";
 
-const COLOURS: Record<Block["kind"], string> = {
+const COLOURS: Record<Section["kind"], string> = {
   older: "var(--mantine-color-gray-5)",
   segment: "var(--mantine-primary-color-filled)",
   wal: "var(--mantine-color-orange-6)",
 };
 
-const NAMES: Record<Block["kind"], string> = {
+const NAMES: Record<Section["kind"], string> = {
   older: "Older segments",
   segment: "Segment",
   wal: "WAL, not yet in a segment",
 };
 
 const HEIGHT = 56;
-/** In per cent: even the smallest block is seen. */
-const LOWEST = 15;
+/** In percent, so that the smallest section is visible. */
+const MINIMUM_HEIGHT = 15;
 
-export function SegmentBar({ blocks }: { blocks: Block[] }) {
-  const first = blocks[0];
-  const last = blocks[blocks.length - 1];
+export function SegmentBar({ sections }: { sections: Section[] }) {
+  const first = sections[0];
+  const last = sections[sections.length - 1];
   if (!first || !last) return null;
-  const largest = Math.max(1, ...blocks.map((block) => block.sizeBytes ?? 0));
+  const largest = Math.max(1, ...sections.map((section) => section.sizeBytes ?? 0));
   return (
     <Box>
       <Box
         component="ul"
-        aria-label="Where the records are, from the oldest to the newest"
+        aria-label="Storage of the records, oldest first"
         style={{ display: "flex", alignItems: "flex-end", gap: 2, height: HEIGHT, margin: 0, padding: 0, listStyle: "none" }}
       >
-        {blocks.map((block) => (
-          <Tooltip key={block.fromOffset} label={describe(block)} events={{ hover: true, focus: true, touch: true }}>
+        {sections.map((section) => (
+          <Tooltip key={section.fromOffset} label={describe(section)} events={{ hover: true, focus: true, touch: true }}>
             <Box
               component="li"
               tabIndex={0}
-              aria-label={describe(block)}
+              aria-label={describe(section)}
               style={{
-                width: `${block.width}%`,
-                height: `${tallness(block, largest)}%`,
-                background: COLOURS[block.kind],
+                width: `${section.width}%`,
+                height: `${heightOf(section, largest)}%`,
+                background: COLOURS[section.kind],
                 borderRadius: 3,
                 minWidth: 3,
               }}
@@ -56,10 +56,10 @@ export function SegmentBar({ blocks }: { blocks: Block[] }) {
         </Text>
         <Group gap="md">
           {Object.entries(NAMES)
-            .filter(([kind]) => blocks.some((block) => block.kind === kind))
+            .filter(([kind]) => sections.some((section) => section.kind === kind))
             .map(([kind, name]) => (
               <Group key={kind} gap={6}>
-                <Box w={10} h={10} style={{ background: COLOURS[kind as Block["kind"]], borderRadius: 2 }} />
+                <Box w={10} h={10} style={{ background: COLOURS[kind as Section["kind"]], borderRadius: 2 }} />
                 <Text size="xs" c="dimmed">
                   {name}
                 </Text>
@@ -74,12 +74,12 @@ export function SegmentBar({ blocks }: { blocks: Block[] }) {
   );
 }
 
-/** What has no known size stands as tall as the largest. */
-function tallness(block: Block, largest: number): number {
-  return block.sizeBytes === null ? 100 : Math.max(LOWEST, (100 * block.sizeBytes) / largest);
+/** A section of unknown size has the full height. */
+function heightOf(section: Section, largest: number): number {
+  return section.sizeBytes === null ? 100 : Math.max(MINIMUM_HEIGHT, (100 * section.sizeBytes) / largest);
 }
 
-function describe(block: Block): string {
-  const offsets = `offsets ${count(block.fromOffset)} to ${count(block.toOffset)}`;
-  return block.sizeBytes === null ? `${NAMES[block.kind]}: ${offsets}` : `${NAMES[block.kind]}: ${offsets}, ${bytes(block.sizeBytes)}`;
+function describe(section: Section): string {
+  const offsets = `offsets ${count(section.fromOffset)} to ${count(section.toOffset)}`;
+  return section.sizeBytes === null ? `${NAMES[section.kind]}: ${offsets}` : `${NAMES[section.kind]}: ${offsets}, ${bytes(section.sizeBytes)}`;
 }

@@ -1,4 +1,4 @@
-/** The segments of one partition as they lie in the bucket, and what is in the WAL only. */
+/** The segments of one partition, and its records in the WAL. */
 
 import { NativeSelect, Stack, Text } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
@@ -15,18 +15,18 @@ import { Panel } from "../../components/Panel";
 import { useTableView } from "../../components/tableView";
 import { count, plural } from "../../lib/format";
 import { SegmentBar } from "./SegmentBar";
-import { blocksOf } from "./blocks";
+import { sectionsOf } from "./barSections";
 
-const LOOK_MS = 10_000;
-/** How many segments the bar is drawn from. */
+const REFETCH_INTERVAL_MS = 10_000;
+/** Number of segments fetched for the bar. */
 const BAR_SIZE = 50;
 
 const COLUMNS: Column<Segment>[] = [
-  { key: "created", header: "Written", cell: (row) => <Time ms={row.createdAtMs} /> },
+  { key: "created", header: "Created", cell: (row) => <Time ms={row.createdAtMs} /> },
   { key: "base", header: "First offset", align: "right", cell: (row) => <span className="ks-mono">{count(row.baseOffset)}</span> },
   { key: "last", header: "Last offset", align: "right", cell: (row) => <span className="ks-mono">{count(row.lastOffset)}</span> },
   { key: "size", header: "Size", align: "right", cell: (row) => <Bytes value={row.sizeBytes} /> },
-  { key: "index", header: "Index", cell: (row) => (row.hasIndex ? "yes" : "missing: it is rebuilt when needed") },
+  { key: "index", header: "Index", cell: (row) => (row.hasIndex ? "yes" : "missing (rebuilt when needed)") },
   { key: "key", header: "Object", cell: (row) => <Text size="xs" className="ks-mono" style={{ overflowWrap: "anywhere" }}>{row.key}</Text> },
 ];
 
@@ -34,8 +34,8 @@ export function SegmentsPart({ detail }: { detail: TopicDetail }) {
   const { name } = detail.topic;
   const [view, setView] = useTableView();
   const [params, setParams] = useSearchParams();
-  const asked = Number(params.get("partition") ?? 0);
-  const partition = detail.partitions.find((each) => each.partition === asked) ?? detail.partitions[0];
+  const requested = Number(params.get("partition") ?? 0);
+  const partition = detail.partitions.find((each) => each.partition === requested) ?? detail.partitions[0];
   const number = partition?.partition ?? 0;
   const segments = useSegments(name, number, view.page, view.size);
   const newest = useSegments(name, number, 1, BAR_SIZE);
@@ -60,8 +60,8 @@ export function SegmentsPart({ detail }: { detail: TopicDetail }) {
       />
       <Loaded query={newest}>
         {(page) => (
-          <Panel title={`Where the records of partition ${number} are`}>
-            <Whereabouts page={page} startOffset={partition?.startOffset ?? 0} />
+          <Panel title={`Storage of partition ${number}`}>
+            <StorageSummary page={page} startOffset={partition?.startOffset ?? 0} />
           </Panel>
         )}
       </Loaded>
@@ -74,7 +74,7 @@ export function SegmentsPart({ detail }: { detail: TopicDetail }) {
             rowKey={(row) => row.key}
             remote={{ total: page.total, view, onView: setView }}
             minWidth={820}
-            empty={<EmptyState title="There are no segments yet.">Records become a segment after some time or size, or when the topic is flushed.</EmptyState>}
+            empty={<EmptyState title="There are no segments yet.">Records are written to a segment at a size or time limit, or when the topic is flushed.</EmptyState>}
           />
         )}
       </Loaded>
@@ -87,21 +87,21 @@ function useSegments(name: string, partition: number, page: number, size: number
     queryKey: ["topic", name, "segments", partition, page, size],
     queryFn: ({ signal }) => api.get<SegmentPage>(at`/topics/${name}/segments`, { query: { partition, page, size }, signal }),
     placeholderData: keepPreviousData,
-    refetchInterval: LOOK_MS,
+    refetchInterval: REFETCH_INTERVAL_MS,
   });
 }
 
-function Whereabouts({ page, startOffset }: { page: SegmentPage; startOffset: number }) {
-  const blocks = blocksOf(page.items, page.wal, startOffset);
-  if (blocks.length === 0) return <EmptyState title="The partition is empty." />;
+function StorageSummary({ page, startOffset }: { page: SegmentPage; startOffset: number }) {
+  const sections = sectionsOf(page.items, page.wal, startOffset);
+  if (sections.length === 0) return <EmptyState title="The partition is empty." />;
   return (
     <Stack>
-      <SegmentBar blocks={blocks} />
+      <SegmentBar sections={sections} />
       <Facts
         facts={[
           { label: "Segments", value: <Count value={page.total} /> },
-          { label: "Size of all segments", value: <Bytes value={page.sizeBytes} /> },
-          { label: "In the WAL only", value: page.wal ? plural(page.wal.recordCount, "record") : "nothing" },
+          { label: "Total segment size", value: <Bytes value={page.sizeBytes} /> },
+          { label: "Only in WAL", value: page.wal ? plural(page.wal.recordCount, "record") : "none" },
           { label: "WAL objects", value: <WalObjects wal={page.wal} /> },
         ]}
       />
@@ -111,7 +111,7 @@ function Whereabouts({ page, startOffset }: { page: SegmentPage; startOffset: nu
 
 function WalObjects({ wal }: { wal: WalTail | null }) {
   if (wal === null) return <>none</>;
-  if (wal.objectCount === null) return <>not known</>;
+  if (wal.objectCount === null) return <>unknown</>;
   return (
     <>
       <Count value={wal.objectCount} />

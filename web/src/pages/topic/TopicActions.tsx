@@ -1,4 +1,4 @@
-/** What can be done to a topic as a whole. */
+/** Actions on a topic: flush, add partitions, delete. */
 
 import { Button, NumberInput, Text } from "@mantine/core";
 import { IconPlus, IconStackPush, IconTrash } from "@tabler/icons-react";
@@ -10,13 +10,13 @@ import { api, at } from "../../api/client";
 import type { Flushed, TopicDetail } from "../../api/contract";
 import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { FormDialog } from "../../components/FormDialog";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { plural } from "../../lib/format";
 
-/** A flush waits for every owner to write its segments. */
-const FLUSH_LIMIT_MS = 120_000;
+/** A flush waits until every owner has written its segments. */
+const FLUSH_TIMEOUT_MS = 120_000;
 
-type Action = "flush" | "grow" | "delete";
+type Action = "flush" | "add" | "delete";
 
 export function TopicActions({ detail: { topic } }: { detail: TopicDetail }) {
   const { name } = topic;
@@ -26,14 +26,14 @@ export function TopicActions({ detail: { topic } }: { detail: TopicDetail }) {
   const close = () => setAction(null);
 
   async function flush() {
-    const flushed = await api.post<Flushed>(at`/topics/${name}/flush`, {}, { timeLimitMs: FLUSH_LIMIT_MS });
-    notifyDone(`${plural(flushed.partitions.length, "partition")} of ${name} flushed into segments.`);
+    const flushed = await api.post<Flushed>(at`/topics/${name}/flush`, {}, { timeoutMs: FLUSH_TIMEOUT_MS });
+    notifySuccess(`${plural(flushed.partitions.length, "partition")} of ${name} flushed to segments.`);
     await client.invalidateQueries({ queryKey: ["topic", name] });
   }
 
-  async function remove(confirm: string) {
+  async function deleteTopic(confirm: string) {
     await api.delete(at`/topics/${name}`, { confirm });
-    notifyDone(`Topic ${name} is deleted.`);
+    notifySuccess(`Topic ${name} deleted.`);
     await navigate("/topics");
     client.removeQueries({ queryKey: ["topic", name], type: "inactive" });
     await client.invalidateQueries({ queryKey: ["topics"] });
@@ -44,48 +44,48 @@ export function TopicActions({ detail: { topic } }: { detail: TopicDetail }) {
       <Button variant="default" leftSection={<IconStackPush size={16} aria-hidden />} onClick={() => setAction("flush")}>
         Flush
       </Button>
-      <Button variant="default" leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAction("grow")}>
+      <Button variant="default" leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAction("add")}>
         Add partitions
       </Button>
       <Button variant="outline" color="var(--ks-bad)" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setAction("delete")}>
         Delete
       </Button>
       <ConfirmDialog opened={action === "flush"} onClose={close} title={`Flush ${name}`} action="Flush" onConfirm={flush}>
-        All records that are in the WAL only are written into segments, for readers of segments such as Spark. Nobody has to wait for it;
-        each flush costs some requests to the object store.
+        All records that are only in the WAL are written to segments, for readers of segments such as Spark. Producers and consumers are not
+        blocked. Each flush costs some object store requests.
       </ConfirmDialog>
-      <GrowDialog name={name} now={topic.partitionCount} opened={action === "grow"} onClose={close} />
-      <ConfirmDialog opened={action === "delete"} onClose={close} title={`Delete ${name}`} action="Delete topic" typed={name} danger onConfirm={remove}>
-        The topic and all of its records are deleted, for all readers. This cannot be undone.
+      <AddPartitionsDialog name={name} currentCount={topic.partitionCount} opened={action === "add"} onClose={close} />
+      <ConfirmDialog opened={action === "delete"} onClose={close} title={`Delete ${name}`} action="Delete topic" typed={name} danger onConfirm={deleteTopic}>
+        The topic and all of its records are deleted. This cannot be undone.
       </ConfirmDialog>
     </>
   );
 }
 
-interface GrowProps {
+interface AddPartitionsProps {
   name: string;
-  now: number;
+  currentCount: number;
   opened: boolean;
   onClose: () => void;
 }
 
-function GrowDialog({ name, now, opened, onClose }: GrowProps) {
-  const [wanted, setWanted] = useState<number | null>(null);
+function AddPartitionsDialog({ name, currentCount, opened, onClose }: AddPartitionsProps) {
+  const [requestedCount, setRequestedCount] = useState<number | null>(null);
   const client = useQueryClient();
-  const partitionCount = wanted ?? now + 1;
-  const growing = useMutation({
+  const partitionCount = requestedCount ?? currentCount + 1;
+  const adding = useMutation({
     mutationFn: () => api.post<TopicDetail>(at`/topics/${name}/partitions`, { partitionCount }),
     onSuccess: async (detail) => {
       client.setQueryData(["topic", name], detail);
-      notifyDone(`${name} has ${plural(detail.topic.partitionCount, "partition")} now.`);
+      notifySuccess(`Topic ${name} now has ${plural(detail.topic.partitionCount, "partition")}.`);
       close();
       await client.invalidateQueries({ queryKey: ["topics"] });
     },
   });
 
   function close() {
-    setWanted(null);
-    growing.reset();
+    setRequestedCount(null);
+    adding.reset();
     onClose();
   }
 
@@ -94,23 +94,23 @@ function GrowDialog({ name, now, opened, onClose }: GrowProps) {
       title={`Add partitions to ${name}`}
       action="Add partitions"
       opened={opened}
-      isBusy={growing.isPending}
-      isReady={partitionCount > now}
-      error={growing.error}
+      isBusy={adding.isPending}
+      isReady={partitionCount > currentCount}
+      error={adding.error}
       onClose={close}
-      onSubmit={() => growing.mutate()}
+      onSubmit={() => adding.mutate()}
     >
       <Text size="sm">
-        There {now === 1 ? "is" : "are"} {plural(now, "partition")} now, and there is no way back to fewer. New records of a key may go to another
-        partition than its old ones.
+        The topic has {plural(currentCount, "partition")}. Partitions cannot be removed later. New records of a key may go to another partition than its
+        existing records.
       </Text>
       <NumberInput
-        label="Partitions in all"
+        label="Total partitions"
         data-autofocus
-        min={now + 1}
+        min={currentCount + 1}
         allowDecimal={false}
         value={partitionCount}
-        onChange={(value) => setWanted(Number(value))}
+        onChange={(value) => setRequestedCount(Number(value))}
       />
     </FormDialog>
   );

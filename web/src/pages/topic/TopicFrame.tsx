@@ -1,4 +1,4 @@
-/** What all pages of one topic have in common: its name, its figures, what can be done to it, and its parts. */
+/** The frame of all pages of a topic: title, key figures, actions and links to the parts. */
 
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
@@ -13,7 +13,7 @@ import { StateBadge } from "../../components/StateBadge";
 import { TopicActions } from "./TopicActions";
 import { TopicParts, type TopicPart } from "./TopicParts";
 
-const LOOK_MS = 5_000;
+const REFETCH_INTERVAL_MS = 5_000;
 
 interface Props {
   name: string;
@@ -25,13 +25,13 @@ export function TopicFrame({ name, part, children }: Props) {
   const query = useQuery({
     queryKey: ["topic", name],
     queryFn: ({ signal }) => api.get<TopicDetail>(at`/topics/${name}`, { signal }),
-    refetchInterval: LOOK_MS,
+    refetchInterval: REFETCH_INTERVAL_MS,
   });
   return (
     <Page
       title={name}
       crumbs={[{ label: "Topics", to: "/topics" }]}
-      mark={query.data && <Mark detail={query.data} />}
+      badge={query.data && <TopicState detail={query.data} />}
       actions={query.data && <TopicActions detail={query.data} />}
     >
       <Loaded query={query}>
@@ -47,25 +47,25 @@ export function TopicFrame({ name, part, children }: Props) {
   );
 }
 
-function Mark({ detail: { topic } }: { detail: TopicDetail }) {
+function TopicState({ detail: { topic } }: { detail: TopicDetail }) {
   if (topic.leaderlessCount > 0) {
-    return <StateBadge state={`${topic.leaderlessCount} without a leader`} tone="bad" title="Nobody serves these partitions now." />;
+    return <StateBadge state={`${topic.leaderlessCount} without a leader`} tone="bad" title="These partitions are unavailable." />;
   }
   return <StateBadge state={topic.internal ? "internal" : "online"} />;
 }
 
 function Figures({ detail: { topic, partitions } }: { detail: TopicDetail }) {
-  const inWal = partitions.reduce((sum, { highWatermark, rolledOffset }) => sum + ((highWatermark ?? 0) - (rolledOffset ?? 0)), 0);
+  const walRecordCount = partitions.reduce((sum, { highWatermark, rolledOffset }) => sum + ((highWatermark ?? 0) - (rolledOffset ?? 0)), 0);
   return (
     <Facts
       cols={{ base: 2, sm: 3, lg: 6 }}
       facts={[
         { label: "Partitions", value: <Count value={topic.partitionCount} /> },
         { label: "Records", value: <Count value={topic.recordCount} /> },
-        { label: "Not yet in segments", value: <Count value={inWal} /> },
+        { label: "Records in WAL", value: <Count value={walRecordCount} /> },
         { label: "Size", value: <Bytes value={topic.sizeBytes} /> },
-        { label: "Written", value: <ByteRate value={topic.produceBytesPerSecond} /> },
-        { label: "Read", value: <ByteRate value={topic.fetchBytesPerSecond} /> },
+        { label: "Produced", value: <ByteRate value={topic.produceBytesPerSecond} /> },
+        { label: "Fetched", value: <ByteRate value={topic.fetchBytesPerSecond} /> },
       ]}
     />
   );

@@ -7,7 +7,7 @@ import { fakeServer, noContent, problem } from "../../test/server";
 import { config, DETAIL, partition } from "./fixtures";
 
 describe("a topic", () => {
-  it("shows its partitions with what is in the WAL only", async () => {
+  it("shows its partitions with the records in the WAL", async () => {
     fakeServer({ "GET /topics/orders": DETAIL });
     renderApp("/topics/orders");
     const table = await screen.findByRole("table", { name: "Partitions" });
@@ -17,7 +17,7 @@ describe("a topic", () => {
     await expectAccessible();
   });
 
-  it("says which partitions nobody serves", async () => {
+  it("shows partitions without a leader", async () => {
     const { topic } = DETAIL;
     fakeServer({ "GET /topics/orders": { ...DETAIL, topic: { ...topic, leaderlessCount: 1 }, partitions: [partition(0, { leader: null })] } });
     renderApp("/topics/orders");
@@ -25,13 +25,13 @@ describe("a topic", () => {
     expect(screen.getByText("leaderless")).toBeInTheDocument();
   });
 
-  it("that does not exist says so", async () => {
-    fakeServer({ "GET /topics/lost": problem(404, "not-found", "There is no topic lost.") });
+  it("shows the error for an unknown topic", async () => {
+    fakeServer({ "GET /topics/lost": problem(404, "not-found", "Unknown topic 'lost'.") });
     renderApp("/topics/lost");
-    expect(await screen.findByText("There is no topic lost.")).toBeInTheDocument();
+    expect(await screen.findByText("Unknown topic 'lost'.")).toBeInTheDocument();
   });
 
-  it("is deleted only by typing its name", async () => {
+  it("is deleted after its name is typed", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /topics/orders": DETAIL, "DELETE /topics/orders": noContent });
     const { router } = renderApp("/topics/orders");
@@ -44,18 +44,18 @@ describe("a topic", () => {
     expect(server.of("DELETE /topics/orders")[0]?.body).toEqual({ confirm: "orders" });
   });
 
-  it("grows, and shows it", async () => {
+  it("gets more partitions", async () => {
     const user = userEvent.setup();
-    const grown = { ...DETAIL, topic: { ...DETAIL.topic, partitionCount: 5 } };
-    const server = fakeServer({ "GET /topics/orders": DETAIL, "POST /topics/orders/partitions": grown });
+    const extended = { ...DETAIL, topic: { ...DETAIL.topic, partitionCount: 5 } };
+    const server = fakeServer({ "GET /topics/orders": DETAIL, "POST /topics/orders/partitions": extended });
     renderApp("/topics/orders");
     await user.click(await screen.findByRole("button", { name: "Add partitions" }));
     const dialog = await screen.findByRole("dialog");
-    const field = within(dialog).getByLabelText("Partitions in all");
+    const field = within(dialog).getByLabelText("Total partitions");
     await user.clear(field);
     await user.type(field, "5");
     await user.click(within(dialog).getByRole("button", { name: "Add partitions" }));
-    expect(await screen.findByText("orders has 5 partitions now.")).toBeInTheDocument();
+    expect(await screen.findByText("Topic orders now has 5 partitions.")).toBeInTheDocument();
     expect(server.of("POST /topics/orders/partitions")[0]?.body).toEqual({ partitionCount: 5 });
   });
 
@@ -65,7 +65,7 @@ describe("a topic", () => {
     renderApp("/topics/orders");
     await user.click(await screen.findByRole("button", { name: "Flush" }));
     await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Flush" }));
-    expect(await screen.findByText("1 partition of orders flushed into segments.")).toBeInTheDocument();
+    expect(await screen.findByText("1 partition of orders flushed to segments.")).toBeInTheDocument();
     expect(server.of("POST /topics/orders/flush")).toHaveLength(1);
   });
 });
@@ -81,13 +81,13 @@ describe("segments", () => {
     wal: { fromOffset: 100, toOffset: 130, recordCount: 30, objectCount: 2, sizeBytes: 900 },
   };
 
-  it("are those of the partition in the address", async () => {
+  it("are those of the partition in the URL", async () => {
     const server = fakeServer({ "GET /topics/orders": DETAIL, "GET /topics/orders/segments": page });
     renderApp("/topics/orders?part=segments&partition=1");
     expect(await screen.findByText("ns/orders/1/segment-0.kfs")).toBeInTheDocument();
     expect(screen.getByText("30 records")).toBeInTheDocument();
-    const bar = screen.getByRole("list", { name: /Where the records are/ });
-    expect(within(bar).getAllByRole("listitem").map((block) => block.getAttribute("aria-label"))).toEqual([
+    const bar = screen.getByRole("list", { name: /Storage of the records/ });
+    expect(within(bar).getAllByRole("listitem").map((section) => section.getAttribute("aria-label"))).toEqual([
       "Segment: offsets 0 to 99, 4 KiB",
       "WAL, not yet in a segment: offsets 100 to 129, 900 B",
     ]);
@@ -95,7 +95,7 @@ describe("segments", () => {
     await expectAccessible();
   });
 
-  it("of another partition are a choice away", async () => {
+  it("of another partition can be selected", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /topics/orders": DETAIL, "GET /topics/orders/segments": page });
     renderApp("/topics/orders?part=segments");
@@ -105,7 +105,7 @@ describe("segments", () => {
 });
 
 describe("consumers", () => {
-  it("are told with their lag, by partition on demand", async () => {
+  it("are listed with their lag, by partition when expanded", async () => {
     const user = userEvent.setup();
     const consumers = [{ group: "billing/eu", state: "Stable", memberCount: 2, lag: 7, lagByPartition: { "10": 4, "2": 3 } }];
     fakeServer({ "GET /topics/orders": DETAIL, "GET /topics/orders/consumers": consumers });
@@ -118,7 +118,7 @@ describe("consumers", () => {
   });
 });
 
-describe("settings", () => {
+describe("configs", () => {
   const configs = [
     config("retention.ms"),
     config("segment.bytes", { value: "100", default: "100", isSet: false, documentation: "The size of a segment." }),
@@ -128,7 +128,7 @@ describe("settings", () => {
   it("are changed and reset together", async () => {
     const user = userEvent.setup();
     const server = fakeServer({ "GET /topics/orders": DETAIL, "GET /topics/orders/configs": configs, "PUT /topics/orders/configs": configs });
-    renderApp("/topics/orders?part=settings");
+    renderApp("/topics/orders?part=configs");
     const field = await screen.findByLabelText("segment.bytes");
     await expectAccessible();
     await user.clear(field);
@@ -137,31 +137,31 @@ describe("settings", () => {
     expect(screen.getByLabelText("retention.ms")).toHaveValue("604800000");
     expect(screen.getByText("2 unsaved changes")).toBeInTheDocument();
     await user.click(screen.getByRole("button", { name: "Save" }));
-    expect(await screen.findByText("2 settings of orders changed.")).toBeInTheDocument();
+    expect(await screen.findByText("2 configs of orders changed.")).toBeInTheDocument();
     expect(server.of("PUT /topics/orders/configs")[0]?.body).toEqual({ set: { "segment.bytes": "200" }, delete: ["retention.ms"] });
     expect(screen.queryByText(/unsaved/)).not.toBeInTheDocument();
   });
 
-  it("are found, and those that are fixed cannot be typed into", async () => {
+  it("are searched, and read-only ones have no input", async () => {
     const user = userEvent.setup();
     fakeServer({ "GET /topics/orders": DETAIL, "GET /topics/orders/configs": configs });
-    renderApp("/topics/orders?part=settings");
+    renderApp("/topics/orders?part=configs");
     expect(await screen.findByText("preallocate")).toBeInTheDocument();
     expect(screen.queryByLabelText("preallocate")).not.toBeInTheDocument();
-    await user.click(screen.getByLabelText("Only those set for this topic"));
+    await user.click(screen.getByLabelText("Show only configs set on this topic"));
     expect(screen.queryByText("preallocate")).not.toBeInTheDocument();
-    await user.type(screen.getByLabelText("Search settings"), "nothing like it");
-    expect(screen.getByText("No setting fits.")).toBeInTheDocument();
+    await user.type(screen.getByLabelText("Search configs"), "no such config");
+    expect(screen.getByText("No configs match.")).toBeInTheDocument();
   });
 
-  it("that are refused stay typed", async () => {
+  it("keep the input after an error", async () => {
     const user = userEvent.setup();
     fakeServer({
       "GET /topics/orders": DETAIL,
       "GET /topics/orders/configs": configs,
-      "PUT /topics/orders/configs": problem(400, "invalid-config", "segment.bytes is too small; 1024 is the least."),
+      "PUT /topics/orders/configs": problem(400, "invalid-config", "segment.bytes is too small: the minimum is 1024."),
     });
-    renderApp("/topics/orders?part=settings");
+    renderApp("/topics/orders?part=configs");
     await user.type(await screen.findByLabelText("segment.bytes"), "7");
     await user.click(screen.getByRole("button", { name: "Save" }));
     expect(await screen.findByText(/too small/)).toBeInTheDocument();

@@ -1,17 +1,17 @@
 import { useParams, useSearchParams } from "react-router";
 
+import { ConfigsPart } from "./ConfigsPart";
 import { ConsumersPart } from "./ConsumersPart";
 import { PartitionsPart } from "./PartitionsPart";
 import { SegmentsPart } from "./SegmentsPart";
-import { SettingsPart } from "./SettingsPart";
 import { TopicFrame } from "./TopicFrame";
 import { isPart } from "./TopicParts";
 
 export function TopicPage() {
   const { name = "" } = useParams();
   const [params] = useSearchParams();
-  const word = params.get("part");
-  const part = isPart(word) && word !== "messages" ? word : "partitions";
+  const requested = params.get("part");
+  const part = isPart(requested) && requested !== "messages" ? requested : "partitions";
   return (
     <TopicFrame name={name} part={part}>
       {(detail) => {
@@ -20,8 +20,8 @@ export function TopicPage() {
             return <SegmentsPart detail={detail} />;
           case "consumers":
             return <ConsumersPart name={name} />;
-          case "settings":
-            return <SettingsPart name={name} />;
+          case "configs":
+            return <ConfigsPart name={name} />;
           default:
             return <PartitionsPart detail={detail} />;
         }

@@ -15,20 +15,20 @@ const retention: Config = {
 };
 const policy: Config = { ...retention, name: "cleanup.policy", value: "delete", default: "delete", isSet: false };
 
-describe("edits of settings", () => {
-  it("are set or taken back", () => {
+describe("config edits", () => {
+  it("set or reset configs", () => {
     const edits = edited(edited({}, retention, null), policy, "compact");
     expect(toAlterConfigs(edits)).toEqual({ set: { "cleanup.policy": "compact" }, delete: ["retention.ms"] });
     expect(shownValue(retention, edits)).toBe("604800000");
     expect(shownValue(policy, edits)).toBe("compact");
   });
 
-  it("vanish when they change nothing", () => {
+  it("are removed when they change nothing", () => {
     expect(edited({ "retention.ms": "5" }, retention, "1000")).toEqual({});
     expect(edited({}, policy, null)).toEqual({});
   });
 
-  it("are found by name and by what they are for", () => {
+  it("are searched by name and documentation", () => {
     expect(matching([retention, policy], "POLICY", false)).toEqual([policy]);
     expect(matching([retention, policy], "how long", true)).toEqual([retention]);
   });

@@ -1,4 +1,4 @@
-/** A topic as tests know it. */
+/** Test data: a topic. */
 
 import type { Config, Partition, TopicDetail } from "../../api/contract";
 

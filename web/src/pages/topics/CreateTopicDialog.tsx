@@ -6,9 +6,9 @@ import { useNavigate } from "react-router";
 import { api } from "../../api/client";
 import type { Topic } from "../../api/contract";
 import { ErrorState } from "../../components/ErrorState";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 import { ConfigFields } from "./ConfigFields";
-import { asCreateTopic, CLEANUP_POLICIES, EMPTY_TOPIC, nameProblem, RETENTIONS, type TopicForm } from "./topicForm";
+import { toCreateTopic, CLEANUP_POLICIES, EMPTY_TOPIC, nameError, RETENTIONS, type TopicForm } from "./topicForm";
 
 export function CreateTopicDialog({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
@@ -22,11 +22,11 @@ function Form({ onClose }: { onClose: () => void }) {
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   const [form, setForm] = useState<TopicForm>(EMPTY_TOPIC);
-  const change = (some: Partial<TopicForm>) => setForm((before) => ({ ...before, ...some }));
+  const change = (changes: Partial<TopicForm>) => setForm((before) => ({ ...before, ...changes }));
   const create = useMutation({
-    mutationFn: () => api.post<Topic>("/topics", asCreateTopic(form)),
+    mutationFn: () => api.post<Topic>("/topics", toCreateTopic(form)),
     onSuccess: async ({ name }) => {
-      notifyDone(`The topic ${name} was created.`);
+      notifySuccess(`Topic ${name} created.`);
       onClose();
       await queryClient.invalidateQueries({ queryKey: ["topics"] });
       await navigate(`/topics/${encodeURIComponent(name)}`);
@@ -35,7 +35,7 @@ function Form({ onClose }: { onClose: () => void }) {
 
   function submit(event: FormEvent) {
     event.preventDefault();
-    if (form.name && !nameProblem(form.name)) create.mutate();
+    if (form.name && !nameError(form.name)) create.mutate();
   }
 
   return (
@@ -49,12 +49,12 @@ function Form({ onClose }: { onClose: () => void }) {
           autoComplete="off"
           spellCheck={false}
           value={form.name}
-          error={nameProblem(form.name)}
+          error={nameError(form.name)}
           onChange={(event) => change({ name: event.currentTarget.value })}
         />
         <NumberInput
           label="Partitions"
-          description="Empty: as many as the cluster's settings say. There can be more later, never fewer"
+          description="Leave empty for the cluster default. The number can be increased later, but not decreased"
           min={1}
           max={100_000}
           allowDecimal={false}
@@ -62,8 +62,8 @@ function Form({ onClose }: { onClose: () => void }) {
           onChange={(value) => change({ partitionCount: value })}
         />
         <Group grow align="flex-start">
-          <NativeSelect label="Cleanup" data={CLEANUP_POLICIES} value={form.cleanupPolicy} onChange={(event) => change({ cleanupPolicy: event.currentTarget.value })} />
-          <NativeSelect label="Records are kept" data={RETENTIONS} value={form.retention} onChange={(event) => change({ retention: event.currentTarget.value })} />
+          <NativeSelect label="Cleanup policy" data={CLEANUP_POLICIES} value={form.cleanupPolicy} onChange={(event) => change({ cleanupPolicy: event.currentTarget.value })} />
+          <NativeSelect label="Retention time" data={RETENTIONS} value={form.retention} onChange={(event) => change({ retention: event.currentTarget.value })} />
         </Group>
         <ConfigFields configs={form.configs} onChange={(configs) => change({ configs })} />
         {create.error && <ErrorState error={create.error} />}
@@ -71,7 +71,7 @@ function Form({ onClose }: { onClose: () => void }) {
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
-          <Button type="submit" loading={create.isPending} disabled={!form.name || nameProblem(form.name) !== null}>
+          <Button type="submit" loading={create.isPending} disabled={!form.name || nameError(form.name) !== null}>
             Create
           </Button>
         </Group>

@@ -3,10 +3,10 @@ import { useQueryClient } from "@tanstack/react-query";
 import { api, at } from "../../api/client";
 import type { DeleteTopic } from "../../api/contract";
 import { ConfirmDialog } from "../../components/ConfirmDialog";
-import { notifyDone } from "../../components/notify";
+import { notifySuccess } from "../../components/notify";
 
 interface Props {
-  /** None: nothing is to be deleted, the dialog is closed. */
+  /** Null while the dialog is closed. */
   topic: string | null;
   onClose: () => void;
   onDeleted?: () => void;
@@ -17,14 +17,14 @@ export function DeleteTopicDialog({ topic, onClose, onDeleted }: Props) {
 
   async function deleteTopic(confirm: string) {
     await api.delete(at`/topics/${topic ?? ""}`, { confirm } satisfies DeleteTopic);
-    notifyDone(`The topic ${topic} was deleted.`);
+    notifySuccess(`Topic ${topic} deleted.`);
     await queryClient.invalidateQueries({ queryKey: ["topics"] });
     onDeleted?.();
   }
 
   return (
     <ConfirmDialog opened={topic !== null} onClose={onClose} title="Delete a topic" action="Delete" danger typed={topic ?? ""} onConfirm={deleteTopic}>
-      The topic and all of its records are deleted, for all consumers. This cannot be undone.
+      The topic and all of its records are deleted. This cannot be undone.
     </ConfirmDialog>
   );
 }

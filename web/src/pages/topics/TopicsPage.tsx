@@ -19,10 +19,10 @@ const NAME = (topic: Topic) => topic.name;
 
 export function TopicsPage() {
   const [view, setView] = useTableView({ sort: "name" });
-  const [words, setWords] = useSearchParams();
-  const internal = words.get("internal") === "true";
+  const [params, setParams] = useSearchParams();
+  const internal = params.get("internal") === "true";
   const [isCreating, setCreating] = useState(false);
-  const [doomed, setDoomed] = useState<string | null>(null);
+  const [topicToDelete, setTopicToDelete] = useState<string | null>(null);
   const query = useQuery({
     queryKey: ["topics", { ...view, internal }],
     queryFn: ({ signal }) => api.get<TopicPage>("/topics", { query: { ...view, internal }, signal }),
@@ -30,12 +30,12 @@ export function TopicsPage() {
     refetchInterval: 5_000,
   });
   const columns = useMemo(
-    () => [...TOPIC_COLUMNS, { key: "actions", header: "Actions", isHeaderHidden: true, align: "right" as const, width: 60, cell: (topic: Topic) => <DeleteButton topic={topic} onDelete={setDoomed} /> }],
+    () => [...TOPIC_COLUMNS, { key: "actions", header: "Actions", isHeaderHidden: true, align: "right" as const, width: 60, cell: (topic: Topic) => <DeleteButton topic={topic} onDelete={setTopicToDelete} /> }],
     [],
   );
 
   function showInternal(isShown: boolean) {
-    setWords(
+    setParams(
       (before) => {
         const after = new URLSearchParams(before);
         if (isShown) after.set("internal", "true");
@@ -66,15 +66,15 @@ export function TopicsPage() {
             remote={{ total: page.total, view, onView: setView }}
             tools={
               <Group>
-                <Switch label="Internal topics, too" checked={internal} onChange={(event) => showInternal(event.currentTarget.checked)} />
+                <Switch label="Show internal topics" checked={internal} onChange={(event) => showInternal(event.currentTarget.checked)} />
               </Group>
             }
-            empty={<EmptyState title="There are no topics yet.">Create one, or let a client write to one: most clusters create topics by themselves.</EmptyState>}
+            empty={<EmptyState title="There are no topics yet.">Create one, or produce to one if automatic topic creation is enabled.</EmptyState>}
           />
         )}
       </Loaded>
       <CreateTopicDialog opened={isCreating} onClose={() => setCreating(false)} />
-      <DeleteTopicDialog topic={doomed} onClose={() => setDoomed(null)} />
+      <DeleteTopicDialog topic={topicToDelete} onClose={() => setTopicToDelete(null)} />
     </Page>
   );
 }

@@ -5,7 +5,7 @@ import type { Topic } from "../../api/contract";
 import type { Column } from "../../components/DataTable";
 import { ByteRate, Bytes, Count } from "../../components/figures";
 
-/** The keys are the words that the server sorts by. */
+/** The keys are the sort fields of the API. */
 export const TOPIC_COLUMNS: Column<Topic>[] = [
   {
     key: "name",
@@ -42,6 +42,6 @@ export const TOPIC_COLUMNS: Column<Topic>[] = [
   },
   { key: "records", header: "Records", align: "right", sortBy: ({ recordCount }) => recordCount, cell: ({ recordCount }) => <Count value={recordCount} /> },
   { key: "size", header: "Size", align: "right", sortBy: ({ sizeBytes }) => sizeBytes, cell: ({ sizeBytes }) => <Bytes value={sizeBytes} /> },
-  { key: "produce", header: "Written", align: "right", sortBy: (topic) => topic.produceBytesPerSecond, cell: (topic) => <ByteRate value={topic.produceBytesPerSecond} /> },
-  { key: "fetch", header: "Read", align: "right", sortBy: (topic) => topic.fetchBytesPerSecond, cell: (topic) => <ByteRate value={topic.fetchBytesPerSecond} /> },
+  { key: "produce", header: "Produced", align: "right", sortBy: (topic) => topic.produceBytesPerSecond, cell: (topic) => <ByteRate value={topic.produceBytesPerSecond} /> },
+  { key: "fetch", header: "Fetched", align: "right", sortBy: (topic) => topic.fetchBytesPerSecond, cell: (topic) => <ByteRate value={topic.fetchBytesPerSecond} /> },
 ];

@@ -17,33 +17,33 @@ export const EMPTY_TOPIC: TopicForm = { name: "", partitionCount: "", cleanupPol
 
 const DAY_MS = 86_400_000;
 
-/** An empty choice leaves it to the cluster. */
+/** The empty value leaves the config at the cluster default. */
 export const CLEANUP_POLICIES = [
-  { value: "", label: "As the cluster says" },
-  { value: "delete", label: "Delete what is old" },
-  { value: "compact", label: "Keep the newest of each key" },
-  { value: "compact,delete", label: "Both" },
+  { value: "", label: "Cluster default" },
+  { value: "delete", label: "Delete old records (delete)" },
+  { value: "compact", label: "Keep the latest record of each key (compact)" },
+  { value: "compact,delete", label: "Both (compact,delete)" },
 ];
 
 export const RETENTIONS = [
-  { value: "", label: "As long as the cluster says" },
+  { value: "", label: "Cluster default" },
   { value: String(DAY_MS / 24), label: "1 hour" },
   { value: String(DAY_MS), label: "1 day" },
   { value: String(7 * DAY_MS), label: "7 days" },
   { value: String(30 * DAY_MS), label: "30 days" },
-  { value: "-1", label: "For ever" },
+  { value: "-1", label: "Unlimited" },
 ];
 
-/** Why a name cannot be one; the empty one is not complained about while nothing was typed. */
-export function nameProblem(name: string): string | null {
+/** Validates a topic name; the empty name has no error, because nothing is typed yet. */
+export function nameError(name: string): string | null {
   if (name === "") return null;
-  if (name === "." || name === "..") return "A topic cannot be called that.";
-  if (name.length > 249) return "A name has at most 249 characters.";
+  if (name === "." || name === "..") return "The names . and .. are not allowed.";
+  if (name.length > 249) return "The name is longer than 249 characters.";
   if (!/^[A-Za-z0-9._-]+$/.test(name)) return "Only letters, digits, dots, underscores and dashes.";
   return null;
 }
 
-export function asCreateTopic(form: TopicForm): CreateTopic {
+export function toCreateTopic(form: TopicForm): CreateTopic {
   const configs: Record<string, string> = {};
   if (form.cleanupPolicy) configs["cleanup.policy"] = form.cleanupPolicy;
   if (form.retention) configs["retention.ms"] = form.retention;

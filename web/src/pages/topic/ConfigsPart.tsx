@@ -5,7 +5,7 @@ import type { Config } from "../../api/contract";
 import { Loaded } from "../../components/Loaded";
 import { ConfigEditor } from "./ConfigEditor";
 
-export function SettingsPart({ name }: { name: string }) {
+export function ConfigsPart({ name }: { name: string }) {
   const query = useQuery({
     queryKey: ["topic", name, "configs"],
     queryFn: ({ signal }) => api.get<Config[]>(at`/topics/${name}/configs`, { signal }),

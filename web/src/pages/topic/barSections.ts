@@ -1,39 +1,38 @@
 /**
- * Where the records of a partition are, as blocks along its offsets: segments, then the WAL's tail.
+ * The sections of a partition's segment bar, by offset: segments, then the tail of the WAL.
  *
- * The law: a block is as wide as its share of the offsets, but never too narrow to be seen; so the
- * widths add up to 100 whatever the sizes are. Of many segments the newest are drawn one by one and
- * all older ones as one block.
+ * Invariant: the widths add up to 100. A section's width is its share of the offsets, with a visible minimum. The newest
+ * segments are separate sections; all older ones are one section.
  */
 
 import type { Segment, WalTail } from "../../api/contract";
 
-export interface Block {
+export interface Section {
   kind: "older" | "segment" | "wal";
   fromOffset: number;
-  /** The last offset in it. */
+  /** The last offset, inclusive. */
   toOffset: number;
   sizeBytes: number | null;
-  /** In per cent of the bar. */
+  /** In percent of the bar. */
   width: number;
 }
 
 const MINIMUM_WIDTH = 1.5;
 const DRAWN_SEGMENTS = 30;
 
-export function blocksOf(newestFirst: readonly Segment[], wal: WalTail | null, startOffset: number): Block[] {
+export function sectionsOf(newestFirst: readonly Segment[], wal: WalTail | null, startOffset: number): Section[] {
   const drawn = withLastOffsets(newestFirst.slice(0, DRAWN_SEGMENTS), wal);
-  const blocks: Block[] = drawn.map((segment) => ({ ...segment, kind: "segment", width: 0 }));
-  const first = blocks[0];
+  const sections: Section[] = drawn.map((segment) => ({ ...segment, kind: "segment", width: 0 }));
+  const first = sections[0];
   if (first && first.fromOffset > startOffset) {
     const older = { fromOffset: startOffset, toOffset: first.fromOffset - 1 };
-    blocks.unshift({ kind: "older", ...older, sizeBytes: null, width: 0 });
+    sections.unshift({ kind: "older", ...older, sizeBytes: null, width: 0 });
   }
   if (wal && wal.recordCount > 0) {
     const tail = { fromOffset: wal.fromOffset, toOffset: wal.toOffset - 1, sizeBytes: wal.sizeBytes };
-    blocks.push({ kind: "wal", ...tail, width: 0 });
+    sections.push({ kind: "wal", ...tail, width: 0 });
   }
-  return withWidths(blocks);
+  return withWidths(sections);
 }
 
 interface Span {
@@ -54,10 +53,10 @@ function withLastOffsets(newestFirst: readonly Segment[], wal: WalTail | null): 
     .reverse();
 }
 
-function withWidths(blocks: Block[]): Block[] {
-  const counts = blocks.map((block) => Math.max(1, block.toOffset - block.fromOffset + 1));
+function withWidths(sections: Section[]): Section[] {
+  const counts = sections.map((section) => Math.max(1, section.toOffset - section.fromOffset + 1));
   const total = counts.reduce((sum, count) => sum + count, 0);
-  const wished = counts.map((count) => Math.max(MINIMUM_WIDTH, (100 * count) / total));
-  const wishedTotal = wished.reduce((sum, width) => sum + width, 0);
-  return blocks.map((block, index) => ({ ...block, width: (100 * (wished[index] ?? 0)) / wishedTotal }));
+  const widths = counts.map((count) => Math.max(MINIMUM_WIDTH, (100 * count) / total));
+  const totalWidth = widths.reduce((sum, width) => sum + width, 0);
+  return sections.map((section, index) => ({ ...section, width: (100 * (widths[index] ?? 0)) / totalWidth }));
 }

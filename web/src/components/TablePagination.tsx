@@ -12,8 +12,8 @@ interface Props {
   onView: (view: TableView) => void;
 }
 
-/** Where in the rows this page is. Says nothing where everything is on one page. */
-export function TableFoot({ total, page, view, onView }: Props) {
+/** Page controls; hidden if all rows fit on the smallest page. */
+export function TablePagination({ total, page, view, onView }: Props) {
   const smallest = Math.min(view.size, ...SIZES);
   if (total <= smallest) return null;
   const first = (page - 1) * view.size + 1;
@@ -34,7 +34,7 @@ export function TableFoot({ total, page, view, onView }: Props) {
         getItemProps={(number) => ({ "aria-label": `page ${number}` })}
       />
       <NativeSelect
-        aria-label="Rows on a page"
+        aria-label="Rows per page"
         size="xs"
         data={sizes.map((size) => ({ value: String(size), label: `${size} rows` }))}
         value={String(view.size)}

@@ -1,4 +1,4 @@
-/** Pasted schemas, remembered by this browser for each topic. */
+/** Pasted schemas of each topic, in the browser's local storage. */
 
 import { useEffect, useState } from "react";
 
@@ -13,36 +13,36 @@ const NONE: Schemas = { key: NO_SCHEMA, value: NO_SCHEMA };
 const LENGTH_MAX = 200_000;
 
 export function useSchemas(topic: string): [Schemas, (schemas: Schemas) => void] {
-  const [schemas, setSchemas] = useState<Schemas>(() => recall(topic));
-  useEffect(() => setSchemas(recall(topic)), [topic]);
+  const [schemas, setSchemas] = useState<Schemas>(() => loadSchemas(topic));
+  useEffect(() => setSchemas(loadSchemas(topic)), [topic]);
   return [
     schemas,
     (changed) => {
       setSchemas(changed);
-      remember(topic, changed);
+      saveSchemas(topic, changed);
     },
   ];
 }
 
-function nameOf(topic: string): string {
+function storageKey(topic: string): string {
   return `kafscale.serde.${topic}`;
 }
 
-function recall(topic: string): Schemas {
+function loadSchemas(topic: string): Schemas {
   try {
-    const stored: unknown = JSON.parse(localStorage.getItem(nameOf(topic)) ?? "null");
+    const stored: unknown = JSON.parse(localStorage.getItem(storageKey(topic)) ?? "null");
     return isSchemas(stored) ? stored : NONE;
   } catch {
     return NONE;
   }
 }
 
-/** A browser that refuses to store is no reason to refuse to read. */
-function remember(topic: string, schemas: Schemas): void {
-  const written = JSON.stringify(schemas);
+/** Errors of local storage are ignored: the schemas then last until the page is closed. */
+function saveSchemas(topic: string, schemas: Schemas): void {
+  const encoded = JSON.stringify(schemas);
   try {
-    if (written === JSON.stringify(NONE)) localStorage.removeItem(nameOf(topic));
-    else if (written.length <= LENGTH_MAX) localStorage.setItem(nameOf(topic), written);
+    if (encoded === JSON.stringify(NONE)) localStorage.removeItem(storageKey(topic));
+    else if (encoded.length <= LENGTH_MAX) localStorage.setItem(storageKey(topic), encoded);
   } catch {
     return;
   }

@@ -7,17 +7,17 @@ import { renderPart } from "../test/render";
 import { ConfirmDialog } from "./ConfirmDialog";
 import { StateBadge, toneOf } from "./StateBadge";
 
-it("lets nobody delete before the name was typed", async () => {
+it("is disabled until the name is typed", async () => {
   const onConfirm = vi.fn(async () => {});
   const onClose = vi.fn();
   renderPart(
     <ConfirmDialog opened onClose={onClose} title="Delete a topic" action="Delete" typed="orders" danger onConfirm={onConfirm}>
-      Gone for good.
+      This cannot be undone.
     </ConfirmDialog>,
   );
   const button = await screen.findByRole("button", { name: "Delete" });
   expect(button).toBeDisabled();
-  const field = screen.getByRole("textbox", { name: /Type orders to go on/ });
+  const field = screen.getByRole("textbox", { name: /Type orders to confirm/ });
   await userEvent.type(field, "order{Enter}");
   expect(onConfirm).not.toHaveBeenCalled();
   await userEvent.type(field, "s{Enter}");
@@ -25,23 +25,23 @@ it("lets nobody delete before the name was typed", async () => {
   await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
 });
 
-it("stays open, with the reason, when it did not work", async () => {
+it("stays open and shows the error on failure", async () => {
   const onClose = vi.fn();
-  const refuse = async () => {
-    throw new ApiError(403, "refused", "You may not do this. Ask somebody who may.");
+  const fail = async () => {
+    throw new ApiError(403, "refused", "Not authorized.");
   };
   renderPart(
-    <ConfirmDialog opened onClose={onClose} title="Go?" action="Go" onConfirm={refuse}>
+    <ConfirmDialog opened onClose={onClose} title="Go?" action="Go" onConfirm={fail}>
       Really?
     </ConfirmDialog>,
   );
   await userEvent.click(await screen.findByRole("button", { name: "Go" }));
-  expect(await screen.findByRole("alert")).toHaveTextContent("You may not do this. Ask somebody who may.");
+  expect(await screen.findByRole("alert")).toHaveTextContent("Not authorized.");
   expect(onClose).not.toHaveBeenCalled();
 });
 
-it("says a state by a word and a tone", () => {
+it("shows a state as text with a tone", () => {
   renderPart(<StateBadge state="not ready" />);
   expect(screen.getByText("not ready")).toBeVisible();
-  expect(["Stable", "unreachable", "draining", "never heard of"].map(toneOf)).toEqual(["good", "bad", "warning", "neutral"]);
+  expect(["Stable", "unreachable", "draining", "no such state"].map(toneOf)).toEqual(["good", "bad", "warning", "neutral"]);
 });

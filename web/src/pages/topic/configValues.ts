@@ -1,23 +1,23 @@
-/** Values of settings in words: a number of milliseconds tells nobody that it is a week. */
+/** Readable values of configs: 604800000 ms is 7 d. */
 
 import type { Config } from "../../api/contract";
 import { bytes, duration } from "../../lib/format";
 
-/** From here on, a time or a size is meant as none: Kafka's largest numbers. */
-const ENDLESS = 2 ** 62;
+/** Times and sizes above this mean no limit: Kafka uses the largest long. */
+const NO_LIMIT_MIN = 2 ** 62;
 
-export function inWords(name: string, value: string): string | null {
+export function readableValue(name: string, value: string): string | null {
   if (!/^-?\d+$/.test(value) || !/\.(ms|bytes)$/.test(name)) return null;
   const number = Number(value);
-  if (number < 0 || number > ENDLESS) return "no limit";
+  if (number < 0 || number > NO_LIMIT_MIN) return "no limit";
   return name.endsWith(".ms") ? duration(number) : bytes(number);
 }
 
 /** `604800000 (7 d)`. */
-export function withWords(name: string, value: string | null): string {
+export function withReadableValue(name: string, value: string | null): string {
   if (value === null || value === "") return "none";
-  const words = inWords(name, value);
-  return words === null ? value : `${value} (${words})`;
+  const readable = readableValue(name, value);
+  return readable === null ? value : `${value} (${readable})`;
 }
 
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
@@ -26,7 +26,7 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
   "message.timestamp.type": ["CreateTime", "LogAppendTime"],
 };
 
-/** What can be chosen, with what is set now among it; null where anything can be typed. */
+/** The possible values, including the current one; null if the value is free text. */
 export function choicesOf(config: Config): string[] | null {
   const choices = config.type.toLowerCase() === "boolean" ? ["true", "false"] : CHOICES[config.name];
   if (!choices) return null;

@@ -11,10 +11,10 @@ interface Props<Row> {
   onView: (view: TableView) => void;
 }
 
-const WORDS = { asc: "ascending", desc: "descending" } as const;
+const ARIA_SORT = { asc: "ascending", desc: "descending" } as const;
 
-/** The head of a column: a click sorts by it, the next one turns that around. Figures begin with the largest. */
-export function SortHead<Row>({ column, view, onView }: Props<Row>) {
+/** A column header: a click sorts by the column, another click reverses the order. Numbers sort descending first. */
+export function SortableHeader<Row>({ column, view, onView }: Props<Row>) {
   const isSorted = view.sort === column.key;
   const className = column.align === "right" ? classes.right : undefined;
   if (!column.sortBy) {
@@ -24,12 +24,12 @@ export function SortHead<Row>({ column, view, onView }: Props<Row>) {
       </Table.Th>
     );
   }
-  const first: Order = column.align === "right" ? "desc" : "asc";
-  const turned: Order = view.order === "asc" ? "desc" : "asc";
+  const initialOrder: Order = column.align === "right" ? "desc" : "asc";
+  const reversedOrder: Order = view.order === "asc" ? "desc" : "asc";
   const Icon = isSorted ? (view.order === "asc" ? IconArrowUp : IconArrowDown) : IconArrowsSort;
   return (
-    <Table.Th w={column.width} className={className} aria-sort={isSorted ? WORDS[view.order] : "none"}>
-      <button type="button" className={classes.sort} onClick={() => onView({ ...view, sort: column.key, order: isSorted ? turned : first, page: 1 })}>
+    <Table.Th w={column.width} className={className} aria-sort={isSorted ? ARIA_SORT[view.order] : "none"}>
+      <button type="button" className={classes.sort} onClick={() => onView({ ...view, sort: column.key, order: isSorted ? reversedOrder : initialOrder, page: 1 })}>
         {column.header}
         <Icon size={14} aria-hidden opacity={isSorted ? 1 : 0.45} />
       </button>

@@ -3,21 +3,21 @@ import { Time } from "../components/figures";
 import { useLiveness, useOverview } from "./live";
 import classes from "./Shell.module.css";
 
-const WORDS: Record<Liveness, string> = {
+const LABELS: Record<Liveness, string> = {
   connecting: "Connecting",
   live: "Live",
-  reconnecting: "Reconnecting, asking every 5 s",
+  reconnecting: "Reconnecting, polling every 5 s",
   offline: "The console cannot be reached",
 };
 
-/** Whether what is on the page is of now, and of when it is if not. */
-export function LiveMark() {
+/** Shows if the page is current; when offline, also the time of the last update. */
+export function LiveIndicator() {
   const liveness = useLiveness();
   const { data: overview } = useOverview();
   return (
     <span className={classes.live}>
       <span className={classes.liveDot} data-liveness={liveness} aria-hidden />
-      <span role="status">{WORDS[liveness]}</span>
+      <span role="status">{LABELS[liveness]}</span>
       {liveness === "offline" && overview && (
         <span>
           as of <Time ms={overview.asOfMs} />
