@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.process_usage import cpu_seconds
 from bench.producer_perf import BY_DEFAULT, LARGE, RECORD_BYTES, Batching, produce
 from services import java
-from services.rules import Rules, rule
+from services.acls import Acls, acl_binding
+from services.client_config import ClientConfig
 from services.secured_broker import ADMIN, SecuredBroker
-from services.way_in import WayIn
 
 pytestmark = [
     pytest.mark.bench,
@@ -36,15 +36,20 @@ def broker(tmp_path_factory):
         running.add_scram_users(USER)
         admin = AdminClient(running.plain(ADMIN).librdkafka())
         admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(30)
-        Rules(admin).add(
-            rule(f"User:{USER}", "WRITE", topic=TOPIC), rule("User:ANONYMOUS", "WRITE", topic=TOPIC)
+        Acls(admin).add(
+            acl_binding(f"User:{USER}", "WRITE", topic=TOPIC),
+            acl_binding("User:ANONYMOUS", "WRITE", topic=TOPIC),
         )
         yield running
 
 
-def figures(broker: SecuredBroker, way: WayIn, batching: Batching, records: int, directory: Path):
+def figures(
+    broker: SecuredBroker, config: ClientConfig, batching: Batching, records: int, directory: Path
+):
     before = cpu_seconds(broker.process_id)
-    report = produce(way.address, TOPIC, records, batching=batching, config=way.java(directory))
+    report = produce(
+        config.address, TOPIC, records, batching=batching, config=config.java(directory)
+    )
     used = cpu_seconds(broker.process_id) - before
     return {
         "MB/s": report.megabytes_per_second,
@@ -58,11 +63,11 @@ def figures(broker: SecuredBroker, way: WayIn, batching: Batching, records: int,
 def test_producing_by_every_way_in(contests, scaled, broker, batching, tmp_path):
     contest = contests.new(f"what security costs a producer, {batching.name}", CLEAR)
     records = scaled(RECORDS)
-    ways = {
+    configs = {
         CLEAR: broker.anonymous(),
         LOGGED_IN: broker.inside(USER),
         ENCRYPTED: broker.scram(USER),
     }
     for _ in range(ROUNDS):
-        for name, way in ways.items():
-            contest.add(name, figures(broker, way, batching, records, tmp_path))
+        for name, config in configs.items():
+            contest.add(name, figures(broker, config, batching, records, tmp_path))

@@ -26,8 +26,8 @@ from bench.pulse import Pulse
 from bench.staff import running
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
 from kafscale.protocol.messages.produce import PRODUCE
+from services.attack import INSIDE, OPEN, SECURE, AttackHarness
 from services.secured_broker import ADMIN, SecuredBroker, password_of
-from services.siege import INSIDE, OPEN, SECURE, Siege
 from services.wire import batch_of, produce_request
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
@@ -55,28 +55,31 @@ def test_latency_beside_strangers(contests, scaled, tmp_path):
     )
     seconds = scaled(SECONDS)
     patient = {"network_connection_timeout": "5000ms"}
-    with Siege(tmp_path / "here", **patient) as here, Siege(tmp_path / "else", **patient) as other:
+    with (
+        AttackHarness(tmp_path / "here", **patient) as here,
+        AttackHarness(tmp_path / "else", **patient) as other,
+    ):
         with here.admin() as wire:
             wire.create(TOPIC, partitions=CLIENTS)
         for _ in range(ROUNDS):
             contest.add(ALONE, uvloop.run(measure(here.broker, seconds)) | {"strangers/s": 0})
             contest.add(ELSEWHERE, crowded(here, other, seconds))
             contest.add(HERE, crowded(here, here, seconds))
-    usual, besieged = contest.medians(ELSEWHERE), contest.medians(HERE)
+    usual, attacked = contest.medians(ELSEWHERE), contest.medians(HERE)
     for name in LATENCIES:
-        assert besieged[name] <= RATIO_MAX * usual[name], name
+        assert attacked[name] <= RATIO_MAX * usual[name], name
 
 
-def crowded(measured: Siege, besieged: Siege, seconds: float) -> Figures:
+def crowded(measured: AttackHarness, attacked: AttackHarness, seconds: float) -> Figures:
     """How clients of one broker fare while strangers crowd round one, which may be the same."""
-    ports = {listener: besieged.port(listener) for listener in (OPEN, INSIDE, SECURE)}
+    ports = {listener: attacked.port(listener) for listener in (OPEN, INSIDE, SECURE)}
     crowd_seconds = seconds + WARM_UP_SECONDS + START_SECONDS
     with ExitStack() as stack:
         crowds = [
             stack.enter_context(
                 crowd(
                     ports,
-                    besieged.hello(),
+                    attacked.client_hello(),
                     per_second=PER_SECOND / PROCESSES,
                     seconds=crowd_seconds,
                 )
@@ -123,9 +126,9 @@ def _latencies_ms(*pulses: Pulse) -> list[float]:
 
 
 async def _enter(broker: SecuredBroker, number: int) -> HonestLine:
-    way = broker.plain(ADMIN)
+    config = broker.plain(ADMIN)
     if number % 2:
-        return await HonestLine.enter(way.port, ADMIN, password_of(ADMIN), way.tls())
+        return await HonestLine.enter(config.port, ADMIN, password_of(ADMIN), config.tls())
     return await HonestLine.enter(broker.ports[INSIDE], ADMIN, password_of(ADMIN))
 
 

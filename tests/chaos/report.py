@@ -30,7 +30,9 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     lines.add_row("faults", f"{troubles.total():,}")
     for name, count in troubles.most_common():
         lines.add_row(f"  {name}", f"{count:,}")
-    lines.add_row("brokers that ended by themselves", str(sum(len(o.endings) for o in outcomes)))
+    lines.add_row(
+        "brokers that ended by themselves", str(sum(len(o.unexpected_exits) for o in outcomes))
+    )
     lines.add_row("longest pause of acks", f"{longest.seconds:.1f} s, {longest.partition}")
     lines.add_row("anomalies", _counted(anomalies.items()))
     lines.add_row("complaints", str(sum(len(o.complaints) for o in outcomes)))
@@ -46,9 +48,11 @@ def show(outcome: Outcome, console: Console) -> None:
     console.print("what was done", style="bold")
     for deed in outcome.deeds:
         console.print(f"{_seconds(outcome, deed.time_ns)}  {deed.what}", markup=False)
-    for ending in outcome.endings:
-        at = _seconds(outcome, ending.time_ns)
-        console.print(f"{at}  broker {ending.broker_id} ended by itself with {ending.code}")
+    for unexpected_exit in outcome.unexpected_exits:
+        at = _seconds(outcome, unexpected_exit.time_ns)
+        console.print(
+            f"{at}  broker {unexpected_exit.broker_id} ended by itself with {unexpected_exit.code}"
+        )
     console.print("anomalies", style="bold")
     shown: Counter[str] = Counter()
     for anomaly in outcome.anomalies:

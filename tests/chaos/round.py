@@ -20,7 +20,7 @@ from chaos.nemesis import Deed, Nemesis
 from chaos.schedule import Shape, Step, plan
 from chaos.workload import Scene, Workload
 from services.cluster import Cluster
-from services.node import Ending
+from services.node import UnexpectedExit
 
 PARTITIONS = 6
 CREATE_S_MAX = 60
@@ -39,7 +39,7 @@ class Outcome:
     anomalies: list[Anomaly]
     complaints: list[str] = field(default_factory=list)
     """Of clients and brokers that ended as they should not."""
-    endings: list[Ending] = field(default_factory=list)
+    unexpected_exits: list[UnexpectedExit] = field(default_factory=list)
 
     @property
     def is_good(self) -> bool:
@@ -63,7 +63,7 @@ def play(
     steps = plan(seed, duration_s, shape)
     topic = f"chaos-{seed}"
     workload = Workload(Scene(cluster.bootstrap, topic, PARTITIONS, directory, seed))
-    endings_before = len(cluster.endings)
+    exits_before = len(cluster.unexpected_exits)
     tracebacks_before = len(cluster.tracebacks())
     cluster.wait_until_serving()
     _create(cluster, topic)
@@ -83,7 +83,7 @@ def play(
         figures(read(workload.histories)),
         check(read(workload.histories)),
         workload.complaints + cluster.tracebacks()[tracebacks_before:],
-        cluster.endings[endings_before:],
+        cluster.unexpected_exits[exits_before:],
     )
     if outcome.is_good:
         shutil.rmtree(directory)

@@ -173,7 +173,7 @@ def test_paused_broker_is_fenced_and_rejoins(cluster):
             cluster.nodes[2].resume()
         wait_until(lambda: 2 in leaders(cluster, "asleep"), "its share of leaders", seconds_max=60)
         stream.wait_for_more()
-    assert cluster.endings == [], "the broker resigned without a restart of its process"
+    assert cluster.unexpected_exits == [], "the broker resigned without a restart of its process"
     check_acknowledged_records_are_stored_once(cluster, stream)
 
 

@@ -13,7 +13,7 @@ from kafscale.protocol.apis import APIS
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.metadata import METADATA
 from services import hostile_requests
-from services.siege import INSIDE, OPEN, PLAINTEXT_LISTENERS, TLS_LISTENERS, Siege
+from services.attack import INSIDE, OPEN, PLAINTEXT_LISTENERS, TLS_LISTENERS, AttackHarness
 from services.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(120)
@@ -24,81 +24,81 @@ brief = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck),
 
 
 @pytest.fixture(scope="module")
-def siege(tmp_path_factory):
-    with Siege(tmp_path_factory.mktemp("siege")) as running:
+def attack(tmp_path_factory):
+    with AttackHarness(tmp_path_factory.mktemp("attack")) as running:
         yield running
 
 
 @pytest.mark.parametrize("listener", [*PLAINTEXT_LISTENERS, *TLS_LISTENERS])
-def test_random_bytes_do_not_harm_the_broker(siege, listener):
+def test_random_bytes_do_not_harm_the_broker(attack, listener):
     @brief
     @given(st.binary(min_size=1, max_size=200), st.booleans())
     def send_random(data, framed):
-        with siege.stranger(listener) as stranger:
+        with attack.connect(listener) as stranger:
             if framed:
-                stranger.say(data)
+                stranger.send_frame(data)
             else:
                 stranger.socket.sendall(data)
 
-    with siege.unharmed():
+    with attack.assert_unharmed():
         send_random()
 
 
 @pytest.mark.parametrize("listener", PLAINTEXT_LISTENERS)
 @pytest.mark.parametrize("length", [2**31 - 1, 101 << 20, -1, -(2**31)])
-def test_invalid_frame_lengths_close_the_connection(siege, listener, length):
-    with siege.unharmed():
-        before_bytes = siege.memory_bytes()
-        strangers = [siege.stranger(listener) for _ in range(20)]
+def test_invalid_frame_lengths_close_the_connection(attack, listener, length):
+    with attack.assert_unharmed():
+        before_bytes = attack.memory_bytes()
+        strangers = [attack.connect(listener) for _ in range(20)]
         for stranger in strangers:
             stranger.socket.sendall(struct.pack(">i", length) + bytes(64))
         for stranger in strangers:
-            assert stranger.drain() == b""
+            assert stranger.read_until_closed() == b""
             stranger.socket.close()
-        assert siege.memory_bytes() - before_bytes < 16 << 20
+        assert attack.memory_bytes() - before_bytes < 16 << 20
 
 
 @pytest.mark.parametrize(("listener", "length"), [(OPEN, 100 << 20), (INSIDE, 512 << 10)])
-def test_announced_frame_length_allocates_no_memory(siege, listener, length):
+def test_announced_frame_length_allocates_no_memory(attack, listener, length):
     """Buffers grow with the bytes received, so that a length of 100 MB does not cost 100 MB."""
-    with siege.unharmed():
-        before_bytes = siege.memory_bytes()
-        strangers = [siege.stranger(listener) for _ in range(60)]
+    with attack.assert_unharmed():
+        before_bytes = attack.memory_bytes()
+        strangers = [attack.connect(listener) for _ in range(60)]
         for stranger in strangers:
             stranger.socket.sendall(struct.pack(">i", length) + bytes(100))
         time.sleep(0.3)
-        assert siege.memory_bytes() - before_bytes < 32 << 20
+        assert attack.memory_bytes() - before_bytes < 32 << 20
         for stranger in strangers:
             stranger.socket.close()
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("listener", PLAINTEXT_LISTENERS)
-def test_valid_and_corrupted_requests_without_login(siege, listener, seed):
+def test_valid_and_corrupted_requests_without_login(attack, listener, seed):
     """Without a login, the broker answers authentication requests only."""
     source = random.Random(seed)
-    with siege.unharmed():
+    with attack.assert_unharmed():
         for api, version in EVERY_REQUEST:
             whole = hostile_requests.request(api, version, source)
-            with siege.stranger(listener) as stranger:
-                stranger.say(hostile_requests.spoiled(whole, source) if seed else whole)
+            with attack.connect(listener) as stranger:
+                stranger.send_frame(hostile_requests.spoiled(whole, source) if seed else whole)
                 stranger.socket.shutdown(1)
-                said = stranger.drain()
+                said = stranger.read_until_closed()
             if listener == INSIDE and api.key not in UNAUTHENTICATED_APIS:
                 assert said == b"", (api.name, version)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_valid_and_corrupted_requests_of_an_admin(siege, seed):
+def test_valid_and_corrupted_requests_of_an_admin(attack, seed):
     """Malformed requests get an error or close the connection; none causes an internal error."""
     source = random.Random(seed)
-    with siege.unharmed():
-        wire = siege.admin()
+    with attack.assert_unharmed():
+        wire = attack.admin()
         for api, version in source.sample(EVERY_REQUEST, len(EVERY_REQUEST)):
             if api.key in UNAUTHENTICATED_APIS:
                 continue
             asked = hostile_requests.request(api, version, source)
-            wire.say(hostile_requests.spoiled(asked, source) if seed % 2 else asked)
+            wire.send_frame(hostile_requests.spoiled(asked, source) if seed % 2 else asked)
             wire.socket.settimeout(0.02)
             try:
                 wire.receive_frame()
@@ -106,51 +106,51 @@ def test_valid_and_corrupted_requests_of_an_admin(siege, seed):
                 pass  # The request waits for something, or has no response.
             except ConnectionError:
                 wire.socket.close()
-                wire = siege.admin()
+                wire = attack.admin()
         wire.socket.close()
 
 
 @pytest.mark.parametrize("count", [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xfe", b"\x00\x0f\xff\xff"])
-def test_invalid_array_lengths_allocate_no_memory(siege, count):
+def test_invalid_array_lengths_allocate_no_memory(attack, count):
     """Old arrays have an int32 length, compact arrays a varint."""
     old = struct.pack(">hhih", METADATA.key, 1, 7, -1) + count
     new = struct.pack(">hhihb", METADATA.key, 12, 7, -1, 0) + b"\xff\xff\xff\xff\x0f"
     nested = new + b"\xff\xff\xff\xff\x0f" * 20_000
-    with siege.unharmed():
-        before_bytes = siege.memory_bytes()
+    with attack.assert_unharmed():
+        before_bytes = attack.memory_bytes()
         for data in (old, new, nested, old + bytes(200_000)):
-            with siege.stranger(OPEN) as stranger:
-                stranger.say(data)
+            with attack.connect(OPEN) as stranger:
+                stranger.send_frame(data)
                 stranger.socket.shutdown(1)
-                stranger.drain()
-        assert siege.memory_bytes() - before_bytes < 32 << 20
+                stranger.read_until_closed()
+        assert attack.memory_bytes() - before_bytes < 32 << 20
 
 
-def test_invalid_tagged_fields_do_not_harm_the_broker(siege):
+def test_invalid_tagged_fields_do_not_harm_the_broker(attack):
     """Unknown tagged fields are skipped, whatever counts and sizes they announce."""
     head = struct.pack(">hhih", API_VERSIONS.key, 3, 7, -1)
-    with siege.unharmed():
+    with attack.assert_unharmed():
         for tags in (b"\xff\xff\xff\xff\x0f", b"\x01\x00\xff\xff\xff\xff\x0f", b"\x80" * 100_000):
-            with siege.stranger() as stranger:
-                stranger.say(head + tags)
+            with attack.connect() as stranger:
+                stranger.send_frame(head + tags)
                 stranger.socket.shutdown(1)
-                stranger.drain()
+                stranger.read_until_closed()
 
 
-def test_client_ids_cannot_forge_log_lines(siege):
+def test_client_ids_cannot_forge_log_lines(attack):
     """Control characters of client ids are escaped in log lines."""
     name = "\x1b[2J\nfake line\r\u2028".encode()
     unreadable = struct.pack(">hhih", 999, 0, 7, len(name)) + name
 
     def is_logged():
-        with siege.stranger(OPEN) as stranger:
-            stranger.say(unreadable)
-            assert stranger.drain() == b""
-        return "fake line" in siege.broker.logged(logged_bytes)
+        with attack.connect(OPEN) as stranger:
+            stranger.send_frame(unreadable)
+            assert stranger.read_until_closed() == b""
+        return "fake line" in attack.broker.logged(logged_bytes)
 
-    with siege.unharmed():
-        logged_bytes = siege.broker.log.stat().st_size
+    with attack.assert_unharmed():
+        logged_bytes = attack.broker.log.stat().st_size
         wait_until(is_logged, "a log line (they are rate limited)")
-        lines = siege.broker.logged(logged_bytes).splitlines()
+        lines = attack.broker.logged(logged_bytes).splitlines()
         assert all(line.isprintable() for line in lines)
         assert not any(line.startswith("fake") for line in lines)

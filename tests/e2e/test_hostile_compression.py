@@ -17,7 +17,7 @@ from kafscale.records import Codec, Record
 from kafscale.records.batch import TimestampType
 from kafscale.records.checksum import crc32
 from kafscale.records.legacy import message_set
-from services.siege import Siege
+from services.attack import AttackHarness
 from services.wire import batch_of, records_of
 
 pytestmark = pytest.mark.timeout(120)
@@ -28,8 +28,8 @@ PAUSE_S_MAX = 1.0
 
 
 @pytest.fixture(scope="module")
-def siege(tmp_path_factory):
-    with Siege(tmp_path_factory.mktemp("siege")) as running:
+def attack(tmp_path_factory):
+    with AttackHarness(tmp_path_factory.mktemp("attack")) as running:
         yield running
 
 
@@ -60,9 +60,9 @@ def message_set_of(value_bytes: int, count: int) -> bytes:
     return bytes(output)
 
 
-def test_compressed_batches_are_stored_without_decompression(siege, bomb):
+def test_compressed_batches_are_stored_without_decompression(attack, bomb):
     """So a bomb costs no more than its compressed size."""
-    with siege.unharmed(), siege.admin() as wire:
+    with attack.assert_unharmed(), attack.admin() as wire:
         wire.create("bombs")
 
         def produce():
@@ -71,7 +71,7 @@ def test_compressed_batches_are_stored_without_decompression(siege, bomb):
                 assert wire.produce("bombs", bomb).error_code == 0
                 assert time.monotonic() - began < PAUSE_S_MAX
 
-        assert siege.peak_bytes(produce) < 16 << 20
+        assert attack.measure_peak_bytes(produce) < 16 << 20
         fetched = wire.fetch("bombs", partition_max_bytes=1 << 20, version=11)
         assert sum(map(len, fetched.records)) == 5 * len(bomb)
 
@@ -80,10 +80,10 @@ def test_compressed_batches_are_stored_without_decompression(siege, bomb):
 @pytest.mark.parametrize(
     ("value_bytes", "count"), [(DECOMPRESSED_BYTES, 1), (1 << 20, 100), (0, 400_000)]
 )
-def test_message_set_that_expands_too_far_is_rejected(siege, version, value_bytes, count):
+def test_message_set_that_expands_too_far_is_rejected(attack, version, value_bytes, count):
     """Message sets are decompressed for conversion to batches, up to a limit."""
     message_set_bytes = compressed_set(message_set_of(value_bytes, count))
-    with siege.unharmed(), siege.admin() as wire:
+    with attack.assert_unharmed(), attack.admin() as wire:
         wire.create(f"old-{version}-{count}")
 
         def produce():
@@ -92,12 +92,12 @@ def test_message_set_that_expands_too_far_is_rejected(siege, version, value_byte
             assert response.error_code == ErrorCode.MESSAGE_TOO_LARGE
             assert time.monotonic() - began < PAUSE_S_MAX
 
-        assert siege.peak_bytes(produce) < MEMORY_BYTES_MAX
+        assert attack.measure_peak_bytes(produce) < MEMORY_BYTES_MAX
 
 
-def test_nested_compression_is_rejected(siege):
+def test_nested_compression_is_rejected(attack):
     """One level is decompressed, as in Kafka; it must not contain another one."""
-    with siege.unharmed(), siege.admin() as wire:
+    with attack.assert_unharmed(), attack.admin() as wire:
         wire.create("nested")
         inner = compressed_set(compressed_set(message_set_of(1 << 20, 1)))
         response = wire.produce("nested", inner, version=2)
@@ -105,9 +105,9 @@ def test_nested_compression_is_rejected(siege):
 
 
 @pytest.mark.parametrize("version", [0, 2, 3])
-def test_bombs_for_old_consumers_use_bounded_memory(siege, bomb, version):
+def test_bombs_for_old_consumers_use_bounded_memory(attack, bomb, version):
     """Down-conversion returns what is readable or an error, with bounded memory."""
-    with siege.unharmed(), siege.admin() as wire, siege.admin() as honest:
+    with attack.assert_unharmed(), attack.admin() as wire, attack.admin() as honest:
         topic = f"read-{version}"
         wire.create(topic)
         assert wire.produce(topic, batch_of([b"first"])).error_code == 0
@@ -118,21 +118,21 @@ def test_bombs_for_old_consumers_use_bounded_memory(siege, bomb, version):
         def fetch():
             wire.fetch(topic, version=version, partition_max_bytes=8 << 20, max_bytes=8 << 20)
 
-        assert siege.peak_bytes(fetch) < MEMORY_BYTES_MAX
+        assert attack.measure_peak_bytes(fetch) < MEMORY_BYTES_MAX
         began = time.monotonic()
         assert honest.produce(f"honest-{version}", batch_of([b"value"])).error_code == 0
         assert time.monotonic() - began < PAUSE_S_MAX
         assert records_of(wire.fetch(topic, version=11))[0].value == b"first"
 
 
-def test_many_bombs_in_one_request_do_not_block_the_broker(siege):
+def test_many_bombs_in_one_request_do_not_block_the_broker(attack):
     """Each one is rejected, and other requests are served in between."""
     message_set_bytes = memoryview(compressed_set(message_set_of(DECOMPRESSED_BYTES, 1)))
     parts = [PartitionToProduce(index=index, records=message_set_bytes) for index in range(60)]
     request = ProduceRequest(
         acks=-1, timeout_ms=10_000, topics=[TopicToProduce("many", partitions=parts)]
     )
-    with siege.unharmed(), siege.admin() as wire, siege.admin() as honest:
+    with attack.assert_unharmed(), attack.admin() as wire, attack.admin() as honest:
         wire.create("many", partitions=len(parts))
         honest.create("honest")
         wire.send(PRODUCE, 2, request)

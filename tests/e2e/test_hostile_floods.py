@@ -10,8 +10,16 @@ import pytest
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
+from services.attack import (
+    FRAME_S,
+    INSIDE,
+    OPEN,
+    PLAINTEXT_LISTENERS,
+    SECURE,
+    TIMEOUT_S,
+    AttackHarness,
+)
 from services.secured_broker import ADMIN
-from services.siege import FRAME_S, INSIDE, OPEN, PLAINTEXT_LISTENERS, SECURE, TIMEOUT_S, Siege
 from services.waiting import wait_until
 from services.wire import batch_of
 
@@ -22,8 +30,8 @@ CROWD = 30
 
 
 @pytest.fixture(scope="module")
-def siege(tmp_path_factory):
-    with Siege(tmp_path_factory.mktemp("siege")) as running:
+def attack(tmp_path_factory):
+    with AttackHarness(tmp_path_factory.mktemp("attack")) as running:
         yield running
 
 
@@ -46,26 +54,26 @@ def seconds_until_closed(wire, pieces):
 
 
 @pytest.mark.parametrize("listener", PLAINTEXT_LISTENERS)
-def test_incomplete_first_request_times_out(siege, listener):
+def test_incomplete_first_request_times_out(attack, listener):
     endless = [struct.pack(">i", 1000), *[b"\0"] * 300]
-    with siege.unharmed(), siege.stranger(listener) as slow:
+    with attack.assert_unharmed(), attack.connect(listener) as slow:
         assert seconds_until_closed(slow, endless) < TIMEOUT_S + SLACK_S
 
 
 @pytest.mark.parametrize("listener", [INSIDE, SECURE])
-def test_incomplete_later_request_times_out(siege, listener):
+def test_incomplete_later_request_times_out(attack, listener):
     """Also for authenticated clients and over TLS."""
     endless = [struct.pack(">i", 100_000), *[b"\0"] * 300]
-    with siege.unharmed(), siege.admin(listener) as slow:
+    with attack.assert_unharmed(), attack.admin(listener) as slow:
         took_s = seconds_until_closed(slow, endless)
         assert FRAME_S / 2 < took_s < FRAME_S + SLACK_S
 
 
-def test_client_that_reads_no_responses_uses_bounded_memory(siege):
+def test_client_that_reads_no_responses_uses_bounded_memory(attack):
     """When the socket buffer is full, the broker reads no more requests."""
-    with siege.unharmed():
-        before_bytes = siege.memory_bytes()
-        greedy = [siege.admin() for _ in range(5)]
+    with attack.assert_unharmed():
+        before_bytes = attack.memory_bytes()
+        greedy = [attack.admin() for _ in range(5)]
         for wire in greedy:
             wire.socket.settimeout(0.5)
             try:
@@ -73,14 +81,18 @@ def test_client_that_reads_no_responses_uses_bounded_memory(siege):
                     wire.send(METADATA, 9, MetadataRequest(topics=None))
             except TimeoutError:
                 pass
-        assert siege.memory_bytes() - before_bytes < 64 << 20
+        assert attack.memory_bytes() - before_bytes < 64 << 20
         for wire in greedy:
             wire.socket.close()
 
 
-def test_idle_connections_without_login_are_closed(siege):
-    with siege.unharmed():
-        crowd = [siege.call(listener) for listener in (OPEN, INSIDE, SECURE) for _ in range(CROWD)]
+def test_idle_connections_without_login_are_closed(attack):
+    with attack.assert_unharmed():
+        crowd = [
+            attack.connect_socket(listener)
+            for listener in (OPEN, INSIDE, SECURE)
+            for _ in range(CROWD)
+        ]
         began = time.monotonic()
         for caller in crowd:
             with suppress(ConnectionError):
@@ -90,11 +102,11 @@ def test_idle_connections_without_login_are_closed(siege):
 
 
 @pytest.mark.parametrize("listener", [OPEN, INSIDE, SECURE])
-def test_many_short_connections_do_not_harm_the_broker(siege, listener):
+def test_many_short_connections_do_not_harm_the_broker(attack, listener):
     """A thousand connections that are closed or reset at once."""
-    with siege.unharmed():
+    with attack.assert_unharmed():
         for count in range(1000):
-            caller = siege.call(listener)
+            caller = attack.connect_socket(listener)
             if count % 3 == 0:
                 caller.setsockopt(
                     1, 13, struct.pack("ii", 1, 0)
@@ -107,17 +119,17 @@ def test_many_short_connections_do_not_harm_the_broker(siege, listener):
 def test_connection_quotas_apply_before_authentication(tmp_path):
     """Limits apply per address, over all listeners."""
     few = {"network_max_connections_per_ip": "5", "network_connection_timeout": "60000ms"}
-    with Siege(tmp_path, **few) as siege:
-        wait_until(lambda: siege.connections() == 0, "earlier connections to close")
-        half = [siege.call(listener) for listener in (OPEN, INSIDE, SECURE, SECURE)]
+    with AttackHarness(tmp_path, **few) as attack:
+        wait_until(lambda: attack.connections() == 0, "earlier connections to close")
+        half = [attack.connect_socket(listener) for listener in (OPEN, INSIDE, SECURE, SECURE)]
         for caller in half[2:]:
-            caller.sendall(siege.hello())
+            caller.sendall(attack.client_hello())
             assert caller.recv(1), "a response shows that the connection was accepted"
-        fifth = siege.stranger(OPEN)
-        wait_until(lambda: siege.connections() == 3, "the other connections")
+        fifth = attack.connect(OPEN)
+        wait_until(lambda: attack.connections() == 3, "the other connections")
 
         def is_accepted():
-            with siege.stranger(OPEN) as another:
+            with attack.connect(OPEN) as another:
                 try:
                     another.call(API_VERSIONS, 3, ApiVersionsRequest("another", "1"))
                 except ConnectionError:
@@ -132,20 +144,20 @@ def test_connection_quotas_apply_before_authentication(tmp_path):
         fifth.socket.close()
 
 
-def test_clients_are_served_during_a_connection_flood(siege):
+def test_clients_are_served_during_a_connection_flood(attack):
     """Producing and consuming continue meanwhile."""
     ended = threading.Event()
 
     def flood(listener):
         while not ended.is_set():
             try:
-                with siege.call(listener) as caller:
+                with attack.connect_socket(listener) as caller:
                     caller.sendall(b"\0\0\0\x20" + bytes(10))
             except OSError:
                 pass
             time.sleep(0.005)
 
-    with siege.unharmed(), siege.admin() as wire:
+    with attack.assert_unharmed(), attack.admin() as wire:
         wire.create("crowded")
         strangers = [
             threading.Thread(target=flood, args=(listener,)) for listener in (OPEN, INSIDE, SECURE)
@@ -155,7 +167,7 @@ def test_clients_are_served_during_a_connection_flood(siege):
         try:
             for count in range(100):
                 assert wire.produce("crowded", batch_of([b"%d" % count])).error_code == 0
-            with siege.admin(SECURE) as newcomer:
+            with attack.admin(SECURE) as newcomer:
                 assert len(newcomer.read("crowded")) == 100
         finally:
             ended.set()
@@ -163,26 +175,26 @@ def test_clients_are_served_during_a_connection_flood(siege):
                 stranger.join()
 
 
-def test_flood_log_lines_are_rate_limited(siege):
+def test_flood_log_lines_are_rate_limited(attack):
     """A few lines per second, with a count of the suppressed ones."""
-    with siege.unharmed():
-        logged_bytes = siege.broker.log.stat().st_size
+    with attack.assert_unharmed():
+        logged_bytes = attack.broker.log.stat().st_size
         began = time.monotonic()
         for count in range(600):
-            with siege.stranger((OPEN, INSIDE, SECURE)[count % 3]) as stranger:
-                stranger.say(struct.pack(">hhih", 999, 0, 7, -1))
+            with attack.connect((OPEN, INSIDE, SECURE)[count % 3]) as stranger:
+                stranger.send_frame(struct.pack(">hhih", 999, 0, 7, -1))
         seconds = time.monotonic() - began
-        lines = len(siege.broker.logged(logged_bytes).splitlines())
+        lines = len(attack.broker.logged(logged_bytes).splitlines())
         assert lines < 40 * (seconds + 1)
 
 
-def test_denial_log_lines_are_rate_limited(siege):
-    with siege.unharmed(), siege.stranger(OPEN) as unauthenticated:
-        logged_bytes = siege.broker.log.stat().st_size
+def test_denial_log_lines_are_rate_limited(attack):
+    with attack.assert_unharmed(), attack.connect(OPEN) as unauthenticated:
+        logged_bytes = attack.broker.log.stat().st_size
         for _ in range(300):
             response = unauthenticated.produce("topic-of-others", batch_of([b"value"]))
             assert response.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        logged = siege.broker.logged(logged_bytes)
+        logged = attack.broker.logged(logged_bytes)
         assert "access denied" in logged
         assert logged.count("access denied") < 30
         assert ADMIN not in logged

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from kafscale.protocol.messages.produce import PRODUCE
+from services.attack import SECURE, TIMEOUT_S, AttackHarness
 from services.secured_broker import ADMIN, MECHANISMS
-from services.siege import SECURE, TIMEOUT_S, Siege
 from services.waiting import wait_until
 from services.wire import batch_of, produce_request
 
@@ -82,10 +82,10 @@ PIECES["SCRAM-SHA-512"] = PIECES["SCRAM-SHA-256"]
 
 
 @pytest.fixture(scope="module")
-def siege(tmp_path_factory):
+def attack(tmp_path_factory):
     # Failed logins are expected here, so they should not be delayed.
     hasty = {"sasl_failed_delay_ms": "1", "sasl_failed_delay_max_ms": "2"}
-    with Siege(tmp_path_factory.mktemp("siege"), **hasty) as running:
+    with AttackHarness(tmp_path_factory.mktemp("attack"), **hasty) as running:
         running.secrets.add(SECRET)
         yield running
 
@@ -96,13 +96,13 @@ def tokens(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_malformed_tokens_fail_authentication(siege, mechanism):
+def test_malformed_tokens_fail_authentication(attack, mechanism):
     """The response is SASL_AUTHENTICATION_FAILED or a further challenge."""
 
     @brief
     @given(st.lists(tokens(mechanism), min_size=1, max_size=3))
     def try_tokens(said):
-        with siege.stranger() as stranger:
+        with attack.connect() as stranger:
             assert stranger.handshake(mechanism).error_code == 0
             for token in said:
                 response = stranger.authenticate(token)
@@ -111,38 +111,40 @@ def test_malformed_tokens_fail_authentication(siege, mechanism):
                     assert stranger.is_hung_up()
                     return
             stranger.send(PRODUCE, 9, produce_request("topic", b""))
-            assert stranger.drain() == b"", "requests before authentication are not served"
+            assert stranger.read_until_closed() == b"", (
+                "requests before authentication are not served"
+            )
 
-    with siege.unharmed():
+    with attack.assert_unharmed():
         try_tokens()
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_malformed_raw_tokens_close_the_connection(siege, mechanism):
+def test_malformed_raw_tokens_close_the_connection(attack, mechanism):
     """SaslHandshake v0 has no error response for tokens."""
 
     @brief
     @given(st.lists(tokens(mechanism), min_size=1, max_size=3))
     def try_tokens(said):
-        with siege.stranger() as stranger:
+        with attack.connect() as stranger:
             assert stranger.handshake(mechanism, version=0).error_code == 0
             for token in said:
-                stranger.say(token)
+                stranger.send_frame(token)
             stranger.socket.shutdown(1)
-            stranger.drain()
+            stranger.read_until_closed()
 
-    with siege.unharmed():
+    with attack.assert_unharmed():
         try_tokens()
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("size_bytes", [5_000, 130_000, 500_000])
-def test_large_tokens_are_processed_in_bounded_time(siege, mechanism, size_bytes):
+def test_large_tokens_are_processed_in_bounded_time(attack, mechanism, size_bytes):
     begun = {"PLAIN": b"\0admin\0", "OAUTHBEARER": b"n,,\x01auth=Bearer "}.get(mechanism, b"n,,n=")
     ended = {"OAUTHBEARER": b"\x01\x01"}.get(mechanism, b"")
-    with siege.unharmed():
+    with attack.assert_unharmed():
         for filling in (b"a", b"=", b",", b".", b"=2C", b"\x01"):
-            with siege.stranger() as stranger:
+            with attack.connect() as stranger:
                 assert stranger.handshake(mechanism).error_code == 0
                 began = time.monotonic()
                 response = stranger.authenticate(
@@ -152,12 +154,12 @@ def test_large_tokens_are_processed_in_bounded_time(siege, mechanism, size_bytes
                 assert bytes(response.token)[:1] == b"{" or response.error_code == FAILED
 
 
-def test_large_frame_before_login_closes_the_connection(siege):
-    with siege.unharmed():
-        with siege.stranger() as stranger:
+def test_large_frame_before_login_closes_the_connection(attack):
+    with attack.assert_unharmed():
+        with attack.connect() as stranger:
             stranger.socket.sendall((600 << 10).to_bytes(4, "big"))
-            assert stranger.drain() == b""
-        with siege.admin() as wire:
+            assert stranger.read_until_closed() == b""
+        with attack.admin() as wire:
             wire.create("large")
             assert wire.produce("large", batch_of([bytes(600 << 10)])).error_code == 0
 
@@ -165,12 +167,12 @@ def test_large_frame_before_login_closes_the_connection(siege):
 def test_failed_logins_are_delayed_and_logged(tmp_path):
     """Each failure is delayed longer, up to a limit; a correct password is not delayed."""
     slow = {"sasl_failed_delay_ms": "50", "sasl_failed_delay_max_ms": "300"}
-    with Siege(tmp_path, **slow) as siege, siege.unharmed():
-        siege.secrets.add(SECRET)
-        logged_bytes = siege.broker.log.stat().st_size
+    with AttackHarness(tmp_path, **slow) as attack, attack.assert_unharmed():
+        attack.secrets.add(SECRET)
+        logged_bytes = attack.broker.log.stat().st_size
         waited_s = []
         for number in range(5):
-            with siege.stranger() as stranger:
+            with attack.connect() as stranger:
                 assert stranger.handshake("PLAIN").error_code == 0
                 began = time.monotonic()
                 response = stranger.authenticate(f"\0{ADMIN}\0{SECRET}{number}".encode())
@@ -181,23 +183,23 @@ def test_failed_logins_are_delayed_and_logged(tmp_path):
         for waited, least in zip(waited_s, [0.05, 0.1, 0.2, 0.3, 0.3], strict=True):
             assert waited >= least
         began = time.monotonic()
-        siege.admin().socket.close()
+        attack.admin().socket.close()
         assert time.monotonic() - began < 0.3
-        logged = siege.broker.logged(logged_bytes)
+        logged = attack.broker.logged(logged_bytes)
         assert "login failed" in logged
         assert "127.0.0.1" in logged
 
 
-def test_errors_do_not_reveal_whether_a_user_exists(siege):
+def test_errors_do_not_reveal_whether_a_user_exists(attack):
     """This compares the messages, not the timing."""
     nonce = b64encode(random.Random(0).randbytes(12)).decode()
-    with siege.unharmed():
+    with attack.assert_unharmed():
         said = set()
         for user in (ADMIN, "mallory"):
-            with siege.stranger() as stranger:
+            with attack.connect() as stranger:
                 stranger.handshake("PLAIN")
                 said.add(stranger.authenticate(f"\0{user}\0{SECRET}".encode()).error_message)
-            with siege.stranger() as stranger:
+            with attack.connect() as stranger:
                 stranger.handshake("SCRAM-SHA-512")
                 first = stranger.authenticate(f"n,,n={user},r={nonce}".encode())
                 assert first.error_code == 0
@@ -210,7 +212,7 @@ def test_errors_do_not_reveal_whether_a_user_exists(siege):
         assert len(said) == 2, "one message per mechanism"
 
 
-def test_incomplete_login_times_out(siege):
+def test_incomplete_login_times_out(attack):
     """Repeated ApiVersions and SaslHandshake requests do not extend the time."""
 
     def is_served(stranger):
@@ -220,7 +222,7 @@ def test_incomplete_login_times_out(siege):
         except ConnectionError:
             return False
 
-    with siege.unharmed(), siege.stranger() as stranger:
+    with attack.assert_unharmed(), attack.connect() as stranger:
         assert is_served(stranger)
         took_s = wait_until(
             lambda: not is_served(stranger), "the connection to close", seconds_max=15
@@ -228,17 +230,17 @@ def test_incomplete_login_times_out(siege):
         assert took_s > TIMEOUT_S / 2
 
 
-def test_clients_log_in_during_concurrent_password_guessing(siege):
+def test_clients_log_in_during_concurrent_password_guessing(attack):
     """The guesses come with and without TLS, from many threads."""
     ended = threading.Event()
 
     def guess(listener):
-        way = siege.broker.plain(ADMIN).tls() if listener == SECURE else None
+        config = attack.broker.plain(ADMIN).tls() if listener == SECURE else None
         while not ended.is_set():
             try:
-                with siege.stranger(listener) as stranger:
-                    if way is not None:
-                        stranger.socket = way.wrap_socket(
+                with attack.connect(listener) as stranger:
+                    if config is not None:
+                        stranger.socket = config.wrap_socket(
                             stranger.socket, server_hostname="localhost"
                         )
                     stranger.handshake("PLAIN")
@@ -246,7 +248,7 @@ def test_clients_log_in_during_concurrent_password_guessing(siege):
             except OSError:
                 pass
 
-    with siege.unharmed():
+    with attack.assert_unharmed():
         guessers = [
             threading.Thread(target=guess, args=(listener,))
             for listener in (SECURE, "INSIDE")
@@ -256,8 +258,8 @@ def test_clients_log_in_during_concurrent_password_guessing(siege):
             guesser.start()
         try:
             for _ in range(10):
-                siege.admin().socket.close()
-                siege.admin(SECURE).socket.close()
+                attack.admin().socket.close()
+                attack.admin(SECURE).socket.close()
         finally:
             ended.set()
             for guesser in guessers:

@@ -276,7 +276,7 @@ def test_restored_cluster_has_all_records_and_topics(cluster, tmp_path):
     logged = cluster.logged(10**9)
     assert logged.count(RESTORE_COMPLETED) == 1
     assert cluster.tracebacks() == []
-    assert cluster.endings == []
+    assert cluster.unexpected_exits == []
 
 
 @pytest.mark.long
@@ -320,7 +320,7 @@ def test_running_brokers_exit_after_a_restore_and_restart(cluster, tmp_path):
     workload, snapshot, _ = prepare(cluster, tmp_path)
     workload.restore(snapshot)
     wait_until(
-        lambda: {ending.broker_id for ending in cluster.endings} == {1, 2, 3},
+        lambda: {ending.broker_id for ending in cluster.unexpected_exits} == {1, 2, 3},
         "all brokers to exit",
         seconds_max=60,
         seen=cluster.logged,

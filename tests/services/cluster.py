@@ -1,13 +1,13 @@
-"""A whole Kafscale on this machine, with a link that can fail between any two of its parts.
+"""A Kafscale cluster on this machine, with a link that can fail between any two parts.
 
     with Cluster(tmp_path, brokers=3, etcd_members=3, seed=1) as cluster:
         cluster.wait_until_serving()
         cluster.nodes[1].kill()
         cluster.network.set(s3_link(2), Fault(lost_share=0.2))
 
-Brokers reach the bucket and every member of etcd over links of their own, and clients reach brokers
-over one each. Without members of etcd there is one broker, which keeps its metadata in a file. A
-broker that ends by itself is started again; what all of them logged is below `directory`.
+Each broker has its own links to the bucket and to every etcd member, and clients reach each broker
+over a link. Without etcd members there is one broker, which keeps its metadata in a file. A broker
+that exits is restarted; all logs are below `directory`.
 """
 
 import threading
@@ -20,16 +20,16 @@ from urllib.parse import urlsplit
 from services.broker import HOST, BrokerProcess
 from services.etcd_server import EtcdCluster
 from services.network import Network
-from services.node import Ending, Node
+from services.node import Node, UnexpectedExit
 from services.s3_server import S3Server, broker_settings
 from services.waiting import wait_until
 
-ATTEND_S = 0.1
+RESTART_CHECK_S = 0.1
 TRACEBACK_CHARACTERS_MAX = 3000
 
 
 def s3_link(broker_id: int) -> str:
-    """The name of a link, as the network knows it."""
+    """The name of the link in the network."""
     return f"broker {broker_id} to s3"
 
 
@@ -48,7 +48,7 @@ class Cluster:
         self, directory: Path, *, brokers: int, etcd_members: int, seed: int, **settings: str
     ) -> None:
         """`settings` are those of all brokers, as in `broker.BrokerProcess`."""
-        assert etcd_members or brokers == 1, "brokers that share no metadata are no cluster"
+        assert etcd_members or brokers == 1, "several brokers need etcd"
         self.directory = directory
         (directory / "s3").mkdir(parents=True)
         (directory / "etcd").mkdir()
@@ -69,7 +69,7 @@ class Cluster:
                 node = self.nodes[broker_id] = self._node(broker_id)
                 stack.callback(node.kill)
                 node.start()
-            stack.enter_context(self._attended())
+            stack.enter_context(self._restarting_brokers())
             self._stack = stack.pop_all()
         return self
 
@@ -78,12 +78,12 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients find the brokers."""
+        """The bootstrap servers of clients."""
         ports = [node.broker.settings["broker_advertised_port"] for node in self.nodes.values()]
         return ",".join(f"{HOST}:{port}" for port in ports)
 
-    def reached_by(self) -> dict[str, str]:
-        """The settings by which the console finds all parts but the bucket."""
+    def console_settings(self) -> dict[str, str]:
+        """The settings with which the console reaches everything except the bucket."""
         control = [f"{HOST}:{node.broker.metrics_port}" for node in self.nodes.values()]
         return {
             "bootstrap_servers": self.bootstrap,
@@ -92,9 +92,13 @@ class Cluster:
         }
 
     @property
-    def endings(self) -> list[Ending]:
-        """The brokers that ended by themselves."""
-        return [ending for node in self.nodes.values() for ending in node.endings]
+    def unexpected_exits(self) -> list[UnexpectedExit]:
+        """Exits of brokers that no test asked for."""
+        return [
+            unexpected_exit
+            for node in self.nodes.values()
+            for unexpected_exit in node.unexpected_exits
+        ]
 
     def wait_until_serving(self, seconds_max: float = 60) -> None:
         nodes = self.nodes.values()
@@ -106,7 +110,7 @@ class Cluster:
         )
 
     def restart(self) -> None:
-        """Kill all brokers, and start them again: nothing is left but what is in the stores."""
+        """Kill and start all brokers, so that only what is in the stores survives."""
         for node in self.nodes.values():
             node.kill()
         for node in self.nodes.values():
@@ -123,7 +127,7 @@ class Cluster:
         )
 
     def tracebacks(self) -> list[str]:
-        """What brokers logged of errors that nobody had thought of."""
+        """The tracebacks in the logs of all brokers."""
         found = []
         for node in self.nodes.values():
             text = node.broker.log.read_text(errors="replace")
@@ -156,16 +160,16 @@ class Cluster:
         return self.network.link(etcd_link(broker_id, member), port, "tcp")
 
     @contextmanager
-    def _attended(self) -> Iterator[None]:
-        """Start brokers again that end by themselves, as long as the block lasts."""
+    def _restarting_brokers(self) -> Iterator[None]:
+        """Restart brokers that exit, while the block runs."""
         is_over = threading.Event()
 
-        def attend() -> None:
-            while not is_over.wait(ATTEND_S):
+        def restart_if_exited() -> None:
+            while not is_over.wait(RESTART_CHECK_S):
                 for node in self.nodes.values():
-                    node.attend()
+                    node.restart_if_exited()
 
-        thread = threading.Thread(target=attend)
+        thread = threading.Thread(target=restart_if_exited)
         thread.start()
         try:
             yield

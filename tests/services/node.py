@@ -1,8 +1,8 @@
-"""A broker of a cluster under somebody's care: whatever ends it, it is started again.
+"""A broker of a cluster that is restarted whenever it exits.
 
-Unlike `broker.BrokerProcess` it does not expect anything: a broker whose stores are away may take
-its time to start and to stop, and may give up. Care is taken by `attend`, which is called again and
-again; what a broker did of itself is kept in `endings`.
+Unlike `broker.BrokerProcess` it expects nothing: a broker whose stores are unavailable may take
+long to start and to stop, and may exit. `restart_if_exited` is called periodically; exits that no
+test asked for are recorded in `unexpected_exits`.
 """
 
 import signal
@@ -15,12 +15,12 @@ from services.broker import LISTENING, BrokerProcess
 
 STOP_S_MAX = 40
 """A broker that takes longer to stop is killed, as Kubernetes does after 30 seconds."""
-REST_S = 0.5
-"""Before a broker is started again that has ended by itself."""
+RESTART_DELAY_S = 0.5
+"""How long to wait before a restart after an unexpected exit."""
 
 
-class Ending(NamedTuple):
-    """A broker ended though nobody asked it to."""
+class UnexpectedExit(NamedTuple):
+    """A broker exited without a signal from the test."""
 
     broker_id: int
     time_ns: int
@@ -33,11 +33,11 @@ class Node:
     def __init__(self, broker_id: int, process: BrokerProcess) -> None:
         self.broker_id = broker_id
         self.broker = process
-        self.endings: list[Ending] = []
+        self.unexpected_exits: list[UnexpectedExit] = []
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_wanted = False
+        self._should_run = False
         self._logged_bytes = 0
-        self._ended_s = 0.0
+        self._exited_s = 0.0
         self._lock = threading.RLock()
 
     @property
@@ -46,28 +46,28 @@ class Node:
 
     @property
     def is_serving(self) -> bool:
-        """Whether the broker of this life has come so far that clients can come."""
+        """Whether the running process accepts clients."""
         with self._lock:
             is_alive = self._process is not None and self._process.poll() is None
             return is_alive and LISTENING in self.broker.logged(self._logged_bytes)
 
     def start(self) -> None:
-        """Start it, and keep it running from now on."""
+        """Start it, and restart it after every unexpected exit."""
         with self._lock:
-            self._is_wanted = True
+            self._should_run = True
             if self._process is None:
                 self._launch()
 
     def kill(self) -> None:
-        """End it without a chance to do anything more, and leave it so."""
+        """Kill it, and do not restart it."""
         with self._lock:
-            self._is_wanted = False
+            self._should_run = False
             self._end(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Ask it to stop, and leave it so; it is done when this returns."""
+        """Stop it, and do not restart it; return when it has stopped."""
         with self._lock:
-            self._is_wanted = False
+            self._should_run = False
             self._end(signal.SIGTERM)
 
     def pause(self) -> None:
@@ -76,19 +76,21 @@ class Node:
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
 
-    def attend(self) -> None:
-        """Start it again if it has ended by itself."""
+    def restart_if_exited(self) -> None:
+        """Restart the process if it has exited."""
         if not self._lock.acquire(blocking=False):
-            return  # Somebody else is about to start or to stop it.
+            return  # Another thread starts or stops it.
         try:
             process = self._process
             if process is not None and process.poll() is not None:
-                ending = Ending(self.broker_id, time.monotonic_ns(), process.returncode)
-                self.endings.append(ending)
+                unexpected_exit = UnexpectedExit(
+                    self.broker_id, time.monotonic_ns(), process.returncode
+                )
+                self.unexpected_exits.append(unexpected_exit)
                 self._process = None
-                self._ended_s = time.monotonic()
-            is_rested = time.monotonic() - self._ended_s > REST_S
-            if self._process is None and self._is_wanted and is_rested:
+                self._exited_s = time.monotonic()
+            is_delay_over = time.monotonic() - self._exited_s > RESTART_DELAY_S
+            if self._process is None and self._should_run and is_delay_over:
                 self._launch()
         finally:
             self._lock.release()

@@ -75,7 +75,7 @@ def _shop(scratch: Path) -> Iterator[ConsoleProcess]:
         cluster.wait_until_serving()
         shop.stock(cluster.bootstrap)
         shop.write_runs(lambda: S3ObjectStore(cluster.s3.bucket))
-        settings = broker_settings(cluster.s3.bucket) | cluster.reached_by()
+        settings = broker_settings(cluster.s3.bucket) | cluster.console_settings()
         with ConsoleProcess(scratch / "console", **settings) as console:
             visitor = console.visitor()
             for topic in shop.PARTITION_COUNTS:

@@ -1,11 +1,11 @@
-"""A broker that does not take everybody, and the ways in to it.
+"""A broker with authentication and authorization, and the client configs to reach it.
 
     with SecuredBroker(tmp_path, users=("alice",)) as broker:
         admin = AdminClient(broker.plain("admin").librdkafka())
 
-It has a listener of every protocol. Rules decide on all of them, so that nobody may do anything at
-first, but for `admin`, who is a super user. A user's password is the same by every mechanism;
-credentials of SCRAM have to be made first, which is done by clients (`add_scram_users`).
+It has a listener of every security protocol. ACLs apply on all of them, so that at first only the
+super user `admin` may do anything. A user's password is the same for every mechanism; SCRAM
+credentials have to be created first, which clients do (`add_scram_users`).
 """
 
 from pathlib import Path
@@ -19,9 +19,9 @@ from confluent_kafka.admin import (
 
 from services.broker import HOST, BrokerProcess
 from services.certificates import Certificates, make_certificates
+from services.client_config import ClientConfig
 from services.identity_provider import IdentityProvider
 from services.process import free_port
-from services.way_in import WayIn
 
 ADMIN = "admin"
 PROTOCOLS = {"OPEN": "PLAINTEXT", "MUTUAL": "SSL", "SECURE": "SASL_SSL", "INSIDE": "SASL_PLAINTEXT"}
@@ -30,7 +30,7 @@ ITERATIONS = 4096
 
 
 def password_of(user: str) -> str:
-    """What no log may ever hold."""
+    """The password of a user, which no log may hold."""
     return f"secret-of-{user}"
 
 
@@ -45,9 +45,9 @@ class SecuredBroker(BrokerProcess):
         certificates: Certificates | None = None,
         **settings: str,
     ) -> None:
-        """`users` have certificates and can log in by PLAIN, and so has and can `admin`.
+        """`users` and `admin` have certificates and PLAIN credentials.
 
-        New certificates are made, unless there are some.
+        New certificates are created, unless `certificates` are given.
         """
         self.certificates = certificates or make_certificates(
             directory / "certificates", ADMIN, *users
@@ -56,40 +56,40 @@ class SecuredBroker(BrokerProcess):
         self.ports = {name: free_port() for name in PROTOCOLS}
         super().__init__(directory, **(self._secured((ADMIN, *users)) | settings))
 
-    def plain(self, user: str) -> WayIn:
+    def plain(self, user: str) -> ClientConfig:
         return self._secure("PLAIN", user=user, password=password_of(user))
 
-    def scram(self, user: str, digest: str = "SHA-512") -> WayIn:
+    def scram(self, user: str, digest: str = "SHA-512") -> ClientConfig:
         return self._secure(f"SCRAM-{digest}", user=user, password=password_of(user))
 
-    def token(self, user: str, *, lasts_s: float = 600, **claims: object) -> WayIn:
+    def token(self, user: str, *, lasts_s: float = 600, **claims: object) -> ClientConfig:
         def new() -> str:
             return self.provider.token(user, lasts_s=lasts_s, **claims)
 
         return self._secure("OAUTHBEARER", user=user, token=new, token_s=max(60, lasts_s))
 
-    def certificate(self, user: str) -> WayIn:
-        """By a certificate, and nothing else."""
-        return self._way("MUTUAL").but(
+    def certificate(self, user: str) -> ClientConfig:
+        """Mutual TLS, without SASL."""
+        return self._config("MUTUAL").with_changes(
             user=user,
             authority=self.certificates.authority,
             truststore=self.certificates.truststore,
             credential=self.certificates.users[user],
         )
 
-    def inside(self, user: str) -> WayIn:
-        """By SCRAM in the clear."""
-        return self._way("INSIDE").but(
+    def inside(self, user: str) -> ClientConfig:
+        """SCRAM without TLS."""
+        return self._config("INSIDE").with_changes(
             mechanism="SCRAM-SHA-512", user=user, password=password_of(user)
         )
 
-    def anonymous(self) -> WayIn:
-        return self._way("OPEN")
+    def anonymous(self) -> ClientConfig:
+        return self._config("OPEN")
 
-    def add_scram_users(self, *users: str, admin: WayIn | None = None) -> None:
-        """Have the administrator make their credentials, of both kinds.
+    def add_scram_users(self, *users: str, admin: ClientConfig | None = None) -> None:
+        """Create SCRAM-SHA-256 and SCRAM-SHA-512 credentials.
 
-        As in Kafka, a user can be named but once in a request.
+        As in Kafka, a request may name a user only once.
         """
         client = AdminClient((admin or self.plain(ADMIN)).librdkafka())
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
@@ -101,16 +101,16 @@ class SecuredBroker(BrokerProcess):
             for future in client.alter_user_scram_credentials(asked).values():
                 future.result(timeout=15)
 
-    def _secure(self, mechanism: str, **who: object) -> WayIn:
-        return self._way("SECURE").but(
+    def _secure(self, mechanism: str, **who: object) -> ClientConfig:
+        return self._config("SECURE").with_changes(
             mechanism=mechanism,
             authority=self.certificates.authority,
             truststore=self.certificates.truststore,
             **who,
         )
 
-    def _way(self, listener: str) -> WayIn:
-        return WayIn(port=self.ports[listener], protocol=PROTOCOLS[listener])
+    def _config(self, listener: str) -> ClientConfig:
+        return ClientConfig(port=self.ports[listener], protocol=PROTOCOLS[listener])
 
     def _secured(self, users: tuple[str, ...]) -> dict[str, str]:
         files = self.certificates

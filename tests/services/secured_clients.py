@@ -1,10 +1,9 @@
-"""Clients that come in by a way: what they send and read there, and what they say if they may not.
+"""Client libraries that produce and consume with a `ClientConfig`, and their login errors.
 
-    values = LIBRDKAFKA.read(way, topic, 3)
-    assert "Invalid username or password" in LIBRDKAFKA.complaint(wrong)
+    values = LIBRDKAFKA.read(config, topic, 3)
+    assert "Invalid username or password" in LIBRDKAFKA.login_error(wrong, [...])
 
-Each is a client as people use it, with its defaults. Nothing here retries: what a client gives up
-on is an error.
+Each is used with its defaults. Nothing here retries: an error that a client raises is an error.
 """
 
 import asyncio
@@ -23,10 +22,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from kafka import KafkaConsumer, KafkaProducer
 
 from services import kcat
-from services.way_in import WayIn
+from services.client_config import ClientConfig
 
 WAIT_S = 20
-COMPLAIN_S_MAX = 5
+LOGIN_ERROR_S_MAX = 5
 
 
 class SecuredClient(Protocol):
@@ -34,19 +33,19 @@ class SecuredClient(Protocol):
 
     name: str
 
-    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None: ...
+    def send(self, config: ClientConfig, topic: str, values: list[bytes]) -> None: ...
 
-    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
-        """The first records of a topic, as the only member of a new group."""
+    def read(self, config: ClientConfig, topic: str, count: int) -> list[bytes]:
+        """Read the first records of a topic, as the only member of a new group."""
         ...
 
 
 class Librdkafka:
     name = "librdkafka"
 
-    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None:
+    def send(self, config: ClientConfig, topic: str, values: list[bytes]) -> None:
         errors: list[KafkaError | None] = []
-        producer = Producer(way.librdkafka())
+        producer = Producer(config.librdkafka())
         for value in values:
             producer.produce(topic, value, on_delivery=lambda error, _: errors.append(error))
         assert producer.flush(WAIT_S) == 0
@@ -54,35 +53,36 @@ class Librdkafka:
             if error is not None:
                 raise KafkaException(error)
 
-    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
-        settings = {"group.id": new_group(way.user), "auto.offset.reset": "earliest"}
-        consumer = Consumer(way.librdkafka() | settings)
+    def read(self, config: ClientConfig, topic: str, count: int) -> list[bytes]:
+        settings = {"group.id": new_group(config.user), "auto.offset.reset": "earliest"}
+        consumer = Consumer(config.librdkafka() | settings)
         try:
             consumer.subscribe([topic])
             return [_value(consumer) for _ in range(count)]
         finally:
             consumer.close()
 
-    def complaint(self, way: WayIn, awaited: Sequence[str]) -> str:
-        """What it tells people when it cannot come in, until that has some of what is awaited."""
-        told: list[str] = []
+    def login_error(self, config: ClientConfig, awaited: Sequence[str]) -> str:
+        """What it reports when it cannot log in, until that contains one of the awaited texts."""
+        messages: list[str] = []
         producer = Producer(
-            way.librdkafka() | {"error_cb": lambda error: told.append(f"{error.name()}: {error}")}
+            config.librdkafka()
+            | {"error_cb": lambda error: messages.append(f"{error.name()}: {error}")}
         )
-        deadline = time.monotonic() + COMPLAIN_S_MAX
+        deadline = time.monotonic() + LOGIN_ERROR_S_MAX
         while time.monotonic() < deadline:
             producer.poll(0.05)
-            if any(words in line for words in awaited for line in told):
+            if any(words in line for words in awaited for line in messages):
                 break
-        return "\n".join(told)
+        return "\n".join(messages)
 
 
 class AioKafka:
     name = "aiokafka"
 
-    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None:
+    def send(self, config: ClientConfig, topic: str, values: list[bytes]) -> None:
         async def sending() -> None:
-            producer = AIOKafkaProducer(**way.aiokafka())
+            producer = AIOKafkaProducer(**config.aiokafka())
             await producer.start()
             try:
                 for value in values:
@@ -92,10 +92,13 @@ class AioKafka:
 
         asyncio.run(asyncio.wait_for(sending(), WAIT_S))
 
-    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
+    def read(self, config: ClientConfig, topic: str, count: int) -> list[bytes]:
         async def reading() -> list[bytes]:
             consumer = AIOKafkaConsumer(
-                topic, **way.aiokafka(), group_id=new_group(way.user), auto_offset_reset="earliest"
+                topic,
+                **config.aiokafka(),
+                group_id=new_group(config.user),
+                auto_offset_reset="earliest",
             )
             await consumer.start()
             try:
@@ -105,21 +108,21 @@ class AioKafka:
 
         return asyncio.run(asyncio.wait_for(reading(), WAIT_S))
 
-    def complaint(self, way: WayIn) -> str:
-        """What it tells people when it cannot come in; it does not try twice."""
+    def login_error(self, config: ClientConfig) -> str:
+        """What it reports when it cannot log in; it does not retry."""
 
         async def trying() -> None:
-            producer = AIOKafkaProducer(**way.aiokafka())
+            producer = AIOKafkaProducer(**config.aiokafka())
             try:
                 await producer.start()
             finally:
                 await producer.stop()
 
         with _logged("aiokafka") as lines, warnings.catch_warnings():
-            # It forgets to close what it could not come in by; that is not ours to be told of.
+            # aiokafka does not close sockets of failed logins.
             warnings.simplefilter("ignore", ResourceWarning)
             try:
-                asyncio.run(asyncio.wait_for(trying(), COMPLAIN_S_MAX))
+                asyncio.run(asyncio.wait_for(trying(), LOGIN_ERROR_S_MAX))
             except (AioKafkaError, TimeoutError) as error:
                 lines.append(f"{type(error).__name__}: {error}")
             gc.collect()
@@ -129,19 +132,19 @@ class AioKafka:
 class KafkaPython:
     name = "kafka-python"
 
-    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None:
-        producer = KafkaProducer(**way.kafka_python())
+    def send(self, config: ClientConfig, topic: str, values: list[bytes]) -> None:
+        producer = KafkaProducer(**config.kafka_python())
         try:
             for sent in [producer.send(topic, value) for value in values]:
                 sent.get(WAIT_S)
         finally:
             producer.close(timeout=5)
 
-    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
+    def read(self, config: ClientConfig, topic: str, count: int) -> list[bytes]:
         consumer = KafkaConsumer(
             topic,
-            **way.kafka_python(),
-            group_id=new_group(way.user),
+            **config.kafka_python(),
+            group_id=new_group(config.user),
             auto_offset_reset="earliest",
             consumer_timeout_ms=WAIT_S * 1000,
         )
@@ -154,15 +157,17 @@ class KafkaPython:
 class Kcat:
     name = "kcat"
 
-    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None:
-        kcat.run(*self._settings(way), "-P", "-t", topic, given=b"".join(v + b"\n" for v in values))
+    def send(self, config: ClientConfig, topic: str, values: list[bytes]) -> None:
+        kcat.run(
+            *self._settings(config), "-P", "-t", topic, given=b"".join(v + b"\n" for v in values)
+        )
 
-    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
+    def read(self, config: ClientConfig, topic: str, count: int) -> list[bytes]:
         asked = ("-C", "-t", topic, "-o", "beginning", "-c", str(count), "-q")
-        return kcat.run(*self._settings(way), *asked).splitlines()
+        return kcat.run(*self._settings(config), *asked).splitlines()
 
-    def _settings(self, way: WayIn) -> list[str]:
-        settings = way.librdkafka()
+    def _settings(self, config: ClientConfig) -> list[str]:
+        settings = config.librdkafka()
         del settings["log_level"]
         assert "oauth_cb" not in settings, "kcat has no tokens"
         return [part for name, value in settings.items() for part in ("-X", f"{name}={value}")]
@@ -174,13 +179,13 @@ CLIENTS: tuple[SecuredClient, ...] = (LIBRDKAFKA, AIOKAFKA, KafkaPython(), Kcat(
 
 
 def new_group(user: str) -> str:
-    """A group that a user may be a member of, where users have names that begin with theirs."""
+    """A new group whose name has the prefix that the user's ACLs allow."""
     return f"{user}-{uuid4()}"
 
 
 def _value(consumer: Consumer) -> bytes:
     message = consumer.poll(WAIT_S)
-    assert message is not None, "nothing comes"
+    assert message is not None, f"no record within {WAIT_S} s"
     if message.error() is not None:
         raise KafkaException(message.error())
     value = message.value()
@@ -192,11 +197,11 @@ def _value(consumer: Consumer) -> bytes:
 def _logged(name: str) -> Iterator[list[str]]:
     lines: list[str] = []
 
-    class Keeping(logging.Handler):
+    class RecordingHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(record.getMessage())
 
-    logger, handler = logging.getLogger(name), Keeping(logging.WARNING)
+    logger, handler = logging.getLogger(name), RecordingHandler(logging.WARNING)
     logger.addHandler(handler)
     try:
         yield lines

@@ -1,32 +1,34 @@
-"""A connection that logs in step by step, in the right order or in any other.
+"""A connection that authenticates step by step, in the right order or any other.
 
 with SecuredWire(broker.plain("alice")) as wire:
     wire.handshake("PLAIN")
-    answer = wire.authenticate(plain_token("alice", "…"))
+    response = wire.authenticate(plain_token("alice", "…"))
 """
 
 from random import SystemRandom
 
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
 from kafscale.security.sasl.client import create_client
-from services.login_wire import LoginWire
-from services.way_in import HOST, WayIn
+from services.client_config import HOST, ClientConfig
+from services.sasl_wire import SaslWire
 
 
-class SecuredWire(LoginWire):
-    """One connection to where a way in leads; nobody is logged in yet."""
+class SecuredWire(SaslWire):
+    """One connection to the listener of a config, not authenticated yet."""
 
-    def __init__(self, way: WayIn, *, timeout_s: float = 10) -> None:
-        tls = way.tls() if way.protocol.endswith("SSL") else None
-        super().__init__(way.port, tls=tls, name=HOST, timeout_s=timeout_s)
+    def __init__(self, config: ClientConfig, *, timeout_s: float = 10) -> None:
+        tls = config.tls() if config.protocol.endswith("SSL") else None
+        super().__init__(config.port, tls=tls, name=HOST, timeout_s=timeout_s)
 
-    def enter(self, way: WayIn) -> int:
-        """By the mechanism of a way, if it has one; the error that comes of it."""
-        if not way.mechanism:
+    def log_in_with(self, config: ClientConfig) -> int:
+        """Authenticate by the mechanism of a config, if it has one; return the error code."""
+        if not config.mechanism:
             return 0
-        assert self.handshake(way.mechanism).error_code == 0
-        bearer = way.token() if way.token else ""
-        attempt = create_client(way.mechanism, way.user, way.password, bearer, SystemRandom())
+        assert self.handshake(config.mechanism).error_code == 0
+        bearer = config.token() if config.token else ""
+        attempt = create_client(
+            config.mechanism, config.user, config.password, bearer, SystemRandom()
+        )
         token: bytes | None = attempt.initial_response()
         while token is not None:
             answer = self.authenticate(token)
@@ -36,7 +38,7 @@ class SecuredWire(LoginWire):
         return 0
 
     def metadata(self) -> MetadataResponse:
-        """A request like any other."""
+        """Send a Metadata request, as an example of a request that needs authentication."""
         answer = self.call(METADATA, 9, MetadataRequest(topics=None))
         assert isinstance(answer, MetadataResponse)
         return answer

@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, Producer
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from services.assistant import PROGRAM, Assistant, environment
 from services.broker import BrokerProcess
+from services.mcp_client import PROGRAM, McpClient, environment
 from services.process import free_port
 from services.waiting import wait_until
 
@@ -71,125 +71,121 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 
 @pytest.fixture(scope="module")
-def assistant(broker: BrokerProcess) -> Iterator[Assistant]:
-    with Assistant(broker) as one:
+def client(broker: BrokerProcess) -> Iterator[McpClient]:
+    with McpClient(broker) as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def writing_assistant(broker: BrokerProcess) -> Iterator[Assistant]:
+def writing_client(broker: BrokerProcess) -> Iterator[McpClient]:
     """An assistant that may change things."""
-    with Assistant(broker, KAFSCALE_MCP_ALLOW_WRITES="true") as one:
+    with McpClient(broker, KAFSCALE_MCP_ALLOW_WRITES="true") as one:
         yield one
 
 
 def test_only_read_tools_are_listed_unless_writes_are_allowed(
-    assistant: Assistant, writing_assistant: Assistant
+    client: McpClient, writing_client: McpClient
 ) -> None:
-    offered = assistant.tools()
+    offered = client.tools()
     assert set(offered) == LOOKING
     assert all(tool.annotations.read_only_hint for tool in offered.values())
     assert all(tool.description for tool in offered.values())
-    more = writing_assistant.tools()
+    more = writing_client.tools()
     assert set(more) == LOOKING | CHANGING
     assert not any(more[name].annotations.read_only_hint for name in CHANGING)
     destroying = {name for name, tool in more.items() if tool.annotations.destructive_hint}
     assert destroying == {"delete_topic", "delete_group", "reset_offsets"}
 
 
-def test_write_tool_is_rejected_without_permission(assistant: Assistant) -> None:
-    said = assistant.refusal("delete_topic", topic="orders", confirm="orders")
+def test_write_tool_is_rejected_without_permission(client: McpClient) -> None:
+    said = client.call_error("delete_topic", topic="orders", confirm="orders")
     assert "delete_topic" in said
-    assert assistant.ask("describe_topic", topic="orders")["name"] == "orders"
+    assert client.call("describe_topic", topic="orders")["name"] == "orders"
 
 
-def test_cluster_tools(assistant: Assistant) -> None:
-    status = assistant.ask("cluster_status")
+def test_cluster_tools(client: McpClient) -> None:
+    status = client.call("cluster_status")
     [known] = status["brokers"]
     assert (known["id"], known["state"]) == (0, "ready")
     assert status["topicCount"] == 1
-    health = assistant.ask("cluster_health")
+    health = client.call("cluster_health")
     assert (health["state"], health["reasons"]) == ("healthy", [])
-    [figures] = assistant.ask("cluster_metrics")["brokers"]
+    [figures] = client.call("cluster_metrics")["brokers"]
     assert figures["produceBytesPerSecond"] == 0
-    cost = assistant.ask("storage_cost")
+    cost = client.call("storage_cost")
     assert cost["storagePerDay"] > 0
     assert cost["currency"] == "USD"
-    assert assistant.ask("pipeline_runs") == {"runs": [], "total": 0, "leftOut": 0}
+    assert client.call("pipeline_runs") == {"runs": [], "total": 0, "leftOut": 0}
 
 
-def test_topic_tools(assistant: Assistant) -> None:
-    [orders] = assistant.ask("list_topics", search="ORD")["topics"]
+def test_topic_tools(client: McpClient) -> None:
+    [orders] = client.call("list_topics", search="ORD")["topics"]
     assert (orders["name"], orders["recordCount"]) == ("orders", 20)
-    assert assistant.ask("list_topics", search="nothing")["total"] == 0
-    [partition] = assistant.ask("describe_topic", topic="orders")["partitions"]
+    assert client.call("list_topics", search="nothing")["total"] == 0
+    [partition] = client.call("describe_topic", topic="orders")["partitions"]
     assert (partition["startOffset"], partition["highWatermark"]) == (0, 20)
-    configs = assistant.ask("topic_configs", topic="orders")["configs"]
+    configs = client.call("topic_configs", topic="orders")["configs"]
     assert "retention.ms" in {each["name"] for each in configs}
-    assert assistant.ask("topic_configs", topic="orders", only_changed=True)["configs"] == []
-    inventory = assistant.ask("segment_inventory", topic="orders")
+    assert client.call("topic_configs", topic="orders", only_changed=True)["configs"] == []
+    inventory = client.call("segment_inventory", topic="orders")
     assert inventory["wal"]["recordCount"] == 20
-    assert "missing" in assistant.refusal("describe_topic", topic="missing")
+    assert "missing" in client.call_error("describe_topic", topic="missing")
 
 
-def test_group_tools(assistant: Assistant) -> None:
-    [group] = assistant.ask("list_groups")["groups"]
+def test_group_tools(client: McpClient) -> None:
+    [group] = client.call("list_groups")["groups"]
     assert group["group"] == "billing"
-    described = assistant.ask("describe_group", group="billing")
+    described = client.call("describe_group", group="billing")
     assert described["lag"] == 15
     wait_until(
-        lambda: assistant.ask("consumer_lag", group="billing")["totalLag"] == 15,
+        lambda: client.call("consumer_lag", group="billing")["totalLag"] == 15,
         "the lag to be reported",
     )
 
 
-def test_record_tools(assistant: Assistant) -> None:
-    newest = assistant.ask("peek_messages", topic="orders", limit=3)["records"]
+def test_record_tools(client: McpClient) -> None:
+    newest = client.call("peek_messages", topic="orders", limit=3)["records"]
     assert [each["offset"] for each in newest] == [19, 18, 17]
-    [found] = assistant.ask("peek_messages", topic="orders", start="earliest", key="key-7")[
-        "records"
-    ]
+    [found] = client.call("peek_messages", topic="orders", start="earliest", key="key-7")["records"]
     assert json.loads(found["value"]) == {"number": 7}
-    later = assistant.ask("peek_messages", topic="orders", start="offset", number=18)["records"]
+    later = client.call("peek_messages", topic="orders", start="offset", number=18)["records"]
     assert [each["offset"] for each in later] == [18, 19]
 
 
-def test_writing_tools(writing_assistant: Assistant) -> None:
-    made = writing_assistant.ask("create_topic", topic="letters", partitions=2)
+def test_writing_tools(writing_client: McpClient) -> None:
+    made = writing_client.call("create_topic", topic="letters", partitions=2)
     assert made["partitionCount"] == 2
-    writing_assistant.ask("add_partitions", topic="letters", partitions=3)
+    writing_client.call("add_partitions", topic="letters", partitions=3)
     values = {"retention.ms": "60000"}
-    [config] = writing_assistant.ask("alter_topic_configs", topic="letters", values=values)[
-        "configs"
-    ]
+    [config] = writing_client.call("alter_topic_configs", topic="letters", values=values)["configs"]
     assert (config["name"], config["value"]) == ("retention.ms", "60000")
-    writing_assistant.ask("alter_topic_configs", topic="letters", values={"retention.ms": "-1"})
-    written = writing_assistant.ask(
+    writing_client.call("alter_topic_configs", topic="letters", values={"retention.ms": "-1"})
+    written = writing_client.call(
         "produce_message", topic="letters", key="a", value="dear", partition=1, headers={"h": "1"}
     )
     assert (written["partition"], written["offset"]) == (1, 0)
-    [read] = writing_assistant.ask("peek_messages", topic="letters")["records"]
+    [read] = writing_client.call("peek_messages", topic="letters")["records"]
     assert (read["key"], read["value"], read["headers"]) == ("a", "dear", {"h": "1"})
-    assert writing_assistant.ask("flush_topic", topic="letters")["total"] >= 1
-    plan = writing_assistant.ask("reset_offsets", group="billing", to="earliest")
+    assert writing_client.call("flush_topic", topic="letters")["total"] >= 1
+    plan = writing_client.call("reset_offsets", group="billing", to="earliest")
     assert (plan["executed"], plan["partitions"][0]["after"]) == (False, 0)
-    assert writing_assistant.ask("describe_group", group="billing")["lag"] == 15
-    writing_assistant.ask("reset_offsets", group="billing", to="latest", execute=True)
-    assert writing_assistant.ask("describe_group", group="billing")["lag"] == 0
-    writing_assistant.ask("reset_offsets", group="billing", to="offset", number=5, execute=True)
-    assert "repeat its name" in writing_assistant.refusal(
+    assert writing_client.call("describe_group", group="billing")["lag"] == 15
+    writing_client.call("reset_offsets", group="billing", to="latest", execute=True)
+    assert writing_client.call("describe_group", group="billing")["lag"] == 0
+    writing_client.call("reset_offsets", group="billing", to="offset", number=5, execute=True)
+    assert "repeat its name" in writing_client.call_error(
         "delete_topic", topic="letters", confirm="yes"
     )
-    writing_assistant.ask("delete_topic", topic="letters", confirm="letters")
-    writing_assistant.ask("reset_offsets", group="gone", topic="orders", to="latest", execute=True)
-    writing_assistant.ask("delete_group", group="gone", confirm="gone")
+    writing_client.call("delete_topic", topic="letters", confirm="letters")
+    writing_client.call("reset_offsets", group="gone", topic="orders", to="latest", execute=True)
+    writing_client.call("delete_group", group="gone", confirm="gone")
 
 
 def test_unreachable_cluster_is_reported(broker: BrokerProcess) -> None:
     nowhere = f"127.0.0.1:{free_port()}"
     elsewhere = {"KAFSCALE_CONTROL_SERVERS": nowhere, "KAFSCALE_BOOTSTRAP_SERVERS": nowhere}
-    with Assistant(broker, "--read-only", **elsewhere) as lost:
-        result = lost.ask("cluster_health")
+    with McpClient(broker, "--read-only", **elsewhere) as lost:
+        result = lost.call("cluster_health")
     assert result["state"] == "down"
     assert result["reasons"]
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from services.rules import Rules, rule
+from services.acls import Acls, acl_binding
 from services.secured_broker import ADMIN, SecuredBroker, password_of
 
 USERS = ("alice", "bob", "carol")
@@ -23,11 +23,11 @@ def _shared_secured(tmp_path_factory) -> Iterator[SecuredBroker]:
     ) as running:
         running.add_scram_users(ADMIN, *USERS)
         # Users own the names that start with theirs, so access to such a name proves the identity.
-        rules = Rules(AdminClient(running.plain(ADMIN).librdkafka()))
+        acls = Acls(AdminClient(running.plain(ADMIN).librdkafka()))
         for user in USERS:
-            rules.add(
-                rule(f"User:{user}", "ALL", topic=f"{user}-", prefixed=True),
-                rule(f"User:{user}", "ALL", group=f"{user}-", prefixed=True),
+            acls.add(
+                acl_binding(f"User:{user}", "ALL", topic=f"{user}-", prefixed=True),
+                acl_binding(f"User:{user}", "ALL", group=f"{user}-", prefixed=True),
             )
         yield running
 

@@ -10,8 +10,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, TopicToDescribe
-from services.attempts import OK, Attempts
-from services.rules import Rules, rule
+from services.acls import Acls, acl_binding
+from services.client_operations import OK, ClientOperations
 from services.secured_broker import ADMIN
 from services.secured_wire import SecuredWire
 from services.waiting import wait_until
@@ -32,16 +32,16 @@ def admin(secured):
 
 
 @pytest.fixture
-def rules(admin):
+def acls(admin):
     """The ACLs of the outsider, who has none before and after a test."""
-    rules = Rules(admin)
-    yield rules
-    rules.remove_of(OUTSIDER, "User:*", "User:ANONYMOUS", "Group:staff", f"User:{ADMIN}")
+    acls = Acls(admin)
+    yield acls
+    acls.delete_of(OUTSIDER, "User:*", "User:ANONYMOUS", "Group:staff", f"User:{ADMIN}")
 
 
 @pytest.fixture
 def outsider(secured):
-    return Attempts(secured.plain("outsider"))
+    return ClientOperations(secured.plain("outsider"))
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def with_topic(given, topic):
     ],
     ids=str,
 )
-def test_acl_applies_to_matching_resources_and_hosts(rules, outsider, topic, given, outcome):
-    rules.add(rule(OUTSIDER, "WRITE", **with_topic(given, topic)))
+def test_acl_applies_to_matching_resources_and_hosts(acls, outsider, topic, given, outcome):
+    acls.add(acl_binding(OUTSIDER, "WRITE", **with_topic(given, topic)))
     assert outsider.produce(topic) == outcome
 
 
@@ -86,66 +86,66 @@ def test_acl_applies_to_matching_resources_and_hosts(rules, outsider, topic, giv
     ],
     ids=str,
 )
-def test_deny_overrides_allow(rules, outsider, topic, denied, outcome):
-    rules.add(
-        rule(OUTSIDER, "ALL", topic=topic),
-        rule("User:*", "WRITE", topic="*"),
-        rule(OUTSIDER, "WRITE", denied=True, **with_topic(denied, topic)),
+def test_deny_overrides_allow(acls, outsider, topic, denied, outcome):
+    acls.add(
+        acl_binding(OUTSIDER, "ALL", topic=topic),
+        acl_binding("User:*", "WRITE", topic="*"),
+        acl_binding(OUTSIDER, "WRITE", denied=True, **with_topic(denied, topic)),
     )
     assert outsider.produce(topic) == outcome
 
 
-def test_wildcard_principal_applies_to_all_users(rules, outsider, topic):
-    rules.add(rule("User:*", "WRITE", topic=topic))
+def test_wildcard_principal_applies_to_all_users(acls, outsider, topic):
+    acls.add(acl_binding("User:*", "WRITE", topic=topic))
     assert outsider.produce(topic) == OK
 
 
-def test_acl_for_anonymous_applies_without_login(secured, rules, topic):
-    anonymous = Attempts(secured.anonymous())
+def test_acl_for_anonymous_applies_without_login(secured, acls, topic):
+    anonymous = ClientOperations(secured.anonymous())
     assert anonymous.produce(topic) == DENIED
-    rules.add(rule("User:ANONYMOUS", "WRITE", topic=topic))
+    acls.add(acl_binding("User:ANONYMOUS", "WRITE", topic=topic))
     assert anonymous.produce(topic) == OK
 
 
-def test_acl_for_a_group_applies_to_tokens_with_the_group(secured, rules, topic):
-    rules.add(rule("Group:staff", "WRITE", topic=topic))
-    assert Attempts(secured.token("outsider", groups=["guests"])).produce(topic) == DENIED
-    assert Attempts(secured.token("outsider", groups=["staff"])).produce(topic) == OK
+def test_acl_for_a_group_applies_to_tokens_with_the_group(secured, acls, topic):
+    acls.add(acl_binding("Group:staff", "WRITE", topic=topic))
+    assert ClientOperations(secured.token("outsider", groups=["guests"])).produce(topic) == DENIED
+    assert ClientOperations(secured.token("outsider", groups=["staff"])).produce(topic) == OK
 
 
-def test_super_user_cannot_be_denied(secured, rules, topic):
-    rules.add(rule(f"User:{ADMIN}", "ALL", topic=topic, denied=True))
-    assert Attempts(secured.plain(ADMIN)).produce(topic) == OK
+def test_super_user_cannot_be_denied(secured, acls, topic):
+    acls.add(acl_binding(f"User:{ADMIN}", "ALL", topic=topic, denied=True))
+    assert ClientOperations(secured.plain(ADMIN)).produce(topic) == OK
 
 
-def test_changed_acls_apply_to_open_connections(secured, rules, topic):
+def test_changed_acls_apply_to_open_connections(secured, acls, topic):
     """With raw requests: librdkafka retries only now and then."""
-    way = secured.plain("outsider")
-    with SecuredWire(way) as wire:
-        assert wire.enter(way) == 0
+    config = secured.plain("outsider")
+    with SecuredWire(config) as wire:
+        assert wire.log_in_with(config) == 0
 
         def produced():
             return wire.produce(topic, batch_of([b""])).error_code
 
         assert produced() == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        rules.add(rule(OUTSIDER, "WRITE", topic=topic))
+        acls.add(acl_binding(OUTSIDER, "WRITE", topic=topic))
         wait_until(lambda: produced() == 0, "the ACL to apply", seconds_max=PROPAGATION_S_MAX)
-        rules.remove_of(OUTSIDER)
+        acls.delete_of(OUTSIDER)
         wait_until(produced, "its removal to apply", seconds_max=PROPAGATION_S_MAX)
 
 
 def test_client_id_grants_no_access(secured, topic):
     for name in (ADMIN, f"User:{ADMIN}"):
-        forger = Attempts(secured.plain("outsider").but(client_id=name))
-        assert not forger.sees_topic(topic)
+        forger = ClientOperations(secured.plain("outsider").with_changes(client_id=name))
+        assert not forger.lists_topic(topic)
         assert forger.delete_topic(topic) == DENIED
 
 
-def test_replica_id_needs_cluster_permission(secured, rules, topic):
-    rules.add(rule(OUTSIDER, "READ", topic=topic))
-    way = secured.plain("outsider")
-    with SecuredWire(way) as wire:
-        assert wire.enter(way) == 0
+def test_replica_id_needs_cluster_permission(secured, acls, topic):
+    acls.add(acl_binding(OUTSIDER, "READ", topic=topic))
+    config = secured.plain("outsider")
+    with SecuredWire(config) as wire:
+        assert wire.log_in_with(config) == 0
         assert wire.fetch(topic).error_code == 0
         requested = [
             TopicToFetch(topic, partitions=[PartitionToFetch(index=0, offset=0, max_bytes=1)])
@@ -155,9 +155,9 @@ def test_replica_id_needs_cluster_permission(secured, rules, topic):
 
 
 def test_metadata_hides_and_does_not_create_denied_topics(secured, admin, topic):
-    missing, way = f"things-{uuid4()}", secured.plain("outsider")
-    with SecuredWire(way) as wire:
-        assert wire.enter(way) == 0
+    missing, config = f"things-{uuid4()}", secured.plain("outsider")
+    with SecuredWire(config) as wire:
+        assert wire.log_in_with(config) == 0
         requested = MetadataRequest([TopicToDescribe(name=topic), TopicToDescribe(name=missing)])
         described = wire.call(METADATA, 9, requested).topics
     assert {each.error_code for each in described} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
@@ -166,12 +166,12 @@ def test_metadata_hides_and_does_not_create_denied_topics(secured, admin, topic)
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_regex_subscription_matches_visible_topics_only(secured, admin, rules, protocol):
+def test_regex_subscription_matches_visible_topics_only(secured, admin, acls, protocol):
     begin = f"things-{uuid4()}"
     seen, unseen = f"{begin}-seen", f"{begin}-unseen"
     for future in admin.create_topics([NewTopic(seen, 1), NewTopic(unseen, 1)]).values():
         future.result(timeout=15)
-    rules.add(rule(OUTSIDER, "READ", topic=seen), rule(OUTSIDER, "READ", group=begin))
+    acls.add(acl_binding(OUTSIDER, "READ", topic=seen), acl_binding(OUTSIDER, "READ", group=begin))
     settings = {"group.id": begin, "group.protocol": protocol}
     consumer = Consumer(secured.plain("outsider").librdkafka() | settings)
     try:
@@ -187,9 +187,9 @@ def test_regex_subscription_matches_visible_topics_only(secured, admin, rules, p
         consumer.close()
 
 
-def test_denials_and_changes_are_logged_with_principal_and_client(secured, rules, outsider, topic):
+def test_denials_and_changes_are_logged_with_principal_and_client(secured, acls, outsider, topic):
     since_bytes = secured.log.stat().st_size
-    rules.add(rule(OUTSIDER, "DESCRIBE", topic=topic))
+    acls.add(acl_binding(OUTSIDER, "DESCRIBE", topic=topic))
     assert outsider.delete_topic(topic) == DENIED
     lines = [json.loads(line) for line in secured.logged(since_bytes).splitlines()]
     (change,) = [line for line in lines if line["event"] == "changed"]

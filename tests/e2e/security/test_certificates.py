@@ -18,9 +18,9 @@ def broker(tmp_path):
         yield running
 
 
-def server_certificate(way):
+def server_certificate(config):
     """The server certificate that a new connection gets."""
-    with SecuredWire(way) as wire:
+    with SecuredWire(config) as wire:
         return wire.socket.getpeercert(binary_form=True)
 
 
@@ -34,35 +34,35 @@ def renew(files, new):
 
 
 def test_new_certificates_apply_to_new_connections_only(broker, tmp_path):
-    way = broker.certificate(ADMIN)
+    config = broker.certificate(ADMIN)
     new = make_certificates(tmp_path / "new", ADMIN, name="the next CA")
-    new_way = way.but(authority=new.authority, credential=new.users[ADMIN])
-    with SecuredWire(way) as old_connection:
-        before = server_certificate(way)
+    new_config = config.with_changes(authority=new.authority, credential=new.users[ADMIN])
+    with SecuredWire(config) as old_connection:
+        before = server_certificate(config)
         assert old_connection.metadata().brokers
         renew(broker.certificates, new)
 
         def is_renewed():
             try:
-                return server_certificate(new_way) != before
+                return server_certificate(new_config) != before
             except ssl.SSLError:  # The old certificate is not signed by the new CA.
                 return False
 
         wait_until(is_renewed, "the new certificate", seconds_max=10)
         assert old_connection.metadata().brokers
-        with SecuredWire(new_way) as new_connection:
+        with SecuredWire(new_config) as new_connection:
             assert new_connection.metadata().brokers
         # Client certificates are verified with the new CA as well.
         with (
             pytest.raises((ssl.SSLError, ConnectionError)),
-            SecuredWire(new_way.but(credential=way.credential)) as untrusted,
+            SecuredWire(new_config.with_changes(credential=config.credential)) as untrusted,
         ):
             untrusted.metadata()
 
 
 def test_invalid_certificate_file_is_ignored(broker):
-    way = broker.certificate(ADMIN)
-    before = server_certificate(way)
+    config = broker.certificate(ADMIN)
+    before = server_certificate(config)
     broker.certificates.server_certificate.write_bytes(b"half of a certifica")
     wait_until(lambda: "certificate not reloaded" in broker.logged(), "a log line")
-    assert server_certificate(way) == before
+    assert server_certificate(config) == before

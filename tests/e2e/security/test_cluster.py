@@ -6,11 +6,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from services import s3_server
-from services.attempts import OK, Attempts
+from services.acls import Acls, acl_binding
 from services.broker import HOST
 from services.certificates import make_certificates
+from services.client_operations import OK, ClientOperations
 from services.etcd_server import EtcdCluster
-from services.rules import Rules, rule
 from services.s3_server import S3Server, broker_settings
 from services.secured_broker import ADMIN, SecuredBroker, password_of
 from services.secured_clients import LIBRDKAFKA
@@ -58,16 +58,16 @@ def address(host_and_port):
     return ":".join(map(str, host_and_port))
 
 
-def advertised_addresses(way):
+def advertised_addresses(config):
     """The addresses of the brokers that this listener returns."""
-    with SecuredWire(way) as wire:
-        assert wire.enter(way) == 0
+    with SecuredWire(config) as wire:
+        assert wire.log_in_with(config) == 0
         return {each.node_id: (each.host, each.port) for each in wire.metadata().brokers}
 
 
-def can_log_in(way):
-    with SecuredWire(way) as wire:
-        return wire.enter(way) == 0
+def can_log_in(config):
+    with SecuredWire(config) as wire:
+        return wire.log_in_with(config) == 0
 
 
 def test_each_listener_advertises_its_own_addresses(brokers):
@@ -85,21 +85,21 @@ def test_each_listener_advertises_its_own_addresses(brokers):
 
 def test_users_and_acls_propagate_to_the_other_broker(brokers):
     first, second = brokers
-    rules = Rules(AdminClient(first.certificate(ADMIN).librdkafka()))
-    attempts_at_second = Attempts(second.inside("ulla"))
+    acls = Acls(AdminClient(first.certificate(ADMIN).librdkafka()))
+    attempts_at_second = ClientOperations(second.inside("ulla"))
     first.add_scram_users("ulla", admin=first.certificate(ADMIN))
     wait_until(lambda: can_log_in(second.inside("ulla")), "the user", seconds_max=PROPAGATION_S_MAX)
-    assert not attempts_at_second.sees_topic("ullas")
-    rules.add(rule("User:ulla", "ALL", topic="ulla", prefixed=True))
+    assert not attempts_at_second.lists_topic("ullas")
+    acls.add(acl_binding("User:ulla", "ALL", topic="ulla", prefixed=True))
     wait_until(
         lambda: attempts_at_second.create_topic("ulla") == OK,
         "the ACL",
         seconds_max=PROPAGATION_S_MAX,
     )
     LIBRDKAFKA.send(second.inside("ulla"), "ulla-new", [b"hello"])
-    rules.remove_of("User:ulla")
+    acls.delete_of("User:ulla")
     wait_until(
-        lambda: not attempts_at_second.sees_topic("ulla-new"),
+        lambda: not attempts_at_second.lists_topic("ulla-new"),
         "its removal",
         seconds_max=PROPAGATION_S_MAX,
     )

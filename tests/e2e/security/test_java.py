@@ -12,10 +12,10 @@ from confluent_kafka.admin import AdminClient
 from kafscale.metadata.access.model import Operation, PatternType, Permission, ResourceType
 from kafscale.protocol.messages.create_acls import CREATE_ACLS, AclToCreate, CreateAclsRequest
 from services import java
-from services.attempts import OK, Attempts
+from services.acls import Acls
 from services.certificates import make_certificates
+from services.client_operations import OK, ClientOperations
 from services.client_program import HOME
-from services.rules import Rules
 from services.secured_broker import ADMIN, password_of
 from services.secured_clients import LIBRDKAFKA
 from services.secured_wire import SecuredWire
@@ -33,11 +33,11 @@ CONFIGS = "kafka.admin.ConfigCommand"
 @pytest.fixture
 def tool(secured, tmp_path):
     """Run a tool as `admin`, authenticated by a certificate."""
-    way = secured.certificate(ADMIN)
-    settings = str(way.java(tmp_path))
+    config = secured.certificate(ADMIN)
+    settings = str(config.java(tmp_path))
 
     def run(name: str, *arguments: str) -> str:
-        server = ("--bootstrap-server", way.address, "--command-config", settings)
+        server = ("--bootstrap-server", config.address, "--command-config", settings)
         return java.run(name, *server, *arguments)
 
     return run
@@ -54,15 +54,21 @@ def test_java_logins_succeed_or_fail_with_the_right_exception(secured, own_topic
         (secured.token("alice"), "ok"),
         (certificate, "ok"),
         (secured.certificate("bob"), "TopicAuthorizationException"),
-        (plain.but(password=password_of("mallory")), "SaslAuthenticationException"),
+        (plain.with_changes(password=password_of("mallory")), "SaslAuthenticationException"),
         (secured.scram("mallory"), "SaslAuthenticationException"),
         (secured.token("alice", lasts_s=-5), "SaslAuthenticationException"),
-        (secured.inside("alice").but(mechanism="PLAIN"), "UnsupportedSaslMechanismException"),
-        (certificate.but(credential=untrusted.users["alice"]), "SslAuthenticationException"),
-        (certificate.but(credential=None), "SslAuthenticationException"),
-        (plain.but(truststore=untrusted.truststore), "SslAuthenticationException"),
+        (
+            secured.inside("alice").with_changes(mechanism="PLAIN"),
+            "UnsupportedSaslMechanismException",
+        ),
+        (
+            certificate.with_changes(credential=untrusted.users["alice"]),
+            "SslAuthenticationException",
+        ),
+        (certificate.with_changes(credential=None), "SslAuthenticationException"),
+        (plain.with_changes(truststore=untrusted.truststore), "SslAuthenticationException"),
     ]
-    paths = [str(way.java(tmp_path)) for way, _ in tries]
+    paths = [str(config.java(tmp_path)) for config, _ in tries]
     said = java.run(LOGINS, own_topic, "alice-", *paths).splitlines()
     assert [line.partition(":")[0] for line in said] == [expected for _, expected in tries], said
 
@@ -71,19 +77,19 @@ def test_configs_tool_creates_and_deletes_a_user(secured, tool):
     user = f"user-{uuid4()}"
     entity = ("--alter", "--entity-type", "users", "--entity-name", user)
     tool(CONFIGS, *entity, "--add-config", f"SCRAM-SHA-512=[password={password_of(user)}]")
-    assert Attempts(secured.scram(user)).describe_cluster() == OK
+    assert ClientOperations(secured.scram(user)).describe_cluster() == OK
     tool(CONFIGS, *entity, "--delete-config", "SCRAM-SHA-512")
     message = "invalid credentials"
-    assert message in LIBRDKAFKA.complaint(secured.scram(user), [message])
+    assert message in LIBRDKAFKA.login_error(secured.scram(user), [message])
 
 
 def test_acls_tool_adds_lists_and_removes(secured, tool):
     """Roles, which Kafka does not have, are listed and removed as well."""
     topic, user = f"orders-{uuid4()}", f"User:{uuid4()}"
     tool(ACLS, "--add", "--allow-principal", user, "--producer", "--topic", topic)
-    way = secured.plain(ADMIN)
-    with SecuredWire(way) as wire:
-        assert wire.enter(way) == 0
+    config = secured.plain(ADMIN)
+    with SecuredWire(config) as wire:
+        assert wire.log_in_with(config) == 0
         role = AclToCreate(
             ResourceType.TOPIC,
             topic,
@@ -99,7 +105,7 @@ def test_acls_tool_adds_lists_and_removes(secured, tool):
     operations = re.findall(rf"principal={user}, host=\*, operation=(\w+)", listed)
     assert sorted(operations) == ["CREATE", "DESCRIBE", "UNKNOWN", "WRITE"]
 
-    rules = Rules(AdminClient(way.librdkafka()))
-    assert len(rules.of(user)) == len(operations)
+    acls = Acls(AdminClient(config.librdkafka()))
+    assert len(acls.describe(user)) == len(operations)
     tool(ACLS, "--remove", "--topic", topic, "--force")
-    assert rules.of(user) == []
+    assert acls.describe(user) == []

@@ -9,8 +9,8 @@ from confluent_kafka.admin import NewTopic
 
 from kafscale.metadata.access.model import Operation, PatternType, Permission, ResourceType
 from kafscale.protocol.messages.create_acls import CREATE_ACLS, AclToCreate, CreateAclsRequest
-from services.attempts import OK, Attempts
-from services.rules import Rules, rule
+from services.acls import Acls, acl_binding
+from services.client_operations import OK, ClientOperations
 from services.secured_broker import ADMIN, SecuredBroker, password_of
 from services.secured_wire import SecuredWire
 
@@ -32,7 +32,7 @@ MATRIX = {
     "read": (TOPIC, OK, TOPIC, TOPIC),
     "list_offsets": (OK, OK, NO_ENTRY, OK),
     "describe_topic": (OK, OK, TOPIC, OK),
-    "sees_topic": (True, True, False, True),
+    "lists_topic": (True, True, False, True),
     "create_topic": (TOPIC, TOPIC, TOPIC, OK),
     "add_partitions": (TOPIC, TOPIC, TOPIC, OK),
     "describe_configs": (TOPIC, TOPIC, TOPIC, OK),
@@ -40,29 +40,35 @@ MATRIX = {
     "delete_records": (TOPIC, TOPIC, NO_ENTRY, OK),
     "delete_topic": (TOPIC, TOPIC, TOPIC, OK),
     "commit": (GROUP, OK, GROUP, GROUP),
-    "be_member": (GROUP, OK, GROUP, GROUP),
-    "be_modern_member": (GROUP, OK, GROUP, FATAL),
-    "list_committed": (GROUP, OK, GROUP, OK),
+    "consume_in_classic_group": (GROUP, OK, GROUP, GROUP),
+    "consume_in_consumer_group": (GROUP, OK, GROUP, FATAL),
+    "list_committed_offsets": (GROUP, OK, GROUP, OK),
     "describe_group": (GROUP, OK, GROUP, OK),
-    "sees_group": (False, True, False, True),
+    "lists_group": (False, True, False, True),
     "delete_group": (GROUP, GROUP, GROUP, OK),
     "describe_cluster": (OK, OK, OK, OK),
     "describe_broker": (CLUSTER, CLUSTER, CLUSTER, CLUSTER),
-    "list_rules": (CLUSTER, CLUSTER, CLUSTER, CLUSTER),
-    "add_rule": (CLUSTER, CLUSTER, CLUSTER, CLUSTER),
-    "list_users": (CLUSTER, CLUSTER, CLUSTER, CLUSTER),
+    "describe_acls": (CLUSTER, CLUSTER, CLUSTER, CLUSTER),
+    "create_acl": (CLUSTER, CLUSTER, CLUSTER, CLUSTER),
+    "describe_users": (CLUSTER, CLUSTER, CLUSTER, CLUSTER),
     "add_user": (CLUSTER, CLUSTER, CLUSTER, CLUSTER),
 }
 ADMINISTRATION = ("CREATE", "DELETE", "ALTER", "DESCRIBE", "ALTER_CONFIGS", "DESCRIBE_CONFIGS")
 
 
 def grant_acls(broker: SecuredBroker, prefix: str) -> None:
-    Rules(Attempts(broker.plain(ADMIN)).admin).add(
-        rule("User:producer", "WRITE", topic=prefix, prefixed=True),
-        rule("User:consumer", "READ", topic=prefix, prefixed=True),
-        rule("User:consumer", "READ", group=prefix, prefixed=True),
-        *(rule("User:operator", each, topic=prefix, prefixed=True) for each in ADMINISTRATION),
-        *(rule("User:operator", each, group=prefix, prefixed=True) for each in ADMINISTRATION[:4]),
+    Acls(ClientOperations(broker.plain(ADMIN)).admin).add(
+        acl_binding("User:producer", "WRITE", topic=prefix, prefixed=True),
+        acl_binding("User:consumer", "READ", topic=prefix, prefixed=True),
+        acl_binding("User:consumer", "READ", group=prefix, prefixed=True),
+        *(
+            acl_binding("User:operator", each, topic=prefix, prefixed=True)
+            for each in ADMINISTRATION
+        ),
+        *(
+            acl_binding("User:operator", each, group=prefix, prefixed=True)
+            for each in ADMINISTRATION[:4]
+        ),
     )
 
 
@@ -80,14 +86,14 @@ def grant_roles(broker: SecuredBroker, prefix: str) -> None:
         ]
     ]
     with SecuredWire(broker.plain(ADMIN)) as wire:
-        wire.try_in(ADMIN, password_of(ADMIN))
+        wire.try_log_in(ADMIN, password_of(ADMIN))
         created = wire.call(CREATE_ACLS, 3, CreateAclsRequest(acls)).acls
     assert [each.error_code for each in created] == [0] * len(acls)
 
 
 @pytest.fixture(scope="module")
-def users(_shared_secured) -> dict[str, Attempts]:
-    return {user: Attempts(_shared_secured.plain(user)) for user in (*USERS, ADMIN)}
+def users(_shared_secured) -> dict[str, ClientOperations]:
+    return {user: ClientOperations(_shared_secured.plain(user)) for user in (*USERS, ADMIN)}
 
 
 @pytest.fixture(scope="module", params=[grant_acls, grant_roles], ids=["acls", "roles"])
@@ -119,7 +125,7 @@ def create_topic_and_group(prefix, users) -> Callable[[bool], str]:
 def test_every_operation_is_allowed_or_denied_as_granted(users, create_topic_and_group, attempt):
     expected = dict(zip(USERS, MATRIX[attempt], strict=True))
     # A super user is not restricted by ACLs.
-    expected[ADMIN] = attempt.startswith("sees_") or OK
+    expected[ADMIN] = attempt.startswith("lists_") or OK
     outcomes = {}
     for user in expected:
         trying = getattr(users[user], attempt)
@@ -128,6 +134,6 @@ def test_every_operation_is_allowed_or_denied_as_granted(users, create_topic_and
             for parameter in signature(trying).parameters
             if parameter in {"topic", "group"}
         }
-        name = create_topic_and_group(not attempt.startswith("be_")) if names else ""
+        name = create_topic_and_group(not attempt.startswith("consume_")) if names else ""
         outcomes[user] = trying(**dict.fromkeys(names, name))
     assert outcomes == expected

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from kafscale.protocol.error_codes import ErrorCode
 from services import java
-from services.login_wire import plain_token
+from services.sasl_wire import plain_token
 from services.secured_broker import ADMIN, SecuredBroker, password_of
 from services.secured_wire import SecuredWire
 from services.waiting import wait_until
@@ -45,16 +45,16 @@ def logins(broker, mechanism, since_bytes=0):
 
 
 def test_librdkafka_reauthenticates_on_one_connection(broker):
-    ways = (broker.plain(ADMIN), broker.scram(ADMIN), broker.token(ADMIN))
+    configs = (broker.plain(ADMIN), broker.scram(ADMIN), broker.token(ADMIN))
     since_bytes = broker.log.stat().st_size
     errors = []
-    producers = [Producer(way.librdkafka() | {"error_cb": errors.append}) for way in ways]
+    producers = [Producer(config.librdkafka() | {"error_cb": errors.append}) for config in configs]
 
     def have_reauthenticated():
         for producer in producers:
             producer.produce("sessions", b"", on_delivery=lambda error, _: errors.append(error))
             assert producer.flush(10) == 0
-        counts = [logins(broker, way.mechanism, since_bytes) for way in ways]
+        counts = [logins(broker, config.mechanism, since_bytes) for config in configs]
         return all(max(count.values(), default=0) > SESSIONS for count in counts)
 
     wait_until(
@@ -102,7 +102,7 @@ def test_aiokafka_reconnects_when_its_session_ends(broker):
 
 def test_expired_session_closes_the_connection(wire):
     began = time.monotonic()
-    assert 0 < wire.try_in(ADMIN, password_of(ADMIN)).session_lifetime_ms <= SESSION_MS
+    assert 0 < wire.try_log_in(ADMIN, password_of(ADMIN)).session_lifetime_ms <= SESSION_MS
     assert wire.metadata().brokers
     time.sleep(max(0, began + SESSION_MS / 1000 + 0.1 - time.monotonic()))
     with pytest.raises(ConnectionError):
@@ -110,27 +110,27 @@ def test_expired_session_closes_the_connection(wire):
 
 
 def test_expired_session_can_reauthenticate(wire):
-    wire.try_in(ADMIN, password_of(ADMIN))
+    wire.try_log_in(ADMIN, password_of(ADMIN))
     time.sleep(SESSION_MS / 1000 + 0.1)
-    again = wire.try_in(ADMIN, password_of(ADMIN))
+    again = wire.try_log_in(ADMIN, password_of(ADMIN))
     assert (again.error_code, again.session_lifetime_ms) == (0, SESSION_MS)
     assert wire.metadata().brokers
 
 
 def test_reauthentication_cannot_change_the_principal(wire):
-    wire.try_in("alice", password_of("alice"))
-    failed = wire.try_in(ADMIN, password_of(ADMIN))
+    wire.try_log_in("alice", password_of("alice"))
+    failed = wire.try_log_in(ADMIN, password_of(ADMIN))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert wire.is_hung_up()
 
 
 def test_reauthentication_cannot_change_the_mechanism(wire):
-    wire.try_in(ADMIN, password_of(ADMIN))
+    wire.try_log_in(ADMIN, password_of(ADMIN))
     assert wire.handshake("SCRAM-SHA-512").error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
 def test_failed_reauthentication_closes_the_connection(wire):
-    wire.try_in("alice", password_of("alice"))
+    wire.try_log_in("alice", password_of("alice"))
     assert wire.handshake("PLAIN").error_code == 0
     failed = wire.authenticate(plain_token("alice", password_of("mallory")))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED

@@ -12,7 +12,7 @@ from kafscale.protocol.messages.create_topics import (
 )
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
-from services.login_wire import plain_token
+from services.sasl_wire import plain_token
 from services.secured_broker import MECHANISMS, password_of
 from services.secured_wire import SecuredWire
 
@@ -30,7 +30,7 @@ def wire(secured):
 
 def test_raw_token_authenticates(wire, own_topic):
     assert wire.handshake("PLAIN", version=0).error_code == 0
-    wire.say(ALICE)
+    wire.send_frame(ALICE)
     assert bytes(wire.receive_frame()) == b""
     request = CreateTopicsRequest([TopicToCreate(own_topic, 1, -1)])
     assert wire.call(CREATE_TOPICS, 5, request).topics[0].error_code == 0
@@ -38,7 +38,7 @@ def test_raw_token_authenticates(wire, own_topic):
 
 def test_wrong_raw_token_closes_the_connection(wire):
     assert wire.handshake("PLAIN", version=0).error_code == 0
-    wire.say(WRONG)
+    wire.send_frame(WRONG)
     assert wire.is_hung_up()
 
 
@@ -58,8 +58,8 @@ def test_all_versions_of_sasl_authenticate_work(wire, version):
 @pytest.mark.parametrize("mechanism", ["plain", "scram"])
 def test_old_client_authenticates_with_raw_tokens(secured, own_topic, mechanism):
     """kafka-python uses SaslHandshake v0 for brokers of version 0.10.2."""
-    way = getattr(secured, mechanism)("alice")
-    producer = KafkaProducer(**way.kafka_python(), api_version=(0, 10, 2))
+    config = getattr(secured, mechanism)("alice")
+    producer = KafkaProducer(**config.kafka_python(), api_version=(0, 10, 2))
     try:
         assert producer.send(own_topic, b"from long ago").get(10).offset == 0
     finally:
@@ -70,7 +70,7 @@ def test_unsupported_mechanism_lists_the_enabled_ones(wire):
     refused = wire.handshake("GSSAPI")
     assert refused.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
     assert set(refused.mechanisms) == set(MECHANISMS)
-    assert wire.try_in("alice", password_of("alice")).error_code == 0
+    assert wire.try_log_in("alice", password_of("alice")).error_code == 0
 
 
 def test_token_without_handshake_is_an_illegal_state(wire):
@@ -78,7 +78,7 @@ def test_token_without_handshake_is_an_illegal_state(wire):
 
 
 def test_connection_is_closed_after_a_failed_login(wire):
-    failed = wire.try_in("alice", password_of("mallory"))
+    failed = wire.try_log_in("alice", password_of("mallory"))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert "Invalid username or password" in failed.error_message
     assert wire.is_hung_up()
@@ -108,9 +108,9 @@ def test_plaintext_listener_offers_no_mechanism(secured):
 
 
 def test_session_lifetime_is_that_of_the_token(secured, wire):
-    assert wire.try_in("alice", password_of("alice")).session_lifetime_ms == 0
-    way = secured.token("alice", lasts_s=60)
-    with SecuredWire(way) as tokened:
+    assert wire.try_log_in("alice", password_of("alice")).session_lifetime_ms == 0
+    config = secured.token("alice", lasts_s=60)
+    with SecuredWire(config) as tokened:
         assert tokened.handshake("OAUTHBEARER").error_code == 0
-        passed = tokened.authenticate(f"n,,\x01auth=Bearer {way.token()}\x01\x01".encode())
+        passed = tokened.authenticate(f"n,,\x01auth=Bearer {config.token()}\x01\x01".encode())
         assert 0 < passed.session_lifetime_ms <= 60_000

@@ -15,13 +15,13 @@ from kafscale.observability.logging import configure, get_logger
 from kafscale.observability.tracing import LINKS_MAX, SpanKind
 from kafscale.storage.objects.layers.observed import ObservedObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
-from services.noted_spans import noted
+from services.recorded_spans import record_spans
 
 
 @pytest.fixture
-def notes():
-    with noted() as made:
-        yield made
+def recorder():
+    with record_spans() as recorder:
+        yield recorder
 
 
 def test_disabled_tracing_creates_no_spans():
@@ -37,7 +37,7 @@ def test_disabled_tracing_creates_no_spans():
     tracing.stop()
 
 
-def test_span_is_a_child_of_the_enclosing_span(notes):
+def test_span_is_a_child_of_the_enclosing_span(recorder):
     with tracing.span("a"):
         with tracing.span("b"):
             pass
@@ -45,11 +45,11 @@ def test_span_is_a_child_of_the_enclosing_span(notes):
             pass
     with tracing.span("d"):
         pass
-    assert notes.family() == [("a", None), ("b", "a"), ("c", "a"), ("d", None)]
-    assert all(span.has_ended and not span.error for span in notes.spans)
+    assert recorder.parents_by_name() == [("a", None), ("b", "a"), ("c", "a"), ("d", None)]
+    assert all(span.has_ended and not span.error for span in recorder.spans)
 
 
-def test_tasks_inherit_the_span_until_it_ends(notes):
+def test_tasks_inherit_the_span_until_it_ends(recorder):
     async def scenario():
         may_end = asyncio.Event()
 
@@ -67,19 +67,19 @@ def test_tasks_inherit_the_span_until_it_ends(notes):
         await task
 
     asyncio.run(scenario())
-    assert notes.family() == [("request", None), ("during", "request"), ("after", None)]
+    assert recorder.parents_by_name() == [("request", None), ("during", "request"), ("after", None)]
 
 
-def test_exception_is_an_error_unless_expected(notes):
+def test_exception_is_an_error_unless_expected(recorder):
     with pytest.raises(ValueError, match="x"), tracing.span("a"):
         raise ValueError("x")
     with pytest.raises(KeyError), tracing.span("b", expected=(KeyError,)):
         raise KeyError
-    assert [span.error for span in notes.spans] == ["ValueError", ""]
-    assert all(span.has_ended for span in notes.spans)
+    assert [span.error for span in recorder.spans] == ["ValueError", ""]
+    assert all(span.has_ended for span in recorder.spans)
 
 
-def test_trace_context_is_propagated_with_calls(notes):
+def test_trace_context_is_propagated_with_calls(recorder):
     assert tracing.inject_context() == ()
     with tracing.span("a"):
         metadata = tracing.inject_context()
@@ -87,10 +87,10 @@ def test_trace_context_is_propagated_with_calls(notes):
     with tracing.span("b", parent=tracing.extract_context([("user-agent", "x"), *metadata])):
         pass
     assert tracing.extract_context(None) is None
-    assert notes.family()[-1] == ("b", "00-a")
+    assert recorder.parents_by_name()[-1] == ("b", "00-a")
 
 
-def test_span_links_are_bounded(notes):
+def test_span_links_are_bounded(recorder):
     causes = tracing.collect_links()
     causes.add_current()
     for number in range(LINKS_MAX + 5):
@@ -98,14 +98,14 @@ def test_span_links_are_bounded(notes):
             causes.add_current()
             causes.add_current()
     with tracing.span("unsampled"):
-        notes.spans[-1].is_sampled = False
+        recorder.spans[-1].is_sampled = False
         causes.add_current()
     taken = causes.take()
     assert [span.name for span in taken] == [f"request {number}" for number in range(LINKS_MAX)]
     assert causes.take() == []
 
 
-def test_object_store_request_is_one_span(notes):
+def test_object_store_request_is_one_span(recorder):
     async def scenario():
         store = ObservedObjectStore(MemoryObjectStore(), lambda *_: None)
         with tracing.span("request"):
@@ -119,15 +119,18 @@ def test_object_store_request_is_one_span(notes):
     asyncio.run(scenario())
     operations = ["put", "get", "head", "list", "list", "delete"]
     expected = [(f"objects {name}", "request") for name in operations]
-    assert notes.family()[1:] == expected
-    assert notes.spans[2].attributes == {"kafscale.object.key": "a/b", "kafscale.object.bytes": 5}
-    assert [span.error for span in notes.spans] == [""] * 7
-    assert all(span.has_ended for span in notes.spans)
+    assert recorder.parents_by_name()[1:] == expected
+    assert recorder.spans[2].attributes == {
+        "kafscale.object.key": "a/b",
+        "kafscale.object.bytes": 5,
+    }
+    assert [span.error for span in recorder.spans] == [""] * 7
+    assert all(span.has_ended for span in recorder.spans)
 
 
-def test_stop_exports_remaining_spans(notes):
+def test_stop_exports_remaining_spans(recorder):
     tracing.stop()
-    assert notes.is_closed
+    assert recorder.is_closed
     assert not tracing.is_enabled()
 
 
@@ -139,7 +142,7 @@ def test_missing_extra_is_named_in_the_error(monkeypatch):
     assert not tracing.is_enabled()
 
 
-def test_log_events_have_the_trace_id(notes):
+def test_log_events_have_the_trace_id(recorder):
     logging.getLogger().handlers = []
     stream = io.StringIO()
     configure("info", "json", stream)
@@ -147,5 +150,5 @@ def test_log_events_have_the_trace_id(notes):
         get_logger("x").info("within")
     get_logger("x").info("outside")
     within, outside = map(json.loads, stream.getvalue().splitlines())
-    assert within["trace_id"] == notes.spans[0].trace_id
+    assert within["trace_id"] == recorder.spans[0].trace_id
     assert "trace_id" not in outside

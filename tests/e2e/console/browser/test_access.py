@@ -39,8 +39,8 @@ def console(secured, tmp_path_factory):
 
 def can_read(broker):
     """True if alice can read the topic with the password set in the pages."""
-    way = broker.inside("alice").but(password=ALICE_PASSWORD)
-    consumer = Consumer(way.librdkafka() | {"group.id": "alices"})
+    config = broker.inside("alice").with_changes(password=ALICE_PASSWORD)
+    consumer = Consumer(config.librdkafka() | {"group.id": "alices"})
     try:
         return "shop-orders" in consumer.list_topics(timeout=10).topics
     except KafkaException:

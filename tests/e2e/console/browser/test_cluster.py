@@ -27,7 +27,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def console(cluster, tmp_path_factory):
-    settings = broker_settings(cluster.s3.bucket) | cluster.reached_by()
+    settings = broker_settings(cluster.s3.bucket) | cluster.console_settings()
     with ConsoleProcess(tmp_path_factory.mktemp("console"), **settings) as running:
         yield running
 

@@ -12,7 +12,7 @@ from kafscale.errors import NotOwnerError
 from kafscale.observability import tracing
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
-from services.noted_spans import noted
+from services.recorded_spans import record_spans
 from unit.broker.harness import (
     NOW_MS,
     Timer,
@@ -25,9 +25,9 @@ from unit.broker.harness import (
 
 
 @pytest.fixture
-def notes():
-    with noted() as made:
-        yield made
+def recorder():
+    with record_spans() as recorder:
+        yield recorder
 
 
 def traced(handler):
@@ -42,9 +42,9 @@ def traced(handler):
     )
 
 
-def test_immediate_response_ends_its_span(notes):
+def test_immediate_response_ends_its_span(recorder):
     assert dispatch(traced(heartbeat_handler), heartbeat(7))
-    (span,) = notes.spans
+    (span,) = recorder.spans
     assert (span.name, span.has_ended, span.error) == ("Heartbeat", True, "")
     assert span.attributes["messaging.client.id"] == "tester"
     assert span.attributes["kafscale.api.version"] == 4
@@ -52,7 +52,7 @@ def test_immediate_response_ends_its_span(notes):
     assert tracing.current() is None
 
 
-def test_span_of_a_waiting_request_ends_with_its_response(notes):
+def test_span_of_a_waiting_request_ends_with_its_response(recorder):
     async def scenario():
         may_end = asyncio.Event()
 
@@ -64,14 +64,14 @@ def test_span_of_a_waiting_request_ends_with_its_response(notes):
         waiting = dispatch(traced(handler), heartbeat(7))
         assert isinstance(waiting, InFlightRequest)
         assert tracing.current() is None
-        assert not notes.spans[0].has_ended
+        assert not recorder.spans[0].has_ended
         may_end.set()
         assert await response_parts(waiting)
         await asyncio.sleep(0)
 
     run(scenario)
-    assert notes.family() == [("Heartbeat", None), ("store", "Heartbeat")]
-    assert all(span.has_ended and not span.error for span in notes.spans)
+    assert recorder.parents_by_name() == [("Heartbeat", None), ("store", "Heartbeat")]
+    assert all(span.has_ended and not span.error for span in recorder.spans)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_span_of_a_waiting_request_ends_with_its_response(notes):
     [(NotOwnerError("x"), "NOT_LEADER_OR_FOLLOWER"), (RuntimeError("x"), "UNKNOWN_SERVER_ERROR")],
 )
 @pytest.mark.parametrize("waits", [False, True])
-def test_span_of_a_failed_request_has_its_error(notes, error, name, waits):
+def test_span_of_a_failed_request_has_its_error(recorder, error, name, waits):
     def at_once(_context, _request):
         raise error
 
@@ -92,11 +92,11 @@ def test_span_of_a_failed_request_has_its_error(notes, error, name, waits):
         await asyncio.sleep(0)
 
     run(scenario)
-    (span,) = notes.spans
+    (span,) = recorder.spans
     assert (span.has_ended, span.error) == (True, name)
 
 
-def test_disconnect_ends_the_span(notes):
+def test_disconnect_ends_the_span(recorder):
     async def scenario():
         async def handler(_context, _request):
             await asyncio.Event().wait()
@@ -108,11 +108,11 @@ def test_disconnect_ends_the_span(notes):
         await asyncio.sleep(0.01)
 
     run(scenario)
-    assert notes.spans[0].has_ended
+    assert recorder.spans[0].has_ended
 
 
-def test_unknown_requests_share_a_span_name(notes):
+def test_unknown_requests_share_a_span_name(recorder):
     dispatcher = traced(heartbeat_handler)
     for data in (b"\x7f\xff\x00\x00", b"\x7f\xfe\x00\x01"):
         assert dispatch(dispatcher, len(data).to_bytes(4, "big") + data) is None
-    assert {(span.name, span.error) for span in notes.spans} == {("unknown request", "closed")}
+    assert {(span.name, span.error) for span in recorder.spans} == {("unknown request", "closed")}

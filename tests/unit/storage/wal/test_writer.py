@@ -11,7 +11,7 @@ from kafscale.storage.formats import object_keys
 from kafscale.storage.wal.buffer.seal_policy import SealPolicy
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
-from services.noted_spans import noted
+from services.recorded_spans import record_spans
 from unit.storage.engines import (
     BROKER_ID,
     NAMESPACE,
@@ -209,7 +209,7 @@ def test_full_object_does_not_wait_for_the_budget():
 
 def test_upload_span_is_a_child_of_one_request_and_linked_to_the_others():
     async def scenario():
-        with noted() as notes:
+        with record_spans() as recorder:
             engine = await open_engine(memory_store())
 
             async def ask(name):
@@ -217,10 +217,10 @@ def test_upload_span_is_a_child_of_one_request_and_linked_to_the_others():
                     return await append(engine, b"a")
 
             await asyncio.gather(*(ask(f"request {number}") for number in range(3)))
-            first, *others = (span for span in notes.spans if span.name.startswith("request"))
-            (made,) = (span for span in notes.spans if span.name == "WAL object")
-            assert made.parent is first
-            assert list(made.links) == others
-            assert made.attributes["kafscale.object.key"] == key_of(1)
+            first, *others = (span for span in recorder.spans if span.name.startswith("request"))
+            (wal_span,) = (span for span in recorder.spans if span.name == "WAL object")
+            assert wal_span.parent is first
+            assert list(wal_span.links) == others
+            assert wal_span.attributes["kafscale.object.key"] == key_of(1)
 
     simulate(scenario)

@@ -1,9 +1,9 @@
-"""How a client comes in at a broker that does not take everybody: where, as whom, shown by what.
+"""The connection and security settings of a Kafka client, for every client library.
 
-    way = WayIn(port, "SASL_SSL", mechanism="PLAIN", user="alice", password="…", authority=path)
-    Producer(way.librdkafka())
+    config = ClientConfig(port=port, protocol="SASL_SSL", mechanism="PLAIN", user="alice", ...)
+    Producer(config.librdkafka())
 
-Every client has names of its own for the same settings; they are all here.
+Each library has its own names for the same settings; this module knows them all.
 """
 
 import ssl
@@ -20,12 +20,12 @@ from kafscale.security.tls.dev_ca import PASSWORD, Credential
 
 HOST = "127.0.0.1"
 TOKEN_S = 600
-"""For how long librdkafka is told that its tokens last, where nothing else is said."""
+"""The default token lifetime that is reported to librdkafka."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class WayIn:
-    """Everything that a client has to know."""
+class ClientConfig:
+    """Address, security protocol and credentials."""
 
     port: int
     protocol: str
@@ -33,25 +33,25 @@ class WayIn:
     user: str = ""
     password: str = ""
     token: Callable[[], str] | None = None
-    """Brings a new token (OAUTHBEARER)."""
+    """Returns a new token (OAUTHBEARER)."""
     token_s: float = TOKEN_S
     authority: Path | None = None
     truststore: Path | None = None
     credential: Credential | None = None
-    """A certificate to show."""
+    """The client certificate."""
     client_id: str = ""
-    """The name that a client gives itself; only librdkafka is told."""
+    """`client.id`; used with librdkafka only."""
 
     @property
     def address(self) -> str:
         return f"{HOST}:{self.port}"
 
-    def but(self, **changes: Any) -> Self:
-        """The same way, changed."""
+    def with_changes(self, **changes: Any) -> Self:
+        """A copy with changed fields."""
         return replace(self, **changes)
 
     def librdkafka(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "bootstrap.servers": self.address,
             "client.id": self.client_id,
             "security.protocol": self.protocol,
@@ -59,51 +59,51 @@ class WayIn:
             "sasl.username": self.user,
             "sasl.password": self.password,
             "ssl.ca.location": self.authority,
-            # Errors that real applications would have librdkafka log go to callbacks and answers.
+            # Errors reach callbacks and results; librdkafka need not log them too.
             "log_level": 0,
         }
         if not self.password:
-            del found["sasl.username"]
+            del settings["sasl.username"]
         if self.token is not None:
-            found["oauth_cb"] = self._librdkafka_token
+            settings["oauth_cb"] = self._librdkafka_token
         if self.credential is not None:
-            found["ssl.certificate.location"] = self.credential.certificate
-            found["ssl.key.location"] = self.credential.key
+            settings["ssl.certificate.location"] = self.credential.certificate
+            settings["ssl.key.location"] = self.credential.key
         return {
             name: str(value) if isinstance(value, Path) else value
-            for name, value in found.items()
+            for name, value in settings.items()
             if value != "" and value is not None
         }
 
     def aiokafka(self) -> dict[str, Any]:
-        """Call it where an event loop runs."""
-        found = self._python()
+        """Must be called with a running event loop."""
+        settings = self._python()
         if self.token is not None:
-            found["sasl_oauth_token_provider"] = _Tokens(self.token)
-        return found
+            settings["sasl_oauth_token_provider"] = _Tokens(self.token)
+        return settings
 
     def kafka_python(self) -> dict[str, Any]:
-        found = self._python()
+        settings = self._python()
         if self.token is not None:
-            found["sasl_oauth_token_provider"] = _BlockingTokens(self.token)
-        return found
+            settings["sasl_oauth_token_provider"] = _BlockingTokens(self.token)
+        return settings
 
     def java(self, directory: Path) -> Path:
-        """A file of properties, as Java clients and tools read it."""
-        found = {
+        """Write a properties file for Java clients and tools."""
+        settings = {
             "bootstrap.servers": self.address,
             "security.protocol": self.protocol,
             "sasl.mechanism": self.mechanism,
             "sasl.jaas.config": self._jaas(),
         }
         if self.truststore is not None:
-            found |= {
+            settings |= {
                 "ssl.truststore.location": str(self.truststore),
                 "ssl.truststore.type": "PKCS12",
                 "ssl.truststore.password": PASSWORD,
             }
         if self.credential is not None:
-            found |= {
+            settings |= {
                 "ssl.keystore.location": str(self.credential.keystore),
                 "ssl.keystore.type": "PKCS12",
                 "ssl.keystore.password": PASSWORD,
@@ -111,37 +111,37 @@ class WayIn:
         if self.token is not None:
             token = directory / f"token-{time.monotonic_ns()}"
             token.write_text(self.token())
-            found["sasl.oauthbearer.jwt.retriever.class"] = (
+            settings["sasl.oauthbearer.jwt.retriever.class"] = (
                 "org.apache.kafka.common.security.oauthbearer.FileJwtRetriever"
             )
-            found["sasl.oauthbearer.token.endpoint.url"] = token.as_uri()
-            found["sasl.login.callback.handler.class"] = (
+            settings["sasl.oauthbearer.token.endpoint.url"] = token.as_uri()
+            settings["sasl.login.callback.handler.class"] = (
                 "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
             )
         path = directory / f"client-{time.monotonic_ns()}.properties"
-        path.write_text("".join(f"{name}={value}\n" for name, value in found.items() if value))
+        path.write_text("".join(f"{name}={value}\n" for name, value in settings.items() if value))
         return path
 
     def tls(self) -> ssl.SSLContext:
-        """What Python needs for TLS."""
+        """The TLS context for Python clients."""
         context = ssl.create_default_context(cafile=self.authority)
         if self.credential is not None:
             context.load_cert_chain(self.credential.certificate, self.credential.key)
         return context
 
     def _python(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "bootstrap_servers": self.address,
             "security_protocol": self.protocol,
         }
         if self.protocol.endswith("SSL"):
-            found["ssl_context"] = self.tls()
+            settings["ssl_context"] = self.tls()
         if self.mechanism:
-            found["sasl_mechanism"] = self.mechanism
+            settings["sasl_mechanism"] = self.mechanism
         if self.password:
-            found["sasl_plain_username"] = self.user
-            found["sasl_plain_password"] = self.password
-        return found
+            settings["sasl_plain_username"] = self.user
+            settings["sasl_plain_password"] = self.password
+        return settings
 
     def _librdkafka_token(self, _config: str) -> tuple[str, float]:
         assert self.token is not None

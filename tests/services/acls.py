@@ -1,7 +1,7 @@
-"""Rules about who may do what, made by librdkafka's admin client, as any operator may.
+"""ACLs, managed with librdkafka's admin client.
 
-rules = Rules(AdminClient(...))
-rules.add(rule("User:alice", "WRITE", topic="orders"))
+acls = Acls(AdminClient(...))
+acls.add(acl_binding("User:alice", "WRITE", topic="orders"))
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ WAIT_S = 15
 CLUSTER = "kafka-cluster"
 
 
-def rule(
+def acl_binding(
     principal: str,
     operation: str,
     *,
@@ -30,7 +30,7 @@ def rule(
     denied: bool = False,
     host: str = "*",
 ) -> AclBinding:
-    """A rule about a topic, a group or, where neither is named, the cluster."""
+    """An ACL on a topic, a group or, if neither is named, the cluster."""
     kind, name = ResourceType.BROKER, CLUSTER
     if topic or group:
         kind, name = (ResourceType.TOPIC, topic) if topic else (ResourceType.GROUP, group)
@@ -45,8 +45,8 @@ def rule(
     )
 
 
-class Rules:
-    """The rules of a cluster."""
+class Acls:
+    """The ACLs of a cluster."""
 
     def __init__(self, admin: AdminClient) -> None:
         self._admin = admin
@@ -55,17 +55,17 @@ class Rules:
         for future in self._admin.create_acls(list(bindings)).values():
             future.result(timeout=WAIT_S)
 
-    def remove_of(self, *principals: str) -> None:
-        """All rules of these."""
-        filters = [_everything(principal) for principal in principals]
+    def delete_of(self, *principals: str) -> None:
+        """Delete all ACLs of these principals."""
+        filters = [_filter_for(principal) for principal in principals]
         for future in self._admin.delete_acls(filters).values():
             future.result(timeout=WAIT_S)
 
-    def of(self, principal: str) -> Sequence[AclBinding]:
-        return self._admin.describe_acls(_everything(principal)).result(timeout=WAIT_S)
+    def describe(self, principal: str) -> Sequence[AclBinding]:
+        return self._admin.describe_acls(_filter_for(principal)).result(timeout=WAIT_S)
 
 
-def _everything(principal: str) -> AclBindingFilter:
+def _filter_for(principal: str) -> AclBindingFilter:
     return AclBindingFilter(
         ResourceType.ANY,
         None,

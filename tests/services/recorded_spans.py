@@ -1,4 +1,4 @@
-"""Spans that are kept where they are made, for tests that need no collector."""
+"""A tracing backend that records spans in memory, for tests without a collector."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,11 +8,11 @@ from kafscale.observability import tracing
 
 
 @dataclass
-class Noted:
-    """A span that nobody hears of."""
+class RecordedSpan:
+    """A span that is not exported."""
 
     name: str
-    parent: "Noted | str | None" = None
+    parent: "RecordedSpan | str | None" = None
     links: tuple = ()
     attributes: dict = field(default_factory=dict)
     is_sampled: bool = True
@@ -35,33 +35,33 @@ class Noted:
         return f"00-{self.name}"
 
 
-class Notes:
-    """Makes spans, and keeps them."""
+class SpanRecorder:
+    """Creates and records spans."""
 
     def __init__(self):
         self.spans = []
         self.is_closed = False
 
     def start_span(self, name, _kind, attributes, parent, links):
-        self.spans.append(Noted(name, parent, tuple(links), dict(attributes)))
+        self.spans.append(RecordedSpan(name, parent, tuple(links), dict(attributes)))
         return self.spans[-1]
 
     def close(self):
         self.is_closed = True
 
-    def family(self):
+    def parents_by_name(self):
         return [
-            (span.name, span.parent.name if isinstance(span.parent, Noted) else span.parent)
+            (span.name, span.parent.name if isinstance(span.parent, RecordedSpan) else span.parent)
             for span in self.spans
         ]
 
 
 @contextmanager
-def noted() -> Iterator[Notes]:
-    """Trace in a block."""
-    made = Notes()
-    tracing.set_backend(made)
+def record_spans() -> Iterator[SpanRecorder]:
+    """Record spans while the block runs."""
+    recorder = SpanRecorder()
+    tracing.set_backend(recorder)
     try:
-        yield made
+        yield recorder
     finally:
         tracing.set_backend(None)

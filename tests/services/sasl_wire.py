@@ -1,6 +1,6 @@
-"""`Wire` at a listener that asks who one is: encrypted if need be, and logged in, token by token.
+"""A `Wire` with TLS and SASL, which authenticates step by step.
 
-with LoginWire(port, tls=context) as wire:
+with SaslWire(port, tls=context) as wire:
     wire.log_in("alice", "secret")
     wire.call(METADATA, 12, MetadataRequest(topics=None))
 """
@@ -26,8 +26,8 @@ def plain_token(user: str, password: str) -> bytes:
     return f"\0{user}\0{password}".encode()
 
 
-class LoginWire(Wire):
-    """One connection to a broker that does not take everybody."""
+class SaslWire(Wire):
+    """One connection to a listener with authentication."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class LoginWire(Wire):
         name: str = "localhost",
         timeout_s: float = 10,
     ) -> None:
-        """`name` is what the certificate of the broker has to be for."""
+        """`name` is the host name that the broker's certificate has to match."""
         super().__init__(port, timeout_s=timeout_s)
         if tls is not None:
             try:
@@ -56,26 +56,26 @@ class LoginWire(Wire):
         assert isinstance(answer, SaslAuthenticateResponse)
         return answer
 
-    def try_in(self, user: str, password: str) -> SaslAuthenticateResponse:
-        """By PLAIN, as clients do it today."""
+    def try_log_in(self, user: str, password: str) -> SaslAuthenticateResponse:
+        """Authenticate by PLAIN and return the response."""
         assert self.handshake("PLAIN").error_code == 0
         return self.authenticate(plain_token(user, password))
 
     def log_in(self, user: str, password: str) -> None:
-        """The same, which must succeed."""
-        answer = self.try_in(user, password)
+        """Authenticate by PLAIN, which must succeed."""
+        answer = self.try_log_in(user, password)
         assert answer.error_code == 0, answer.error_message
 
-    def say(self, data: bytes) -> None:
-        """Send a frame that holds just this."""
+    def send_frame(self, data: bytes) -> None:
+        """Send these bytes as one frame."""
         self.socket.sendall(LENGTH.pack(len(data)) + data)
 
-    def drain(self) -> bytes:
-        """Everything that the broker still says until it hangs up, which it must."""
-        said = bytearray()
+    def read_until_closed(self) -> bytes:
+        """Read until the broker closes the connection, and return what it sent."""
+        received = bytearray()
         try:
             while data := self.socket.recv(1 << 16):
-                said += data
+                received += data
         except (ConnectionError, ssl.SSLError):
-            pass  # So it has hung up, more rudely.
-        return bytes(said)
+            pass  # A reset closes the connection too.
+        return bytes(received)

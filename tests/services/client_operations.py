@@ -1,10 +1,10 @@
-"""What a client may try to do to a topic and a group, and what comes of it.
+"""Operations of a client on topics, groups and the cluster, and their outcomes.
 
-    attempts = Attempts(way)
-    assert attempts.produce(topic) == OK
-    assert attempts.delete_topic(topic) == "TOPIC_AUTHORIZATION_FAILED"
+    operations = ClientOperations(config)
+    assert operations.produce(topic) == OK
+    assert operations.delete_topic(topic) == "TOPIC_AUTHORIZATION_FAILED"
 
-What can be is done by librdkafka; the outcome is the name of Kafka's error, or `OK`.
+Operations use librdkafka where it supports them; the outcome is Kafka's error name, or `OK`.
 """
 
 from collections.abc import Callable
@@ -42,23 +42,23 @@ from kafscale.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     DescribeUserScramCredentialsRequest,
 )
-from services.rules import Rules, rule
+from services.acls import Acls, acl_binding
+from services.client_config import ClientConfig
 from services.secured_wire import SecuredWire
-from services.way_in import WayIn
 
 OK = "ok"
 WAIT_S = 15
 
 
-class Attempts:
-    """The attempts of one who has come by a way."""
+class ClientOperations:
+    """The operations of one user."""
 
-    def __init__(self, way: WayIn) -> None:
-        self._way = way
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
 
     @cached_property
     def admin(self) -> AdminClient:
-        return AdminClient(self._way.librdkafka())
+        return AdminClient(self._config.librdkafka())
 
     # --- records ----------------------------------------------------------------------------------
 
@@ -66,10 +66,10 @@ class Attempts:
         def attempt() -> None:
             fatal: list[KafkaError] = []
             errors: list[KafkaError | None] = []
-            # Unheard, a fatal error would be raised while the delivery is told of.
-            hears = {"error_cb": lambda error: error.fatal() and fatal.append(error)}
+            # Without this callback, a fatal error is raised before on_delivery is called.
+            callbacks = {"error_cb": lambda error: error.fatal() and fatal.append(error)}
             settings = {"enable.idempotence": is_idempotent}
-            producer = Producer(self._way.librdkafka() | settings | hears)
+            producer = Producer(self._config.librdkafka() | settings | callbacks)
             producer.produce(topic, b"", on_delivery=lambda error, _: errors.append(error))
             assert producer.flush(WAIT_S) == 0
             error = next(iter(fatal), errors[0])
@@ -82,27 +82,27 @@ class Attempts:
         return self.produce(topic, is_idempotent=True)
 
     def read(self, topic: str) -> str:
-        """Read as a member of no group, of which librdkafka knows nothing."""
-        with SecuredWire(self._way) as wire:
-            assert wire.enter(self._way) == 0
-            return _named(wire.fetch(topic).error_code)
+        """Fetch without a group, which librdkafka does not support."""
+        with SecuredWire(self._config) as wire:
+            assert wire.log_in_with(self._config) == 0
+            return _error_name(wire.fetch(topic).error_code)
 
-    def be_member(self, topic: str, group: str, *, protocol: str = "classic") -> str:
+    def consume_in_classic_group(self, topic: str, group: str, *, protocol: str = "classic") -> str:
         settings = {"group.id": group, "group.protocol": protocol, "auto.offset.reset": "earliest"}
-        consumer = Consumer(self._way.librdkafka() | settings)
+        consumer = Consumer(self._config.librdkafka() | settings)
         try:
             consumer.subscribe([topic])
-            return _polled(consumer)
+            return _poll_outcome(consumer)
         finally:
             consumer.close()
 
-    def be_modern_member(self, topic: str, group: str) -> str:
-        """As of KIP-848."""
-        return self.be_member(topic, group, protocol="consumer")
+    def consume_in_consumer_group(self, topic: str, group: str) -> str:
+        """Consume with the protocol of KIP-848."""
+        return self.consume_in_classic_group(topic, group, protocol="consumer")
 
     def commit(self, topic: str, group: str) -> str:
-        places = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 1)])
-        return _outcome(lambda: self.admin.alter_consumer_group_offsets([places]))
+        offsets = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 1)])
+        return _outcome(lambda: self.admin.alter_consumer_group_offsets([offsets]))
 
     # --- topics -----------------------------------------------------------------------------------
 
@@ -135,12 +135,12 @@ class Attempts:
     def delete_topic(self, topic: str) -> str:
         return _outcome(lambda: self.admin.delete_topics([topic]))
 
-    def sees_topic(self, topic: str) -> bool:
+    def lists_topic(self, topic: str) -> bool:
         return topic in self.admin.list_topics(timeout=WAIT_S).topics
 
     # --- groups -----------------------------------------------------------------------------------
 
-    def list_committed(self, group: str) -> str:
+    def list_committed_offsets(self, group: str) -> str:
         asked = [ConsumerGroupTopicPartitions(group)]
         return _outcome(lambda: self.admin.list_consumer_group_offsets(asked))
 
@@ -150,7 +150,7 @@ class Attempts:
     def delete_group(self, group: str) -> str:
         return _outcome(lambda: self.admin.delete_consumer_groups([group]))
 
-    def sees_group(self, group: str) -> bool:
+    def lists_group(self, group: str) -> bool:
         listed = self.admin.list_consumer_groups().result(timeout=WAIT_S)
         return group in {each.group_id for each in listed.valid}
 
@@ -163,40 +163,42 @@ class Attempts:
         asked = [ConfigResource(ResourceType.BROKER, "0")]
         return _outcome(lambda: self.admin.describe_configs(asked))
 
-    def add_rule(self) -> str:
-        return _outcome(lambda: Rules(self.admin).add(rule("User:nobody", "READ", topic="none")))
+    def create_acl(self) -> str:
+        return _outcome(
+            lambda: Acls(self.admin).add(acl_binding("User:nobody", "READ", topic="none"))
+        )
 
     def add_user(self) -> str:
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         asked = UserScramCredentialUpsertion("newcomer", info, b"secret-of-newcomer")
         return _outcome(lambda: self.admin.alter_user_scram_credentials([asked]))
 
-    def list_rules(self) -> str:
-        """By hand: librdkafka's Python client takes a refusal for an empty list."""
-        return self._answer_to(DESCRIBE_ACLS, DescribeAclsRequest(1, None, 1, None, None, 1, 1))
+    def describe_acls(self) -> str:
+        """On the wire: confluent-kafka returns an empty list instead of the error."""
+        return self._error_of(DESCRIBE_ACLS, DescribeAclsRequest(1, None, 1, None, None, 1, 1))
 
-    def list_users(self) -> str:
-        """By hand: librdkafka's Python client does not survive a refusal."""
-        return self._answer_to(
+    def describe_users(self) -> str:
+        """On the wire: confluent-kafka crashes on the error."""
+        return self._error_of(
             DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest()
         )
 
-    def _answer_to(self, api: Api[Any, Any], request: Message) -> str:
-        with SecuredWire(self._way) as wire:
-            assert wire.enter(self._way) == 0
-            return _named(wire.call(api, api.versions[-1], request).error_code)
+    def _error_of(self, api: Api[Any, Any], request: Message) -> str:
+        with SecuredWire(self._config) as wire:
+            assert wire.log_in_with(self._config) == 0
+            return _error_name(wire.call(api, api.versions[-1], request).error_code)
 
 
-def _named(code: int) -> str:
+def _error_name(code: int) -> str:
     return ErrorCode(code).name if code else OK
 
 
 def _outcome(attempt: Callable[[], Any]) -> str:
-    """What comes of the futures that an attempt brings, if it brings some."""
+    """Run an operation, wait for the futures that it returns, and return the outcome."""
     try:
-        brought = attempt()
-        if isinstance(brought, dict):
-            for future in brought.values():
+        futures = attempt()
+        if isinstance(futures, dict):
+            for future in futures.values():
                 _check_partitions(future.result(timeout=WAIT_S))
     except KafkaException as error:
         return str(error.args[0].name())
@@ -204,14 +206,14 @@ def _outcome(attempt: Callable[[], Any]) -> str:
 
 
 def _check_partitions(result: Any) -> None:
-    """Some results hold an error for each partition."""
+    """Raise the error of a partition; some results hold one for each."""
     for partition in getattr(result, "topic_partitions", None) or ():
         if partition.error is not None:
             raise KafkaException(partition.error)
 
 
-def _polled(consumer: Consumer) -> str:
+def _poll_outcome(consumer: Consumer) -> str:
     message = consumer.poll(WAIT_S)
-    assert message is not None, "neither a record nor an error comes"
+    assert message is not None, f"neither a record nor an error within {WAIT_S} s"
     error = message.error()
     return OK if error is None else str(error.name())
