@@ -23,7 +23,7 @@ class Server(Protocol):
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Candidate:
     name: str
     server: Server
 

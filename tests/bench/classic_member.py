@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from bench.group_member import REBALANCE_TIMEOUT_MS, SESSION_TIMEOUT_MS, Post, check, commit
-from bench.line import Line
+from bench.broker_connection import BrokerConnection
+from bench.group_member import REBALANCE_TIMEOUT_MS, SESSION_TIMEOUT_MS, GroupSpec, check, commit
 from kafscale.groups.assignors.range import range_assignment
 from kafscale.groups.consumer_protocol import (
     PROTOCOL_TYPE,
@@ -24,11 +24,11 @@ STRATEGY = "range"
 class ClassicMember:
     """A member that has an assignment whenever it is not on its way to the next one."""
 
-    def __init__(self, line: Line, post: Post) -> None:
+    def __init__(self, connection: BrokerConnection, group_spec: GroupSpec) -> None:
         self.generation = -1
         self.partitions: Sequence[int] = ()
-        self._line = line
-        self._post = post
+        self._connection = connection
+        self._group_spec = group_spec
         self._member_id = ""
 
     async def join(self) -> None:
@@ -37,29 +37,31 @@ class ClassicMember:
             pass
 
     async def heartbeat(self) -> None:
-        request = HeartbeatRequest(self._post.group, self.generation, self._member_id)
-        answer = await self._line.ask(HEARTBEAT, HEARTBEAT.version_max, request)
-        if answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
+        request = HeartbeatRequest(self._group_spec.group, self.generation, self._member_id)
+        response = await self._connection.ask(HEARTBEAT, HEARTBEAT.version_max, request)
+        if response.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             await self.join()
         else:
-            check(answer.error_code)
+            check(response.error_code)
 
     async def commit(self, offset: int) -> None:
-        await commit(self._line, self._post, self._member_id, self, offset)
+        await commit(self._connection, self._group_spec, self._member_id, self, offset)
 
     async def leave(self) -> None:
-        request = LeaveGroupRequest(self._post.group, members=[LeavingMember(self._member_id)])
-        answer = await self._line.ask(LEAVE_GROUP, LEAVE_GROUP.version_max, request)
-        check(answer.error_code or answer.members[0].error_code)
+        request = LeaveGroupRequest(
+            self._group_spec.group, members=[LeavingMember(self._member_id)]
+        )
+        response = await self._connection.ask(LEAVE_GROUP, LEAVE_GROUP.version_max, request)
+        check(response.error_code or response.members[0].error_code)
 
     async def _join_once(self) -> bool:
         """Whether it came as far as an assignment."""
-        subscription = encode_subscription(Subscription((self._post.topic,)))
-        joined = await self._line.ask(
+        subscription = encode_subscription(Subscription((self._group_spec.topic,)))
+        joined = await self._connection.ask(
             JOIN_GROUP,
             JOIN_GROUP.version_max,
             JoinGroupRequest(
-                group_id=self._post.group,
+                group_id=self._group_spec.group,
                 session_timeout_ms=SESSION_TIMEOUT_MS,
                 rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
                 member_id=self._member_id,
@@ -75,11 +77,11 @@ class ClassicMember:
         return await self._sync([member.member_id for member in joined.members])
 
     async def _sync(self, member_ids: list[str]) -> bool:
-        synced = await self._line.ask(
+        synced = await self._connection.ask(
             SYNC_GROUP,
             SYNC_GROUP.version_max,
             SyncGroupRequest(
-                group_id=self._post.group,
+                group_id=self._group_spec.group,
                 generation_id=self.generation,
                 member_id=self._member_id,
                 protocol_type=PROTOCOL_TYPE,
@@ -90,12 +92,12 @@ class ClassicMember:
         if synced.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             return False
         check(synced.error_code)
-        self.partitions = decode_assignment(synced.assignment).get(self._post.topic, ())
+        self.partitions = decode_assignment(synced.assignment).get(self._group_spec.topic, ())
         return True
 
     def _shares(self, member_ids: list[str]) -> list[MemberAssignment]:
         """Those of all members, which only the leader is told; of none for the others."""
-        topic = self._post.topic
+        topic = self._group_spec.topic
         subscriptions = dict.fromkeys(member_ids, (topic,))
-        shares = range_assignment(subscriptions, {topic: self._post.partitions})
+        shares = range_assignment(subscriptions, {topic: self._group_spec.partitions})
         return [MemberAssignment(each, encode_assignment(share)) for each, share in shares.items()]

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, Self
 
-from bench.line import Line
+from bench.broker_connection import BrokerConnection
 from kafscale.protocol.messages.fetch import (
     FETCH,
     FetchedPartition,
@@ -56,7 +56,7 @@ class Answer(NamedTuple):
     """When, by the steady clock."""
 
 
-class ProbeLine(Line):
+class ProbeConnection(BrokerConnection):
     """A line that knows whether it still leads somewhere."""
 
     is_open = True
@@ -72,7 +72,7 @@ class Probe:
     def __init__(self, addresses: Mapping[int, str], topic: str) -> None:
         self._addresses = addresses
         self._topic = topic
-        self._lines: dict[int, ProbeLine] = {}
+        self._connections: dict[int, ProbeConnection] = {}
         self._kept: dict[int, int] = {}
         """The offset behind the last record of each partition that was acknowledged as durable."""
 
@@ -80,8 +80,8 @@ class Probe:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for broker_id in list(self._lines):
-            self._hang_up(broker_id)
+        for broker_id in list(self._connections):
+            self._close(broker_id)
 
     async def fill(self, partitions: Iterable[int]) -> None:
         """Put a record in each of them, however long that takes."""
@@ -106,7 +106,7 @@ class Probe:
             if leaders.get(partition, -1) not in (-1, besides):
                 led[leaders[partition]].append(partition)
         found = await asyncio.gather(*(self._ask(*each, acks) for each in led.items()))
-        return {partition: answer for each in found for partition, answer in each.items()}
+        return {partition: response for each in found for partition, response in each.items()}
 
     async def leaders(self, through: int) -> dict[int, int]:
         """Who leads which partition."""
@@ -117,10 +117,10 @@ class Probe:
         return (await self._describe(through)).controller_id
 
     async def _describe(self, through: int) -> MetadataResponse:
-        line = await self._line(through)
+        connection = await self._connection(through)
         request = MetadataRequest([TopicToDescribe(name=self._topic)])
         async with asyncio.timeout(ANSWER_S_MAX):
-            return await line.ask(METADATA, METADATA_VERSION, request)
+            return await connection.ask(METADATA, METADATA_VERSION, request)
 
     # --- one broker ---------------------------------------------------------------------------
 
@@ -129,22 +129,24 @@ class Probe:
     ) -> dict[int, Answer]:
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(ANSWER_S_MAX):
-                line = await self._line(leader_id)
-                taken = await self._produce(line, partitions, acks)
-                given = await self._fetch(line, taken) if taken else []
+                connection = await self._connection(leader_id)
+                taken = await self._produce(connection, partitions, acks)
+                given = await self._fetch(connection, taken) if taken else []
             now = time.perf_counter()
             return {partition: Answer(leader_id, now) for partition in given}
-        self._hang_up(leader_id)
+        self._close(leader_id)
         return {}
 
-    async def _produce(self, line: Line, partitions: Iterable[int], acks: int) -> list[int]:
+    async def _produce(
+        self, connection: BrokerConnection, partitions: Iterable[int], acks: int
+    ) -> list[int]:
         """Those that have taken a record."""
         batch = memoryview(batch_of([RECORD]))
         batches = [PartitionToProduce(partition, batch) for partition in partitions]
         request = ProduceRequest(None, acks, ANSWER_S_MAX * 1000)
         request.topics = [TopicToProduce(self._topic, partitions=batches)]
-        answer = await line.ask(PRODUCE, PRODUCE_VERSION, request)
-        return [each.index for each in answer.topics[0].partitions if self._is_taken(each, acks)]
+        response = await connection.ask(PRODUCE, PRODUCE_VERSION, request)
+        return [each.index for each in response.topics[0].partitions if self._is_taken(each, acks)]
 
     def _is_taken(self, produced: ProducedPartition, acks: int) -> bool:
         if produced.error_code:
@@ -155,15 +157,15 @@ class Probe:
             self._kept[produced.index] = produced.base_offset + 1
         return True
 
-    async def _fetch(self, line: Line, partitions: Iterable[int]) -> list[int]:
+    async def _fetch(self, connection: BrokerConnection, partitions: Iterable[int]) -> list[int]:
         """Those that give the newest record which must be there."""
         asked = [
             PartitionToFetch(each, offset=self._kept[each] - 1, max_bytes=BATCH_BYTES_MAX)
             for each in partitions
         ]
         request = FetchRequest(topics=[TopicToFetch(self._topic, partitions=asked)])
-        answer = await line.ask(FETCH, FETCH_VERSION, request)
-        return [each.index for each in answer.topics[0].partitions if self._is_given(each)]
+        response = await connection.ask(FETCH, FETCH_VERSION, request)
+        return [each.index for each in response.topics[0].partitions if self._is_given(each)]
 
     def _is_given(self, fetched: FetchedPartition) -> bool:
         if fetched.error_code:
@@ -172,12 +174,14 @@ class Probe:
         assert fetched.high_watermark >= kept, f"a record below {kept} is lost: {fetched}"
         return bool(fetched.records)
 
-    async def _line(self, broker_id: int) -> Line:
-        line = self._lines.get(broker_id)
-        if line is None or not line.is_open:
-            line = self._lines[broker_id] = await ProbeLine.open(self._addresses[broker_id])
-        return line
+    async def _connection(self, broker_id: int) -> BrokerConnection:
+        connection = self._connections.get(broker_id)
+        if connection is None or not connection.is_open:
+            connection = self._connections[broker_id] = await ProbeConnection.open(
+                self._addresses[broker_id]
+            )
+        return connection
 
-    def _hang_up(self, broker_id: int) -> None:
-        if (line := self._lines.pop(broker_id, None)) is not None:
-            line.close()
+    def _close(self, broker_id: int) -> None:
+        if (connection := self._connections.pop(broker_id, None)) is not None:
+            connection.close()

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from confluent_kafka import Producer
 
-from bench.contest import Figures
+from bench.comparison import Figures
 
 VALUE = b"x" * 1024
 FLUSH_S_MAX = 120

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import results
-from bench.brokers import KAFKA, Contestant
-from bench.contest import Contest
+from bench.brokers import KAFKA, Candidate
+from bench.comparison import Comparison
 from services.broker import BrokerProcess
 from services.kafka_server import KafkaServer
 
@@ -55,16 +55,16 @@ class Bench:
 
     def compare(
         self,
-        contestants: dict[str, Callable[[], object]],
+        candidates: dict[str, Callable[[], object]],
         *,
         size_bytes: int | None = None,
         number: int | None = None,
     ) -> dict[str, float]:
         """The median for each contestant, measured in turns."""
-        calls = {name: number or _calls_a_round(f) for name, f in contestants.items()}
-        rounds: dict[str, list[float]] = {name: [] for name in contestants}
+        calls = {name: number or _calls_a_round(f) for name, f in candidates.items()}
+        rounds: dict[str, list[float]] = {name: [] for name in candidates}
         for _ in range(ROUNDS):
-            for name, function in contestants.items():
+            for name, function in candidates.items():
                 rounds[name].append(_seconds(function, calls[name]) / calls[name])
         for name, seconds in rounds.items():
             figure = Figure(name, statistics.median(seconds), min(seconds), size_bytes)
@@ -131,28 +131,28 @@ def scaled(request: pytest.FixtureRequest) -> Callable[[int], int]:
     return lambda count: round(count * scale)
 
 
-class Contests:
+class Comparisons:
     def __init__(self) -> None:
-        self.held: list[Contest] = []
+        self.held: list[Comparison] = []
 
-    def new(self, title: str, reference: str | None = None) -> Contest:
-        contest = Contest(title, reference)
-        self.held.append(contest)
-        return contest
+    def new(self, title: str, reference: str | None = None) -> Comparison:
+        comparison = Comparison(title, reference)
+        self.held.append(comparison)
+        return comparison
 
 
 @pytest.fixture(scope="session")
-def contests() -> Iterator[Contests]:
+def comparisons() -> Iterator[Comparisons]:
     """Where benches of brokers write their figures; told and kept when all have run."""
-    contests = Contests()
-    yield contests
-    held = [contest for contest in contests.held if contest.rounds]
-    Console(width=120).print("\n", *(contest.table() for contest in held))
-    results.keep("contests", {contest.title: contest.kept() for contest in held})
+    comparisons = Comparisons()
+    yield comparisons
+    held = [comparison for comparison in comparisons.held if comparison.rounds]
+    Console(width=120).print("\n", *(comparison.table() for comparison in held))
+    results.keep("contests", {comparison.title: comparison.to_json() for comparison in held})
 
 
 @pytest.fixture
-def contestants(tmp_path: Path) -> Iterator[list[Contestant]]:
+def candidates(tmp_path: Path) -> Iterator[list[Candidate]]:
     """Kafka and ours, with and without forcing to the disk, all running.
 
     Each bench has its own, so that none pays for what another has left to be done.
@@ -163,7 +163,7 @@ def contestants(tmp_path: Path) -> Iterator[list[Contestant]]:
         BrokerProcess(tmp_path / "forced", local_fsync="true") as forced,
     ):
         yield [
-            Contestant(KAFKA, kafka),
-            Contestant("Kafscale", buffered),
-            Contestant("Kafscale, fsync", forced),
+            Candidate(KAFKA, kafka),
+            Candidate("Kafscale", buffered),
+            Candidate("Kafscale, fsync", forced),
         ]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-from bench.group_member import REBALANCE_TIMEOUT_MS, Post, check, commit
-from bench.line import Line
+from bench.broker_connection import BrokerConnection
+from bench.group_member import REBALANCE_TIMEOUT_MS, GroupSpec, check, commit
 from kafscale.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
@@ -18,17 +18,17 @@ LEAVING = -1
 class ConsumerMember:
     """A member that takes and gives up partitions as soon as it is told to, and says so at once."""
 
-    def __init__(self, line: Line, post: Post) -> None:
+    def __init__(self, connection: BrokerConnection, group_spec: GroupSpec) -> None:
         self.generation = JOINING
         self.partitions: Sequence[int] = ()
-        self._line = line
-        self._post = post
+        self._connection = connection
+        self._group_spec = group_spec
         self._member_id = str(uuid4())
 
     async def join(self) -> None:
         await self._heartbeat(
             rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
-            subscribed_topic_names=[self._post.topic],
+            subscribed_topic_names=[self._group_spec.topic],
             owned_partitions=[],
         )
 
@@ -36,7 +36,7 @@ class ConsumerMember:
         await self._heartbeat()
 
     async def commit(self, offset: int) -> None:
-        await commit(self._line, self._post, self._member_id, self, offset)
+        await commit(self._connection, self._group_spec, self._member_id, self, offset)
 
     async def leave(self) -> None:
         self.generation = LEAVING
@@ -44,14 +44,14 @@ class ConsumerMember:
 
     async def _heartbeat(self, **news: Any) -> None:
         request = ConsumerGroupHeartbeatRequest(
-            self._post.group, self._member_id, self.generation, **news
+            self._group_spec.group, self._member_id, self.generation, **news
         )
-        answer = await self._line.ask(
+        response = await self._connection.ask(
             CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_HEARTBEAT.version_max, request
         )
-        check(answer.error_code)
-        self.generation = answer.member_epoch
-        if answer.assignment is not None:
-            owned = answer.assignment.assigned_partitions
+        check(response.error_code)
+        self.generation = response.member_epoch
+        if response.assignment is not None:
+            owned = response.assignment.assigned_partitions
             self.partitions = tuple(index for topic in owned for index in topic.partitions)
             await self._heartbeat(owned_partitions=owned)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bench.line import Line
+from bench.broker_connection import BrokerConnection
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
@@ -23,11 +23,11 @@ SESSION_TIMEOUT_MS = 30_000
 REBALANCE_TIMEOUT_MS = 60_000
 COMMIT_VERSION = 9
 """The last one in which topics go by their names."""
-LOOK_SECONDS = 0.005
+CHECK_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
-class Post:
+class GroupSpec:
     """Where a member works."""
 
     group: str
@@ -50,28 +50,32 @@ class Member(Protocol):
     async def leave(self) -> None: ...
 
 
-def is_settled(members: Sequence[Member], partitions: int) -> bool:
+def is_stable(members: Sequence[Member], partitions: int) -> bool:
     """Whether all members are in one generation, and share all partitions."""
     shared = sorted(partition for member in members for partition in member.partitions)
     generations = {member.generation for member in members}
     return len(generations) == 1 and shared == list(range(partitions))
 
 
-async def settled(members: Sequence[Member], partitions: int, seconds_max: float = 60) -> float:
+async def wait_until_stable(
+    members: Sequence[Member], partitions: int, seconds_max: float = 60
+) -> float:
     """Wait until they are settled; the seconds that it took."""
     began = time.perf_counter()
     async with asyncio.timeout(seconds_max):
-        while not is_settled(members, partitions):  # noqa: ASYNC110 - they do not tell.
-            await asyncio.sleep(LOOK_SECONDS)
+        while not is_stable(members, partitions):  # noqa: ASYNC110 - they do not tell.
+            await asyncio.sleep(CHECK_SECONDS)
     return time.perf_counter() - began
 
 
-async def commit(line: Line, post: Post, member_id: str, member: Member, offset: int) -> None:
+async def commit(
+    connection: BrokerConnection, group_spec: GroupSpec, member_id: str, member: Member, offset: int
+) -> None:
     asked = [PartitionToCommit(partition, offset) for partition in member.partitions]
-    topics = [TopicToCommit(post.topic, partitions=asked)]
-    request = OffsetCommitRequest(post.group, member.generation, member_id, topics=topics)
-    answer = await line.ask(OFFSET_COMMIT, COMMIT_VERSION, request)
-    for each in answer.topics[0].partitions:
+    topics = [TopicToCommit(group_spec.topic, partitions=asked)]
+    request = OffsetCommitRequest(group_spec.group, member.generation, member_id, topics=topics)
+    response = await connection.ask(OFFSET_COMMIT, COMMIT_VERSION, request)
+    for each in response.topics[0].partitions:
         check(each.error_code)
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from bench.brokers import Contestant
+from bench.brokers import Candidate
 from bench.producer_perf import produce
 from services import java, s3_server
 from services.broker import BrokerProcess
@@ -27,15 +27,15 @@ PUTS_PER_SECOND = 2.0
 """The default of `storage.walPutsPerSecond`."""
 
 
-def test_puts_to_a_bucket(contests, scaled, tmp_path):
+def test_puts_to_a_bucket(comparisons, scaled, tmp_path):
     if not s3_server.is_available():
         pytest.skip("an S3 server needs Go to be built")
-    contest = contests.new(
+    comparison = comparisons.new(
         f"{RECORDS_PER_SECOND} records/s of 1 KiB to {PARTITIONS} partitions, on S3"
     )
     with s3_server.s3_server(tmp_path) as bucket, broker(tmp_path, bucket) as server:
-        contestant = Contestant("Kafscale", server)
-        topic = contestant.new_topic(PARTITIONS)
+        candidate = Candidate("Kafscale", server)
+        topic = candidate.new_topic(PARTITIONS)
         before, started = server.http("/metrics")[1], time.perf_counter()
         report = produce(
             server.address,
@@ -49,8 +49,8 @@ def test_puts_to_a_bucket(contests, scaled, tmp_path):
         sample(after, name) - sample(before, name)
         for name in ('s3_operations_total{operation="put"', "segments_rolled_total")
     )
-    contest.add(
-        contestant.name,
+    comparison.add(
+        candidate.name,
         {
             "PUTs/s": puts / seconds,
             "budget/s": PUTS_PER_SECOND,

@@ -12,13 +12,13 @@ from functools import partial
 import pytest
 import uvloop
 
-from bench.brokers import KAFKA, Contestant
+from bench.brokers import KAFKA, Candidate
 from bench.classic_member import ClassicMember
+from bench.comparison import Figures
 from bench.consumer_member import ConsumerMember
-from bench.contest import Figures
-from bench.group_member import Post, settled
-from bench.pulse import Pulse
-from bench.staff import Staff, running, working
+from bench.group_member import GroupSpec, wait_until_stable
+from bench.group_members import GroupMembers, running, working
+from bench.periodic_task import PeriodicTask
 from services import java
 from services.broker import BrokerProcess
 from services.exposition import sample
@@ -42,7 +42,7 @@ LARGE_TOPIC = 300
 SHORT_PERIOD_SECONDS = 0.05
 """Members learn of a rebalance with a heartbeat: here at once, as far as their timers matter."""
 REBALANCES = 5
-SETTLE_MS_MAX = 2_000
+REBALANCE_MS_MAX = 2_000
 
 
 @pytest.fixture(params=KINDS)
@@ -60,42 +60,44 @@ def _many_connections() -> None:
 # --- many groups at rest ------------------------------------------------------------------------
 
 
-def test_many_groups(contests, contestants, scaled, kind):
+def test_many_groups(comparisons, candidates, scaled, kind):
     count = GROUPS * MEMBERS_A_GROUP
-    contest = contests.new(
+    comparison = comparisons.new(
         f"{count:,} members in {GROUPS} {kind} groups, a heartbeat and a commit each a second",
         KAFKA,
     )
-    for contestant in contestants:
-        topic = contestant.new_topic(MEMBERS_A_GROUP)
-        contest.add(contestant.name, uvloop.run(rest(kind, contestant, topic, scaled(SECONDS))))
+    for candidate in candidates:
+        topic = candidate.new_topic(MEMBERS_A_GROUP)
+        comparison.add(candidate.name, uvloop.run(rest(kind, candidate, topic, scaled(SECONDS))))
 
 
-async def rest(kind: str, contestant: Contestant, topic: str, seconds: int) -> Figures:
-    chance = random.Random(0)
-    heartbeats, commits = Pulse(PERIOD_SECONDS, chance), Pulse(PERIOD_SECONDS, chance)
-    posts = [Post(f"group-{number}", topic, MEMBERS_A_GROUP) for number in range(GROUPS)]
-    async with Staff(KINDS[kind], contestant.address) as staff:
-        groups = [await staff.hire(post, MEMBERS_A_GROUP) for post in posts]
+async def rest(kind: str, candidate: Candidate, topic: str, seconds: int) -> Figures:
+    rng = random.Random(0)
+    heartbeats, commits = PeriodicTask(PERIOD_SECONDS, rng), PeriodicTask(PERIOD_SECONDS, rng)
+    posts = [GroupSpec(f"group-{number}", topic, MEMBERS_A_GROUP) for number in range(GROUPS)]
+    async with GroupMembers(KINDS[kind], candidate.address) as group_members:
+        groups = [
+            await group_members.connect_members(group_spec, MEMBERS_A_GROUP) for group_spec in posts
+        ]
         members = [member for group in groups for member in group]
         async with working(members, heartbeats):
-            await asyncio.gather(*(settled(group, MEMBERS_A_GROUP) for group in groups))
-            async with running(commits.beat(partial(member.commit, 1)) for member in members):
-                return await watched(contestant, heartbeats, commits, seconds)
+            await asyncio.gather(*(wait_until_stable(group, MEMBERS_A_GROUP) for group in groups))
+            async with running(commits.run(partial(member.commit, 1)) for member in members):
+                return await watched(candidate, heartbeats, commits, seconds)
 
 
 async def watched(
-    contestant: Contestant, heartbeats: Pulse, commits: Pulse, seconds: int
+    candidate: Candidate, heartbeats: PeriodicTask, commits: PeriodicTask, seconds: int
 ) -> Figures:
     """What the broker and the members do in so many seconds, not counting the scrapes around."""
-    writes_before, began = metadata_writes(contestant), time.perf_counter()
+    writes_before, began = metadata_writes(candidate), time.perf_counter()
     await asyncio.sleep(WARM_UP_SECONDS)
     heartbeats.seconds.clear()
     commits.seconds.clear()
-    used_before, own_before = contestant.cpu_seconds(), time.process_time()
+    used_before, own_before = candidate.cpu_seconds(), time.process_time()
     await asyncio.sleep(seconds)
     figures = {
-        "CPU %": 100 * (contestant.cpu_seconds() - used_before) / seconds,
+        "CPU %": 100 * (candidate.cpu_seconds() - used_before) / seconds,
         "members' CPU %": 100 * (time.process_time() - own_before) / seconds,
         "requests/s": (len(heartbeats.seconds) + len(commits.seconds)) / seconds,
         "heartbeat p50 ms": heartbeats.percentile_ms(50),
@@ -104,42 +106,42 @@ async def watched(
         "commit p99 ms": commits.percentile_ms(99),
     }
     if writes_before is not None:
-        writes = metadata_writes(contestant) - writes_before
+        writes = metadata_writes(candidate) - writes_before
         figures["metadata writes/s"] = writes / (time.perf_counter() - began)
     return figures
 
 
-def metadata_writes(contestant: Contestant) -> float | None:
+def metadata_writes(candidate: Candidate) -> float | None:
     """How many transactions groups have written, where the broker counts them."""
-    if not isinstance(contestant.server, BrokerProcess):
+    if not isinstance(candidate.server, BrokerProcess):
         return None
-    return sample(contestant.server.http("/metrics")[1], "consumer_transactions_total")
+    return sample(candidate.server.http("/metrics")[1], "consumer_transactions_total")
 
 
 # --- a large group that changes -----------------------------------------------------------------
 
 
-def test_rebalances_of_a_large_group(contests, contestants, kind):
-    contest = contests.new(f"rebalances of a {kind} group of {LARGE_GROUP} members", KAFKA)
-    for contestant in contestants[:2]:
-        post = Post("large", contestant.new_topic(LARGE_TOPIC), LARGE_TOPIC)
-        for figures in uvloop.run(rebalances(kind, contestant.address, post)):
-            contest.add(contestant.name, figures)
-            assert contestant.name == KAFKA or max(figures.values()) < SETTLE_MS_MAX
+def test_rebalances_of_a_large_group(comparisons, candidates, kind):
+    comparison = comparisons.new(f"rebalances of a {kind} group of {LARGE_GROUP} members", KAFKA)
+    for candidate in candidates[:2]:
+        group_spec = GroupSpec("large", candidate.new_topic(LARGE_TOPIC), LARGE_TOPIC)
+        for figures in uvloop.run(rebalances(kind, candidate.address, group_spec)):
+            comparison.add(candidate.name, figures)
+            assert candidate.name == KAFKA or max(figures.values()) < REBALANCE_MS_MAX
 
 
-async def rebalances(kind: str, address: str, post: Post) -> list[Figures]:
-    heartbeats = Pulse(SHORT_PERIOD_SECONDS, random.Random(0))
+async def rebalances(kind: str, address: str, group_spec: GroupSpec) -> list[Figures]:
+    heartbeats = PeriodicTask(SHORT_PERIOD_SECONDS, random.Random(0))
     found = []
-    async with Staff(KINDS[kind], address) as staff:
-        members = await staff.hire(post, LARGE_GROUP)
+    async with GroupMembers(KINDS[kind], address) as group_members:
+        members = await group_members.connect_members(group_spec, LARGE_GROUP)
         async with working(members, heartbeats):
-            await settled(members, LARGE_TOPIC)
+            await wait_until_stable(members, LARGE_TOPIC)
             for _ in range(REBALANCES):
-                (newcomer,) = await staff.hire(post, 1)
+                (newcomer,) = await group_members.connect_members(group_spec, 1)
                 async with working([newcomer], heartbeats):
-                    joined = await settled([*members, newcomer], LARGE_TOPIC)
+                    joined = await wait_until_stable([*members, newcomer], LARGE_TOPIC)
                 await newcomer.leave()
-                left = await settled(members, LARGE_TOPIC)
+                left = await wait_until_stable(members, LARGE_TOPIC)
                 found.append({"ms after a join": joined * 1e3, "ms after a leave": left * 1e3})
     return found

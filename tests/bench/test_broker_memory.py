@@ -17,16 +17,16 @@ PARTITIONS = 100
 RECORDS = 1_000_000
 
 
-def test_memory_after_a_gigabyte(contests, contestants, scaled):
-    contest = contests.new(f"memory, 1 KiB records to {PARTITIONS} partitions", KAFKA)
+def test_memory_after_a_gigabyte(comparisons, candidates, scaled):
+    comparison = comparisons.new(f"memory, 1 KiB records to {PARTITIONS} partitions", KAFKA)
     records = scaled(RECORDS)
-    for contestant in contestants[:2]:
-        topic = contestant.new_topic(PARTITIONS)
-        before = resident_bytes(contestant.server.process_id)
-        report = produce(contestant.address, topic, records, batching=LARGE)
-        after = resident_bytes(contestant.server.process_id)
-        contest.add(
-            contestant.name,
+    for candidate in candidates[:2]:
+        topic = candidate.new_topic(PARTITIONS)
+        before = resident_bytes(candidate.server.process_id)
+        report = produce(candidate.address, topic, records, batching=LARGE)
+        after = resident_bytes(candidate.server.process_id)
+        comparison.add(
+            candidate.name,
             {
                 "records": records,
                 "MB before": before / 1e6,

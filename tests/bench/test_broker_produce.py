@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from bench.brokers import KAFKA, Contestant
+from bench.brokers import KAFKA, Candidate
 from bench.producer_perf import BY_DEFAULT, LARGE, RECORD_BYTES, Batching, produce
 from services import java
 
@@ -23,10 +23,10 @@ RECORDS = 150_000
 ROUNDS = 3
 
 
-def figures(contestant: Contestant, topic: str, batching: Batching, records: int):
-    before = contestant.cpu_seconds()
-    report = produce(contestant.address, topic, records, batching=batching)
-    used = contestant.cpu_seconds() - before
+def figures(candidate: Candidate, topic: str, batching: Batching, records: int):
+    before = candidate.cpu_seconds()
+    report = produce(candidate.address, topic, records, batching=batching)
+    used = candidate.cpu_seconds() - before
     return {
         "MB/s": report.megabytes_per_second,
         "CPU-s/GB": used / (records * RECORD_BYTES / 1e9),
@@ -36,17 +36,17 @@ def figures(contestant: Contestant, topic: str, batching: Batching, records: int
 
 
 @pytest.mark.parametrize("batching", [BY_DEFAULT, LARGE], ids=lambda batching: batching.name)
-def test_producing(contests, contestants, scaled, batching):
-    contest = contests.new(
+def test_producing(comparisons, candidates, scaled, batching):
+    comparison = comparisons.new(
         f"produce 1 KiB records, {PARTITIONS} partitions, {batching.name}", KAFKA
     )
     records = scaled(RECORDS)
     runs = {
-        contestant.name: partial(figures, contestant, contestant.new_topic(PARTITIONS), batching)
-        for contestant in contestants
+        candidate.name: partial(figures, candidate, candidate.new_topic(PARTITIONS), batching)
+        for candidate in candidates
     }
     for run in runs.values():
         run(records)  # The JVM compiles what it has run for a while.
     for _ in range(ROUNDS):
         for name, run in runs.items():
-            contest.add(name, run(records))
+            comparison.add(name, run(records))

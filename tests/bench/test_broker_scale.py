@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 from confluent_kafka import Producer
 
-from bench.brokers import KAFKA, Contestant
+from bench.brokers import KAFKA, Candidate
 from bench.process_usage import resident_bytes
 from services import java
 from services.broker import BrokerProcess
@@ -31,7 +31,7 @@ ASK_VERSIONS = bytes.fromhex("0000000a 0012 0000 00000001 ffff")
 
 
 @pytest.fixture
-def many_contestants(tmp_path) -> Iterator[list[Contestant]]:
+def many_contestants(tmp_path) -> Iterator[list[Candidate]]:
     """Brokers that may have as many connections and files as this machine lets us."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -40,29 +40,29 @@ def many_contestants(tmp_path) -> Iterator[list[Contestant]]:
         KafkaServer(tmp_path / "kafka") as kafka,
         BrokerProcess(tmp_path / "kafscale", **settings) as ours,
     ):
-        yield [Contestant(KAFKA, kafka), Contestant("Kafscale", ours)]
+        yield [Candidate(KAFKA, kafka), Candidate("Kafscale", ours)]
 
 
-def test_idle_connections(contests, many_contestants, scaled):
+def test_idle_connections(comparisons, many_contestants, scaled):
     count = scaled(CONNECTIONS)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard < count + SPARE_FILES:
         pytest.skip(f"this machine allows a process {hard} open files")
-    contest = contests.new(f"{count:,} idle connections", KAFKA)
-    for contestant in many_contestants:
-        process_id = contestant.server.process_id
+    comparison = comparisons.new(f"{count:,} idle connections", KAFKA)
+    for candidate in many_contestants:
+        process_id = candidate.server.process_id
         before = resident_bytes(process_id)
         with ExitStack() as stack:
             started = time.perf_counter()
             for _ in range(count):
-                stack.enter_context(greeted(contestant.address))
+                stack.enter_context(greeted(candidate.address))
             opened = time.perf_counter() - started
-            used = contestant.cpu_seconds()
+            used = candidate.cpu_seconds()
             time.sleep(IDLE_SECONDS)
-            idle = contestant.cpu_seconds() - used
+            idle = candidate.cpu_seconds() - used
             after = resident_bytes(process_id)
-        contest.add(
-            contestant.name,
+        comparison.add(
+            candidate.name,
             {
                 "s to open": opened,
                 "KB a connection": (after - before) / 1e3 / count,
@@ -80,29 +80,29 @@ def greeted(address: str) -> socket.socket:
     return connection
 
 
-def test_many_partitions(contests, many_contestants, scaled):
+def test_many_partitions(comparisons, many_contestants, scaled):
     count = scaled(PARTITIONS)
-    contest = contests.new(f"{count:,} partitions, a record in each", KAFKA)
-    for contestant in many_contestants:
+    comparison = comparisons.new(f"{count:,} partitions, a record in each", KAFKA)
+    for candidate in many_contestants:
         started = time.perf_counter()
-        topic = contestant.new_topic(count)
+        topic = candidate.new_topic(count)
         created = time.perf_counter() - started
-        produce_to_each(contestant.address, topic, count)
-        used = contestant.cpu_seconds()
+        produce_to_each(candidate.address, topic, count)
+        used = candidate.cpu_seconds()
         time.sleep(IDLE_SECONDS)
-        idle = contestant.cpu_seconds() - used
+        idle = candidate.cpu_seconds() - used
         stopping = time.perf_counter()
-        contestant.server.terminate()
+        candidate.server.terminate()
         starting = time.perf_counter()
-        contestant.server.start()
-        contest.add(
-            contestant.name,
+        candidate.server.start()
+        comparison.add(
+            candidate.name,
             {
                 "s to create": created,
                 "idle CPU %": 100 * idle / IDLE_SECONDS,
                 "s to stop": starting - stopping,
                 "s to start": time.perf_counter() - starting,
-                "MB": resident_bytes(contestant.server.process_id) / 1e6,
+                "MB": resident_bytes(candidate.server.process_id) / 1e6,
             },
         )
 

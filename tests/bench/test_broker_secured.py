@@ -60,8 +60,8 @@ def figures(
 
 
 @pytest.mark.parametrize("batching", [BY_DEFAULT, LARGE], ids=lambda batching: batching.name)
-def test_producing_by_every_way_in(contests, scaled, broker, batching, tmp_path):
-    contest = contests.new(f"what security costs a producer, {batching.name}", CLEAR)
+def test_producing_by_every_way_in(comparisons, scaled, broker, batching, tmp_path):
+    comparison = comparisons.new(f"what security costs a producer, {batching.name}", CLEAR)
     records = scaled(RECORDS)
     configs = {
         CLEAR: broker.anonymous(),
@@ -70,4 +70,4 @@ def test_producing_by_every_way_in(contests, scaled, broker, batching, tmp_path)
     }
     for _ in range(ROUNDS):
         for name, config in configs.items():
-            contest.add(name, figures(broker, config, batching, records, tmp_path))
+            comparison.add(name, figures(broker, config, batching, records, tmp_path))

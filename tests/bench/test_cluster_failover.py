@@ -15,7 +15,7 @@ import uvloop
 
 from bench.cluster_probe import PAUSE_S, Answer, Probe
 from bench.cluster_servers import DirectCluster
-from bench.contest import Figures
+from bench.comparison import Figures
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import EventKind
 from kafscale.metadata.store.etcd.store import EtcdStore
@@ -43,13 +43,15 @@ def cluster(tmp_path: Path):
 
 
 @pytest.fixture(scope="module")
-def handovers(contests):
-    return contests.new(f"one of {BROKERS} brokers is asked to stop")
+def handovers(comparisons):
+    return comparisons.new(f"one of {BROKERS} brokers is asked to stop")
 
 
 @pytest.fixture(scope="module")
-def takeovers(contests):
-    return contests.new(f"one of {BROKERS} brokers is killed: seconds after the end of its lease")
+def takeovers(comparisons):
+    return comparisons.new(
+        f"one of {BROKERS} brokers is killed: seconds after the end of its lease"
+    )
 
 
 def test_a_broker_goes(handovers, takeovers, cluster, partitions):

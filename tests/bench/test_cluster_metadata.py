@@ -10,10 +10,10 @@ import urllib.request
 import pytest
 import uvloop
 
-from bench.cluster_hammer import hammer, strike
+from bench.cluster_load import send_load, send_share
 from bench.cluster_probe import Probe
 from bench.cluster_servers import DirectCluster
-from bench.contest import Figures
+from bench.comparison import Figures
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
@@ -26,14 +26,16 @@ MORE_WRITES_PER_SECOND_MAX = 1.0
 PROPOSALS = "etcd_server_proposals_committed_total "
 
 
-def test_etcd_writes(contests, tmp_path, scaled):
-    contest = contests.new(f"etcd of {BROKERS} brokers, by produce requests asked for a second")
+def test_etcd_writes(comparisons, tmp_path, scaled):
+    comparison = comparisons.new(
+        f"etcd of {BROKERS} brokers, by produce requests asked for a second"
+    )
     with DirectCluster(tmp_path, brokers=BROKERS) as cluster:
         topic = cluster.new_topic(PARTITIONS)
         cluster.wait_until_settled()
         found = uvloop.run(scenario(cluster, topic, scaled(SECONDS)))
     for rate, figures in found.items():
-        contest.add(f"{rate:,}", figures)
+        comparison.add(f"{rate:,}", figures)
     idle, busy = found[RATES[0]], found[RATES[-1]]
     assert busy["revisions/s"] <= idle["revisions/s"] + MORE_WRITES_PER_SECOND_MAX
 
@@ -41,12 +43,12 @@ def test_etcd_writes(contests, tmp_path, scaled):
 async def scenario(cluster: DirectCluster, topic: str, seconds: int) -> dict[int, Figures]:
     async with Probe(cluster.addresses, topic) as probe:
         leaders = await probe.leaders(through=1)
-    async with hammer(cluster.addresses, leaders, topic) as connections:
+    async with send_load(cluster.addresses, leaders, topic) as connections:
         found = {}
         for rate in RATES:
-            await strike(connections, per_second=rate, seconds=WARM_UP_S)
+            await send_share(connections, per_second=rate, seconds=WARM_UP_S)
             before = await asyncio.to_thread(counted, cluster)
-            answered = await strike(connections, per_second=rate, seconds=seconds)
+            answered = await send_share(connections, per_second=rate, seconds=seconds)
             after = await asyncio.to_thread(counted, cluster)
             rates = {name: (after[name] - before[name]) / seconds for name in after}
             found[rate] = {"requests/s": answered / seconds} | rates

@@ -8,8 +8,8 @@ again, so that readers find nothing in memory; a consumer reads everything from 
 import pytest
 
 from bench.cluster_servers import DirectCluster
+from bench.comparison import Figures
 from bench.consumption import consume
-from bench.contest import Figures
 from bench.producer_perf import LARGE, RECORD_BYTES, produce
 from services import java
 
@@ -33,13 +33,13 @@ WAL_OBJECTS = "wal_objects"
 
 
 @pytest.fixture(scope="module")
-def writing(contests):
-    return contests.new(f"S3 requests of {BROKERS} brokers per GB written")
+def writing(comparisons):
+    return comparisons.new(f"S3 requests of {BROKERS} brokers per GB written")
 
 
 @pytest.fixture(scope="module")
-def reading(contests):
-    return contests.new(f"S3 requests of {BROKERS} brokers per GB read once, nothing in memory")
+def reading(comparisons):
+    return comparisons.new(f"S3 requests of {BROKERS} brokers per GB read once, nothing in memory")
 
 
 @pytest.mark.parametrize("partitions", [10, 1_000])

@@ -16,7 +16,7 @@ import pytest
 
 from bench.cluster_sender import Sender
 from bench.cluster_servers import DirectCluster
-from bench.contest import Figures
+from bench.comparison import Figures
 from bench.producer_perf import produce
 from services import java
 from services.waiting import wait_until
@@ -37,8 +37,8 @@ REST_S = 4
 LIFTED = {"storage_wal_puts_per_second": "50"}
 
 
-def test_rolling_restart(contests, tmp_path, scaled):
-    contest = contests.new(
+def test_rolling_restart(comparisons, tmp_path, scaled):
+    comparison = comparisons.new(
         f"rolling restart of {BROKERS} brokers, {PARTITIONS} partitions,"
         f" 2 producers of {RECORDS_PER_SECOND} records/s each"
     )
@@ -46,10 +46,10 @@ def test_rolling_restart(contests, tmp_path, scaled):
         topic = cluster.new_topic(PARTITIONS)
         cluster.wait_until_settled()
         for name, figures in seen(cluster, topic, PEACE_SECONDS, dict).items():
-            contest.add(f"{name}, in peace", figures)
+            comparison.add(f"{name}, in peace", figures)
         restarted = seen(cluster, topic, scaled(SECONDS), lambda: roll(cluster))
     for name, figures in restarted.items():
-        contest.add(name, figures)
+        comparison.add(name, figures)
     assert restarted["librdkafka"]["errors"] == 0
 
 

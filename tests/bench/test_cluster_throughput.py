@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 
 from bench.cluster_servers import DirectCluster, machine_seconds
-from bench.contest import Figures
+from bench.comparison import Figures
 from bench.producer_perf import BY_DEFAULT, LARGE, RECORD_BYTES, Batching, produce
 from services import java
 
@@ -44,8 +44,8 @@ def clusters(tmp_path) -> Iterator[dict[str, DirectCluster]]:
 
 
 @pytest.mark.parametrize("batching", [BY_DEFAULT, LARGE], ids=lambda batching: batching.name)
-def test_throughput(contests, clusters, scaled, batching):
-    contest = contests.new(
+def test_throughput(comparisons, clusters, scaled, batching):
+    comparison = comparisons.new(
         f"cluster on S3: produce 1 KiB records, {PARTITIONS} partitions, {batching.name}", ONE
     )
     records = dict.fromkeys(clusters, scaled(RECORDS))
@@ -58,7 +58,7 @@ def test_throughput(contests, clusters, scaled, batching):
         run()  # Everybody warms up.
     for _ in range(ROUNDS):
         for name, run in runs.items():
-            contest.add(name, run())
+            comparison.add(name, run())
 
 
 def produced(cluster: DirectCluster, topic: str, batching: Batching, records: int) -> Figures:

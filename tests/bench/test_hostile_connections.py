@@ -18,12 +18,12 @@ from contextlib import ExitStack
 import pytest
 import uvloop
 
-from bench.contest import Figures
-from bench.honest_line import HonestLine
-from bench.hostile_crowd import crowd
+from bench.comparison import Figures
+from bench.group_members import running
+from bench.hostile_clients import hostile_process
+from bench.periodic_task import PeriodicTask
 from bench.process_usage import cpu_seconds
-from bench.pulse import Pulse
-from bench.staff import running
+from bench.sasl_connection import SaslConnection
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
 from kafscale.protocol.messages.produce import PRODUCE
 from services.attack import INSIDE, OPEN, SECURE, AttackHarness
@@ -47,8 +47,8 @@ TOPIC = "honest"
 LATENCIES = ("produce p50 ms", "produce p99 ms", "fetch p50 ms", "fetch p99 ms")
 
 
-def test_latency_beside_strangers(contests, scaled, tmp_path):
-    contest = contests.new(
+def test_latency_beside_strangers(comparisons, scaled, tmp_path):
+    comparison = comparisons.new(
         f"{CLIENTS} clients, {2 * CLIENTS / PERIOD_SECONDS:,.0f} requests a second, beside"
         f" {PER_SECOND} strangers a second",
         ELSEWHERE,
@@ -62,48 +62,50 @@ def test_latency_beside_strangers(contests, scaled, tmp_path):
         with here.admin() as wire:
             wire.create(TOPIC, partitions=CLIENTS)
         for _ in range(ROUNDS):
-            contest.add(ALONE, uvloop.run(measure(here.broker, seconds)) | {"strangers/s": 0})
-            contest.add(ELSEWHERE, crowded(here, other, seconds))
-            contest.add(HERE, crowded(here, here, seconds))
-    usual, attacked = contest.medians(ELSEWHERE), contest.medians(HERE)
+            comparison.add(ALONE, uvloop.run(measure(here.broker, seconds)) | {"strangers/s": 0})
+            comparison.add(ELSEWHERE, measure_under_attack(here, other, seconds))
+            comparison.add(HERE, measure_under_attack(here, here, seconds))
+    usual, attacked = comparison.medians(ELSEWHERE), comparison.medians(HERE)
     for name in LATENCIES:
         assert attacked[name] <= RATIO_MAX * usual[name], name
 
 
-def crowded(measured: AttackHarness, attacked: AttackHarness, seconds: float) -> Figures:
+def measure_under_attack(
+    measured: AttackHarness, attacked: AttackHarness, seconds: float
+) -> Figures:
     """How clients of one broker fare while strangers crowd round one, which may be the same."""
     ports = {listener: attacked.port(listener) for listener in (OPEN, INSIDE, SECURE)}
-    crowd_seconds = seconds + WARM_UP_SECONDS + START_SECONDS
+    attack_seconds = seconds + WARM_UP_SECONDS + START_SECONDS
     with ExitStack() as stack:
-        crowds = [
+        hostile_processes = [
             stack.enter_context(
-                crowd(
+                hostile_process(
                     ports,
                     attacked.client_hello(),
                     per_second=PER_SECOND / PROCESSES,
-                    seconds=crowd_seconds,
+                    seconds=attack_seconds,
                 )
             )
             for _ in range(PROCESSES)
         ]
         figures = uvloop.run(measure(measured.broker, seconds, WARM_UP_SECONDS + START_SECONDS))
-        attempts = sum(sum(each.attempts().values()) for each in crowds)
-    return figures | {"strangers/s": attempts / crowd_seconds}
+        attempts = sum(sum(each.attempts().values()) for each in hostile_processes)
+    return figures | {"strangers/s": attempts / attack_seconds}
 
 
 async def measure(
     broker: SecuredBroker, seconds: float, warm_up_seconds: float = WARM_UP_SECONDS
 ) -> Figures:
     """How long the requests of honest clients take."""
-    chance = random.Random(0)
-    produces, fetches = Pulse(PERIOD_SECONDS, chance), Pulse(PERIOD_SECONDS, chance)
-    lines = [await _enter(broker, number) for number in range(CLIENTS)]
+    rng = random.Random(0)
+    produces, fetches = PeriodicTask(PERIOD_SECONDS, rng), PeriodicTask(PERIOD_SECONDS, rng)
+    connections = [await _log_in(broker, number) for number in range(CLIENTS)]
     works = [
         work
-        for number, line in enumerate(lines)
+        for number, connection in enumerate(connections)
         for work in (
-            produces.beat(lambda line=line, number=number: _produce(line, number)),
-            fetches.beat(lambda line=line, number=number: _fetch(line, number)),
+            produces.run(lambda connection=connection, number=number: _produce(connection, number)),
+            fetches.run(lambda connection=connection, number=number: _fetch(connection, number)),
         )
     ]
     async with running(works):
@@ -113,33 +115,37 @@ async def measure(
         used_seconds = cpu_seconds(broker.process_id)
         await asyncio.sleep(seconds)
         used_seconds = cpu_seconds(broker.process_id) - used_seconds
-    for line in lines:
-        await line.leave()
+    for connection in connections:
+        await connection.close_and_wait()
     return {
         **dict(zip(LATENCIES, _latencies_ms(produces, fetches), strict=True)),
         "CPU %": 100 * used_seconds / seconds,
     }
 
 
-def _latencies_ms(*pulses: Pulse) -> list[float]:
-    return [pulse.percentile_ms(percent) for pulse in pulses for percent in (50, 99)]
+def _latencies_ms(*periodic_tasks: PeriodicTask) -> list[float]:
+    return [
+        periodic_task.percentile_ms(percent)
+        for periodic_task in periodic_tasks
+        for percent in (50, 99)
+    ]
 
 
-async def _enter(broker: SecuredBroker, number: int) -> HonestLine:
+async def _log_in(broker: SecuredBroker, number: int) -> SaslConnection:
     config = broker.plain(ADMIN)
     if number % 2:
-        return await HonestLine.enter(config.port, ADMIN, password_of(ADMIN), config.tls())
-    return await HonestLine.enter(broker.ports[INSIDE], ADMIN, password_of(ADMIN))
+        return await SaslConnection.log_in(config.port, ADMIN, password_of(ADMIN), config.tls())
+    return await SaslConnection.log_in(broker.ports[INSIDE], ADMIN, password_of(ADMIN))
 
 
-async def _produce(line: HonestLine, partition: int) -> None:
+async def _produce(connection: SaslConnection, partition: int) -> None:
     request = produce_request(TOPIC, batch_of([b"x" * 100]), partition=partition)
-    answer = await line.ask(PRODUCE, 9, request)
-    assert answer.topics[0].partitions[0].error_code == 0
+    response = await connection.ask(PRODUCE, 9, request)
+    assert response.topics[0].partitions[0].error_code == 0
 
 
-async def _fetch(line: HonestLine, partition: int) -> None:
+async def _fetch(connection: SaslConnection, partition: int) -> None:
     asked = PartitionToFetch(index=partition, offset=0, max_bytes=1000)
     request = FetchRequest(max_wait_ms=0, topics=[TopicToFetch(TOPIC, partitions=[asked])])
-    answer = await line.ask(FETCH, 11, request)
-    assert answer.topics[0].partitions[0].error_code == 0
+    response = await connection.ask(FETCH, 11, request)
+    assert response.topics[0].partitions[0].error_code == 0

@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 SEGMENTS = 300_000
 
 
-def test_opening_a_partition_of_many_segments(contests, scaled, tmp_path):
-    contest = contests.new("open one partition on local disk")
+def test_opening_a_partition_of_many_segments(comparisons, scaled, tmp_path):
+    comparison = comparisons.new("open one partition on local disk")
     count = scaled(SEGMENTS)
     store = LocalObjectStore(tmp_path, fsync=False)
     directory = tmp_path / NAMESPACE / TOPIC / "0"
@@ -34,7 +34,7 @@ def test_opening_a_partition_of_many_segments(contests, scaled, tmp_path):
         assert engine.logs.find(TOPIC, 0).high_watermark == count
         return seconds
 
-    contest.add("Kafscale", {"segments": count, "seconds": asyncio.run(scenario())})
+    comparison.add("Kafscale", {"segments": count, "seconds": asyncio.run(scenario())})
 
 
 def of_one_record(base_offset: int) -> segment.Built:

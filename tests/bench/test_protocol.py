@@ -91,36 +91,36 @@ def encoders(ours, version, message, kio_class, kafka_python_class):
         write(buffer, kio_message)
         return buffer.getvalue()
 
-    contestants = {
+    candidates = {
         "kafscale": lambda: codec.encode(message),
         "kafscale, joined": lambda: codec.encode_bytes(message),
         "kio": kio,
         "kafka-python": lambda: theirs.encode(version=version),
     }
-    assert kio() == encoded == bytes(contestants["kafka-python"]())
-    return contestants
+    assert kio() == encoded == bytes(candidates["kafka-python"]())
+    return candidates
 
 
-def named(what: str, contestants):
-    return {f"{what}: {name}": function for name, function in contestants.items()}
+def named(what: str, candidates):
+    return {f"{what}: {name}": function for name, function in candidates.items()}
 
 
 def test_encoding_a_produce_response(bench):
     what = "encode ProduceResponse v9, 10 x 10"
-    contestants = encoders(
+    candidates = encoders(
         PRODUCE, 9, produce_response(10, 10), KioProduceResponse, KafkaPythonProduceResponse
     )
-    seconds = bench.compare(named(what, contestants))
+    seconds = bench.compare(named(what, candidates))
     assert seconds[f"{what}: kio"] >= 5 * seconds[f"{what}: kafscale, joined"]
     assert seconds[f"{what}: kafka-python"] >= 2 * seconds[f"{what}: kafscale, joined"]
 
 
 def test_encoding_a_fetch_response(bench):
     what = "encode FetchResponse v12, 10 x 10 x 10 kB"
-    contestants = encoders(
+    candidates = encoders(
         FETCH, 12, fetch_response(10, 10, 10_000), KioFetchResponse, KafkaPythonFetchResponse
     )
-    seconds = bench.compare(named(what, contestants))
+    seconds = bench.compare(named(what, candidates))
     assert seconds[f"{what}: kio"] >= 5 * seconds[f"{what}: kafscale, joined"]
     assert seconds[f"{what}: kafka-python"] >= 2 * seconds[f"{what}: kafscale, joined"]
 
@@ -134,12 +134,12 @@ def test_decoding_a_produce_request(bench, topics, partitions, size_bytes):
     view, whole = memoryview(frame), bytes(frame)
     read = entity_reader(KioProduceRequest)
     what = f"decode ProduceRequest v9, {topics} x {partitions} x {size_bytes // 1024} KiB"
-    contestants = {
+    candidates = {
         "kafscale": lambda: codec.decode_at(view, 0),
         "kio": lambda: read(whole, 0),
         "kafka-python": lambda: KafkaPythonProduceRequest.decode(whole, version=9),
     }
-    seconds = bench.compare(named(what, contestants))
+    seconds = bench.compare(named(what, candidates))
     assert seconds[f"{what}: kafka-python"] >= 1.5 * seconds[f"{what}: kafscale"]
 
 

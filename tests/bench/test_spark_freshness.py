@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from bench.brokers import Contestant
+from bench.brokers import Candidate
 from bench.producer_perf import produce
 from kafscale.spark.jobs.lake.job import LakeJob
 from kafscale.spark.jobs.lake.settings import LakeSettings
@@ -40,7 +40,7 @@ class _EndError(Exception):
 
 
 @pytest.mark.parametrize("interval_ms", [1000, 10_000])
-def test_freshness(contests, tmp_path, scaled, interval_ms):
+def test_freshness(comparisons, tmp_path, scaled, interval_ms):
     seconds = scaled(SECONDS)
     p50s, p99s = [], []
     with (
@@ -48,7 +48,7 @@ def test_freshness(contests, tmp_path, scaled, interval_ms):
         running(tmp_path / "spark.log") as spark,
         ThreadPoolExecutor(1) as threads,
     ):
-        topic = Contestant("", broker).new_topic(6, "clicks")
+        topic = Candidate("", broker).new_topic(6, "clicks")
         while "clicks" not in (broker.data / CATALOG).read_text():
             time.sleep(0.1)
         sending = threads.submit(
@@ -78,9 +78,11 @@ def test_freshness(contests, tmp_path, scaled, interval_ms):
         with pytest.raises(_EndError):
             lake.run(rest)
         sending.result()
-    contest = contests.new(f"Spark: freshness of an Iceberg table, {RECORDS_PER_SECOND} records/s")
+    comparison = comparisons.new(
+        f"Spark: freshness of an Iceberg table, {RECORDS_PER_SECOND} records/s"
+    )
     warm = slice(min(WARM_ROUNDS, len(p50s) // 2), -1)
-    contest.add(
+    comparison.add(
         f"a commit every {interval_ms / 1000:g} s",
         {"p50 ms": statistics.median(p50s[warm]), "p99 ms": statistics.median(p99s[warm])},
     )

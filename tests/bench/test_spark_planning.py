@@ -20,7 +20,7 @@ LINKS_MAX = 10_000
 """How many names one file may have, well below what file systems allow."""
 
 
-def test_planning(contests, scaled, tmp_path):
+def test_planning(comparisons, scaled, tmp_path):
     (tmp_path / "objects").mkdir()
     location = Location.parse(str(tmp_path))
     count = scaled(SEGMENTS)
@@ -28,7 +28,7 @@ def test_planning(contests, scaled, tmp_path):
         # Only the last one is looked into; the others are known by their names.
         put_segment(store, range((count - 1) * RECORDS, count * RECORDS))
         _link(location, count)
-        contest = contests.new(f"Spark: planning over {count:,} segments in local files")
+        comparison = comparisons.new(f"Spark: planning over {count:,} segments in local files")
         for _ in range(3):
             start = time.perf_counter()
             found = list_bucket(store, NAMESPACE, [TOPIC])
@@ -38,7 +38,9 @@ def test_planning(contests, scaled, tmp_path):
             planned = time.perf_counter()
             assert len(log.extents) == count
             assert tasks
-            contest.add("kafscale", {"listing s": surveyed - start, "plan s": planned - surveyed})
+            comparison.add(
+                "kafscale", {"listing s": surveyed - start, "plan s": planned - surveyed}
+            )
 
 
 def _link(location, count):

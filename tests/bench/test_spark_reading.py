@@ -6,7 +6,7 @@ measured, so that nobody pays for Java's compiler.
 
 import pytest
 
-from bench.spark_stage import KAFKA_ON_KAFKA, OURS, staged
+from bench.spark_sources import KAFKA_ON_KAFKA, OURS, prepare_sources
 from kafscale.spark.jobs.lake import job
 from kafscale.spark.jobs.lake.settings import LakeSettings
 from kafscale.spark.source.location import Location
@@ -28,86 +28,90 @@ ROUNDS = 1
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory):
-    with staged(tmp_path_factory.mktemp("spark")) as opened:
+def spark_sources(tmp_path_factory):
+    with prepare_sources(tmp_path_factory.mktemp("spark")) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module", params=[1024, 100], ids=["1 KiB", "100 B"])
-def topics(request, stage, scaled):
+def topics(request, spark_sources, scaled):
     """A topic to warm up with, and one to measure."""
-    warm = stage.fill(request.param, WARM_BYTES, "warm")
-    return warm, stage.fill(request.param, scaled(SIZE_BYTES), "bench")
+    warm = spark_sources.fill(request.param, WARM_BYTES, "warm")
+    return warm, spark_sources.fill(request.param, scaled(SIZE_BYTES), "bench")
 
 
-def measure(contests, stage, topics, title, works):
+def measure(comparisons, spark_sources, topics, title, works):
     """Measure every kind of work, in turns; each takes the topic."""
     warm, topic = topics
-    contest = contests.new(f"Spark: {title}, {topic.record_bytes} B records", KAFKA_ON_KAFKA)
+    comparison = comparisons.new(f"Spark: {title}, {topic.record_bytes} B records", KAFKA_ON_KAFKA)
     for work in works.values():
         work(warm)
     for _ in range(ROUNDS):
         for name, work in works.items():
-            contest.add(name, stage.measured(topic, lambda work=work: work(topic)))
+            comparison.add(name, spark_sources.measured(topic, lambda work=work: work(topic)))
 
 
-def test_count(contests, stage, topics):
+def test_count(comparisons, spark_sources, topics):
     works = {
-        name: lambda topic, name=name: stage.read(name, topic).count() for name in stage.sources
+        name: lambda topic, name=name: spark_sources.read(name, topic).count()
+        for name in spark_sources.sources
     }
-    measure(contests, stage, topics, "count()", works)
+    measure(comparisons, spark_sources, topics, "count()", works)
 
 
-def test_projection(contests, stage, topics):
+def test_projection(comparisons, spark_sources, topics):
     works = {
-        name: lambda topic, name=name: noop(stage.read(name, topic).select("offset"))
-        for name in stage.sources
+        name: lambda topic, name=name: noop(spark_sources.read(name, topic).select("offset"))
+        for name in spark_sources.sources
     }
     works[f"{OURS}, columns=offset"] = lambda topic: noop(
-        stage.read(OURS, topic, columns="offset").select("offset")
+        spark_sources.read(OURS, topic, columns="offset").select("offset")
     )
-    measure(contests, stage, topics, "select offset", works)
+    measure(comparisons, spark_sources, topics, "select offset", works)
 
 
-def test_everything(contests, stage, topics):
-    works = {name: lambda topic, name=name: noop(stage.read(name, topic)) for name in stage.sources}
-    measure(contests, stage, topics, "all columns to nowhere", works)
+def test_everything(comparisons, spark_sources, topics):
+    works = {
+        name: lambda topic, name=name: noop(spark_sources.read(name, topic))
+        for name in spark_sources.sources
+    }
+    measure(comparisons, spark_sources, topics, "all columns to nowhere", works)
 
 
-def test_lake(contests, stage, topics, tmp_path):
+def test_lake(comparisons, spark_sources, topics, tmp_path):
     numbers = iter(range(1000))
     works = {
-        f"{name} to Parquet": lambda topic, name=name: stage.read(name, topic).write.parquet(
-            str(tmp_path / f"stock-{next(numbers)}")
-        )
-        for name in stage.sources
+        f"{name} to Parquet": lambda topic, name=name: spark_sources.read(
+            name, topic
+        ).write.parquet(str(tmp_path / f"stock-{next(numbers)}"))
+        for name in spark_sources.sources
         if name != OURS
     }
     for kind in ("parquet", "iceberg", "delta"):
         works[f"lake to {kind}"] = lambda topic, kind=kind: export(
-            stage, topic, kind, tmp_path / f"lake-{next(numbers)}"
+            spark_sources, topic, kind, tmp_path / f"lake-{next(numbers)}"
         )
     warm, topic = topics
-    contest = contests.new(
+    comparison = comparisons.new(
         f"Spark: topic to files, {topic.record_bytes} B records", f"{KAFKA_ON_KAFKA} to Parquet"
     )
     for work in works.values():
         work(warm)
     for _ in range(ROUNDS):
         for name, work in works.items():
-            contest.add(name, stage.measured(topic, lambda work=work: work(topic)))
+            comparison.add(name, spark_sources.measured(topic, lambda work=work: work(topic)))
 
 
 def noop(frame):
     frame.write.format("noop").mode("overwrite").save()
 
 
-def export(stage, topic, kind, directory):
+def export(spark_sources, topic, kind, directory):
     settings = LakeSettings(
-        location=Location.parse(str(stage.ours.data)),
+        location=Location.parse(str(spark_sources.ours.data)),
         subscription=Subscription(names=frozenset({topic.name})),
         is_once=True,
     )
     target = Target(table_format=TableFormat(kind), path=str(directory))
-    summary = job.run(stage.spark, settings, target)
+    summary = job.run(spark_sources.spark, settings, target)
     assert summary.rows[0][summary.columns.index("records")] == topic.count

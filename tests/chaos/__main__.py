@@ -1,7 +1,7 @@
-"""Trouble for as long as one likes: `make chaos`.
+"""Injects faults for a given time: `make chaos`.
 
-Rounds are played on one cluster, one after the other and each with its own seed, until the time is
-over or one of them was bad.
+Rounds run on one cluster, one after the other, each with its own seed, until the time is over or a
+round fails.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from chaos.report import show, table
-from chaos.round import Outcome, play
+from chaos.round import Outcome, run_round
 from chaos.settings import SETTINGS
 from services.cluster import Cluster
 
@@ -39,7 +39,7 @@ def main() -> int:
     ) as cluster:
         while (left_s := until_s - time.monotonic()) > 0:
             seed = arguments.seed + len(outcomes)
-            outcome = play(
+            outcome = run_round(
                 cluster,
                 directory / f"round-{seed}",
                 seed=seed,
@@ -48,13 +48,13 @@ def main() -> int:
             )
             outcomes.append(outcome)
             console.print(str(outcome))
-            if not outcome.is_good:
+            if not outcome.is_ok:
                 break
     console.print(table(outcomes))
-    if outcomes[-1].is_good:
+    if outcomes[-1].is_ok:
         return 0
     show(outcomes[-1], console)
-    console.print(f"everything is kept in {directory}")
+    console.print(f"logs and histories are in {directory}")
     return 1
 
 

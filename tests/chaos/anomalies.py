@@ -1,28 +1,28 @@
-"""What can be wrong with a history, by name."""
+"""The anomalies that the checker can find in a history."""
 
 from enum import StrEnum
 from typing import NamedTuple
 
 
 class Name(StrEnum):
-    """The names of Jepsen's Kafka workload, where it has one for the same."""
+    """Named like the anomalies of Jepsen's Kafka workload where it has the same."""
 
     LOST = "lost write"
-    """It was acknowledged and nobody ever read it, though somebody read what lies behind it."""
+    """An acknowledged record was never read, though later records were."""
     UNSEEN = "unseen"
-    """It was acknowledged or read, and the final read ended before it."""
+    """A record was acknowledged or read, and the final read ended before it."""
     DUPLICATE = "duplicate"
     """A value of an idempotent producer is at two offsets."""
     INCONSISTENT = "inconsistent offsets"
-    """Two values claim one offset, or a value is not where its producer was told."""
+    """Two values have one offset, or a value is not at its acknowledged offset."""
     ABORTED = "aborted read"
-    """It was read, though its send surely failed."""
+    """A record was read, though its send definitely failed."""
     NEVER_SENT = "never sent"
-    """It was read, and nobody sent it to that partition."""
+    """A record was read that no producer sent to that partition."""
     HOLE = "hole"
-    """A reader went past an offset at which there is nothing."""
+    """A reader skipped an offset at which there is no record."""
     SKIP = "poll skip"
-    """From one poll to the next, a reader went past an offset at which there is something."""
+    """From one poll to the next, a reader skipped a record."""
     SKIP_INSIDE = "internal poll skip"
     """The same within one poll."""
     BACKWARDS = "non-monotonic poll"
@@ -30,21 +30,21 @@ class Name(StrEnum):
     BACKWARDS_INSIDE = "internal non-monotonic poll"
     """The same within one poll."""
     DISORDER = "non-monotonic send"
-    """Values of one producer are in another order than they were sent."""
+    """Values of one producer are not in the order in which they were sent."""
     STALE_SEND = "stale send"
-    """An offset was given that is below one that was acknowledged before the send began."""
+    """A send got an offset below one that was acknowledged before the send began."""
     STALE_END = "stale end"
-    """A log was said to end before a record that was acknowledged earlier."""
+    """An end offset was reported that is below a record acknowledged earlier."""
     STALE_COMMIT = "stale commit"
-    """A group was said to be less far than a commit that was acknowledged earlier."""
+    """A committed offset was reported that is below one acknowledged earlier."""
     GROUP_SKIP = "group skip"
-    """A group went on behind a record that none of its members read."""
+    """A group read past a record that none of its members read."""
     FAILURE = "client failure"
-    """A client could not go on."""
+    """A client failed with an error that no fault explains."""
 
 
 class Anomaly(NamedTuple):
-    """One contradiction, and what proves it."""
+    """One violation, with its evidence."""
 
     name: Name
     partition: str

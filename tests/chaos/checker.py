@@ -1,20 +1,19 @@
-"""Judges a history, in the manner of Jepsen's Kafka workload: best there is nothing to say.
+"""Checks a history, in the manner of Jepsen's Kafka workload.
 
-Pure: it is told everything, and says what cannot be true of a log that keeps its promises. What
-each name means is said in `anomalies`.
+A pure function: events in, anomalies out. `anomalies` explains each kind.
 """
 
 from collections.abc import Iterable
 
 from chaos.anomalies import Anomaly
 from chaos.history import AnyEvent
+from chaos.history_index import HistoryIndex
 from chaos.log_checks import log_anomalies
 from chaos.reader_checks import reader_anomalies
-from chaos.story import Story
 from chaos.time_checks import time_anomalies
 
 
 def check(events: Iterable[AnyEvent]) -> list[Anomaly]:
-    """Everything that is wrong; the events of each process must be in their order."""
-    story = Story(events)
-    return [*log_anomalies(story), *reader_anomalies(story), *time_anomalies(story)]
+    """All anomalies; the events of each process must be in order."""
+    index = HistoryIndex(events)
+    return [*log_anomalies(index), *reader_anomalies(index), *time_anomalies(index)]

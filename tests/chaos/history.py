@@ -1,15 +1,15 @@
-"""What clients did and what they were told, as they write it down: one event a line.
+"""The events that clients record: one JSON object a line.
 
-Every client has a file of its own and names itself in each event; its events are in the order in
-which they happened. The clock is the machine's steady one, so that events of several clients can
-be compared. A send is invoked and later ends in one of three ways:
+Every client writes its own file and names itself in each event, in the order in which things
+happened. Times are of the machine's monotonic clock, so that events of several clients can be
+compared. A send is invoked and later ends in one of three ways:
 
     ok      it is in the log, at this offset
-    fail    it is surely not in the log, and never will be
-    info    nobody knows
+    fail    it is definitely not in the log, and never will be
+    info    unknown
 
-One whose end is missing counts as the last. Values are unique: no client sends one twice, though
-its library may try several times.
+A send without an end counts as `info`. Values are unique: no client sends one twice, though its
+library may retry.
 """
 
 import time
@@ -23,28 +23,28 @@ Kind = Literal["invoke", "ok", "fail", "info"]
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", omit_defaults=True):
-    """The least that all have in common."""
+    """The fields of all events."""
 
     process: str
     time_ns: int
 
 
 class Producer(Event, tag="producer"):
-    """A client that will send, and what its library promises."""
+    """A producer starts, with the guarantees of its library."""
 
     is_idempotent: bool = False
-    """No value is in the log twice, and all are in the order in which they were sent."""
+    """No value is in the log twice, and all are in the order of their sends."""
     keeps_order: bool = False
-    """Acknowledged offsets are in the order in which their values were sent."""
+    """Acknowledged offsets are in the order of the sends."""
 
 
 class Consumer(Event, tag="consumer"):
-    """A client that will read."""
+    """A consumer starts."""
 
     group: str = ""
-    """It shares partitions with others, and commits."""
+    """The group it is a member of, if any."""
     is_final: bool = False
-    """It reads everything from the start, once all is over."""
+    """It reads everything from the start, after the last fault."""
 
 
 class Send(Event, tag="send"):
@@ -56,19 +56,19 @@ class Send(Event, tag="send"):
 
 
 class Poll(Event, tag="poll"):
-    """Offsets and values by partition, in the order in which they were handed out."""
+    """Offsets and values by partition, in the order in which the client got them."""
 
     records: dict[str, list[tuple[int, str]]]
 
 
 class Move(Event, tag="move"):
-    """From here on it may read anywhere: partitions were assigned to it, or it sought."""
+    """A seek or an assignment: the next poll may start at any offset."""
 
     partitions: tuple[str, ...]
 
 
 class Commit(Event, tag="commit"):
-    """A group has read all below `offset`."""
+    """A group commits that it has read everything below `offset`."""
 
     kind: Kind
     group: str
@@ -77,7 +77,7 @@ class Commit(Event, tag="commit"):
 
 
 class CommitRead(Event, tag="commit-read"):
-    """Somebody asked, from `began_ns` on, how far a group is; -1 stands for nowhere."""
+    """A committed offset was fetched by a request sent at `began_ns`; -1 if there is none."""
 
     began_ns: int
     group: str
@@ -86,7 +86,7 @@ class CommitRead(Event, tag="commit-read"):
 
 
 class EndRead(Event, tag="end-read"):
-    """Somebody asked, from `began_ns` on, where a partition ends."""
+    """The end offset of a partition was fetched by a request sent at `began_ns`."""
 
     began_ns: int
     partition: str
@@ -94,7 +94,7 @@ class EndRead(Event, tag="end-read"):
 
 
 class Failure(Event, tag="failure"):
-    """A client cannot go on, though all that it met were faults that it has to bear."""
+    """A client failed, though it must tolerate all injected faults."""
 
     error: str
 
@@ -106,7 +106,7 @@ _decoder = msgspec.json.Decoder(AnyEvent)
 
 
 class Journal:
-    """Where one client writes down what happens to it."""
+    """The file to which one client writes its events."""
 
     def __init__(self, file: IO[bytes], process: str) -> None:
         self._file = file
@@ -118,7 +118,7 @@ class Journal:
         return cls((directory / f"{process}.jsonl").open("ab"), process)
 
     def write(self, event: AnyEvent) -> None:
-        """Keep an event; it is out of this process's hands when this returns."""
+        """Write an event; it survives a kill of this process once this returns."""
         self._file.write(_encoder.encode(event) + b"\n")
         self._file.flush()
 
@@ -135,11 +135,11 @@ def now_ns() -> int:
 
 
 def read(directory: Path) -> Iterator[AnyEvent]:
-    """Everything that all clients wrote down there, one client after the other."""
+    """All events of all clients in a directory, one client after the other."""
     for path in sorted(directory.glob("*.jsonl")):
         with path.open("rb") as lines:
-            yield from parsed(lines)
+            yield from decode_events(lines)
 
 
-def parsed(lines: Iterable[bytes]) -> Iterator[AnyEvent]:
+def decode_events(lines: Iterable[bytes]) -> Iterator[AnyEvent]:
     return map(_decoder.decode, lines)

@@ -1,4 +1,4 @@
-"""Carries out a schedule on a cluster, step by step, and puts everything right at the end."""
+"""Injects the faults of a schedule into a cluster, and removes all of them at the end."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,27 +8,27 @@ from chaos.schedule import Step
 from services.cluster import Cluster
 
 
-class Deed(NamedTuple):
-    """Something that was really done, at that time."""
+class FaultAction(NamedTuple):
+    """A fault was started or ended, at this time."""
 
     time_ns: int
     what: str
 
 
 class Nemesis:
-    """The one who brings trouble."""
+    """Injects faults (Jepsen's word for it)."""
 
     def __init__(
-        self, cluster: Cluster, steps: Sequence[Step], *, is_over: Callable[[], bool]
+        self, cluster: Cluster, steps: Sequence[Step], *, should_stop: Callable[[], bool]
     ) -> None:
-        """`is_over` is asked again and again whether there is any sense in going on."""
+        """`should_stop` is called periodically; True ends the schedule early."""
         self._cluster = cluster
         self._steps = steps
-        self._is_over = is_over
-        self.deeds: list[Deed] = []
+        self._should_stop = should_stop
+        self.actions: list[FaultAction] = []
 
     def work(self, duration_s: float) -> None:
-        """Return when the time is up and everything has ended."""
+        """Run the schedule; return when the time is over and all faults have ended."""
         began_s = time.monotonic()
         turns = [(step.begin_s, 1, step) for step in self._steps]
         turns += [(step.end_s, 0, step) for step in self._steps]
@@ -39,23 +39,23 @@ class Nemesis:
                     return
                 if is_beginning:
                     active.append(step)
-                    self._do(f"begin {step.trouble}", step.trouble.begin)
+                    self._do(f"begin {step.fault}", step.fault.begin)
                 else:
                     active.remove(step)
-                    self._do(f"end   {step.trouble}", step.trouble.end)
+                    self._do(f"end   {step.fault}", step.fault.end)
             self._sleep_until(began_s + duration_s)
         finally:
             for step in active:
-                self._do(f"end   {step.trouble}", step.trouble.end)
+                self._do(f"end   {step.fault}", step.fault.end)
 
     def _do(self, what: str, act: Callable[[Cluster], None]) -> None:
-        self.deeds.append(Deed(time.monotonic_ns(), what))
+        self.actions.append(FaultAction(time.monotonic_ns(), what))
         act(self._cluster)
 
     def _sleep_until(self, due_s: float) -> bool:
-        """Whether it is worth while to go on then."""
+        """Sleep; return False if the schedule should stop."""
         while (left_s := due_s - time.monotonic()) > 0:
-            if self._is_over():
+            if self._should_stop():
                 return False
             time.sleep(min(left_s, 0.2))
         return True

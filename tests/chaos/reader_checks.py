@@ -1,18 +1,18 @@
-"""Was every reader, and every group of readers, given all there is, in order?"""
+"""Checks that every reader and every group read all records, in order."""
 
 from collections.abc import Iterator
 
 from chaos.anomalies import Anomaly, Name
-from chaos.story import Jump, Partition, Story
+from chaos.history_index import HistoryIndex, Jump, Partition
 
 
-def reader_anomalies(story: Story) -> Iterator[Anomaly]:
-    for partition in story.partitions.values():
+def reader_anomalies(index: HistoryIndex) -> Iterator[Anomaly]:
+    for partition in index.partitions.values():
         if partition.jumps:
             yield from _jumps(partition)
-    for (group, partition), told in story.groups.items():
-        yield from _gaps_of_group(group, partition, told.read)
-    for failure in story.failures:
+    for (group, partition), group_index in index.groups.items():
+        yield from _gaps_of_group(group, partition, group_index.read)
+    for failure in index.failures:
         yield Anomaly(Name.FAILURE, failure.process, failure.error)
 
 
@@ -22,22 +22,22 @@ def _jumps(partition: Partition) -> Iterator[Anomaly]:
     }
     for jump in partition.jumps:
         if jump.offset < jump.expected:
-            name = Name.BACKWARDS_INSIDE if jump.is_inside else Name.BACKWARDS
-            yield Anomaly(name, partition.name, _told(jump))
+            name = Name.BACKWARDS_INSIDE if jump.is_within_poll else Name.BACKWARDS
+            yield Anomaly(name, partition.name, _describe(jump))
             continue
         passed = range(jump.expected, jump.offset)
         skipped = [offset for offset in passed if offset in known]
         if skipped:
-            name = Name.SKIP_INSIDE if jump.is_inside else Name.SKIP
-            yield Anomaly(name, partition.name, f"{_told(jump)}, past {_ranges(skipped)}")
+            name = Name.SKIP_INSIDE if jump.is_within_poll else Name.SKIP
+            yield Anomaly(name, partition.name, f"{_describe(jump)}, past {_ranges(skipped)}")
         if len(skipped) < len(passed):
             empty = [offset for offset in passed if offset not in known]
-            evidence = f"{_told(jump)}, and nothing is at {_ranges(empty)}"
+            evidence = f"{_describe(jump)}, and there is no record at {_ranges(empty)}"
             yield Anomaly(Name.HOLE, partition.name, evidence)
 
 
 def _gaps_of_group(group: str, partition: str, read: set[int]) -> Iterator[Anomaly]:
-    """A group begins at the start, so that it has read everything up to where it is."""
+    """A group starts at offset 0, so it has read everything up to its position."""
     end = max(read, default=-1) + 1
     if len(read) < end:
         missing = [offset for offset in range(end) if offset not in read]
@@ -45,13 +45,13 @@ def _gaps_of_group(group: str, partition: str, read: set[int]) -> Iterator[Anoma
         yield Anomaly(Name.GROUP_SKIP, partition, evidence)
 
 
-def _told(jump: Jump) -> str:
-    where = "in one poll" if jump.is_inside else "from one poll to the next"
+def _describe(jump: Jump) -> str:
+    where = "in one poll" if jump.is_within_poll else "from one poll to the next"
     return f"{jump.process} went from {jump.expected - 1} to {jump.offset} {where}"
 
 
 def _ranges(offsets: list[int]) -> str:
-    """Offsets in words, such as 3-5, 9."""
+    """Format offsets as ranges, such as 3-5, 9."""
     found: list[list[int]] = []
     for offset in offsets:
         if found and offset == found[-1][1] + 1:

@@ -1,8 +1,8 @@
-"""One round of trouble: clients work on a topic of their own while a schedule is carried out, and
-what they wrote down is judged when all is over.
+"""One round: clients work on their own topic while faults are injected, and their histories are
+checked when all faults have ended.
 
-The last word has a reader that comes after all brokers were killed and started again, so that only
-what is in the stores can help them.
+The final reader runs after all brokers were killed and started again, so that it reads only what
+is in the stores.
 """
 
 import shutil
@@ -14,11 +14,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from chaos.anomalies import Anomaly
 from chaos.checker import check
-from chaos.figures import Figures, figures
 from chaos.history import read
-from chaos.nemesis import Deed, Nemesis
-from chaos.schedule import Shape, Step, plan
-from chaos.workload import Scene, Workload
+from chaos.history_statistics import Statistics, statistics
+from chaos.nemesis import FaultAction, Nemesis
+from chaos.schedule import ClusterShape, Step, plan
+from chaos.workload import Workload, WorkloadOptions
 from services.cluster import Cluster
 from services.node import UnexpectedExit
 
@@ -29,63 +29,64 @@ RECOVER_S_MAX = 60
 
 @dataclass
 class Outcome:
-    """What came of a round."""
+    """The result of a round."""
 
     seed: int
     steps: list[Step]
     began_ns: int
-    deeds: list[Deed]
-    figures: Figures
+    actions: list[FaultAction]
+    statistics: Statistics
     anomalies: list[Anomaly]
-    complaints: list[str] = field(default_factory=list)
-    """Of clients and brokers that ended as they should not."""
+    failures: list[str] = field(default_factory=list)
+    """Clients that exited with an error, and tracebacks of brokers."""
     unexpected_exits: list[UnexpectedExit] = field(default_factory=list)
 
     @property
-    def is_good(self) -> bool:
-        return not self.anomalies and not self.complaints
+    def is_ok(self) -> bool:
+        return not self.anomalies and not self.failures
 
     def __str__(self) -> str:
-        pause = self.figures.longest_pause
+        pause = self.statistics.longest_pause
         began_s = (pause.began_ns - self.began_ns) / 1e9
         return (
-            f"seed {self.seed}: {self.figures.operations:,} operations, {len(self.steps)} faults,"
+            f"seed {self.seed}: {self.statistics.operations:,} operations,"
+            f" {len(self.steps)} faults,"
             f" longest pause {pause.seconds:.1f} s in {pause.partition} from {began_s:.1f} s on,"
-            f" {'good' if self.is_good else 'BAD'}"
+            f" {'ok' if self.is_ok else 'FAILED'}"
         )
 
 
-def play(
+def run_round(
     cluster: Cluster, directory: Path, *, seed: int, duration_s: float, lease_s: float
 ) -> Outcome:
-    """Play one round; nothing of it is left behind if it was good."""
-    shape = Shape(tuple(cluster.nodes), len(cluster.etcd.members), lease_s)
+    """Run one round; delete its files if it was successful."""
+    shape = ClusterShape(tuple(cluster.nodes), len(cluster.etcd.members), lease_s)
     steps = plan(seed, duration_s, shape)
     topic = f"chaos-{seed}"
-    workload = Workload(Scene(cluster.bootstrap, topic, PARTITIONS, directory, seed))
+    workload = Workload(WorkloadOptions(cluster.bootstrap, topic, PARTITIONS, directory, seed))
     exits_before = len(cluster.unexpected_exits)
     tracebacks_before = len(cluster.tracebacks())
     cluster.wait_until_serving()
     _create(cluster, topic)
     began_ns = time.monotonic_ns()
-    nemesis = Nemesis(cluster, steps, is_over=lambda: False)
-    with workload.working():
+    nemesis = Nemesis(cluster, steps, should_stop=lambda: False)
+    with workload.running_clients():
         nemesis.work(duration_s)
         cluster.wait_until_serving(RECOVER_S_MAX)
-        workload.run("herald")
+        workload.run("recovery-check")
     cluster.restart()
     workload.run("final")
     outcome = Outcome(
         seed,
         steps,
         began_ns,
-        nemesis.deeds,
-        figures(read(workload.histories)),
+        nemesis.actions,
+        statistics(read(workload.histories)),
         check(read(workload.histories)),
-        workload.complaints + cluster.tracebacks()[tracebacks_before:],
+        workload.failures + cluster.tracebacks()[tracebacks_before:],
         cluster.unexpected_exits[exits_before:],
     )
-    if outcome.is_good:
+    if outcome.is_ok:
         shutil.rmtree(directory)
     return outcome
 

@@ -1,4 +1,4 @@
-"""How brokers are set up for trouble: everything that happens seldom happens often."""
+"""Broker settings for rounds: small limits and intervals, so that rare events are frequent."""
 
 SETTINGS = {
     "segment_bytes": "131072",

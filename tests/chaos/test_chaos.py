@@ -1,5 +1,7 @@
-"""Short rounds of trouble, the same every time as far as chance is concerned; `make chaos` plays
-longer ones."""
+"""Short rounds of fault injection with fixed seeds.
+
+`make chaos` runs longer ones.
+"""
 
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from chaos.report import show
-from chaos.round import play
+from chaos.round import run_round
 from chaos.settings import SETTINGS
 from services import s3_server
 from services.cluster import Cluster
@@ -19,28 +21,28 @@ LEASE_S = 4
 
 ONE_BROKER_SEED = 27
 CLUSTER_SEED = 3030
-"""Seeds whose schedules have something of everything."""
+"""Seeds whose schedules contain all kinds of faults that the tests expect."""
 
 
 @pytest.fixture(autouse=True)
 def _s3() -> None:
     if not s3_server.is_available():
-        pytest.skip("no Go here to build an S3 server")
+        pytest.skip("needs Go to build the S3 server")
 
 
 def check_round(cluster: Cluster, directory: Path, *, seed: int, expected: frozenset[str]) -> None:
-    """Play a round which brings at least the expected kinds of trouble; it must be good."""
-    outcome = play(cluster, directory, seed=seed, duration_s=ROUND_S, lease_s=LEASE_S)
-    if not outcome.is_good:
+    """Run a round, which must succeed and contain at least the expected kinds of faults."""
+    outcome = run_round(cluster, directory, seed=seed, duration_s=ROUND_S, lease_s=LEASE_S)
+    if not outcome.is_ok:
         show(outcome, Console(width=200))
         print(cluster.logged(20_000))  # noqa: T201 - shown where the test failed.
-    assert outcome.is_good
-    assert expected <= {step.trouble.kind for step in outcome.steps}
-    assert outcome.figures.counts["acknowledged"] > 100
+    assert outcome.is_ok
+    assert expected <= {step.fault.kind for step in outcome.steps}
+    assert outcome.statistics.counts["acknowledged"] > 100
 
 
 @pytest.mark.long
-def test_one_broker_on_a_bucket(tmp_path):
+def test_one_broker_survives_faults(tmp_path):
     with Cluster(tmp_path / "cluster", brokers=1, etcd_members=0, seed=1, **SETTINGS) as cluster:
         check_round(
             cluster,
@@ -50,7 +52,7 @@ def test_one_broker_on_a_bucket(tmp_path):
         )
 
 
-def test_three_brokers_on_a_bucket_and_etcd(tmp_path):
+def test_three_brokers_survive_faults(tmp_path):
     settings = SETTINGS | {"broker_lease_ttl_ms": str(LEASE_S * 1000)}
     with Cluster(tmp_path / "cluster", brokers=3, etcd_members=3, seed=1, **settings) as cluster:
         check_round(

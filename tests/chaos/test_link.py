@@ -14,7 +14,7 @@ from services.network import Network
 LINK = "echo"
 
 
-def answer(connection: socket.socket) -> None:
+def response(connection: socket.socket) -> None:
     with connection, contextlib.suppress(OSError):
         while data := connection.recv(1 << 16):
             connection.sendall(data.upper())
@@ -28,7 +28,7 @@ def echo_port() -> Iterator[int]:
         def accept() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    thread = threading.Thread(target=answer, args=[server.accept()[0]])
+                    thread = threading.Thread(target=response, args=[server.accept()[0]])
                     thread.daemon = True
                     thread.start()
 

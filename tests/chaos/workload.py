@@ -1,4 +1,4 @@
-"""The clients of a run, each a process of its own, and the histories that they leave behind."""
+"""The clients of a round, each in its own process, and the histories that they write."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from chaos.clients.orders import Orders
+from chaos.clients.options import ClientOptions
 
 TESTS = Path(__file__).parents[1]
 FINISH_S_MAX = 150
@@ -19,8 +19,8 @@ FINISH_S_MAX = 150
 GROUP, AIO_GROUP = "group", "aio-group"
 
 
-class Scene(NamedTuple):
-    """Where the clients of a run work."""
+class WorkloadOptions(NamedTuple):
+    """The options of all clients of a round."""
 
     bootstrap: str
     topic: str
@@ -30,23 +30,23 @@ class Scene(NamedTuple):
 
 
 class Workload:
-    """Starts clients and sees to it that they come home."""
+    """Starts the clients, and waits for their ends."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self.histories = scene.directory / "histories"
-        self.complaints: list[str] = []
-        """Clients that ended in another way than they should."""
+    def __init__(self, options: WorkloadOptions) -> None:
+        self._options = options
+        self.histories = options.directory / "histories"
+        self.failures: list[str] = []
+        """Clients that exited with an error."""
 
     @contextmanager
-    def working(self) -> Iterator[None]:
-        """All clients, as long as the block lasts; behind it all of them have finished."""
+    def running_clients(self) -> Iterator[None]:
+        """Run all clients while the block runs; they have finished when it ends."""
         groups = (GROUP, AIO_GROUP)
         clients = [
             self._start("idempotent", "idempotent"),
             self._start("plain", "plain"),
             self._start("aio-producer", "aio-producer"),
-            self._start("wanderer", "wanderer"),
+            self._start("seeking-reader", "seeking-reader"),
             self._start("member", "member-a", group=GROUP),
             self._start("member", "member-b", group=GROUP),
             self._start("aio-member", "aio-member", group=AIO_GROUP),
@@ -63,29 +63,34 @@ class Workload:
                 self._finish(client)
 
     def run(self, role: str) -> None:
-        """A client that comes to an end by itself."""
+        """Run a client that ends without a stop signal."""
         client = self._start(role, role, groups=(GROUP, AIO_GROUP))
         self._finish(client)
 
     def _start(
         self, role: str, name: str, *, group: str = "", groups: tuple[str, ...] = ()
     ) -> subprocess.Popen[bytes]:
-        scene = self._scene
-        orders = Orders(
+        options = self._options
+        client_options = ClientOptions(
             role,
             name,
-            scene.bootstrap,
-            scene.topic,
-            scene.partitions,
+            options.bootstrap,
+            options.topic,
+            options.partitions,
             str(self.histories),
-            seed=random.Random(f"{scene.seed} {name}").getrandbits(32),
+            seed=random.Random(f"{options.seed} {name}").getrandbits(32),
             group=self._of_topic(group),
             groups=tuple(map(self._of_topic, groups)),
         )
-        scene.directory.mkdir(parents=True, exist_ok=True)
-        with (scene.directory / f"{name}.log").open("ab") as log:
+        options.directory.mkdir(parents=True, exist_ok=True)
+        with (options.directory / f"{name}.log").open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - the command is our own.
-                [sys.executable, "-m", "chaos.clients", msgspec.json.encode(orders).decode()],
+                [
+                    sys.executable,
+                    "-m",
+                    "chaos.clients",
+                    msgspec.json.encode(client_options).decode(),
+                ],
                 env={**os.environ, "PYTHONPATH": _python_path()},
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -93,8 +98,8 @@ class Workload:
             )
 
     def _of_topic(self, group: str) -> str:
-        """Groups of other topics are others."""
-        return f"{group}-{self._scene.topic}" if group else ""
+        """Name a group after the topic, so that rounds do not share groups."""
+        return f"{group}-{self._options.topic}" if group else ""
 
     def _finish(self, client: subprocess.Popen[bytes]) -> None:
         try:
@@ -105,10 +110,10 @@ class Workload:
         if client.stdin is not None:
             client.stdin.close()
         if code:
-            orders = msgspec.json.decode(client.args[-1], type=Orders)
-            log = self._scene.directory / f"{orders.name}.log"
+            client_options = msgspec.json.decode(client.args[-1], type=ClientOptions)
+            log = self._options.directory / f"{client_options.name}.log"
             said = log.read_text(errors="replace")[-2000:]
-            self.complaints.append(f"{orders.name} ended with {code}: {said}")
+            self.failures.append(f"{client_options.name} exited with {code}: {said}")
 
 
 def _python_path() -> str:

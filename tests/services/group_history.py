@@ -123,7 +123,7 @@ def _has_read(history: MemberHistory, partition: int, end: int) -> bool:
     )
 
 
-# --- ownership -----------------------------------------------------------------------------------
+# --- ownership ------------------------------------------------------------------------------------
 
 
 def _overlaps(histories: Sequence[MemberHistory]) -> Iterable[str]:
@@ -169,7 +169,7 @@ def _reads_without_ownership(histories: Sequence[MemberHistory]) -> Iterable[str
                 yield f"{history.name} read partition {event.partition}, which it did not own"
 
 
-# --- reading ----------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def _lost_records(histories: Sequence[MemberHistory], ends: Mapping[int, int]) -> Iterable[str]:

@@ -1,5 +1,7 @@
-"""One client of the workload as a program: its orders are its argument, and it works until its
-input ends."""
+"""One client of the workload as a program.
+
+Its argument holds its options as JSON, and it runs until its standard input ends.
+"""
 
 import functools
 import sys
@@ -9,21 +11,21 @@ import msgspec
 
 from chaos.clients import (
     aio,
-    herald,
     librdkafka_member,
     librdkafka_producer,
     librdkafka_reader,
     probe,
+    recovery_check,
 )
-from chaos.clients.orders import Orders, Shift
+from chaos.clients.options import ClientOptions, StopSignal
 
-ROLES: dict[str, Callable[[Orders, Shift], None]] = {
+ROLES: dict[str, Callable[[ClientOptions, StopSignal], None]] = {
     "idempotent": functools.partial(
         librdkafka_producer.produce, settings=librdkafka_producer.IDEMPOTENT
     ),
     "plain": functools.partial(librdkafka_producer.produce, settings=librdkafka_producer.PLAIN),
-    "herald": herald.proclaim,
-    "wanderer": librdkafka_reader.wander,
+    "recovery-check": recovery_check.check_recovery,
+    "seeking-reader": librdkafka_reader.read_and_seek,
     "final": librdkafka_reader.read_all,
     "member": librdkafka_member.consume,
     "aio-producer": aio.produce,
@@ -33,8 +35,8 @@ ROLES: dict[str, Callable[[Orders, Shift], None]] = {
 
 
 def main() -> None:
-    orders = msgspec.json.decode(sys.argv[1], type=Orders)
-    ROLES[orders.role](orders, Shift())
+    options = msgspec.json.decode(sys.argv[1], type=ClientOptions)
+    ROLES[options.role](options, StopSignal())
 
 
 main()

@@ -1,4 +1,4 @@
-"""A member of a group on librdkafka: it commits what it has read, leaves, and comes again."""
+"""A group member on librdkafka: it commits what it has read, leaves, and joins again."""
 
 import random
 
@@ -6,24 +6,24 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from chaos import history
 from chaos.clients.librdkafka_reader import Reader, consumer
-from chaos.clients.orders import Orders, Shift
+from chaos.clients.options import ClientOptions, StopSignal
 from chaos.history import Commit, Journal, Move, now_ns
 
-LIFE_S = (20, 60)
+SESSION_S = (20, 60)
 SESSION_TIMEOUT_MS = 6000
 
 
 class Life:
-    """One member, from when it joins to when it leaves."""
+    """One member, from its join to its leave."""
 
-    def __init__(self, orders: Orders, journal: Journal) -> None:
-        self._orders = orders
+    def __init__(self, options: ClientOptions, journal: Journal) -> None:
+        self._options = options
         self._journal = journal
-        journal.write(history.Consumer(journal.process, now_ns(), group=orders.group))
+        journal.write(history.Consumer(journal.process, now_ns(), group=options.group))
         source = consumer(
-            orders,
+            options,
             **{
-                "group.id": orders.group,
+                "group.id": options.group,
                 "auto.offset.reset": "earliest",
                 "partition.assignment.strategy": "range",
                 "session.timeout.ms": SESSION_TIMEOUT_MS,
@@ -31,7 +31,7 @@ class Life:
             },
         )
         self._reader = Reader(source, journal)
-        source.subscribe([orders.topic], on_assign=self._assigned, on_revoke=self._revoked)
+        source.subscribe([options.topic], on_assign=self._assigned, on_revoke=self._revoked)
 
     def work(self) -> None:
         ends = self._reader.poll()
@@ -43,32 +43,32 @@ class Life:
         self._journal.close()
 
     def _commit(self, ends: dict[int, int]) -> None:
-        offsets = [TopicPartition(self._orders.topic, *end) for end in ends.items()]
+        offsets = [TopicPartition(self._options.topic, *end) for end in ends.items()]
         try:
             committed = self._reader.source.commit(offsets=offsets, asynchronous=False)
         except KafkaException:
-            return  # It may count or not, and whoever reads the same again will tell.
+            return  # The outcome is unknown; later reads of the group show it.
         for each in committed or []:
-            name, process = self._orders.partition(each.partition), self._journal.process
+            name, process = self._options.partition(each.partition), self._journal.process
             kind = "ok" if each.error is None else "info"
             self._journal.write(
-                Commit(process, now_ns(), kind, self._orders.group, name, each.offset)
+                Commit(process, now_ns(), kind, self._options.group, name, each.offset)
             )
 
     def _revoked(self, _: Consumer, _partitions: list[TopicPartition]) -> None:
-        """What was read and not committed, somebody reads again."""
-        self._reader.note()
+        """Write the records read so far; another member reads the uncommitted ones again."""
+        self._reader.write_poll()
 
     def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._reader.note()
-        names = tuple(self._orders.partition(each.partition) for each in partitions)
+        self._reader.write_poll()
+        names = tuple(self._options.partition(each.partition) for each in partitions)
         self._journal.write(Move(self._journal.process, now_ns(), names))
 
 
-def consume(orders: Orders, shift: Shift) -> None:
-    chance = random.Random(orders.seed)
-    for number, until_s in shift.lives(chance, *LIFE_S):
-        life = Life(orders, orders.journal(number))
-        while shift.goes_on(until_s):
-            life.work()
-        life.leave()
+def consume(options: ClientOptions, stop_signal: StopSignal) -> None:
+    rng = random.Random(options.seed)
+    for number, until_s in stop_signal.sessions(rng, *SESSION_S):
+        session = Life(options, options.journal(number))
+        while stop_signal.continues_until(until_s):
+            session.work()
+        session.leave()

@@ -1,5 +1,6 @@
-"""Readers on librdkafka that choose for themselves what they read: one that wanders about as long
-as there is trouble, and one that reads everything when it is over."""
+"""Readers on librdkafka without a group: one that reads and seeks while faults are injected, and
+one that reads everything at the end.
+"""
 
 import random
 import time
@@ -10,32 +11,32 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from chaos import history
-from chaos.clients.orders import Orders, Shift, value_of
+from chaos.clients.options import ClientOptions, StopSignal, decode_value
 from chaos.history import CommitRead, Failure, Journal, Move, Poll, now_ns
 
 BATCH_RECORDS_MAX = 200
 POLL_S = 0.2
-WANDER_SHARE = 0.02
-"""After so many polls it reads something again."""
+SEEK_SHARE = 0.02
+"""The share of polls after which the reader seeks back."""
 FINAL_S_MAX = 120
 ASK_S_MAX = 60
 
-Answer = TypeVar("Answer")
+Response = TypeVar("Response")
 
-HOPELESS = {
+FATAL_ERRORS = {
     KafkaError._AUTO_OFFSET_RESET,
     KafkaError._LOG_TRUNCATION,
     KafkaError._FATAL,
     KafkaError.OFFSET_OUT_OF_RANGE,
 }
-"""An offset that was there is said not to be: no fault allows that."""
+"""Errors that no fault explains, such as the loss of a known offset."""
 
 
-def consumer(orders: Orders, **settings: object) -> Consumer:
+def consumer(options: ClientOptions, **settings: object) -> Consumer:
     return Consumer(
         {
-            "bootstrap.servers": orders.bootstrap,
-            "group.id": "nobody's",
+            "bootstrap.servers": options.bootstrap,
+            "group.id": "unused",
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "check.crcs": True,
@@ -47,7 +48,7 @@ def consumer(orders: Orders, **settings: object) -> Consumer:
 
 
 class Reader:
-    """Polls, and writes down what comes."""
+    """Polls, and records what it gets."""
 
     def __init__(self, source: Consumer, journal: Journal) -> None:
         self.source = source
@@ -55,7 +56,7 @@ class Reader:
         self._messages: list[Message] = []
 
     def poll(self) -> dict[int, int]:
-        """Take what comes next; where each partition goes on from here."""
+        """Poll; return the next offset of each partition that had records."""
         until_s = time.monotonic() + POLL_S
         while len(self._messages) < BATCH_RECORDS_MAX:
             message = self.source.poll(max(0, until_s - time.monotonic()))
@@ -64,89 +65,95 @@ class Reader:
             error = message.error()
             if error is None:
                 self._messages.append(message)
-            elif error.code() in HOPELESS:
+            elif error.code() in FATAL_ERRORS:
                 where = f"{message.topic()}/{message.partition()}"
                 failure = Failure(self._journal.process, now_ns(), f"{where}: {error.str()}")
                 self._journal.write(failure)
-        return self.note()
+        return self.write_poll()
 
-    def note(self) -> dict[int, int]:
-        """Write down what has come up to now; where each partition of it goes on."""
+    def write_poll(self) -> dict[int, int]:
+        """Record the messages so far; return the next offset of each of their partitions."""
         messages, self._messages = self._messages, []
         records: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         for message in messages:
             name = f"{message.topic()}/{message.partition()}"
-            records[name].append((message.offset(), value_of(message.value())))
+            records[name].append((message.offset(), decode_value(message.value())))
         if records:
             self._journal.write(Poll(self._journal.process, now_ns(), dict(records)))
         return {message.partition(): message.offset() + 1 for message in messages}
 
 
-def wander(orders: Orders, shift: Shift) -> None:
-    """Read everything as it comes, and now and then something old once more."""
-    chance = random.Random(orders.seed)
-    journal = orders.journal(0)
+def read_and_seek(options: ClientOptions, stop_signal: StopSignal) -> None:
+    """Read new records, and sometimes seek back to old ones."""
+    rng = random.Random(options.seed)
+    journal = options.journal(0)
     journal.write(history.Consumer(journal.process, now_ns()))
-    source = consumer(orders)
+    source = consumer(options)
     reader = Reader(source, journal)
-    source.assign([TopicPartition(orders.topic, index, 0) for index in range(orders.partitions)])
-    ends = dict.fromkeys(range(orders.partitions), 0)
-    while not shift.is_over:
+    source.assign([TopicPartition(options.topic, index, 0) for index in range(options.partitions)])
+    ends = dict.fromkeys(range(options.partitions), 0)
+    while not stop_signal.is_set:
         for partition, offset in reader.poll().items():
             ends[partition] = max(ends[partition], offset)
-        if chance.random() < WANDER_SHARE:
-            partition = chance.randrange(orders.partitions)
-            journal.write(Move(journal.process, now_ns(), (orders.partition(partition),)))
-            offset = chance.randint(0, ends[partition])
-            source.seek(TopicPartition(orders.topic, partition, offset))
+        if rng.random() < SEEK_SHARE:
+            partition = rng.randrange(options.partitions)
+            journal.write(Move(journal.process, now_ns(), (options.partition(partition),)))
+            offset = rng.randint(0, ends[partition])
+            source.seek(TopicPartition(options.topic, partition, offset))
     source.close()
     journal.close()
 
 
-def read_all(orders: Orders, _shift: Shift) -> None:
-    """Read every partition from its start to its end, and ask how far all groups are."""
-    journal = orders.journal(0)
+def read_all(options: ClientOptions, _stop_signal: StopSignal) -> None:
+    """Read every partition from start to end, and fetch the committed offsets of all groups."""
+    journal = options.journal(0)
     journal.write(history.Consumer(journal.process, now_ns(), is_final=True))
-    source = consumer(orders)
-    places = [TopicPartition(orders.topic, index, 0) for index in range(orders.partitions)]
+    source = consumer(options)
+    offsets_by_value = [
+        TopicPartition(options.topic, index, 0) for index in range(options.partitions)
+    ]
     ends = {
-        place.partition: patiently(lambda place=place: source.get_watermark_offsets(place, 5)[1])
-        for place in places
+        topic_partition.partition: retry(
+            lambda topic_partition=topic_partition: source.get_watermark_offsets(
+                topic_partition, 5
+            )[1]
+        )
+        for topic_partition in offsets_by_value
     }
-    source.assign(places)
+    source.assign(offsets_by_value)
     reader = Reader(source, journal)
     positions = dict.fromkeys(ends, 0)
     until_s = time.monotonic() + FINAL_S_MAX
     while any(positions[index] < end for index, end in ends.items()):
         if time.monotonic() > until_s:
-            error = f"could only read up to {positions}, and there are {ends}"
+            error = f"read only up to {positions} of {ends}"
             journal.write(Failure(journal.process, now_ns(), error))
             break
         positions |= reader.poll()
     source.close()
-    for group in orders.groups:
-        _ask(orders, group, journal)
+    for group in options.groups:
+        _ask(options, group, journal)
     journal.close()
 
 
-def _ask(orders: Orders, group: str, journal: Journal) -> None:
+def _ask(options: ClientOptions, group: str, journal: Journal) -> None:
     began_ns = now_ns()
-    for index, offset in committed(orders, group).items():
-        name = orders.partition(index)
+    for index, offset in committed(options, group).items():
+        name = options.partition(index)
         journal.write(CommitRead(journal.process, now_ns(), began_ns, group, name, offset))
 
 
-def committed(orders: Orders, group: str) -> dict[int, int]:
-    """How far a group is in each partition; -1 for nowhere."""
-    asker = consumer(orders, **{"group.id": group})
-    places = [TopicPartition(orders.topic, index) for index in range(orders.partitions)]
-    found = patiently(lambda: asker.committed(places, 5))
+def committed(options: ClientOptions, group: str) -> dict[int, int]:
+    """The committed offsets of a group by partition; -1 if there is none."""
+    asker = consumer(options, **{"group.id": group})
+    offsets_by_value = [TopicPartition(options.topic, index) for index in range(options.partitions)]
+    found = retry(lambda: asker.committed(offsets_by_value, 5))
     asker.close()
-    return {place.partition: max(place.offset, -1) for place in found}
+    return {topic_partition.partition: max(topic_partition.offset, -1) for topic_partition in found}
 
 
-def patiently(ask: Callable[[], Answer]) -> Answer:
-    """Ask again until there is an answer."""
+def retry(ask: Callable[[], Response]) -> Response:
+    """Call until there is no Kafka error, or the time is over."""
     until_s = time.monotonic() + ASK_S_MAX
     while True:
         try:

@@ -17,8 +17,8 @@ Mutation = Callable[[Events, random.Random], Events | None]
 Records = list[tuple[int, str]]
 
 
-def _pick(chance: random.Random, places: Sequence) -> object:
-    return chance.choice(places) if places else None
+def _pick(rng: random.Random, offsets_by_value: Sequence) -> object:
+    return rng.choice(offsets_by_value) if offsets_by_value else None
 
 
 def _polls(events: Events, *, least: int = 1) -> list[tuple[int, Poll, str, Records]]:
@@ -68,7 +68,7 @@ def _renamed(events: Events, partition: str, names: dict[str, str]) -> Events:
     return _reread(events, partition, rename)
 
 
-def lost(events: Events, chance: random.Random) -> Events | None:
+def lost(events: Events, rng: random.Random) -> Events | None:
     final = _final(events)
     once = [
         send
@@ -76,14 +76,14 @@ def lost(events: Events, chance: random.Random) -> Events | None:
         if send.offset < final[send.partition][-1][0]
         and [value for _, value in final[send.partition]].count(send.value) == 1
     ]
-    send = _pick(chance, once)
+    send = _pick(rng, once)
     return send and _without(events, send.partition, send.offset)
 
 
-def unseen(events: Events, chance: random.Random) -> Events | None:
+def unseen(events: Events, rng: random.Random) -> Events | None:
     final = _final(events)
     last = [send for send in _acknowledged(events) if final[send.partition][-1][0] == send.offset]
-    send = _pick(chance, last)
+    send = _pick(rng, last)
 
     def cut(event: Poll, records: Records) -> Records:
         return records[:-1] if event.process == "final" else records
@@ -91,14 +91,14 @@ def unseen(events: Events, chance: random.Random) -> Events | None:
     return send and _reread(events, send.partition, cut)
 
 
-def duplicate(events: Events, chance: random.Random) -> Events | None:
+def duplicate(events: Events, rng: random.Random) -> Events | None:
     careful = [
         (partition, value)
         for partition, records in _final(events).items()
         for _, value in records
         if value.startswith("c")
     ]
-    choice = _pick(chance, careful)
+    choice = _pick(rng, careful)
     if choice is None:
         return None
     partition, value = choice
@@ -110,37 +110,35 @@ def duplicate(events: Events, chance: random.Random) -> Events | None:
     return _reread(events, partition, repeat)
 
 
-def inconsistent(events: Events, chance: random.Random) -> Events | None:
-    choice = _pick(chance, _polls(events))
+def inconsistent(events: Events, rng: random.Random) -> Events | None:
+    choice = _pick(rng, _polls(events))
     if choice is None:
         return None
     index, event, partition, records = choice
-    place = chance.randrange(len(records))
+    topic_partition = rng.randrange(len(records))
     changed = [*records]
-    changed[place] = (records[place][0], "another")
+    changed[topic_partition] = (records[topic_partition][0], "another")
     return [*events[:index], replace(event, records={partition: changed}), *events[index + 1 :]]
 
 
-def aborted(events: Events, chance: random.Random) -> Events | None:
-    send = _pick(chance, _acknowledged(events))
+def aborted(events: Events, rng: random.Random) -> Events | None:
+    send = _pick(rng, _acknowledged(events))
     return send and [
         replace(event, kind="fail", offset=-1) if event is send else event for event in events
     ]
 
 
-def never_sent(events: Events, chance: random.Random) -> Events | None:
-    choice = _pick(
-        chance, [(name, value) for name, log in _final(events).items() for _, value in log]
-    )
+def never_sent(events: Events, rng: random.Random) -> Events | None:
+    choice = _pick(rng, [(name, value) for name, log in _final(events).items() for _, value in log])
     return choice and _renamed(events, choice[0], {choice[1]: "ghost"})
 
 
-def skip_inside(events: Events, chance: random.Random) -> Events | None:
-    return _shortened(events, _pick(chance, _polls(events, least=3)), 1)
+def skip_inside(events: Events, rng: random.Random) -> Events | None:
+    return _shortened(events, _pick(rng, _polls(events, least=3)), 1)
 
 
-def skip(events: Events, chance: random.Random) -> Events | None:
-    return _shortened(events, _pick(chance, list(_continued(events))), -1)
+def skip(events: Events, rng: random.Random) -> Events | None:
+    return _shortened(events, _pick(rng, list(_continued(events))), -1)
 
 
 def _continued(events: Events) -> Iterator[tuple[int, Poll, str, Records]]:
@@ -156,22 +154,22 @@ def _continued(events: Events) -> Iterator[tuple[int, Poll, str, Records]]:
             yield index, event, partition, records
 
 
-def _shortened(events: Events, choice, place: int) -> Events | None:
+def _shortened(events: Events, choice, topic_partition: int) -> Events | None:
     if choice is None:
         return None
     index, event, partition, records = choice
     fewer = [*records]
-    del fewer[place]
+    del fewer[topic_partition]
     return [*events[:index], replace(event, records={partition: fewer}), *events[index + 1 :]]
 
 
-def backwards(events: Events, chance: random.Random) -> Events | None:
-    choice = _pick(chance, _polls(events))
+def backwards(events: Events, rng: random.Random) -> Events | None:
+    choice = _pick(rng, _polls(events))
     return choice and [*events[: choice[0]], choice[1], *events[choice[0] :]]
 
 
-def backwards_inside(events: Events, chance: random.Random) -> Events | None:
-    choice = _pick(chance, _polls(events, least=2))
+def backwards_inside(events: Events, rng: random.Random) -> Events | None:
+    choice = _pick(rng, _polls(events, least=2))
     if choice is None:
         return None
     index, event, partition, records = choice
@@ -179,11 +177,11 @@ def backwards_inside(events: Events, chance: random.Random) -> Events | None:
     return [*events[:index], replace(event, records={partition: swapped}), *events[index + 1 :]]
 
 
-def hole(events: Events, chance: random.Random) -> Events | None:
+def hole(events: Events, rng: random.Random) -> Events | None:
     inner = [
         (name, offset, value) for name, log in _final(events).items() for offset, value in log[:-1]
     ]
-    choice = _pick(chance, inner)
+    choice = _pick(rng, inner)
     if choice is None:
         return None
     partition, offset, value = choice
@@ -196,12 +194,12 @@ def hole(events: Events, chance: random.Random) -> Events | None:
     return _without(forgotten, partition, offset)
 
 
-def group_skip(events: Events, chance: random.Random) -> Events | None:
+def group_skip(events: Events, rng: random.Random) -> Events | None:
     mine = [poll for poll in _polls(events) if poll[1].process in {"first", "second"}]
     ends = {partition: records[-1][0] for _, _, partition, records in mine}
     ends = {name: max(poll[3][-1][0] for poll in mine if poll[2] == name) for name in ends}
     read = [(name, offset) for _, _, name, log in mine for offset, _ in log if offset < ends[name]]
-    choice = _pick(chance, read)
+    choice = _pick(rng, read)
     if choice is None:
         return None
     partition, offset = choice
@@ -215,17 +213,17 @@ def group_skip(events: Events, chance: random.Random) -> Events | None:
 
 def _swapped(events: Events, one: Send, other: Send) -> Events:
     """The same, where two acknowledged values have changed places."""
-    places = {one.value: other.offset, other.value: one.offset}
-    told = [
-        replace(event, offset=places[event.value])
-        if isinstance(event, Send) and event.kind == "ok" and event.value in places
+    offsets_by_value = {one.value: other.offset, other.value: one.offset}
+    described = [
+        replace(event, offset=offsets_by_value[event.value])
+        if isinstance(event, Send) and event.kind == "ok" and event.value in offsets_by_value
         else event
         for event in events
     ]
-    return _renamed(told, one.partition, {one.value: other.value, other.value: one.value})
+    return _renamed(described, one.partition, {one.value: other.value, other.value: one.value})
 
 
-def disorder(events: Events, chance: random.Random) -> Events | None:
+def disorder(events: Events, rng: random.Random) -> Events | None:
     sends = [send for send in _acknowledged(events) if send.process != "plain"]
     pairs = [
         (one, other)
@@ -234,11 +232,11 @@ def disorder(events: Events, chance: random.Random) -> Events | None:
         if (one.process, one.partition) == (other.process, other.partition)
         and one.offset < other.offset
     ]
-    pair = _pick(chance, pairs)
+    pair = _pick(rng, pairs)
     return pair and _swapped(events, *pair)
 
 
-def stale_send(events: Events, chance: random.Random) -> Events | None:
+def stale_send(events: Events, rng: random.Random) -> Events | None:
     began = {
         event.value: event.time_ns
         for event in events
@@ -251,12 +249,12 @@ def stale_send(events: Events, chance: random.Random) -> Events | None:
         for other in sends
         if one.partition == other.partition and one.time_ns < began[other.value]
     ]
-    pair = _pick(chance, pairs)
+    pair = _pick(rng, pairs)
     return pair and _swapped(events, *pair)
 
 
-def stale_end(events: Events, chance: random.Random) -> Events | None:
-    told = [
+def stale_end(events: Events, rng: random.Random) -> Events | None:
+    described = [
         (index, event, max(known))
         for index, event in enumerate(events)
         if isinstance(event, EndRead)
@@ -268,11 +266,11 @@ def stale_end(events: Events, chance: random.Random) -> Events | None:
             ]
         )
     ]
-    return _lowered(events, _pick(chance, told), chance)
+    return _lowered(events, _pick(rng, described), rng)
 
 
-def stale_commit(events: Events, chance: random.Random) -> Events | None:
-    told = [
+def stale_commit(events: Events, rng: random.Random) -> Events | None:
+    described = [
         (index, event, max(known) - 1)
         for index, event in enumerate(events)
         if isinstance(event, CommitRead)
@@ -287,19 +285,19 @@ def stale_commit(events: Events, chance: random.Random) -> Events | None:
             ]
         )
     ]
-    return _lowered(events, _pick(chance, told), chance)
+    return _lowered(events, _pick(rng, described), rng)
 
 
-def _lowered(events: Events, choice, chance: random.Random) -> Events | None:
+def _lowered(events: Events, choice, rng: random.Random) -> Events | None:
     if choice is None:
         return None
     index, event, offset_max = choice
-    lower = replace(event, offset=chance.randint(-1, offset_max))
+    lower = replace(event, offset=rng.randint(-1, offset_max))
     return [*events[:index], lower, *events[index + 1 :]]
 
 
-def failure(events: Events, chance: random.Random) -> Events | None:
-    index = chance.randint(0, len(events))
+def failure(events: Events, rng: random.Random) -> Events | None:
+    index = rng.randint(0, len(events))
     return [*events[:index], Failure("careful", 0, "fatal"), *events[index:]]
 
 

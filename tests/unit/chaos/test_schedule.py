@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.schedule import QUIET_S, Shape, plan
+from chaos.schedule import WARM_UP_S, ClusterShape, plan
 
-shapes = st.sampled_from([Shape((1,), 0, 5), Shape((1, 2, 3), 1, 5), Shape((1, 2, 3), 3, 10)])
+shapes = st.sampled_from(
+    [ClusterShape((1,), 0, 5), ClusterShape((1, 2, 3), 1, 5), ClusterShape((1, 2, 3), 3, 10)]
+)
 seeds = st.integers(0, 2**32)
 durations = st.integers(5, 300)
 
@@ -21,7 +23,7 @@ def test_a_schedule_follows_from_its_seed(seed, duration_s, shape):
 @given(seeds, durations, shapes)
 def test_everything_begins_after_a_quiet_time_and_is_over_at_the_end(seed, duration_s, shape):
     for step in plan(seed, duration_s, shape):
-        assert QUIET_S <= step.begin_s < step.end_s <= duration_s
+        assert WARM_UP_S <= step.begin_s < step.end_s <= duration_s
 
 
 @given(seeds, durations, shapes)
@@ -31,20 +33,20 @@ def test_at_most_two_things_go_wrong_at_a_time_and_never_the_same(seed, duration
         together = [each for each in steps if each.begin_s <= step.begin_s < each.end_s]
         assert len(together) <= 2
         for one, other in combinations(together, 2):
-            assert not one.trouble.targets & other.trouble.targets
+            assert not one.fault.targets & other.fault.targets
 
 
 @pytest.mark.parametrize("etcd_members", [0, 3])
 def test_in_the_long_run_everything_happens(etcd_members):
-    shape = Shape((1, 2, 3), etcd_members, 10)
-    kinds = {step.trouble.kind for step in plan(0, 5000, shape)}
+    shape = ClusterShape((1, 2, 3), etcd_members, 10)
+    kinds = {step.fault.kind for step in plan(0, 5000, shape)}
     expected = {"broker kill", "broker pause", "broker stop", "clients cut off", "s3 refused"}
     assert kinds > expected
     assert any(kind.startswith("etcd") for kind in kinds) == bool(etcd_members)
 
 
 def test_a_pause_may_outlast_the_lease():
-    shape = Shape((1, 2, 3), 3, 10)
-    pauses = [step for step in plan(0, 5000, shape) if step.trouble.kind == "broker pause"]
+    shape = ClusterShape((1, 2, 3), 3, 10)
+    pauses = [step for step in plan(0, 5000, shape) if step.fault.kind == "broker pause"]
     assert any(step.end_s - step.begin_s > shape.lease_s for step in pauses)
     assert any(step.end_s - step.begin_s < shape.lease_s / 2 for step in pauses)

@@ -14,18 +14,18 @@ Figures = dict[str, float]
 
 
 @dataclass
-class Contest:
+class Comparison:
     """One table: a row for each contestant, a column for each figure."""
 
     title: str
     reference: str | None = None
     rounds: dict[str, list[Figures]] = field(default_factory=dict)
 
-    def add(self, contestant: str, figures: Figures) -> None:
-        self.rounds.setdefault(contestant, []).append(figures)
+    def add(self, candidate: str, figures: Figures) -> None:
+        self.rounds.setdefault(candidate, []).append(figures)
 
-    def medians(self, contestant: str) -> Figures:
-        rounds = self.rounds[contestant]
+    def medians(self, candidate: str) -> Figures:
+        rounds = self.rounds[candidate]
         return {name: statistics.median(round_[name] for round_ in rounds) for name in rounds[0]}
 
     def table(self) -> Table:
@@ -34,17 +34,17 @@ class Contest:
         for column in table.columns[1:]:
             column.justify = "right"
         reference = self.medians(self.reference) if self.reference in self.rounds else {}
-        for contestant in self.rounds:
-            medians = self.medians(contestant)
+        for candidate in self.rounds:
+            medians = self.medians(candidate)
             cells = [_cell(medians.get(name), reference.get(name)) for name in columns]
-            table.add_row(contestant, *cells)
+            table.add_row(candidate, *cells)
         return table
 
-    def kept(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What is written down: every round, and what they come to."""
         return {
-            contestant: {"medians": self.medians(contestant), "rounds": rounds}
-            for contestant, rounds in self.rounds.items()
+            candidate: {"medians": self.medians(candidate), "rounds": rounds}
+            for candidate, rounds in self.rounds.items()
         }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.brokers import Contestant
+from bench.brokers import Candidate
 from bench.process_usage import FamilyUsage
 from bench.producer_perf import LARGE, produce
 from kafscale.spark import register
@@ -40,7 +40,7 @@ class Filled:
 
 
 @dataclass(frozen=True)
-class Stage:
+class SparkSources:
     spark: SparkSession
     ours: BrokerProcess
     kafka: KafkaServer
@@ -54,7 +54,7 @@ class Stage:
         """A new topic at both brokers."""
         filled = Filled(f"{name}-{record_bytes}", record_bytes, size_bytes // record_bytes)
         for broker in (self.ours, self.kafka):
-            topic = Contestant("", broker).new_topic(PARTITIONS, filled.name)
+            topic = Candidate("", broker).new_topic(PARTITIONS, filled.name)
             produce(broker.address, topic, filled.count, batching=LARGE, record_bytes=record_bytes)
         return filled
 
@@ -81,11 +81,11 @@ class Stage:
 
 
 @contextmanager
-def staged(directory: Path) -> Iterator[Stage]:
+def prepare_sources(directory: Path) -> Iterator[SparkSources]:
     with (
         KafkaServer(directory / "kafka") as kafka,
         BrokerProcess(directory / "ours", local_fsync="false") as ours,
         running(directory / "spark.log") as spark,
     ):
         register(spark)
-        yield Stage(spark, ours, kafka)
+        yield SparkSources(spark, ours, kafka)

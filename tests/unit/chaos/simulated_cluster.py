@@ -26,11 +26,11 @@ MEMBERS = ("first", "second")
 GROUP = "group"
 
 
-class World:
+class SimulatedCluster:
     """A log for each partition, and everybody around it."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
         self._now_ns = 0
         self.events: list[AnyEvent] = []
         self._logs: dict[str, list[str]] = {name: [] for name in PARTITIONS}
@@ -51,7 +51,7 @@ class World:
         acts = [self._invoke] * 4 + [self._end] * 4 + [self._read, self._group_read] * 2
         acts += [self._move, self._rebalance, self._ask_end, self._ask_commit]
         for _ in range(steps):
-            self._chance.choice(acts)()
+            self._rng.choice(acts)()
         for name, log in self._logs.items():
             self._poll("final", name, 0, len(log))
         return self.events
@@ -59,7 +59,7 @@ class World:
     # --- producers ----------------------------------------------------------------------------
 
     def _invoke(self) -> None:
-        process, partition = self._chance.choice(list(PRODUCERS)), self._chance.choice(PARTITIONS)
+        process, partition = self._rng.choice(list(PRODUCERS)), self._rng.choice(PARTITIONS)
         self._sent_count += 1
         value = f"{process}:{self._sent_count}"
         self._tell(Send(process, self._later(), "invoke", partition, value))
@@ -70,12 +70,12 @@ class World:
         waiting = [key for key, values in self._pending.items() if values]
         if not waiting:
             return
-        process, partition = self._chance.choice(waiting)
+        process, partition = self._rng.choice(waiting)
         value = self._pending[process, partition].popleft()
         log = self._logs[partition]
-        way = self._chance.choice(["ok", "ok", "ok", "ok", "kept", "gone", "fail", "silence"])
-        if way in {"ok", "kept"} or (way == "silence" and self._chance.random() < 0.5):
-            copies = 1 if PRODUCERS[process] else self._chance.choice([1, 1, 2])
+        way = self._rng.choice(["ok", "ok", "ok", "ok", "kept", "gone", "fail", "silence"])
+        if way in {"ok", "kept"} or (way == "silence" and self._rng.random() < 0.5):
+            copies = 1 if PRODUCERS[process] else self._rng.choice([1, 1, 2])
             log.extend([value] * copies)
         if way == "ok":
             self._tell(Send(process, self._later(), "ok", partition, value, len(log) - 1))
@@ -87,12 +87,12 @@ class World:
     # --- readers ------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        process, partition = self._chance.choice(READERS), self._chance.choice(PARTITIONS)
+        process, partition = self._rng.choice(READERS), self._rng.choice(PARTITIONS)
         self._poll_some(process, partition)
 
     def _poll_some(self, process: str, partition: str) -> int:
         start = self._cursors[process, partition]
-        end = min(len(self._logs[partition]), start + self._chance.randint(1, 5))
+        end = min(len(self._logs[partition]), start + self._rng.randint(1, 5))
         self._poll(process, partition, start, end)
         self._cursors[process, partition] = end
         return end
@@ -103,24 +103,24 @@ class World:
             self._tell(Poll(process, self._later(), {partition: records}))
 
     def _move(self) -> None:
-        partition = self._chance.choice(PARTITIONS)
-        self._cursors["wanderer", partition] = self._chance.randint(0, len(self._logs[partition]))
+        partition = self._rng.choice(PARTITIONS)
+        self._cursors["wanderer", partition] = self._rng.randint(0, len(self._logs[partition]))
         self._tell(Move("wanderer", self._later(), (partition,)))
 
     def _group_read(self) -> None:
-        partition = self._chance.choice(PARTITIONS)
+        partition = self._rng.choice(PARTITIONS)
         owner = self._owners[partition]
         end = self._poll_some(owner, partition)
-        way = self._chance.choice(["ok", "ok", "info", "none"])
+        way = self._rng.choice(["ok", "ok", "info", "none"])
         if way == "none" or not end:
             return
-        if way == "ok" or self._chance.random() < 0.5:
+        if way == "ok" or self._rng.random() < 0.5:
             self._committed[partition] = end
         kind = "ok" if way == "ok" else "info"
         self._tell(Commit(owner, self._later(), kind, GROUP, partition, end))
 
     def _rebalance(self) -> None:
-        partition, owner = self._chance.choice(PARTITIONS), self._chance.choice(MEMBERS)
+        partition, owner = self._rng.choice(PARTITIONS), self._rng.choice(MEMBERS)
         self._owners[partition] = owner
         self._cursors[owner, partition] = max(self._committed[partition], 0)
         self._tell(Move(owner, self._later(), (partition,)))
@@ -128,17 +128,17 @@ class World:
     # --- questions ----------------------------------------------------------------------------
 
     def _ask_end(self) -> None:
-        partition, began_ns = self._chance.choice(PARTITIONS), self._later()
+        partition, began_ns = self._rng.choice(PARTITIONS), self._later()
         end = len(self._logs[partition])
         self._tell(EndRead("reader", self._later(), began_ns, partition, end))
 
     def _ask_commit(self) -> None:
-        partition, began_ns = self._chance.choice(PARTITIONS), self._later()
+        partition, began_ns = self._rng.choice(PARTITIONS), self._later()
         offset = self._committed[partition]
         self._tell(CommitRead("reader", self._later(), began_ns, GROUP, partition, offset))
 
     def _later(self) -> int:
-        self._now_ns += self._chance.randint(1, 1000)
+        self._now_ns += self._rng.randint(1, 1000)
         return self._now_ns
 
     def _tell(self, event: AnyEvent) -> None:

@@ -40,7 +40,7 @@ Attempt = Callable[[], Awaitable[None]]
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Strangers:
+class HostileClients:
     """Those who try, at the ports of listeners by name."""
 
     def __init__(self, ports: Mapping[str, int], hello: bytes) -> None:
@@ -49,39 +49,39 @@ class Strangers:
         self._random = Random()
         self.attempts: Counter[str] = Counter()
         self.kinds: dict[str, Attempt] = {
-            "come and go": self.come_and_go,
-            "half a handshake": self.half_a_handshake,
+            "come and go": self.connect_and_close,
+            "half a handshake": self.partial_handshake,
             "wrong password": self.wrong_password,
-            "garbage": self.garbage,
-            "silence": self.silence,
+            "garbage": self.send_garbage,
+            "silence": self.send_nothing,
         }
 
     async def run(self, per_second: float, seconds: float) -> None:
         """Try, at moments that have nothing to do with each other."""
         loop = asyncio.get_running_loop()
-        under_way: set[asyncio.Task[None]] = set()
+        in_flight: set[asyncio.Task[None]] = set()
         due = loop.time()
         deadline = due + seconds
         while due < deadline:
             await asyncio.sleep(due - loop.time())
             attempt = loop.create_task(self._try(self._random.choice(list(self.kinds))))
-            under_way.add(attempt)
-            attempt.add_done_callback(under_way.discard)
+            in_flight.add(attempt)
+            attempt.add_done_callback(in_flight.discard)
             # What could not be tried in time is not made up for: a crowd is no wave.
             due = max(due, loop.time() - TICK_S) + self._random.expovariate(per_second)
-        for attempt in under_way:
+        for attempt in in_flight:
             attempt.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*in_flight, return_exceptions=True)
 
     async def _try(self, kind: str) -> None:
         self.attempts[kind] += 1
         with suppress(OSError):
             await self.kinds[kind]()
 
-    async def come_and_go(self) -> None:
+    async def connect_and_close(self) -> None:
         (await self._connect(self._random.choice(list(self._ports))))[1].close()
 
-    async def half_a_handshake(self) -> None:
+    async def partial_handshake(self) -> None:
         _, writer = await self._connect("SECURE")
         writer.write(self._hello)
         await self._hold(writer)
@@ -94,13 +94,13 @@ class Strangers:
         await reader.read()  # Until the broker hangs up.
         writer.close()
 
-    async def garbage(self) -> None:
+    async def send_garbage(self) -> None:
         reader, writer = await self._connect(self._random.choice(list(self._ports)))
         writer.write(self._random.choice(GARBAGE))
         await reader.read()
         writer.close()
 
-    async def silence(self) -> None:
+    async def send_nothing(self) -> None:
         _, writer = await self._connect(self._random.choice(list(self._ports)))
         await self._hold(writer)
 
@@ -114,7 +114,7 @@ class Strangers:
         return await asyncio.open_connection(HOST, self._ports[listener])
 
 
-class Crowd:
+class HostileProcess:
     """A process of strangers, seen from outside."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
@@ -128,18 +128,18 @@ class Crowd:
 
 
 @contextmanager
-def crowd(
+def hostile_process(
     ports: Mapping[str, int], hello: bytes, *, per_second: float, seconds: float
-) -> Iterator[Crowd]:
+) -> Iterator[HostileProcess]:
     asked = json.dumps([ports, hello.hex(), per_second, seconds])
     process = subprocess.Popen(  # noqa: S603 - the command is our own.
-        [sys.executable, "-m", "bench.hostile_crowd", asked],
+        [sys.executable, "-m", "bench.hostile_clients", asked],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
-        yield Crowd(process)
+        yield HostileProcess(process)
     finally:
         process.kill()
         process.wait()
@@ -154,9 +154,9 @@ def _request(api: Api[object, object], version: int, message: object) -> bytes:
 def main() -> None:
     os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     ports, hello, per_second, seconds = json.loads(sys.argv[1])
-    strangers = Strangers(ports, bytes.fromhex(hello))
-    uvloop.run(strangers.run(per_second, seconds))
-    print(json.dumps(strangers.attempts))
+    clients = HostileClients(ports, bytes.fromhex(hello))
+    uvloop.run(clients.run(per_second, seconds))
+    print(json.dumps(clients.attempts))
 
 
 if __name__ == "__main__":

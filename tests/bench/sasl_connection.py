@@ -4,37 +4,37 @@ import asyncio
 import ssl
 from typing import Self
 
-from bench.line import Line
+from bench.broker_connection import BrokerConnection
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 
 
-class HonestLine(Line):
+class SaslConnection(BrokerConnection):
     """One that is logged in, by PLAIN, over TLS if there is a context for it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._gone = asyncio.Event()
+        self._closed = asyncio.Event()
 
     @classmethod
-    async def enter(
+    async def log_in(
         cls, port: int, user: str, password: str, tls: ssl.SSLContext | None = None
     ) -> Self:
-        _, line = await asyncio.get_running_loop().create_connection(
+        _, connection = await asyncio.get_running_loop().create_connection(
             cls, "127.0.0.1", port, ssl=tls, server_hostname="localhost" if tls else None
         )
-        offered = await line.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
+        offered = await connection.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
         assert offered.error_code == 0
         token = f"\0{user}\0{password}".encode()
-        answer = await line.ask(SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(token))
-        assert answer.error_code == 0, answer.error_message
-        return line
+        response = await connection.ask(SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(token))
+        assert response.error_code == 0, response.error_message
+        return connection
 
-    async def leave(self) -> None:
+    async def close_and_wait(self) -> None:
         """Close, and wait for the end: over TLS, both sides say goodbye."""
         self.close()
-        await self._gone.wait()
+        await self._closed.wait()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._gone.set()
+        self._closed.set()
         super().connection_lost(error)

@@ -18,7 +18,7 @@ from kafscale.protocol.header import (
 CLIENT_ID = "bench"
 
 
-class Line(asyncio.Protocol):
+class BrokerConnection(asyncio.Protocol):
     """One connection, on which several requests may be on their way."""
 
     def __init__(self) -> None:
@@ -31,8 +31,8 @@ class Line(asyncio.Protocol):
     @classmethod
     async def open(cls, address: str) -> Self:
         host, _, port = address.rpartition(":")
-        _, line = await asyncio.get_running_loop().create_connection(cls, host, int(port))
-        return line
+        _, connection = await asyncio.get_running_loop().create_connection(cls, host, int(port))
+        return connection
 
     async def ask(self, api: Api[Request, Response], version: int, request: Request) -> Response:
         self._last_id += 1
@@ -40,9 +40,9 @@ class Line(asyncio.Protocol):
         header = encode_request_header(asked, api.request_header_version(version))
         self._transport.writelines(frame(header, api.request_codec(version).encode(request)))
         future = self._waiting[self._last_id] = self._loop.create_future()
-        answer = await future
-        _, position = decode_response_header(answer, api.response_header_version(version))
-        return api.response_codec(version).decode(answer[position:])
+        response = await future
+        _, position = decode_response_header(response, api.response_header_version(version))
+        return api.response_codec(version).decode(response[position:])
 
     def close(self) -> None:
         self._transport.close()
@@ -51,10 +51,10 @@ class Line(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        for answer in self._reader.feed(data):
-            future = self._waiting.pop(CORRELATION.unpack_from(answer)[0])
+        for response in self._reader.feed(data):
+            future = self._waiting.pop(CORRELATION.unpack_from(response)[0])
             if not future.done():
-                future.set_result(answer)
+                future.set_result(response)
 
     def connection_lost(self, error: Exception | None) -> None:
         for future in self._waiting.values():

@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final, Self
 
-from bench.group_member import Member, Post
-from bench.line import Line
-from bench.pulse import Pulse
+from bench.broker_connection import BrokerConnection
+from bench.group_member import GroupSpec, Member
+from bench.periodic_task import PeriodicTask
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 
-NOT_YET: Final = {
+RETRIABLE: Final = {
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -26,46 +26,46 @@ NOT_YET: Final = {
 PAUSE_SECONDS = 0.05
 
 
-class Staff:
+class GroupMembers:
     """Members of one kind at one broker, each with a connection of its own."""
 
-    def __init__(self, kind: Callable[[Line, Post], Member], address: str) -> None:
+    def __init__(self, kind: Callable[[BrokerConnection, GroupSpec], Member], address: str) -> None:
         self._kind = kind
         self._address = address
-        self._lines: list[Line] = []
+        self._connections: list[BrokerConnection] = []
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for line in self._lines:
-            line.close()
+        for connection in self._connections:
+            connection.close()
 
-    async def hire(self, post: Post, count: int) -> list[Member]:
+    async def connect_members(self, group_spec: GroupSpec, count: int) -> list[Member]:
         """Members that are connected to a broker that knows their group, and have not joined."""
-        lines = [await Line.open(self._address) for _ in range(count)]
-        self._lines += lines
-        while await _coordinator_error(lines[0], post.group) in NOT_YET:  # noqa: ASYNC110
+        connections = [await BrokerConnection.open(self._address) for _ in range(count)]
+        self._connections += connections
+        while await _coordinator_error(connections[0], group_spec.group) in RETRIABLE:  # noqa: ASYNC110
             await asyncio.sleep(PAUSE_SECONDS)
-        return [self._kind(line, post) for line in lines]
+        return [self._kind(connection, group_spec) for connection in connections]
 
 
-async def _coordinator_error(line: Line, group: str) -> int:
+async def _coordinator_error(connection: BrokerConnection, group: str) -> int:
     """Why the broker does not coordinate a group yet; Kafka begins to when it is asked who does."""
     ask = FindCoordinatorRequest(key=group, keys=[group])
-    await line.ask(FIND_COORDINATOR, FIND_COORDINATOR.version_max, ask)
+    await connection.ask(FIND_COORDINATOR, FIND_COORDINATOR.version_max, ask)
     described = DescribeGroupsRequest([group])
-    answer = await line.ask(DESCRIBE_GROUPS, DESCRIBE_GROUPS.version_max, described)
-    return answer.groups[0].error_code
+    response = await connection.ask(DESCRIBE_GROUPS, DESCRIBE_GROUPS.version_max, described)
+    return response.groups[0].error_code
 
 
 @asynccontextmanager
-async def working(members: Iterable[Member], heartbeats: Pulse) -> AsyncIterator[None]:
+async def working(members: Iterable[Member], heartbeats: PeriodicTask) -> AsyncIterator[None]:
     """Let them join, and send heartbeats as long as the block lasts."""
 
     async def work(member: Member) -> None:
         await member.join()
-        await heartbeats.beat(member.heartbeat)
+        await heartbeats.run(member.heartbeat)
 
     async with running(work(member) for member in members):
         yield

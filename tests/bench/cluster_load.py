@@ -22,7 +22,7 @@ from services.wire import batch_of, produce_request
 
 CONNECTIONS_A_BROKER = 100
 """So many that 10,000 requests a second may take more than a second each."""
-UNDER_WAY_MAX = 60
+IN_FLIGHT_MAX = 60
 """What a broker works on at once of one connection is 64, by default."""
 TICK_S = 0.01
 VERSION = 9
@@ -39,14 +39,14 @@ class Connection(asyncio.Protocol):
         self.refused: list[int] = []
         self._requests = cycle(requests)
         self._reader = FrameReader()
-        self._under_way = 0
+        self._in_flight = 0
         self._transport: asyncio.Transport
 
     def send(self, count: int) -> int:
         """Send so many requests, or as many as may be under way; how many that are."""
-        count = min(count, UNDER_WAY_MAX - self._under_way)
+        count = min(count, IN_FLIGHT_MAX - self._in_flight)
         if count > 0:
-            self._under_way += count
+            self._in_flight += count
             self._transport.write(b"".join(next(self._requests) for _ in range(count)))
         return max(count, 0)
 
@@ -63,11 +63,11 @@ class Connection(asyncio.Protocol):
             if produced.error_code:
                 self.refused.append(produced.error_code)
             self.answered += 1
-            self._under_way -= 1
+            self._in_flight -= 1
 
 
 @asynccontextmanager
-async def hammer(
+async def send_load(
     addresses: Mapping[int, str], leaders: Mapping[int, int], topic: str
 ) -> AsyncIterator[list[Connection]]:
     """Connections to all brokers that lead something."""
@@ -86,7 +86,7 @@ async def hammer(
             connection.close()
 
 
-async def strike(connections: Sequence[Connection], *, per_second: int, seconds: float) -> int:
+async def send_share(connections: Sequence[Connection], *, per_second: int, seconds: float) -> int:
     """How many requests are answered in the time."""
     turns = cycle(connections)
     before = sum(connection.answered for connection in connections)

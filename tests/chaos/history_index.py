@@ -1,7 +1,7 @@
-"""A history sorted by partitions, readers and groups: what the checks look at.
+"""A history indexed by partition, reader and group, for the checks.
 
-Pure, and made for millions of events: each is looked at once, by the record where it must be.
-Nothing is judged here; a reader's jump is written down as such.
+Pure, and fast enough for millions of events: each event is processed once, and each record in
+constant time. The index does not judge: it records the jumps of readers as they are.
 """
 
 from collections import defaultdict
@@ -25,18 +25,18 @@ ANYWHERE = -1
 
 
 class Jump(NamedTuple):
-    """A reader was given another offset than the one that follows its last."""
+    """A reader got another offset than the one after its last."""
 
     process: str
     time_ns: int
     expected: int
     offset: int
-    is_inside: bool
-    """Within one poll, and not from one to the next."""
+    is_within_poll: bool
+    """Within one poll, not from one poll to the next."""
 
 
-class Clash(NamedTuple):
-    """A reader found something else where another one had read."""
+class Conflict(NamedTuple):
+    """Two readers read different values at one offset."""
 
     process: str
     offset: int
@@ -45,16 +45,16 @@ class Clash(NamedTuple):
 
 
 class Partition:
-    """All that is known about one partition."""
+    """The events of one partition."""
 
     __slots__ = (
-        "clashes",
+        "conflicts",
         "done",
         "end_reads",
         "invoked",
         "jumps",
         "name",
-        "places",
+        "offsets_by_value",
         "read",
         "repeats",
     )
@@ -62,41 +62,41 @@ class Partition:
     def __init__(self, name: str) -> None:
         self.name = name
         self.invoked: dict[str, Send] = {}
-        """Sends by value, those of one process in their order."""
+        """Sends by value; those of one process are in order."""
         self.done: dict[str, Send] = {}
         self.read: dict[int, str] = {}
-        """What was read first at each offset."""
-        self.places: dict[str, int] = {}
-        """Where each value was read first."""
+        """The value that was read first at each offset."""
+        self.offsets_by_value: dict[str, int] = {}
+        """The offset at which each value was read first."""
         self.repeats: list[tuple[str, int]] = []
-        """Values that were read at further offsets."""
-        self.clashes: list[Clash] = []
+        """Values that were read at other offsets too."""
+        self.conflicts: list[Conflict] = []
         self.jumps: list[Jump] = []
         self.end_reads: list[EndRead] = []
 
-    def take(self, process: str, offset: int, value: str) -> None:
-        """Somebody read this for the first time at this offset, or something else than before."""
+    def add_record(self, process: str, offset: int, value: str) -> None:
+        """Add a record that is new at its offset, or differs from the one read there before."""
         known = self.read.setdefault(offset, value)
         if known != value:
-            self.clashes.append(Clash(process, offset, value, known))
-        if self.places.setdefault(value, offset) != offset:
+            self.conflicts.append(Conflict(process, offset, value, known))
+        if self.offsets_by_value.setdefault(value, offset) != offset:
             self.repeats.append((value, offset))
 
 
 class Group:
-    """All that is known about one group in one partition."""
+    """The events of one group in one partition."""
 
     __slots__ = ("commits", "read", "reads")
 
     def __init__(self) -> None:
         self.read: set[int] = set()
         self.commits: list[Commit] = []
-        """Those that were acknowledged."""
+        """Acknowledged commits."""
         self.reads: list[CommitRead] = []
 
 
-class Story:
-    """What happened, sorted."""
+class HistoryIndex:
+    """All events, indexed."""
 
     def __init__(self, events: Iterable[AnyEvent]) -> None:
         self.partitions: dict[str, Partition] = {}
@@ -106,8 +106,8 @@ class Story:
         self.consumers: dict[str, Consumer] = {}
         self.failures: list[Failure] = []
         self.cursors: dict[tuple[str, str], int] = {}
-        """The offset that follows what a reader was given last, by reader and partition."""
-        self._take_all(events)
+        """The next expected offset, by reader and partition."""
+        self._add_all(events)
 
     def partition(self, name: str) -> Partition:
         found = self.partitions.get(name)
@@ -117,11 +117,11 @@ class Story:
 
     @property
     def final(self) -> str | None:
-        """The reader that came last."""
+        """The reader that reads everything at the end."""
         return next((name for name, reader in self.consumers.items() if reader.is_final), None)
 
-    def _take_all(self, events: Iterable[AnyEvent]) -> None:
-        take = {
+    def _add_all(self, events: Iterable[AnyEvent]) -> None:
+        add_record = {
             Send: self._send,
             Poll: self._poll,
             Move: self._move,
@@ -133,7 +133,7 @@ class Story:
             Failure: self.failures.append,
         }
         for event in events:
-            take[type(event)](event)
+            add_record[type(event)](event)
 
     def _send(self, event: Send) -> None:
         partition = self.partition(event.partition)
@@ -147,15 +147,15 @@ class Story:
             partition = self.partition(name)
             read = partition.read
             expected = self.cursors.get((process, name), start)
-            is_inside = False
+            is_within_poll = False
             for offset, value in records:
                 if offset != expected and expected >= 0:
-                    jump = Jump(process, event.time_ns, expected, offset, is_inside)
+                    jump = Jump(process, event.time_ns, expected, offset, is_within_poll)
                     partition.jumps.append(jump)
                 if read.get(offset) != value:
-                    partition.take(process, offset, value)
+                    partition.add_record(process, offset, value)
                 expected = offset + 1
-                is_inside = True
+                is_within_poll = True
             self.cursors[process, name] = expected
             if reader.group:
                 self.groups[reader.group, name].read.update(offset for offset, _ in records)

@@ -1,7 +1,7 @@
-"""What can happen to a cluster: each trouble knows how to begin, how to end, and what it is about.
+"""The faults of a cluster: each can begin and end, and has targets.
 
-Two troubles that are about the same thing must not be there at the same time, for the end of one
-would be the end of both; `schedule` sees to that.
+Two faults with a common target must not be active at the same time, because the end of one would
+end both; `schedule` ensures that.
 """
 
 import threading
@@ -13,15 +13,15 @@ from services.cluster import Cluster
 from services.link_fault import HEALTHY, Fault
 
 CUT_S = 0.7
-"""Between one cut of a connection and the next."""
+"""The time between two resets of a connection."""
 
 
-class Trouble(Protocol):
-    """Something bad that lasts for a while."""
+class ClusterFault(Protocol):
+    """A fault that lasts for a while."""
 
     @property
     def kind(self) -> str:
-        """A word for the table at the end."""
+        """The name of the fault in the report."""
 
     @property
     def targets(self) -> frozenset[str]: ...
@@ -34,7 +34,7 @@ class Trouble(Protocol):
 
 @dataclass(frozen=True)
 class BrokerKill:
-    """They lose power, and get it back."""
+    """Brokers are killed, as by a loss of power, and started again."""
 
     broker_ids: tuple[int, ...]
     kind = "broker kill"
@@ -57,7 +57,7 @@ class BrokerKill:
 
 @dataclass(frozen=True)
 class BrokerPause:
-    """They stand still without noticing, as a machine does that is moved, and go on."""
+    """Brokers are paused without noticing, as when a virtual machine is migrated."""
 
     broker_ids: tuple[int, ...]
     kind = "broker pause"
@@ -80,7 +80,7 @@ class BrokerPause:
 
 @dataclass(frozen=True)
 class BrokerStop:
-    """They are asked to stop, as for an update, and started again."""
+    """Brokers are stopped by SIGTERM, as for an update, and started again."""
 
     broker_ids: tuple[int, ...]
     kind = "broker stop"
@@ -155,8 +155,8 @@ class EtcdPause:
 
 
 @dataclass(frozen=True)
-class BadLinks:
-    """Links that misbehave all in the same way."""
+class FaultyLinks:
+    """Links with the same fault."""
 
     kind: str
     links: tuple[str, ...]
@@ -180,11 +180,11 @@ class BadLinks:
 
 @dataclass(frozen=True)
 class CutLinks:
-    """Connections are reset, again and again."""
+    """Connections are reset periodically."""
 
     kind: str
     links: tuple[str, ...]
-    _over: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
+    _stopped: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.kind}: {', '.join(self.links)}"
@@ -195,41 +195,41 @@ class CutLinks:
 
     def begin(self, cluster: Cluster) -> None:
         def cut() -> None:
-            while not self._over.wait(CUT_S):
+            while not self._stopped.wait(CUT_S):
                 for link in self.links:
                     cluster.network.break_off(link)
 
-        self._over.clear()
+        self._stopped.clear()
         threading.Thread(target=cut, daemon=True).start()
 
     def end(self, _cluster: Cluster) -> None:
-        self._over.set()
+        self._stopped.set()
 
 
-# --- more at once ---------------------------------------------------------------------------------
+# --- combinations ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Together:
-    """Several troubles that belong together."""
+class CombinedFault:
+    """Several faults at the same time."""
 
     kind: str
-    troubles: tuple[Trouble, ...]
+    faults: tuple[ClusterFault, ...]
 
     def __str__(self) -> str:
-        return f"{self.kind}: {'; '.join(map(str, self.troubles))}"
+        return f"{self.kind}: {'; '.join(map(str, self.faults))}"
 
     @property
     def targets(self) -> frozenset[str]:
-        return frozenset().union(*(trouble.targets for trouble in self.troubles))
+        return frozenset().union(*(fault.targets for fault in self.faults))
 
     def begin(self, cluster: Cluster) -> None:
-        for trouble in self.troubles:
-            trouble.begin(cluster)
+        for fault in self.faults:
+            fault.begin(cluster)
 
     def end(self, cluster: Cluster) -> None:
-        for trouble in self.troubles:
-            trouble.end(cluster)
+        for fault in self.faults:
+            fault.end(cluster)
 
 
 def _brokers(broker_ids: Iterable[int]) -> frozenset[str]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 
-class Pulse:
+class PeriodicTask:
     """One kind of thing, done by many, each at a moment of its own within the period."""
 
     def __init__(self, period_seconds: float, random: random.Random) -> None:
@@ -15,7 +15,7 @@ class Pulse:
         self._period_seconds = period_seconds
         self._random = random
 
-    async def beat(self, act: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, act: Callable[[], Awaitable[None]]) -> None:
         """Go on until it is cancelled."""
         due = time.perf_counter() + self._random.uniform(0, self._period_seconds)
         while True:

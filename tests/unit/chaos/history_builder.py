@@ -18,7 +18,7 @@ PARTITION = "topic/0"
 STEP_NS = 1000
 
 
-class Tale:
+class HistoryBuilder:
     """One that begins with an idempotent producer, a plain one, and readers of all sorts."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Tale:
         self.invoke(process, value)
         self.done(process, kind, value, offset)
 
-    def written(self, *values: str, process: str = "careful", start: int = 0) -> None:
+    def encode_value(self, *values: str, process: str = "careful", start: int = 0) -> None:
         """Sent and acknowledged, one after the other."""
         for offset, value in enumerate(values, start):
             self.sent(process, "ok", value, offset)

@@ -1,4 +1,4 @@
-"""How much a history is about: what stands in the table beside the verdict."""
+"""Statistics of a history: counts of operations and the longest pause."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -9,15 +9,15 @@ from chaos.history import AnyEvent, Commit, CommitRead, EndRead, Poll, Send
 
 
 class Pause(NamedTuple):
-    """A time in which a partition acknowledged nothing."""
+    """A time in which a partition acknowledged no record."""
 
     seconds: float
     partition: str
     began_ns: int
 
 
-class Figures(NamedTuple):
-    """Operations by their kind, and the longest pause."""
+class Statistics(NamedTuple):
+    """Counts of operations by kind, and the longest pause."""
 
     counts: dict[str, int]
     longest_pause: Pause
@@ -27,7 +27,7 @@ class Figures(NamedTuple):
         return sum(self.counts.values())
 
 
-def figures(events: Iterable[AnyEvent]) -> Figures:
+def statistics(events: Iterable[AnyEvent]) -> Statistics:
     counts: defaultdict[str, int] = defaultdict(int)
     times_ns: defaultdict[str, list[int]] = defaultdict(list)
     for event in events:
@@ -45,7 +45,7 @@ def figures(events: Iterable[AnyEvent]) -> Figures:
                 counts["commits"] += 1
             case CommitRead() | EndRead():
                 counts["questions"] += 1
-    return Figures(
+    return Statistics(
         dict(counts), max(map(_longest_pause, times_ns.items()), default=Pause(0, "", 0))
     )
 
