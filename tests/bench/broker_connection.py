@@ -1,6 +1,6 @@
 """A line to a broker for those who make load: it does as little as can be for each request.
 
-So that what is measured is the broker, and not whoever asks. Versions are the asker's concern.
+It is cheap, so that benches measure the broker and not the client. Callers choose the versions.
 """
 
 import asyncio

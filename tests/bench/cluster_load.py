@@ -1,4 +1,4 @@
-"""A hammer: so many small produce requests a second, over many connections, at the least expense.
+"""Sends small produce requests at a given rate, over many connections, with little CPU.
 
     async with hammer(addresses, leaders, topic) as connections:
         answered = await strike(connections, per_second=10_000, seconds=10)

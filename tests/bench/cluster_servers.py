@@ -152,8 +152,8 @@ class DirectCluster:
     def samples(self, *beginnings: str) -> list[float]:
         """What the metrics of all brokers that begin so come to."""
         time.sleep(STATISTICS_S)
-        told = [node.broker.http("/metrics")[1] for node in self.nodes.values()]
-        return [sum(sample(each, beginning) for each in told) for beginning in beginnings]
+        metrics = [node.broker.http("/metrics")[1] for node in self.nodes.values()]
+        return [sum(sample(each, beginning) for each in metrics) for beginning in beginnings]
 
 
 def machine_seconds() -> tuple[float, float]:

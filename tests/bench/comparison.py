@@ -1,7 +1,7 @@
-"""A contest: figures of brokers side by side, taken in turns, told as medians and ratios.
+"""A comparison: figures of several brokers, measured in turns, reported as medians and ratios.
 
-The law: no figure is told without the one of the reference, taken in the same run. Absolute figures
-on a shared machine mean little; ratios of medians mean more.
+Invariant: no figure is reported without that of the reference, measured in the same run. Absolute
+figures mean little on a shared machine; ratios of medians mean more.
 """
 
 import statistics
@@ -15,7 +15,7 @@ Figures = dict[str, float]
 
 @dataclass
 class Comparison:
-    """One table: a row for each contestant, a column for each figure."""
+    """One table: a row for each candidate, a column for each figure."""
 
     title: str
     reference: str | None = None
@@ -41,7 +41,7 @@ class Comparison:
         return table
 
     def to_json(self) -> dict[str, Any]:
-        """What is written down: every round, and what they come to."""
+        """The figures of every round, and their medians."""
         return {
             candidate: {"medians": self.medians(candidate), "rounds": rounds}
             for candidate, rounds in self.rounds.items()

@@ -28,7 +28,7 @@ CHECK_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class GroupSpec:
-    """Where a member works."""
+    """A group, its topic and the number of partitions."""
 
     group: str
     topic: str
@@ -63,7 +63,7 @@ async def wait_until_stable(
     """Wait until they are settled; the seconds that it took."""
     began = time.perf_counter()
     async with asyncio.timeout(seconds_max):
-        while not is_stable(members, partitions):  # noqa: ASYNC110 - they do not tell.
+        while not is_stable(members, partitions):  # noqa: ASYNC110 - there is no event to wait for.
             await asyncio.sleep(CHECK_SECONDS)
     return time.perf_counter() - began
 

@@ -1,7 +1,7 @@
-"""Members of groups for a bench: hired, at work as long as it takes, and dismissed.
+"""Members of groups for benches.
 
-async with Staff(ClassicMember, address) as staff:
-    members = await staff.hire(post, 10)
+async with GroupMembers(ClassicMember, address) as group_members:
+    members = await group_members.connect_members(group_spec, 10)
     async with working(members, heartbeats):
         ...
 """
@@ -27,7 +27,7 @@ PAUSE_SECONDS = 0.05
 
 
 class GroupMembers:
-    """Members of one kind at one broker, each with a connection of its own."""
+    """Members of one protocol at one broker, each with its own connection."""
 
     def __init__(self, kind: Callable[[BrokerConnection, GroupSpec], Member], address: str) -> None:
         self._kind = kind
@@ -42,7 +42,7 @@ class GroupMembers:
             connection.close()
 
     async def connect_members(self, group_spec: GroupSpec, count: int) -> list[Member]:
-        """Members that are connected to a broker that knows their group, and have not joined."""
+        """Connect members to the coordinator of their group; they have not joined yet."""
         connections = [await BrokerConnection.open(self._address) for _ in range(count)]
         self._connections += connections
         while await _coordinator_error(connections[0], group_spec.group) in RETRIABLE:  # noqa: ASYNC110

@@ -1,8 +1,8 @@
-"""A crowd of strangers, as a process of its own: so many attempts a second, of several kinds.
+"""Hostile clients in their own process: a given rate of attempts, of several kinds.
 
-    with crowd(ports, hello, per_second=300, seconds=10) as strangers:
+    with hostile_process(ports, hello, per_second=300, seconds=10) as clients:
         ...
-    strangers.attempts()        # How many there were, by kind.
+    clients.attempts()        # How many there were, by kind.
 
 Each kind is what costs a broker most for what it costs a stranger: connections that end as they
 begin, handshakes that stop after the hello, wrong passwords, frames of garbage, and silence. The
@@ -67,7 +67,7 @@ class HostileClients:
             attempt = loop.create_task(self._try(self._random.choice(list(self.kinds))))
             in_flight.add(attempt)
             attempt.add_done_callback(in_flight.discard)
-            # What could not be tried in time is not made up for: a crowd is no wave.
+            # Attempts that are late are skipped, so that the rate stays even.
             due = max(due, loop.time() - TICK_S) + self._random.expovariate(per_second)
         for attempt in in_flight:
             attempt.cancel()
@@ -115,16 +115,16 @@ class HostileClients:
 
 
 class HostileProcess:
-    """A process of strangers, seen from outside."""
+    """A process of hostile clients, as the bench controls it."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def attempts(self) -> dict[str, int]:
         """How many there were, by kind; waits for the end."""
-        told, _ = self._process.communicate(timeout=60)
+        output, _ = self._process.communicate(timeout=60)
         assert self._process.returncode == 0
-        return dict(json.loads(told))
+        return dict(json.loads(output))
 
 
 @contextmanager

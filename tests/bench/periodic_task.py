@@ -1,4 +1,4 @@
-"""A pulse: something that is done again and again, and how long it takes each time."""
+"""An action that many clients repeat periodically, and how long it takes each time."""
 
 import asyncio
 import random
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 
 class PeriodicTask:
-    """One kind of thing, done by many, each at a moment of its own within the period."""
+    """One action of many clients, each with a random phase within the period."""
 
     def __init__(self, period_seconds: float, random: random.Random) -> None:
         self.seconds: list[float] = []
@@ -16,7 +16,7 @@ class PeriodicTask:
         self._random = random
 
     async def run(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Go on until it is cancelled."""
+        """Repeat the action until cancelled."""
         due = time.perf_counter() + self._random.uniform(0, self._period_seconds)
         while True:
             await asyncio.sleep(due - time.perf_counter())

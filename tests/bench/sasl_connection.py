@@ -1,4 +1,4 @@
-"""A line whose client has shown who it is."""
+"""A connection that has authenticated."""
 
 import asyncio
 import ssl
@@ -10,7 +10,7 @@ from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandsh
 
 
 class SaslConnection(BrokerConnection):
-    """One that is logged in, by PLAIN, over TLS if there is a context for it."""
+    """A connection that is authenticated by PLAIN, over TLS if there is a context."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class SaslConnection(BrokerConnection):
         return connection
 
     async def close_and_wait(self) -> None:
-        """Close, and wait for the end: over TLS, both sides say goodbye."""
+        """Close, and wait until the TLS shutdown is complete."""
         self.close()
         await self._closed.wait()
 

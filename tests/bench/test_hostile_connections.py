@@ -40,9 +40,9 @@ ROUNDS = 5
 SECONDS = 4
 WARM_UP_SECONDS = 1.0
 START_SECONDS = 1.0
-"""Until a crowd is there."""
+"""Until the hostile processes have started."""
 RATIO_MAX = 2.0
-ALONE, ELSEWHERE, HERE = "alone", "strangers elsewhere", "strangers here"
+ALONE, ELSEWHERE, HERE = "alone", "attack elsewhere", "attack here"
 TOPIC = "honest"
 LATENCIES = ("produce p50 ms", "produce p99 ms", "fetch p50 ms", "fetch p99 ms")
 
@@ -50,7 +50,7 @@ LATENCIES = ("produce p50 ms", "produce p99 ms", "fetch p50 ms", "fetch p99 ms")
 def test_latency_beside_strangers(comparisons, scaled, tmp_path):
     comparison = comparisons.new(
         f"{CLIENTS} clients, {2 * CLIENTS / PERIOD_SECONDS:,.0f} requests a second, beside"
-        f" {PER_SECOND} strangers a second",
+        f" {PER_SECOND} hostile clients a second",
         ELSEWHERE,
     )
     seconds = scaled(SECONDS)
@@ -62,7 +62,9 @@ def test_latency_beside_strangers(comparisons, scaled, tmp_path):
         with here.admin() as wire:
             wire.create(TOPIC, partitions=CLIENTS)
         for _ in range(ROUNDS):
-            comparison.add(ALONE, uvloop.run(measure(here.broker, seconds)) | {"strangers/s": 0})
+            comparison.add(
+                ALONE, uvloop.run(measure(here.broker, seconds)) | {"hostile clients/s": 0}
+            )
             comparison.add(ELSEWHERE, measure_under_attack(here, other, seconds))
             comparison.add(HERE, measure_under_attack(here, here, seconds))
     usual, attacked = comparison.medians(ELSEWHERE), comparison.medians(HERE)
@@ -73,7 +75,7 @@ def test_latency_beside_strangers(comparisons, scaled, tmp_path):
 def measure_under_attack(
     measured: AttackHarness, attacked: AttackHarness, seconds: float
 ) -> Figures:
-    """How clients of one broker fare while strangers crowd round one, which may be the same."""
+    """Measure clients of one broker while a broker, maybe the same, is attacked."""
     ports = {listener: attacked.port(listener) for listener in (OPEN, INSIDE, SECURE)}
     attack_seconds = seconds + WARM_UP_SECONDS + START_SECONDS
     with ExitStack() as stack:
@@ -90,7 +92,7 @@ def measure_under_attack(
         ]
         figures = uvloop.run(measure(measured.broker, seconds, WARM_UP_SECONDS + START_SECONDS))
         attempts = sum(sum(each.attempts().values()) for each in hostile_processes)
-    return figures | {"strangers/s": attempts / attack_seconds}
+    return figures | {"hostile clients/s": attempts / attack_seconds}
 
 
 async def measure(

@@ -38,5 +38,5 @@ def ask(
     }
     asyncio.run(app(scope, receive, send))
     start, *pieces = sent
-    told = {name.decode().lower(): text.decode() for name, text in start["headers"]}
-    return start["status"], told, b"".join(piece.get("body", b"") for piece in pieces)
+    headers_received = {name.decode().lower(): text.decode() for name, text in start["headers"]}
+    return start["status"], headers_received, b"".join(piece.get("body", b"") for piece in pieces)

@@ -6,7 +6,7 @@
         broker.start()
 
 It is stopped when the block ends. What it wrote to its log is kept in the directory, across its
-lives, and is part of the message when it does not come up.
+restarts, and is part of the error if it does not start.
 """
 
 import json
@@ -29,7 +29,7 @@ LISTENING = "broker listening on "
 
 
 class BrokerProcess:
-    """One broker through several lives."""
+    """One broker, which can be killed and restarted."""
 
     def __init__(self, directory: Path, **settings: str) -> None:
         """`settings` are environment variables without their prefix: `segment_bytes="65536"`."""
@@ -67,7 +67,7 @@ class BrokerProcess:
         return f"http://{HOST}:{self.metrics_port}"
 
     def start(self) -> Self:
-        """Start, and wait until clients can come."""
+        """Start, and wait until the broker accepts clients."""
         assert self._process is None, "it runs already"
         logged_bytes = self.log.stat().st_size if self.log.exists() else 0
         self._process = self.launch()
@@ -79,7 +79,7 @@ class BrokerProcess:
         return self
 
     def launch(self) -> subprocess.Popen[bytes]:
-        """Only start the process; whoever calls has to see to it from here on."""
+        """Only start the process; the caller has to stop it."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             return subprocess.Popen(  # noqa: S603 - the command is our own.
@@ -91,7 +91,7 @@ class BrokerProcess:
             )
 
     def kill(self) -> None:
-        """End it as a loss of power does: without a chance to do anything more."""
+        """Kill it, as by a loss of power."""
         process = self._take()
         process.send_signal(signal.SIGKILL)
         process.wait(STOP_S_MAX)
@@ -111,7 +111,7 @@ class BrokerProcess:
         return time.monotonic() - began
 
     def wait(self) -> int:
-        """The code with which it ends by itself, which it must soon."""
+        """Wait for the process to exit, and return its exit code."""
         process = self._take()
         try:
             return process.wait(STOP_S_MAX)

@@ -1,4 +1,4 @@
-"""Clients of other languages, as programs that do what they are told.
+"""Clients in other languages, as programs that execute commands.
 
     with client_program("franz", broker.address) as client:
         client.do("create", topic=topic, partitions=1)
@@ -27,7 +27,7 @@ STOP_S_MAX = 10
 
 
 class ClientError(Exception):
-    """What the client failed with: Kafka's code for it, where the client tells."""
+    """The error of a client, with Kafka's error code if the client reports it."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class UnsupportedByClientError(ClientError):
 
 
 class ClientProgram:
-    """A running client, told one thing after the other."""
+    """A running client that executes commands one after the other."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -50,7 +50,7 @@ class ClientProgram:
         return self.result()
 
     def begin(self, command: str, **details: Any) -> None:
-        """Tell it what to do, and leave it to that."""
+        """Send a command without waiting for its result."""
         assert self._process.stdin is not None
         print(json.dumps({"do": command} | details), file=self._process.stdin, flush=True)
 

@@ -273,7 +273,7 @@ class EtcdCluster:
         return asyncio.run(connected())
 
     def demand_password(self) -> None:
-        """From now on, only the user with the password is let in."""
+        """Enable authentication: from now on, only the user with the password has access."""
         self.control("user", "add", f"{USERNAME}:{PASSWORD}")
         self.control("user", "grant-role", USERNAME, "root")
         self.control("auth", "enable")

@@ -1,4 +1,4 @@
-"""Reading what a broker of ours tells at /metrics."""
+"""Parses the metrics that a broker serves at /metrics."""
 
 
 def sample(exposition: str, beginning: str) -> float:

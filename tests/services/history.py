@@ -1,6 +1,6 @@
-"""What producers were told and what readers found, and whether the two can both be true.
+"""Checks what readers found against what producers were acknowledged.
 
-The laws, for every partition:
+Invariants, for every partition:
 
 * Offsets are contiguous, and what was read once is read again.
 * What was acknowledged is there, at the offset that was acknowledged.
@@ -8,7 +8,7 @@ The laws, for every partition:
 * Records of one producer are in the order in which it sent them; one that is not idempotent may
   repeat some, after they were there for the first time.
 
-Pure: it is told everything, and says what is wrong.
+The functions are pure: records in, violations out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ Log = Sequence[tuple[int, Sent]]
 
 
 def problems(history: History, logs: Mapping[int, Log]) -> list[str]:
-    """Everything that contradicts the laws; best nothing."""
+    """All violations of the invariants."""
     return [
         *_gaps(logs),
         *_losses(history, logs),

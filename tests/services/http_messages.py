@@ -1,4 +1,4 @@
-"""HTTP/1.1 as far as somebody in the middle needs it: where a message ends, byte for byte."""
+"""HTTP/1.1 as far as a proxy needs it: where a message ends, byte for byte."""
 
 import asyncio
 from typing import NamedTuple
@@ -32,7 +32,7 @@ async def read_request(
 ) -> Message | None:
     """The next request, or nothing when the client has hung up.
 
-    One who wants to be told to go on before it sends its body is told so here.
+    A client that sends `Expect: 100-continue` gets its `100 Continue` here.
     """
     head = await _read_head(reader)
     if head is None:

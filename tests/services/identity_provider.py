@@ -28,5 +28,5 @@ class IdentityProvider:
         """A token for a user; one that lasts less than nothing is over already."""
         now = time.time()
         # Whole seconds: some clients read no other numbers.
-        told = {"sub": user, "iat": int(now) - 600, "exp": int(now + lasts_s)} | claims
-        return jwt.encode(told, self._key, ALGORITHM, headers={"kid": self._key_id})
+        payload = {"sub": user, "iat": int(now) - 600, "exp": int(now + lasts_s)} | claims
+        return jwt.encode(payload, self._key, ALGORITHM, headers={"kid": self._key_id})

@@ -35,7 +35,7 @@ _FLAGS = (
 
 
 class KafkaServer:
-    """One Kafka through several lives, on a data directory and a port that outlive it."""
+    """One Kafka broker; its data directory and port survive restarts."""
 
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
         """`settings` have the names of Kafka's server properties."""

@@ -1,4 +1,4 @@
-"""A link to a server on this machine: a port that leads there, as badly as it is told to.
+"""A proxy to a server on this machine, which injects faults.
 
 This one knows connections and bytes, and nothing of what they mean; `http_link` knows requests.
 
@@ -20,7 +20,7 @@ HOST = "127.0.0.1"
 READ_BYTES = 1 << 18
 CHUNKS_MAX = 1000
 AT_ONCE = struct.pack("ii", 1, 0)
-"""To linger no moment when a socket is closed: the other side is told of a reset."""
+"""SO_LINGER with 0 seconds: closing the socket resets the connection."""
 
 
 class Link:

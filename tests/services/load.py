@@ -1,4 +1,4 @@
-"""Producers that go on through every crash of the broker, and write down what they are told.
+"""Producers that continue through every crash of the broker, and record acknowledgements.
 
 with Load(address, topic, history) as load:
     ...            # kill and restart the broker as often as you like

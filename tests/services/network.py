@@ -5,7 +5,7 @@
         network.set("broker-1 to s3", Fault(error_share=0.3))
         network.heal()
 
-All links live in one process of their own, so that nobody's work slows them down.
+All links run in one separate process, so that other work does not slow them down.
 """
 
 import os
@@ -18,7 +18,7 @@ from typing import Literal, Self
 import msgspec
 
 from services.link_fault import HEALTHY, Carried, Fault
-from services.network_process import Answer, BreakOff, Misbehave, Open, Order, Tell
+from services.network_process import Command, GetCarried, Open, ResetConnections, Response, SetFault
 from services.process import STOP_S_MAX
 
 TESTS = Path(__file__).parents[1]
@@ -62,11 +62,11 @@ class Network:
         """A port that leads to another one from now on."""
         assert name not in self._names
         self._names.append(name)
-        return self._order(Open(name, upstream_port, kind)).port
+        return self._send_command(Open(name, upstream_port, kind)).port
 
     def set(self, name: str, fault: Fault) -> None:
-        """Let a link misbehave, until it is told otherwise."""
-        self._order(Misbehave(name, fault))
+        """Set the fault of a link, until it is changed."""
+        self._send_command(SetFault(name, fault))
 
     def heal(self) -> None:
         for name in self._names:
@@ -74,19 +74,19 @@ class Network:
 
     def break_off(self, name: str) -> None:
         """Reset the connections that a link has, and be good to new ones."""
-        self._order(BreakOff(name))
+        self._send_command(ResetConnections(name))
 
     def carried(self, name: str) -> Carried:
-        return self._order(Tell(name)).carried
+        return self._send_command(GetCarried(name)).carried
 
-    def _order(self, order: Order) -> Answer:
+    def _send_command(self, command: Command) -> Response:
         process = self._process
         assert process is not None, "it does not run"
         assert process.stdin is not None
         assert process.stdout is not None
         with self._lock:
-            process.stdin.write(msgspec.json.encode(order) + b"\n")
+            process.stdin.write(msgspec.json.encode(command) + b"\n")
             process.stdin.flush()
             line = process.stdout.readline()
         assert line, f"the network is gone: {self._log.read_text()[-2000:]}"
-        return msgspec.json.decode(line, type=Answer)
+        return msgspec.json.decode(line, type=Response)

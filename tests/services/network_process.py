@@ -1,7 +1,7 @@
-"""The process behind `network`: holds links, and is told what to do with them over its input.
+"""The process behind `network`: holds the links, and executes commands from its standard input.
 
-Every line that comes is an order, and every line that goes is the answer to one. It ends when there
-is no more input.
+Every input line is a command, and every output line the response to one. It exits at the end of
+its input.
 """
 
 import asyncio
@@ -16,35 +16,35 @@ from services.link import Link
 from services.link_fault import Carried, Fault
 
 
-class Order(msgspec.Struct, tag=True):
+class Command(msgspec.Struct, tag=True):
     name: str
 
 
-class Open(Order):
+class Open(Command):
     """A new link to a server."""
 
     upstream_port: int
     kind: Literal["tcp", "http"]
 
 
-class Misbehave(Order):
+class SetFault(Command):
     fault: Fault
 
 
-class BreakOff(Order):
+class ResetConnections(Command):
     """Reset the connections that there are."""
 
 
-class Tell(Order):
+class GetCarried(Command):
     """What has been carried."""
 
 
-class Answer(msgspec.Struct):
+class Response(msgspec.Struct):
     port: int
     carried: Carried
 
 
-_decoder = msgspec.json.Decoder(Open | Misbehave | BreakOff | Tell)
+_decoder = msgspec.json.Decoder(Open | SetFault | ResetConnections | GetCarried)
 
 
 async def run(seed: int) -> None:
@@ -54,20 +54,20 @@ async def run(seed: int) -> None:
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
-        order = _decoder.decode(line)
-        match order:
+        command = _decoder.decode(line)
+        match command:
             case Open():
-                kind = HttpLink if order.kind == "http" else Link
-                links[order.name] = kind(order.upstream_port, chance)
-                await links[order.name].listen()
-            case Misbehave():
-                await links[order.name].set(order.fault)
-            case BreakOff():
-                links[order.name].break_off()
-            case Tell():
+                kind = HttpLink if command.kind == "http" else Link
+                links[command.name] = kind(command.upstream_port, chance)
+                await links[command.name].listen()
+            case SetFault():
+                await links[command.name].set(command.fault)
+            case ResetConnections():
+                links[command.name].break_off()
+            case GetCarried():
                 pass
-        link = links[order.name]
-        answer = msgspec.json.encode(Answer(link.port, link.carried))
+        link = links[command.name]
+        answer = msgspec.json.encode(Response(link.port, link.carried))
         sys.stdout.buffer.write(answer + b"\n")
         sys.stdout.buffer.flush()
     for link in links.values():

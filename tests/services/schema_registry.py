@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class SchemaRegistry:
-    """Knows what it was told, and notes what it was asked."""
+    """Serves registered schemas, and records requests."""
 
     def __init__(self) -> None:
         self.url = ""

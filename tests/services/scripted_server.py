@@ -1,4 +1,4 @@
-"""An HTTP server that says what it is told to, whatever it is asked.
+"""An HTTP server with scripted responses, whatever the request.
 
 async with scripted_server(response(503, "SlowDown")) as server:
     store = S3ObjectStore(replace(bucket, endpoint=server.url))

@@ -19,6 +19,6 @@ def wait_until(
         waited_s = time.monotonic() - began
         if waited_s >= seconds_max:
             there = seen() if callable(seen) else seen
-            raise AssertionError(f"waited {waited_s:.0f} s in vain for {what}: {there}")
+            raise AssertionError(f"waited {waited_s:.0f} s for {what}: {there}")
         time.sleep(PAUSE_S)
     return time.monotonic() - began

@@ -1,4 +1,4 @@
-"""A client for what real clients never do: it sends exactly what it is told and hides nothing.
+"""A low-level client: it sends exactly the given requests and hides nothing.
 
     with Wire(port) as wire:
         answer = wire.call(METADATA, 12, MetadataRequest(topics=None))

@@ -13,7 +13,7 @@ SESSION_S = (20, 60)
 SESSION_TIMEOUT_MS = 6000
 
 
-class Life:
+class MemberSession:
     """One member, from its join to its leave."""
 
     def __init__(self, options: ClientOptions, journal: Journal) -> None:
@@ -68,7 +68,7 @@ class Life:
 def consume(options: ClientOptions, stop_signal: StopSignal) -> None:
     rng = random.Random(options.seed)
     for number, until_s in stop_signal.sessions(rng, *SESSION_S):
-        session = Life(options, options.journal(number))
+        session = MemberSession(options, options.journal(number))
         while stop_signal.continues_until(until_s):
             session.work()
         session.leave()

@@ -22,7 +22,7 @@ IDEMPOTENT = {"enable.idempotence": True}
 PLAIN = {"enable.idempotence": False, "max.in.flight": 1}
 
 
-class Life:
+class ProducerSession:
     """One producer, from its creation to the last response."""
 
     def __init__(self, options: ClientOptions, journal: Journal, settings: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class Life:
 def produce(options: ClientOptions, stop_signal: StopSignal, settings: dict[str, Any]) -> None:
     rng = random.Random(options.seed)
     for number, until_s in stop_signal.sessions(rng, *SESSION_S):
-        session = Life(options, options.journal(number), settings)
+        session = ProducerSession(options, options.journal(number), settings)
         while stop_signal.continues_until(until_s):
             if session.in_flight < IN_FLIGHT_MAX:
                 session.send(rng.randrange(options.partitions), rng)

@@ -5,7 +5,7 @@ group has to commit past it.
 import random
 import time
 
-from chaos.clients.librdkafka_producer import IDEMPOTENT, Life
+from chaos.clients.librdkafka_producer import IDEMPOTENT, ProducerSession
 from chaos.clients.librdkafka_reader import committed
 from chaos.clients.options import ClientOptions, StopSignal
 from chaos.history import Failure, Journal, now_ns
@@ -16,7 +16,7 @@ RECOVER_S_MAX = 60
 def check_recovery(options: ClientOptions, _stop_signal: StopSignal) -> None:
     rng = random.Random(options.seed)
     journal = options.journal(0)
-    session = Life(options, journal, IDEMPOTENT)
+    session = ProducerSession(options, journal, IDEMPOTENT)
     for index in range(options.partitions):
         session.send(index, rng)
     until_s = time.monotonic() + RECOVER_S_MAX

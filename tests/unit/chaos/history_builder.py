@@ -1,4 +1,4 @@
-"""Histories told by hand: every step is a moment later than the one before."""
+"""Builds histories by hand: every event is later than the one before."""
 
 from chaos.history import (
     AnyEvent,
@@ -24,29 +24,29 @@ class HistoryBuilder:
     def __init__(self) -> None:
         self.events: list[AnyEvent] = []
         self.now_ns = 0
-        self.tell(Producer("careful", self.later(), is_idempotent=True, keeps_order=True))
-        self.tell(Producer("plain", self.later(), keeps_order=True))
-        self.tell(Producer("hasty", self.later()))
-        self.tell(Consumer("reader", self.later()))
-        self.tell(Consumer("other", self.later()))
-        self.tell(Consumer("first", self.later(), group="group"))
-        self.tell(Consumer("second", self.later(), group="group"))
-        self.tell(Consumer("final", self.later(), is_final=True))
+        self.add(Producer("careful", self.later(), is_idempotent=True, keeps_order=True))
+        self.add(Producer("plain", self.later(), keeps_order=True))
+        self.add(Producer("hasty", self.later()))
+        self.add(Consumer("reader", self.later()))
+        self.add(Consumer("other", self.later()))
+        self.add(Consumer("first", self.later(), group="group"))
+        self.add(Consumer("second", self.later(), group="group"))
+        self.add(Consumer("final", self.later(), is_final=True))
 
     def later(self) -> int:
         self.now_ns += STEP_NS
         return self.now_ns
 
-    def tell(self, event: AnyEvent) -> None:
+    def add(self, event: AnyEvent) -> None:
         self.events.append(event)
 
     def invoke(self, process: str, value: str, partition: str = PARTITION) -> None:
-        self.tell(Send(process, self.later(), "invoke", partition, value))
+        self.add(Send(process, self.later(), "invoke", partition, value))
 
     def done(
         self, process: str, kind: Kind, value: str, offset: int = -1, partition: str = PARTITION
     ) -> None:
-        self.tell(Send(process, self.later(), kind, partition, value, offset))
+        self.add(Send(process, self.later(), kind, partition, value, offset))
 
     def sent(self, process: str, kind: Kind, value: str, offset: int = -1) -> None:
         self.invoke(process, value)
@@ -58,21 +58,21 @@ class HistoryBuilder:
             self.sent(process, "ok", value, offset)
 
     def read(self, process: str, *records: tuple[int, str], partition: str = PARTITION) -> None:
-        self.tell(Poll(process, self.later(), {partition: list(records)}))
+        self.add(Poll(process, self.later(), {partition: list(records)}))
 
     def moved(self, process: str) -> None:
-        self.tell(Move(process, self.later(), (PARTITION,)))
+        self.add(Move(process, self.later(), (PARTITION,)))
 
     def committed(self, process: str, offset: int, kind: Kind = "ok") -> None:
-        self.tell(Commit(process, self.later(), kind, "group", PARTITION, offset))
+        self.add(Commit(process, self.later(), kind, "group", PARTITION, offset))
 
     def commit_read(self, offset: int, *, began_ns: int | None = None) -> None:
         began_ns = self.later() if began_ns is None else began_ns
-        self.tell(CommitRead("other", self.later(), began_ns, "group", PARTITION, offset))
+        self.add(CommitRead("other", self.later(), began_ns, "group", PARTITION, offset))
 
     def end_read(self, offset: int, *, began_ns: int | None = None) -> None:
         began_ns = self.later() if began_ns is None else began_ns
-        self.tell(EndRead("other", self.later(), began_ns, PARTITION, offset))
+        self.add(EndRead("other", self.later(), began_ns, PARTITION, offset))
 
     def failed(self, process: str, error: str) -> None:
-        self.tell(Failure(process, self.later(), error))
+        self.add(Failure(process, self.later(), error))
