@@ -34,11 +34,11 @@ def test_random_bytes_do_not_harm_the_broker(attack, listener):
     @brief
     @given(st.binary(min_size=1, max_size=200), st.booleans())
     def send_random(data, framed):
-        with attack.connect(listener) as stranger:
+        with attack.connect(listener) as connection:
             if framed:
-                stranger.send_frame(data)
+                connection.send_frame(data)
             else:
-                stranger.socket.sendall(data)
+                connection.socket.sendall(data)
 
     with attack.assert_unharmed():
         send_random()
@@ -49,12 +49,12 @@ def test_random_bytes_do_not_harm_the_broker(attack, listener):
 def test_invalid_frame_lengths_close_the_connection(attack, listener, length):
     with attack.assert_unharmed():
         before_bytes = attack.memory_bytes()
-        strangers = [attack.connect(listener) for _ in range(20)]
-        for stranger in strangers:
-            stranger.socket.sendall(struct.pack(">i", length) + bytes(64))
-        for stranger in strangers:
-            assert stranger.read_until_closed() == b""
-            stranger.socket.close()
+        connections = [attack.connect(listener) for _ in range(20)]
+        for connection in connections:
+            connection.socket.sendall(struct.pack(">i", length) + bytes(64))
+        for connection in connections:
+            assert connection.read_until_closed() == b""
+            connection.socket.close()
         assert attack.memory_bytes() - before_bytes < 16 << 20
 
 
@@ -63,13 +63,13 @@ def test_announced_frame_length_allocates_no_memory(attack, listener, length):
     """Buffers grow with the bytes received, so that a length of 100 MB does not cost 100 MB."""
     with attack.assert_unharmed():
         before_bytes = attack.memory_bytes()
-        strangers = [attack.connect(listener) for _ in range(60)]
-        for stranger in strangers:
-            stranger.socket.sendall(struct.pack(">i", length) + bytes(100))
+        connections = [attack.connect(listener) for _ in range(60)]
+        for connection in connections:
+            connection.socket.sendall(struct.pack(">i", length) + bytes(100))
         time.sleep(0.3)
         assert attack.memory_bytes() - before_bytes < 32 << 20
-        for stranger in strangers:
-            stranger.socket.close()
+        for connection in connections:
+            connection.socket.close()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -80,12 +80,12 @@ def test_valid_and_corrupted_requests_without_login(attack, listener, seed):
     with attack.assert_unharmed():
         for api, version in EVERY_REQUEST:
             whole = hostile_requests.request(api, version, source)
-            with attack.connect(listener) as stranger:
-                stranger.send_frame(hostile_requests.spoiled(whole, source) if seed else whole)
-                stranger.socket.shutdown(1)
-                said = stranger.read_until_closed()
+            with attack.connect(listener) as connection:
+                connection.send_frame(hostile_requests.spoiled(whole, source) if seed else whole)
+                connection.socket.shutdown(1)
+                received = connection.read_until_closed()
             if listener == INSIDE and api.key not in UNAUTHENTICATED_APIS:
-                assert said == b"", (api.name, version)
+                assert received == b"", (api.name, version)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -119,10 +119,10 @@ def test_invalid_array_lengths_allocate_no_memory(attack, count):
     with attack.assert_unharmed():
         before_bytes = attack.memory_bytes()
         for data in (old, new, nested, old + bytes(200_000)):
-            with attack.connect(OPEN) as stranger:
-                stranger.send_frame(data)
-                stranger.socket.shutdown(1)
-                stranger.read_until_closed()
+            with attack.connect(OPEN) as connection:
+                connection.send_frame(data)
+                connection.socket.shutdown(1)
+                connection.read_until_closed()
         assert attack.memory_bytes() - before_bytes < 32 << 20
 
 
@@ -131,10 +131,10 @@ def test_invalid_tagged_fields_do_not_harm_the_broker(attack):
     head = struct.pack(">hhih", API_VERSIONS.key, 3, 7, -1)
     with attack.assert_unharmed():
         for tags in (b"\xff\xff\xff\xff\x0f", b"\x01\x00\xff\xff\xff\xff\x0f", b"\x80" * 100_000):
-            with attack.connect() as stranger:
-                stranger.send_frame(head + tags)
-                stranger.socket.shutdown(1)
-                stranger.read_until_closed()
+            with attack.connect() as connection:
+                connection.send_frame(head + tags)
+                connection.socket.shutdown(1)
+                connection.read_until_closed()
 
 
 def test_client_ids_cannot_forge_log_lines(attack):
@@ -143,9 +143,9 @@ def test_client_ids_cannot_forge_log_lines(attack):
     unreadable = struct.pack(">hhih", 999, 0, 7, len(name)) + name
 
     def is_logged():
-        with attack.connect(OPEN) as stranger:
-            stranger.send_frame(unreadable)
-            assert stranger.read_until_closed() == b""
+        with attack.connect(OPEN) as connection:
+            connection.send_frame(unreadable)
+            assert connection.read_until_closed() == b""
         return "fake line" in attack.broker.logged(logged_bytes)
 
     with attack.assert_unharmed():

@@ -107,20 +107,20 @@ def test_nested_compression_is_rejected(attack):
 @pytest.mark.parametrize("version", [0, 2, 3])
 def test_bombs_for_old_consumers_use_bounded_memory(attack, bomb, version):
     """Down-conversion returns what is readable or an error, with bounded memory."""
-    with attack.assert_unharmed(), attack.admin() as wire, attack.admin() as honest:
+    with attack.assert_unharmed(), attack.admin() as wire, attack.admin() as other:
         topic = f"read-{version}"
         wire.create(topic)
         assert wire.produce(topic, batch_of([b"first"])).error_code == 0
         for _ in range(8):
             assert wire.produce(topic, bomb).error_code == 0
-        honest.create(f"honest-{version}")
+        other.create(f"other-{version}")
 
         def fetch():
             wire.fetch(topic, version=version, partition_max_bytes=8 << 20, max_bytes=8 << 20)
 
         assert attack.measure_peak_bytes(fetch) < MEMORY_BYTES_MAX
         began = time.monotonic()
-        assert honest.produce(f"honest-{version}", batch_of([b"value"])).error_code == 0
+        assert other.produce(f"other-{version}", batch_of([b"value"])).error_code == 0
         assert time.monotonic() - began < PAUSE_S_MAX
         assert records_of(wire.fetch(topic, version=11))[0].value == b"first"
 
@@ -132,12 +132,12 @@ def test_many_bombs_in_one_request_do_not_block_the_broker(attack):
     request = ProduceRequest(
         acks=-1, timeout_ms=10_000, topics=[TopicToProduce("many", partitions=parts)]
     )
-    with attack.assert_unharmed(), attack.admin() as wire, attack.admin() as honest:
+    with attack.assert_unharmed(), attack.admin() as wire, attack.admin() as other:
         wire.create("many", partitions=len(parts))
-        honest.create("honest")
+        other.create("other")
         wire.send(PRODUCE, 2, request)
         began = time.monotonic()
-        assert honest.produce("honest", batch_of([b"value"])).error_code == 0
+        assert other.produce("other", batch_of([b"value"])).error_code == 0
         assert time.monotonic() - began < PAUSE_S_MAX
         _, response = wire.receive(PRODUCE, 2)
         codes = {partition.error_code for partition in response.topics[0].partitions}

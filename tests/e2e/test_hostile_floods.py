@@ -88,13 +88,13 @@ def test_client_that_reads_no_responses_uses_bounded_memory(attack):
 
 def test_idle_connections_without_login_are_closed(attack):
     with attack.assert_unharmed():
-        crowd = [
+        connections = [
             attack.connect_socket(listener)
             for listener in (OPEN, INSIDE, SECURE)
             for _ in range(CROWD)
         ]
         began = time.monotonic()
-        for caller in crowd:
+        for caller in connections:
             with suppress(ConnectionError):
                 assert caller.recv(1) == b""
             caller.close()
@@ -158,21 +158,21 @@ def test_clients_are_served_during_a_connection_flood(attack):
             time.sleep(0.005)
 
     with attack.assert_unharmed(), attack.admin() as wire:
-        wire.create("crowded")
-        strangers = [
+        wire.create("flooded")
+        threads = [
             threading.Thread(target=flood, args=(listener,)) for listener in (OPEN, INSIDE, SECURE)
         ]
-        for stranger in strangers:
-            stranger.start()
+        for thread in threads:
+            thread.start()
         try:
             for count in range(100):
-                assert wire.produce("crowded", batch_of([b"%d" % count])).error_code == 0
-            with attack.admin(SECURE) as newcomer:
-                assert len(newcomer.read("crowded")) == 100
+                assert wire.produce("flooded", batch_of([b"%d" % count])).error_code == 0
+            with attack.admin(SECURE) as new_client:
+                assert len(new_client.read("flooded")) == 100
         finally:
             ended.set()
-            for stranger in strangers:
-                stranger.join()
+            for thread in threads:
+                thread.join()
 
 
 def test_flood_log_lines_are_rate_limited(attack):
@@ -181,8 +181,8 @@ def test_flood_log_lines_are_rate_limited(attack):
         logged_bytes = attack.broker.log.stat().st_size
         began = time.monotonic()
         for count in range(600):
-            with attack.connect((OPEN, INSIDE, SECURE)[count % 3]) as stranger:
-                stranger.send_frame(struct.pack(">hhih", 999, 0, 7, -1))
+            with attack.connect((OPEN, INSIDE, SECURE)[count % 3]) as connection:
+                connection.send_frame(struct.pack(">hhih", 999, 0, 7, -1))
         seconds = time.monotonic() - began
         lines = len(attack.broker.logged(logged_bytes).splitlines())
         assert lines < 40 * (seconds + 1)

@@ -102,16 +102,16 @@ def test_malformed_tokens_fail_authentication(attack, mechanism):
     @brief
     @given(st.lists(tokens(mechanism), min_size=1, max_size=3))
     def try_tokens(said):
-        with attack.connect() as stranger:
-            assert stranger.handshake(mechanism).error_code == 0
+        with attack.connect() as connection:
+            assert connection.handshake(mechanism).error_code == 0
             for token in said:
-                response = stranger.authenticate(token)
+                response = connection.authenticate(token)
                 assert response.error_code in {0, FAILED}
                 if response.error_code:
-                    assert stranger.is_hung_up()
+                    assert connection.is_hung_up()
                     return
-            stranger.send(PRODUCE, 9, produce_request("topic", b""))
-            assert stranger.read_until_closed() == b"", (
+            connection.send(PRODUCE, 9, produce_request("topic", b""))
+            assert connection.read_until_closed() == b"", (
                 "requests before authentication are not served"
             )
 
@@ -126,12 +126,12 @@ def test_malformed_raw_tokens_close_the_connection(attack, mechanism):
     @brief
     @given(st.lists(tokens(mechanism), min_size=1, max_size=3))
     def try_tokens(said):
-        with attack.connect() as stranger:
-            assert stranger.handshake(mechanism, version=0).error_code == 0
+        with attack.connect() as connection:
+            assert connection.handshake(mechanism, version=0).error_code == 0
             for token in said:
-                stranger.send_frame(token)
-            stranger.socket.shutdown(1)
-            stranger.read_until_closed()
+                connection.send_frame(token)
+            connection.socket.shutdown(1)
+            connection.read_until_closed()
 
     with attack.assert_unharmed():
         try_tokens()
@@ -144,10 +144,10 @@ def test_large_tokens_are_processed_in_bounded_time(attack, mechanism, size_byte
     ended = {"OAUTHBEARER": b"\x01\x01"}.get(mechanism, b"")
     with attack.assert_unharmed():
         for filling in (b"a", b"=", b",", b".", b"=2C", b"\x01"):
-            with attack.connect() as stranger:
-                assert stranger.handshake(mechanism).error_code == 0
+            with attack.connect() as connection:
+                assert connection.handshake(mechanism).error_code == 0
                 began = time.monotonic()
-                response = stranger.authenticate(
+                response = connection.authenticate(
                     begun + filling * (size_bytes // len(filling)) + ended
                 )
                 assert time.monotonic() - began < 1, "no regular expression may backtrack"
@@ -156,9 +156,9 @@ def test_large_tokens_are_processed_in_bounded_time(attack, mechanism, size_byte
 
 def test_large_frame_before_login_closes_the_connection(attack):
     with attack.assert_unharmed():
-        with attack.connect() as stranger:
-            stranger.socket.sendall((600 << 10).to_bytes(4, "big"))
-            assert stranger.read_until_closed() == b""
+        with attack.connect() as connection:
+            connection.socket.sendall((600 << 10).to_bytes(4, "big"))
+            assert connection.read_until_closed() == b""
         with attack.admin() as wire:
             wire.create("large")
             assert wire.produce("large", batch_of([bytes(600 << 10)])).error_code == 0
@@ -172,14 +172,14 @@ def test_failed_logins_are_delayed_and_logged(tmp_path):
         logged_bytes = attack.broker.log.stat().st_size
         waited_s = []
         for number in range(5):
-            with attack.connect() as stranger:
-                assert stranger.handshake("PLAIN").error_code == 0
+            with attack.connect() as connection:
+                assert connection.handshake("PLAIN").error_code == 0
                 began = time.monotonic()
-                response = stranger.authenticate(f"\0{ADMIN}\0{SECRET}{number}".encode())
+                response = connection.authenticate(f"\0{ADMIN}\0{SECRET}{number}".encode())
                 waited_s.append(time.monotonic() - began)
                 assert response.error_code == FAILED
                 assert SECRET not in (response.error_message or "")
-                assert stranger.is_hung_up()
+                assert connection.is_hung_up()
         for waited, least in zip(waited_s, [0.05, 0.1, 0.2, 0.3, 0.3], strict=True):
             assert waited >= least
         began = time.monotonic()
@@ -196,17 +196,17 @@ def test_errors_do_not_reveal_whether_a_user_exists(attack):
     with attack.assert_unharmed():
         said = set()
         for user in (ADMIN, "mallory"):
-            with attack.connect() as stranger:
-                stranger.handshake("PLAIN")
-                said.add(stranger.authenticate(f"\0{user}\0{SECRET}".encode()).error_message)
-            with attack.connect() as stranger:
-                stranger.handshake("SCRAM-SHA-512")
-                first = stranger.authenticate(f"n,,n={user},r={nonce}".encode())
+            with attack.connect() as connection:
+                connection.handshake("PLAIN")
+                said.add(connection.authenticate(f"\0{user}\0{SECRET}".encode()).error_message)
+            with attack.connect() as connection:
+                connection.handshake("SCRAM-SHA-512")
+                first = connection.authenticate(f"n,,n={user},r={nonce}".encode())
                 assert first.error_code == 0
                 challenge = bytes(first.token).decode()
                 server_nonce = challenge.split(",")[0]
                 proof = b64encode(bytes(64)).decode()
-                response = stranger.authenticate(f"c=biws,{server_nonce},p={proof}".encode())
+                response = connection.authenticate(f"c=biws,{server_nonce},p={proof}".encode())
                 assert response.error_code == FAILED
                 said.add(response.error_message)
         assert len(said) == 2, "one message per mechanism"
@@ -215,17 +215,17 @@ def test_errors_do_not_reveal_whether_a_user_exists(attack):
 def test_incomplete_login_times_out(attack):
     """Repeated ApiVersions and SaslHandshake requests do not extend the time."""
 
-    def is_served(stranger):
+    def is_served(connection):
         try:
-            stranger.call(API_VERSIONS, 3, ApiVersionsRequest("a", "1"))
-            return stranger.handshake("GSSAPI").error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+            connection.call(API_VERSIONS, 3, ApiVersionsRequest("a", "1"))
+            return connection.handshake("GSSAPI").error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
         except ConnectionError:
             return False
 
-    with attack.assert_unharmed(), attack.connect() as stranger:
-        assert is_served(stranger)
+    with attack.assert_unharmed(), attack.connect() as connection:
+        assert is_served(connection)
         took_s = wait_until(
-            lambda: not is_served(stranger), "the connection to close", seconds_max=15
+            lambda: not is_served(connection), "the connection to close", seconds_max=15
         )
         assert took_s > TIMEOUT_S / 2
 
@@ -238,13 +238,13 @@ def test_clients_log_in_during_concurrent_password_guessing(attack):
         config = attack.broker.plain(ADMIN).tls() if listener == SECURE else None
         while not ended.is_set():
             try:
-                with attack.connect(listener) as stranger:
+                with attack.connect(listener) as connection:
                     if config is not None:
-                        stranger.socket = config.wrap_socket(
-                            stranger.socket, server_hostname="localhost"
+                        connection.socket = config.wrap_socket(
+                            connection.socket, server_hostname="localhost"
                         )
-                    stranger.handshake("PLAIN")
-                    stranger.authenticate(f"\0{ADMIN}\0{SECRET}".encode())
+                    connection.handshake("PLAIN")
+                    connection.authenticate(f"\0{ADMIN}\0{SECRET}".encode())
             except OSError:
                 pass
 

@@ -85,11 +85,11 @@ def test_handshake_without_client_finish_times_out(attack):
 def test_idle_tls_connection_without_login_is_closed(attack):
     with attack.assert_unharmed():
         context = attack.broker.plain(ADMIN).tls()
-        strangers = [SaslWire(attack.port(SECURE), tls=context) for _ in range(10)]
+        connections = [SaslWire(attack.port(SECURE), tls=context) for _ in range(10)]
         began = time.monotonic()
-        for stranger in strangers:
-            assert stranger.read_until_closed() == b""
-            stranger.socket.close()
+        for connection in connections:
+            assert connection.read_until_closed() == b""
+            connection.socket.close()
         assert TIMEOUT_S / 2 < time.monotonic() - began < TIMEOUT_S + SLACK_S
 
 
@@ -104,10 +104,10 @@ def test_tls_on_a_plaintext_listener_fails(attack, listener):
 
 @pytest.mark.parametrize("listener", TLS_LISTENERS)
 def test_plaintext_on_a_tls_listener_fails(attack, listener):
-    with attack.assert_unharmed(), attack.connect(listener) as stranger:
-        stranger.send(API_VERSIONS, 3, ApiVersionsRequest("plain", "1"))
-        said = stranger.read_until_closed()
-        assert said[:1] in {b"", b"\x15"}, "an alert, or nothing"
+    with attack.assert_unharmed(), attack.connect(listener) as connection:
+        connection.send(API_VERSIONS, 3, ApiVersionsRequest("plain", "1"))
+        received = connection.read_until_closed()
+        assert received[:1] in {b"", b"\x15"}, "an alert, or nothing"
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
@@ -137,14 +137,14 @@ def test_untrusted_client_certificate_is_rejected(attack, tmp_path):
     context = attack.broker.plain(ADMIN).tls()
     context.load_cert_chain(credential.certificate, credential.key)
     with attack.assert_unharmed():
-        said = b"not yet"
+        received = b"not yet"
         try:
             with SaslWire(attack.port(MUTUAL), tls=context) as wire:
                 wire.send(API_VERSIONS, 3, ApiVersionsRequest("mallory", "1"))
-                said = wire.read_until_closed()
+                received = wire.read_until_closed()
         except OSError:
-            said = b""
-        assert said == b""
+            received = b""
+        assert received == b""
 
 
 def test_many_aborted_handshakes_leave_no_memory_in_use(attack):

@@ -28,7 +28,7 @@ def connect(secured):
 
 def request(key: int, version: int) -> bytes:
     """A request that is valid except for the missing login; an unknown key has an empty body."""
-    header_fields = headers.RequestHeader(key, version, 1, "stranger")
+    header_fields = headers.RequestHeader(key, version, 1, "a-client")
     if key not in BY_KEY:
         return b"".join(frame(headers.encode_request_header(header_fields, 1), [b""]))
     api = BY_KEY[key]
