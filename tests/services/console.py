@@ -1,9 +1,9 @@
 """A console process, and an HTTP client of its API.
 
     with BrokerProcess(tmp_path) as broker, ConsoleProcess(tmp_path, broker) as console:
-        visitor = console.visitor()
-        topics = visitor.get("/topics")
-        visitor.post("/topics", {"name": "orders"})
+        client = console.client()
+        topics = client.get("/topics")
+        client.post("/topics", {"name": "orders"})
 
 The console stops when the block ends. Its log is in the directory, and is part of the error message
 if it does not start.
@@ -92,15 +92,15 @@ class ConsoleProcess:
             log.seek(since_bytes)
             return log.read().decode(errors="replace")
 
-    def stranger(self, **options: Any) -> "Visitor":
+    def anonymous_client(self, **options: Any) -> "ConsoleClient":
         """A client that is not signed in."""
-        return Visitor(self.port, **options)
+        return ConsoleClient(self.port, **options)
 
-    def visitor(self) -> "Visitor":
+    def client(self) -> "ConsoleClient":
         """A client that is signed in."""
-        visitor = self.stranger()
-        visitor.sign_in()
-        return visitor
+        client = self.anonymous_client()
+        client.sign_in()
+        return client
 
     @property
     def url(self) -> str:
@@ -130,7 +130,7 @@ class ConsoleProcess:
 
 
 @dataclass
-class Answer:
+class ConsoleResponse:
     """A response of the console."""
 
     status: int
@@ -145,13 +145,13 @@ class Answer:
 class ProblemError(AssertionError):
     """An error response where a success was expected."""
 
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(f"{answer.status}: {answer.body.decode(errors='replace')[:2000]}")
-        self.answer = answer
+    def __init__(self, response: ConsoleResponse) -> None:
+        super().__init__(f"{response.status}: {response.body.decode(errors='replace')[:2000]}")
+        self.response = response
 
 
 @dataclass
-class Visitor:
+class ConsoleClient:
     """An HTTP client that keeps the session cookie and sends the CSRF token."""
 
     port: int
@@ -159,39 +159,39 @@ class Visitor:
     cookies: dict[str, str] = field(default_factory=dict)
     csrf_token: str | None = None
 
-    def sign_in(self, username: str = USERNAME, password: str = PASSWORD) -> Answer:
-        answer = self.ask("POST", "/session", {"username": username, "password": password})
-        if answer.status == 200:
-            self.csrf_token = answer.json["csrfToken"]
-        return answer
+    def sign_in(self, username: str = USERNAME, password: str = PASSWORD) -> ConsoleResponse:
+        response = self.request("POST", "/session", {"username": username, "password": password})
+        if response.status == 200:
+            self.csrf_token = response.json["csrfToken"]
+        return response
 
     def get(self, path: str, **query: Any) -> Any:
-        return self._request("GET", f"{path}?{urlencode(query)}" if query else path)
+        return self._expect_success("GET", f"{path}?{urlencode(query)}" if query else path)
 
     def post(self, path: str, body: Any = None) -> Any:
-        return self._request("POST", path, body)
+        return self._expect_success("POST", path, body)
 
     def put(self, path: str, body: Any = None) -> Any:
-        return self._request("PUT", path, body)
+        return self._expect_success("PUT", path, body)
 
     def delete(self, path: str, body: Any = None) -> Any:
-        return self._request("DELETE", path, body)
+        return self._expect_success("DELETE", path, body)
 
-    def ask(
+    def request(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
-    ) -> Answer:
+    ) -> ConsoleResponse:
         """Send a request to the API, and return the response with any status."""
-        return self.raw(method, API + path, body, headers)
+        return self.request_path(method, API + path, body, headers)
 
-    def raw(
+    def request_path(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
-    ) -> Answer:
-        with self._send(method, path, body, headers) as response:
-            answer = Answer(response.status, response.headers, response.read())
+    ) -> ConsoleResponse:
+        with self._send(method, path, body, headers) as received:
+            response = ConsoleResponse(received.status, received.headers, received.read())
         for header in response.headers.get_all("Set-Cookie") or ():
             for name, morsel in SimpleCookie(header).items():
                 self.cookies[name] = morsel.value
-        return answer
+        return response
 
     @contextmanager
     def events(self, path: str = "/events") -> Iterator[Iterator[tuple[str, Any]]]:
@@ -200,11 +200,11 @@ class Visitor:
             assert response.status == 200, response.read()
             yield _events(response)
 
-    def _request(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self.ask(method, path, body)
-        if answer.status not in {200, 204}:
-            raise ProblemError(answer)
-        return answer.json if answer.body else None
+    def _expect_success(self, method: str, path: str, body: Any = None) -> Any:
+        response = self.request(method, path, body)
+        if response.status not in {200, 204}:
+            raise ProblemError(response)
+        return response.json if response.body else None
 
     @contextmanager
     def _send(

@@ -77,9 +77,9 @@ def _shop(scratch: Path) -> Iterator[ConsoleProcess]:
         shop.write_runs(lambda: S3ObjectStore(cluster.s3.bucket))
         settings = broker_settings(cluster.s3.bucket) | cluster.console_settings()
         with ConsoleProcess(scratch / "console", **settings) as console:
-            visitor = console.visitor()
+            console_client = console.client()
             for topic in shop.PARTITION_COUNTS:
-                visitor.post(f"/topics/{topic}/flush", {})
+                console_client.post(f"/topics/{topic}/flush", {})
             with shop.trade(cluster.bootstrap):
                 time.sleep(TRADE_S)
                 yield console

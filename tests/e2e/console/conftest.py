@@ -1,10 +1,10 @@
-"""A console for the shared broker, and a visitor who is signed in."""
+"""A console for the shared broker, and a console_client who is signed in."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from services.console import ConsoleProcess, Visitor
+from services.console import ConsoleClient, ConsoleProcess
 
 
 @pytest.fixture(scope="module")
@@ -14,8 +14,8 @@ def console(_shared_broker, tmp_path_factory) -> Iterator[ConsoleProcess]:
 
 
 @pytest.fixture
-def visitor(console) -> Iterator[Visitor]:
-    """A signed-in visitor; the log of the console is shown on failure."""
+def console_client(console) -> Iterator[ConsoleClient]:
+    """A signed-in console_client; the log of the console is shown on failure."""
     logged_bytes = console.log.stat().st_size
-    yield console.visitor()
+    yield console.client()
     print(console.logged(logged_bytes))  # noqa: T201 - shown where the test failed.

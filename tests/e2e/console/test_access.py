@@ -20,18 +20,18 @@ RULE = {
 
 
 @pytest.fixture(scope="module")
-def visitor(tmp_path_factory):
+def console_client(tmp_path_factory):
     settings = {"authorization_enabled": "true", "authorization_super_users": "User:ANONYMOUS"}
     directory = tmp_path_factory.mktemp("access")
     with (
         BrokerProcess(directory, **settings) as broker,
         ConsoleProcess(directory, broker) as console,
     ):
-        yield console.visitor()
+        yield console.client()
 
 
-def test_words_list_the_options_of_forms(visitor):
-    words = visitor.get("/access/words")
+def test_words_list_the_options_of_forms(console_client):
+    words = console_client.get("/access/words")
     assert {"READ", "WRITE", "ALL", "PRODUCER"} <= set(words["operations"]["TOPIC"])
     assert "WRITE" not in words["operations"]["GROUP"]
     assert words["patternTypes"] == ["LITERAL", "PREFIXED"]
@@ -39,23 +39,23 @@ def test_words_list_the_options_of_forms(visitor):
     assert "producer_byte_rate" in words["quotaKeys"]
 
 
-def test_acl_is_added_and_removed(visitor):
-    assert visitor.post("/acls", RULE) == RULE
-    listed = visitor.get("/acls")
+def test_acl_is_added_and_removed(console_client):
+    assert console_client.post("/acls", RULE) == RULE
+    listed = console_client.get("/acls")
     assert listed["isEnabled"]
     assert RULE in listed["items"]
-    visitor.delete("/acls", RULE)
-    assert RULE not in visitor.get("/acls")["items"]
+    console_client.delete("/acls", RULE)
+    assert RULE not in console_client.get("/acls")["items"]
 
 
-def test_every_listed_operation_is_accepted(visitor):
-    words = visitor.get("/access/words")
+def test_every_listed_operation_is_accepted(console_client):
+    words = console_client.get("/access/words")
     for kind, operations in words["operations"].items():
         for operation in operations:
             rule = RULE | {"resourceType": kind, "operation": operation, "resourceName": "x"}
-            made = visitor.post("/acls", rule)
-            visitor.delete("/acls", made)
-    assert visitor.get("/acls")["items"] == []
+            made = console_client.post("/acls", rule)
+            console_client.delete("/acls", made)
+    assert console_client.get("/acls")["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -70,46 +70,48 @@ def test_every_listed_operation_is_accepted(visitor):
         {"resourceName": ""},
     ],
 )
-def test_invalid_acl_is_rejected(visitor, changes):
-    answer = visitor.ask("POST", "/acls", RULE | changes)
+def test_invalid_acl_is_rejected(console_client, changes):
+    answer = console_client.request("POST", "/acls", RULE | changes)
     assert (answer.status, answer.json["error"]) == (400, "invalid-request")
 
 
-def test_user_is_created_changed_and_deleted(visitor):
-    made = visitor.post("/users", {"name": "a/lice", "password": "hunter2"})
+def test_user_is_created_changed_and_deleted(console_client):
+    made = console_client.post("/users", {"name": "a/lice", "password": "hunter2"})
     assert made == {"name": "a/lice", "mechanisms": ["SCRAM-SHA-256", "SCRAM-SHA-512"]}
-    assert made in visitor.get("/users")["items"]
-    again = visitor.ask("POST", "/users", {"name": "a/lice", "password": "x"})
+    assert made in console_client.get("/users")["items"]
+    again = console_client.request("POST", "/users", {"name": "a/lice", "password": "x"})
     assert (again.status, again.json["error"]) == (409, "conflict")
-    assert visitor.put("/users/a%2Flice", {"password": "hunter3"}) == made
-    visitor.delete("/users/a%2Flice")
-    assert visitor.get("/users")["items"] == []
-    assert visitor.ask("DELETE", "/users/a%2Flice").status == 404
-    assert visitor.ask("PUT", "/users/a%2Flice", {"password": "x"}).status == 404
+    assert console_client.put("/users/a%2Flice", {"password": "hunter3"}) == made
+    console_client.delete("/users/a%2Flice")
+    assert console_client.get("/users")["items"] == []
+    assert console_client.request("DELETE", "/users/a%2Flice").status == 404
+    assert console_client.request("PUT", "/users/a%2Flice", {"password": "x"}).status == 404
 
 
-def test_user_with_one_mechanism(visitor):
+def test_user_with_one_mechanism(console_client):
     new_user = {"name": "bob", "password": "x", "mechanisms": ["SCRAM-SHA-512"]}
-    assert visitor.post("/users", new_user)["mechanisms"] == ["SCRAM-SHA-512"]
-    visitor.delete("/users/bob")
-    assert visitor.ask("POST", "/users", new_user | {"mechanisms": ["PLAIN"]}).status == 400
-    assert visitor.ask("POST", "/users", new_user | {"password": ""}).status == 400
-    assert visitor.ask("POST", "/users", new_user | {"name": ""}).status == 400
+    assert console_client.post("/users", new_user)["mechanisms"] == ["SCRAM-SHA-512"]
+    console_client.delete("/users/bob")
+    assert (
+        console_client.request("POST", "/users", new_user | {"mechanisms": ["PLAIN"]}).status == 400
+    )
+    assert console_client.request("POST", "/users", new_user | {"password": ""}).status == 400
+    assert console_client.request("POST", "/users", new_user | {"name": ""}).status == 400
 
 
-def test_quota_is_set_and_removed(visitor):
+def test_quota_is_set_and_removed(console_client):
     entity = {"user": "alice", "client-id": None}
-    listed = visitor.put(
+    listed = console_client.put(
         "/quotas", {"entity": entity, "values": {"producer_byte_rate": 1024, "request_rate": 2.5}}
     )
     assert {
         "entity": entity,
         "values": {"producer_byte_rate": 1024.0, "request_rate": 2.5},
     } in listed["items"]
-    visitor.put(
+    console_client.put(
         "/quotas", {"entity": entity, "values": {"producer_byte_rate": None, "request_rate": None}}
     )
-    assert visitor.get("/quotas")["items"] == []
+    assert console_client.get("/quotas")["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -124,29 +126,29 @@ def test_quota_is_set_and_removed(visitor):
         ({"ip": "10.0.0.7"}, {"request_rate": 1}),
     ],
 )
-def test_invalid_quota_is_rejected(visitor, entity, values):
-    answer = visitor.ask("PUT", "/quotas", {"entity": entity, "values": values})
+def test_invalid_quota_is_rejected(console_client, entity, values):
+    answer = console_client.request("PUT", "/quotas", {"entity": entity, "values": values})
     assert (answer.status, answer.json["error"]) == (400, "invalid-request")
 
 
-def test_large_request_is_rejected(visitor):
-    answer = visitor.ask("POST", "/acls", RULE | {"resourceName": "x" * (1 << 20)})
+def test_large_request_is_rejected(console_client):
+    answer = console_client.request("POST", "/acls", RULE | {"resourceName": "x" * (1 << 20)})
     assert (answer.status, answer.json["error"]) == (413, "too-large")
 
 
 def test_disabled_authorization_is_reported(tmp_path, broker):
     with ConsoleProcess(tmp_path, broker) as console:
-        visitor = console.visitor()
-        listed = visitor.get("/acls")
+        console_client = console.client()
+        listed = console_client.get("/acls")
         assert not listed["isEnabled"]
         assert listed["items"] == []
         assert "KAFSCALE_AUTHORIZATION_ENABLED" in listed["problem"]
-        assert visitor.ask("POST", "/acls", RULE).status == 409
+        assert console_client.request("POST", "/acls", RULE).status == 409
 
 
 def test_api_is_unavailable_without_broker(tmp_path):
     nowhere = f"127.0.0.1:{free_port()}"
     with ConsoleProcess(tmp_path, bootstrap_servers=nowhere, control_servers=nowhere) as console:
-        answer = console.visitor().ask("GET", "/users")
+        answer = console.client().request("GET", "/users")
         assert (answer.status, answer.json["error"]) == (503, "unavailable")
         assert nowhere in answer.json["message"]

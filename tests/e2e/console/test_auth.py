@@ -34,7 +34,7 @@ def own_console(tmp_path, broker):
 
 
 def test_session_without_login_says_only_that_login_is_possible(console):
-    session = console.stranger().get("/session")
+    session = console.anonymous_client().get("/session")
     assert session["isConfigured"]
     assert session["username"] is None
     assert session["csrfToken"] is None
@@ -44,14 +44,14 @@ def test_all_routes_need_a_session(console):
     assert len(ALL_ROUTES) > 30
     for route in ALL_ROUTES:
         path = route.path.replace(":path", "").replace("{name}", "x").replace("{id}", "1")
-        response = console.stranger().ask(route.method, path, {})
+        response = console.anonymous_client().request(route.method, path, {})
         assert (response.status, response.json["error"]) == (401, "signed-out"), route
-    assert console.stranger().ask("GET", "/nothing").status == 401
+    assert console.anonymous_client().request("GET", "/nothing").status == 401
 
 
 def test_session_cookie_is_http_only_and_same_site(console):
-    visitor = console.stranger()
-    response = visitor.sign_in()
+    console_client = console.anonymous_client()
+    response = console_client.sign_in()
     assert response.json["username"] == USERNAME
     cookie = response.headers["Set-Cookie"].lower()
     assert "httponly" in cookie
@@ -59,44 +59,46 @@ def test_session_cookie_is_http_only_and_same_site(console):
     assert "path=/" in cookie
     assert "max-age=43200" in cookie
     assert "secure" not in cookie
-    assert visitor.get("/session")["username"] == USERNAME
-    assert visitor.ask("GET", "/nothing").status == 404
+    assert console_client.get("/session")["username"] == USERNAME
+    assert console_client.request("GET", "/nothing").status == 404
 
 
 def test_logout_revokes_the_cookie(console):
-    visitor, thief = console.visitor(), console.stranger()
-    thief.cookies = dict(visitor.cookies)
+    console_client, thief = console.client(), console.anonymous_client()
+    thief.cookies = dict(console_client.cookies)
     assert thief.get("/session")["username"] == USERNAME
-    assert visitor.ask("DELETE", "/session").status == 204
+    assert console_client.request("DELETE", "/session").status == 204
     assert thief.get("/session")["username"] is None
-    assert thief.ask("GET", "/acls").status == 401
+    assert thief.request("GET", "/acls").status == 401
 
 
 def test_new_login_ends_the_previous_session(console):
-    visitor, thief = console.visitor(), console.stranger()
-    thief.cookies = dict(visitor.cookies)
-    visitor.sign_in()
-    assert visitor.get("/session")["username"] == USERNAME
+    console_client, thief = console.client(), console.anonymous_client()
+    thief.cookies = dict(console_client.cookies)
+    console_client.sign_in()
+    assert console_client.get("/session")["username"] == USERNAME
     assert thief.get("/session")["username"] is None
 
 
 def test_changed_cookie_is_invalid(console):
-    visitor = console.visitor()
-    (name, cookie), *_ = visitor.cookies.items()
+    console_client = console.client()
+    (name, cookie), *_ = console_client.cookies.items()
     for changed in (cookie[:-2], "A" + cookie, cookie.replace(".", ".."), "", ".", "x" * 5000):
-        visitor.cookies = {name: changed}
-        assert visitor.ask("GET", "/acls").status == 401, changed
+        console_client.cookies = {name: changed}
+        assert console_client.request("GET", "/acls").status == 401, changed
 
 
 def test_unsafe_requests_need_the_csrf_token(console):
-    visitor = console.visitor()
-    visitor.csrf_token, token = None, visitor.csrf_token
-    response = visitor.ask("DELETE", "/session")
+    console_client = console.client()
+    console_client.csrf_token, token = None, console_client.csrf_token
+    response = console_client.request("DELETE", "/session")
     assert (response.status, response.json["error"]) == (403, "csrf")
-    visitor.csrf_token = console.visitor().csrf_token
-    assert visitor.ask("DELETE", "/session").status == 403, "the token of another session"
-    visitor.csrf_token = token
-    assert visitor.ask("DELETE", "/session").status == 204
+    console_client.csrf_token = console.client().csrf_token
+    assert console_client.request("DELETE", "/session").status == 403, (
+        "the token of another session"
+    )
+    console_client.csrf_token = token
+    assert console_client.request("DELETE", "/session").status == 204
 
 
 @pytest.mark.parametrize(
@@ -109,20 +111,20 @@ def test_unsafe_requests_need_the_csrf_token(console):
     ],
 )
 def test_cross_site_requests_are_rejected(console, headers):
-    visitor = console.visitor()
-    response = visitor.ask("DELETE", "/session", headers=headers)
+    console_client = console.client()
+    response = console_client.request("DELETE", "/session", headers=headers)
     assert (response.status, response.json["error"]) == (403, "cross-site")
     login = {"username": USERNAME, "password": PASSWORD}
-    assert console.stranger().ask("POST", "/session", login, headers).status == 403
+    assert console.anonymous_client().request("POST", "/session", login, headers).status == 403
 
 
 def test_same_origin_requests_are_accepted(console):
     headers = {"Origin": f"http://127.0.0.1:{console.port}", "Sec-Fetch-Site": "same-origin"}
-    assert console.visitor().ask("DELETE", "/session", headers=headers).status == 204
+    assert console.client().request("DELETE", "/session", headers=headers).status == 204
 
 
 def test_failed_logins_are_throttled(own_console):
-    guesser = own_console.stranger()
+    guesser = own_console.anonymous_client()
     for _ in range(5):
         response = guesser.sign_in(password=WRONG)
         assert (response.status, response.json["error"]) == (401, "wrong-credentials")
@@ -138,7 +140,9 @@ def test_clients_behind_a_trusted_proxy_are_throttled_separately(tmp_path, broke
 
     def statuses(console, count):
         responses = (
-            console.stranger().ask("POST", "/session", login, {"X-Forwarded-For": f"10.0.0.{each}"})
+            console.anonymous_client().request(
+                "POST", "/session", login, {"X-Forwarded-For": f"10.0.0.{each}"}
+            )
             for each in range(count)
         )
         return {response.status for response in responses}
@@ -152,10 +156,10 @@ def test_clients_behind_a_trusted_proxy_are_throttled_separately(tmp_path, broke
 @pytest.mark.parametrize("missing", ["ui_username", "ui_password"])
 def test_login_is_disabled_without_name_and_password(tmp_path, broker, missing):
     with ConsoleProcess(tmp_path, broker, **{missing: ""}) as console:
-        stranger = console.stranger()
-        assert not stranger.get("/session")["isConfigured"]
+        anonymous = console.anonymous_client()
+        assert not anonymous.get("/session")["isConfigured"]
         for method, path in (("POST", "/session"), ("GET", "/acls"), ("DELETE", "/session")):
-            response = stranger.ask(method, path, {"username": "", "password": ""})
+            response = anonymous.request(method, path, {"username": "", "password": ""})
             assert (response.status, response.json["error"]) == (403, "ui-disabled")
             assert "KAFSCALE_UI_PASSWORD" in response.json["message"]
 
@@ -163,30 +167,32 @@ def test_login_is_disabled_without_name_and_password(tmp_path, broker, missing):
 def test_new_password_ends_sessions_and_the_same_key_keeps_them(tmp_path, broker):
     key = {"ui_session_key": "long and random"}
     with ConsoleProcess(tmp_path, broker, **key) as first:
-        visitor = first.visitor()
+        console_client = first.client()
     with ConsoleProcess(tmp_path, broker, **key) as again:
-        visitor.port = again.port
-        assert visitor.get("/session")["username"] == USERNAME
+        console_client.port = again.port
+        assert console_client.get("/session")["username"] == USERNAME
     with ConsoleProcess(tmp_path, broker, **key, ui_password=WRONG) as changed:
-        visitor.port = changed.port
-        assert visitor.get("/session")["username"] is None
+        console_client.port = changed.port
+        assert console_client.get("/session")["username"] is None
 
 
 def test_all_responses_have_security_headers(console):
     for path in ("/", "/topics/orders", "/api/v1/session", "/api/v1/nothing", "/healthz"):
-        headers = console.stranger().raw("GET", path).headers
+        headers = console.anonymous_client().request_path("GET", path).headers
         assert "script-src 'self';" in headers["Content-Security-Policy"]
         assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["Strict-Transport-Security"] is None
         assert headers["Server"] is None
-    assert console.stranger().ask("GET", "/session").headers["Cache-Control"] == "no-store"
+    assert (
+        console.anonymous_client().request("GET", "/session").headers["Cache-Control"] == "no-store"
+    )
 
 
 def test_cookies_are_secure_and_hsts_is_set_behind_tls(tmp_path, broker):
     with ConsoleProcess(tmp_path, broker, ui_behind_tls="true") as console:
-        response = console.stranger().sign_in()
+        response = console.anonymous_client().sign_in()
         assert "secure" in response.headers["Set-Cookie"].lower()
         assert "max-age=" in response.headers["Strict-Transport-Security"]
 
@@ -203,13 +209,13 @@ def test_cookies_are_secure_and_hsts_is_set_behind_tls(tmp_path, broker):
     ],
 )
 def test_invalid_requests_are_rejected(console, body, headers, status):
-    response = console.stranger().ask("POST", "/session", body, headers)
+    response = console.anonymous_client().request("POST", "/session", body, headers)
     assert response.status == status
     assert response.json["message"]
 
 
 def test_healthz_needs_no_session(console):
-    response = console.stranger().raw("GET", "/healthz")
+    response = console.anonymous_client().request_path("GET", "/healthz")
     assert (response.status, response.body) == (200, b"ok\n")
 
 
@@ -219,15 +225,15 @@ def test_used_port_is_reported(tmp_path, console):
 
 
 def test_event_stream_ends_with_the_session(console):
-    visitor = console.visitor()
-    with visitor.events() as events:
+    console_client = console.client()
+    with console_client.events() as events:
         assert next(events)[0] == "overview"
-        assert visitor.ask("DELETE", "/session").status == 204
+        assert console_client.request("DELETE", "/session").status == 204
         assert len(list(events)) <= 1, "but for one that was on its way, there are no more"
 
 
 def test_shutdown_does_not_wait_for_event_streams(tmp_path, broker):
-    with ConsoleProcess(tmp_path, broker) as console, console.visitor().events() as events:
+    with ConsoleProcess(tmp_path, broker) as console, console.client().events() as events:
         assert next(events)[0] == "overview"
         console.terminate()
         assert "error" not in console.logged().lower().replace("errorrate", "")
@@ -238,12 +244,12 @@ def test_console_with_certificate_uses_tls(tmp_path, broker):
     files = {"ui_cert_file": str(made.server_certificate), "ui_key_file": str(made.server_key)}
     with ConsoleProcess(tmp_path, broker, **files) as console:
         context = ssl.create_default_context(cafile=str(made.authority))
-        visitor = console.stranger(context=context)
-        response = visitor.sign_in()
+        console_client = console.anonymous_client(context=context)
+        response = console_client.sign_in()
         assert response.status == 200
         assert "secure" in response.headers["Set-Cookie"].lower()
         assert "max-age=" in response.headers["Strict-Transport-Security"]
-        assert visitor.get("/session")["username"] == USERNAME
+        assert console_client.get("/session")["username"] == USERNAME
 
 
 def test_invalid_certificate_is_reported(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from services import s3_server
 from services.cluster import Cluster
-from services.console import ConsoleProcess, ProblemError, Visitor
+from services.console import ConsoleClient, ConsoleProcess, ProblemError
 from services.s3_server import broker_settings
 from services.shell import Shell
 from services.waiting import wait_until
@@ -40,11 +40,11 @@ def console(tmp_path_factory, cluster) -> Iterator[ConsoleProcess]:
 
 
 @pytest.fixture
-def visitor(console) -> Visitor:
-    """A signed-in visitor of a healthy cluster."""
-    visitor = console.visitor()
-    wait_until(lambda: set(states(visitor).values()) == {"ready"}, "all brokers to be ready")
-    return visitor
+def console_client(console) -> ConsoleClient:
+    """A signed-in console_client of a healthy cluster."""
+    console_client = console.client()
+    wait_until(lambda: set(states(console_client).values()) == {"ready"}, "all brokers to be ready")
+    return console_client
 
 
 @pytest.fixture
@@ -61,12 +61,12 @@ def control(cluster, broker_id):
     return f"127.0.0.1:{cluster.nodes[broker_id].broker.metrics_port}"
 
 
-def states(visitor):
-    return {each["id"]: each["state"] for each in visitor.get("/brokers")}
+def states(console_client):
+    return {each["id"]: each["state"] for each in console_client.get("/brokers")}
 
 
-def reasons(visitor):
-    result = visitor.get("/overview")["health"]["reasons"]
+def reasons(console_client):
+    result = console_client.get("/overview")["health"]["reasons"]
     return {each["subject"]: each["sentence"] for each in result}
 
 
@@ -75,111 +75,115 @@ def numbers(partitions, topic):
     return [each["partition"] for each in partitions if each["topic"] == topic]
 
 
-def served(visitor, broker_id, topic):
-    found = visitor.get(f"/brokers/{broker_id}")["partitions"]
+def served(console_client, broker_id, topic):
+    found = console_client.get(f"/brokers/{broker_id}")["partitions"]
     return numbers((each for each in found if each["state"] == "online"), topic)
 
 
-def wait_for_state(visitor, broker_id, state):
+def wait_for_state(console_client, broker_id, state):
     wait_until(
-        lambda: states(visitor).get(broker_id) == state,
+        lambda: states(console_client).get(broker_id) == state,
         f"broker {broker_id} to be {state}",
-        seen=lambda: visitor.get("/overview"),
+        seen=lambda: console_client.get("/overview"),
     )
 
 
-def test_killed_broker_is_gone_until_it_is_back(cluster, visitor, kafscale, topic):
+def test_killed_broker_is_gone_until_it_is_back(cluster, console_client, kafscale, topic):
     kafscale("topic", "create", topic, "-p", "6")
-    assert set(states(visitor)) == {1, 2, 3}
+    assert set(states(console_client)) == {1, 2, 3}
     wait_until(
-        lambda: visitor.get("/overview")["metadata"]["state"] == "healthy",
+        lambda: console_client.get("/overview")["metadata"]["state"] == "healthy",
         "the first check of etcd",
-        seen=lambda: visitor.get("/overview")["metadata"],
+        seen=lambda: console_client.get("/overview")["metadata"],
     )
-    metadata = visitor.get("/overview")["metadata"]
+    metadata = console_client.get("/overview")["metadata"]
     assert metadata["kind"] == "etcd"
     assert metadata["databaseBytes"] > 0
     assert (metadata["memberCount"], metadata["readyCount"]) == (1, 1)
-    assert visitor.get("/overview")["store"]["place"].startswith("s3://")
+    assert console_client.get("/overview")["store"]["place"].startswith("s3://")
 
     cluster.nodes[2].kill()
-    wait_for_state(visitor, 2, "unreachable")
-    assert "does not respond" in reasons(visitor)["broker 2"]
-    wait_for_state(visitor, 2, "gone")
-    assert "gone" in reasons(visitor)["broker 2"]
-    assert visitor.get("/overview")["health"]["state"] == "degraded"
-    detail = visitor.get("/brokers/2")
+    wait_for_state(console_client, 2, "unreachable")
+    assert "does not respond" in reasons(console_client)["broker 2"]
+    wait_for_state(console_client, 2, "gone")
+    assert "gone" in reasons(console_client)["broker 2"]
+    assert console_client.get("/overview")["health"]["state"] == "degraded"
+    detail = console_client.get("/brokers/2")
     assert (detail["broker"]["state"], detail["partitions"]) == ("gone", [])
     wait_until(
-        lambda: visitor.get("/overview")["totals"]["leaderlessCount"] == 0,
+        lambda: console_client.get("/overview")["totals"]["leaderlessCount"] == 0,
         "the others to take over",
     )
 
     cluster.nodes[2].start()
-    wait_for_state(visitor, 2, "ready")
+    wait_for_state(console_client, 2, "ready")
     wait_until(
-        lambda: visitor.get("/overview")["health"]["state"] == "healthy",
+        lambda: console_client.get("/overview")["health"]["state"] == "healthy",
         "all to be well",
-        seen=lambda: visitor.get("/overview"),
+        seen=lambda: console_client.get("/overview"),
     )
 
 
-def test_drained_broker_leaves_without_a_warning(cluster, visitor, kafscale, topic):
+def test_drained_broker_leaves_without_a_warning(cluster, console_client, kafscale, topic):
     kafscale("topic", "create", topic, "-p", "6")
     kafscale.produce(topic, lines=map(str, range(100)))
-    visitor.post("/rebalance")
-    wait_until(lambda: len(served(visitor, 3, topic)) >= 1, "a share of the partitions")
-    before = served(visitor, 3, topic)
+    console_client.post("/rebalance")
+    wait_until(lambda: len(served(console_client, 3, topic)) >= 1, "a share of the partitions")
+    before = served(console_client, 3, topic)
 
-    flushed = visitor.post("/brokers/3/flush")["partitions"]
+    flushed = console_client.post("/brokers/3/flush")["partitions"]
     assert numbers(flushed, topic) == before
 
-    result = visitor.post("/brokers/3/drain", {"deadlineSeconds": 60})
+    result = console_client.post("/brokers/3/drain", {"deadlineSeconds": 60})
     assert (result["broker"], result["pending"]) == (3, [])
     assert numbers(result["drained"], topic) == before
-    assert states(visitor)[3] == "draining"
-    assert visitor.get("/brokers/3")["partitionTotal"] == 0
+    assert states(console_client)[3] == "draining"
+    assert console_client.get("/brokers/3")["partitionTotal"] == 0
     cluster.nodes[3].terminate()
-    wait_until(lambda: 3 not in states(visitor), "the broker to have left", seen=states(visitor))
-    assert "broker 3" not in reasons(visitor)
+    wait_until(
+        lambda: 3 not in states(console_client),
+        "the broker to have left",
+        seen=states(console_client),
+    )
+    assert "broker 3" not in reasons(console_client)
 
     cluster.nodes[3].start()
-    wait_for_state(visitor, 3, "ready")
-    moves = visitor.post("/rebalance")["moves"]
+    wait_for_state(console_client, 3, "ready")
+    moves = console_client.post("/rebalance")["moves"]
     assert all(each["done"] for each in moves)
     wait_until(
-        lambda: visitor.get("/brokers/3")["partitionTotal"] >= 1,
+        lambda: console_client.get("/brokers/3")["partitionTotal"] >= 1,
         "its share of the partitions",
-        seen=lambda: visitor.get("/brokers"),
+        seen=lambda: console_client.get("/brokers"),
     )
 
 
 @pytest.mark.long
-def test_hanging_broker_delays_no_request(cluster, visitor, topic):
-    controller = visitor.get("/overview")[
+def test_hanging_broker_delays_no_request(cluster, console_client, topic):
+    controller = console_client.get("/overview")[
         "controller"
     ]  # It creates topics, so it must keep running.
     hung = next(each for each in cluster.nodes if each != controller)
     cluster.nodes[hung].pause()
     try:
-        wait_for_state(visitor, hung, "unreachable")
+        wait_for_state(console_client, hung, "unreachable")
         kafscale = Shell(
             f"127.0.0.1:{cluster.nodes[controller].broker.port}",
             control_servers=control(cluster, controller),
         )
         kafscale("topic", "create", topic, "-p", "2")
         wait_until(
-            lambda: visitor.get("/topics", search=topic)["total"] == 1,
+            lambda: console_client.get("/topics", search=topic)["total"] == 1,
             "the topic to be seen",
-            seen=lambda: visitor.get("/overview"),
+            seen=lambda: console_client.get("/overview"),
         )
-        assert states(visitor)[controller] == "ready"
+        assert states(console_client)[controller] == "ready"
     finally:
         cluster.nodes[hung].resume()
-    wait_for_state(visitor, hung, "ready")
+    wait_for_state(console_client, hung, "ready")
 
 
-def test_unknown_broker_is_not_found(visitor):
+def test_unknown_broker_is_not_found(console_client):
     for method, path, body, status in (
         ("GET", "/brokers/9", None, 404),
         ("POST", "/brokers/9/drain", {}, 404),
@@ -187,6 +191,6 @@ def test_unknown_broker_is_not_found(visitor):
         ("GET", "/brokers/first", None, 400),
         ("POST", "/brokers/1/drain", {"deadlineSeconds": 0}, 400),
     ):
-        assert visitor.ask(method, path, body).status == status, path
+        assert console_client.request(method, path, body).status == status, path
     with pytest.raises(ProblemError, match="the brokers are: 1, 2, 3"):
-        visitor.get("/brokers/9")
+        console_client.get("/brokers/9")

@@ -13,11 +13,11 @@ from services.s3_server import S3Server, broker_settings
 pytestmark = pytest.mark.timeout(180)
 
 
-def test_embedded_store_has_no_etcd(visitor):
-    state = visitor.get("/etcd")
+def test_embedded_store_has_no_etcd(console_client):
+    state = console_client.get("/etcd")
     assert not state["isConfigured"]
     assert state["members"] == state["snapshots"] == []
-    answer = visitor.ask("POST", "/etcd/snapshots", {})
+    answer = console_client.request("POST", "/etcd/snapshots", {})
     assert (answer.status, answer.json["error"]) == (409, "conflict")
 
 
@@ -34,25 +34,25 @@ def test_members_are_shown_and_snapshots_taken(tmp_path):
             BrokerProcess(tmp_path, **settings) as broker,
             ConsoleProcess(tmp_path, broker) as console,
         ):
-            visitor = console.visitor()
-            state = visitor.get("/etcd")
+            console_client = console.client()
+            state = console_client.get("/etcd")
             assert state["isConfigured"]
             assert state["problem"] is None
             assert [member["role"] for member in state["members"]] == ["leader"]
             assert state["members"][0]["databaseBytes"] > 0
             assert state["snapshots"] == []
 
-            first = visitor.post("/etcd/snapshots", {})
+            first = console_client.post("/etcd/snapshots", {})
             assert first["sizeBytes"] > 0
             assert first["problem"] is None
             time.sleep(1.1)  # Snapshots are named by the second.
-            second = visitor.post("/etcd/snapshots", {"retain": 1})
-            listed = visitor.get("/etcd")["snapshots"]
+            second = console_client.post("/etcd/snapshots", {"retain": 1})
+            listed = console_client.get("/etcd")["snapshots"]
             assert [each["key"] for each in listed] == [second["key"]]
             assert listed[0]["key"].startswith(state["snapshotsAt"].split("/", 3)[3])
-            assert visitor.ask("POST", "/etcd/snapshots", {"retain": -1}).status == 400
+            assert console_client.request("POST", "/etcd/snapshots", {"retain": -1}).status == 400
 
             etcd.__exit__()
-            state = visitor.get("/etcd")
+            state = console_client.get("/etcd")
             assert state["problem"]
             assert len(state["snapshots"]) == 1, "snapshots in the bucket are still listed"

@@ -23,9 +23,9 @@ def group() -> str:
 
 
 @pytest.fixture
-def read_topic(visitor, broker, topic, group) -> str:
+def read_topic(console_client, broker, topic, group) -> str:
     """A topic with 10 and 6 records that a group without members has committed."""
-    visitor.post("/topics", {"name": topic, "partitionCount": 2, "configs": KEPT})
+    console_client.post("/topics", {"name": topic, "partitionCount": 2, "configs": KEPT})
     produce(broker, topic, 0, range(10))
     produce(broker, topic, 1, range(6))
     with group_member(broker, topic, group, 16):
@@ -33,13 +33,13 @@ def read_topic(visitor, broker, topic, group) -> str:
     return topic
 
 
-def test_group_has_members_and_lag(visitor, broker, topic, group):
-    visitor.post("/topics", {"name": topic, "partitionCount": 2, "configs": KEPT})
+def test_group_has_members_and_lag(console_client, broker, topic, group):
+    console_client.post("/topics", {"name": topic, "partitionCount": 2, "configs": KEPT})
     produce(broker, topic, 0, range(10))
     with group_member(broker, topic, group, 10):
         produce(broker, topic, 1, range(3))
         produce(broker, topic, 0, range(2))
-        found = visitor.get(path_of(group))
+        found = console_client.get(path_of(group))
         assert (found["group"], found["state"], found["type"]) == (group, "Stable", "classic")
         (member,) = found["members"]
         assert member["clientId"] == "reader"
@@ -51,13 +51,13 @@ def test_group_has_members_and_lag(visitor, broker, topic, group):
         assert (second["committedOffset"], second["endOffset"], second["lag"]) == (None, 3, None)
         assert first["memberId"] == second["memberId"] == member["memberId"]
 
-        wait_until(lambda: listed(visitor, group), "the group to be polled")
-        (row,) = visitor.get("/groups", search=group.upper(), state="stable")["items"]
+        wait_until(lambda: listed(console_client, group), "the group to be polled")
+        (row,) = console_client.get("/groups", search=group.upper(), state="stable")["items"]
         assert (row["group"], row["memberCount"], row["topics"]) == (group, 1, [topic])
-        assert visitor.get("/groups", search=group, state="Empty")["total"] == 0
-        wait_until(lambda: listed(visitor, group)[0]["lag"] == 2, "its lag")
-        wait_until(lambda: visitor.get(path_of(group))["lagHistory"], "a history of its lag")
-    wait_until(lambda: listed(visitor, group)[0]["state"] == "Empty", "its end to be seen")
+        assert console_client.get("/groups", search=group, state="Empty")["total"] == 0
+        wait_until(lambda: listed(console_client, group)[0]["lag"] == 2, "its lag")
+        wait_until(lambda: console_client.get(path_of(group))["lagHistory"], "a history of its lag")
+    wait_until(lambda: listed(console_client, group)[0]["state"] == "Empty", "its end to be seen")
 
 
 @pytest.mark.parametrize(
@@ -71,50 +71,53 @@ def test_group_has_members_and_lag(visitor, broker, topic, group):
         ({"kind": "time", "number": FIRST_MS + 5}, [5, 5]),
     ],
 )
-def test_reset_is_planned_before_it_is_executed(visitor, read_topic, group, to, after):
+def test_reset_is_planned_before_it_is_executed(console_client, read_topic, group, to, after):
     path = f"{path_of(group)}/reset"
-    planned = visitor.post(path, {"to": to})
+    planned = console_client.post(path, {"to": to})
     assert planned["executed"] is False
     assert [each["before"] for each in planned["rows"]] == [10, 6]
     assert [each["after"] for each in planned["rows"]] == after
-    assert committed(visitor, group) == {(read_topic, 0): 10, (read_topic, 1): 6}
+    assert committed(console_client, group) == {(read_topic, 0): 10, (read_topic, 1): 6}
 
-    done = visitor.post(path, {"to": to, "execute": True})
+    done = console_client.post(path, {"to": to, "execute": True})
     assert done == planned | {"executed": True}
-    assert committed(visitor, group) == {(read_topic, 0): after[0], (read_topic, 1): after[1]}
+    assert committed(console_client, group) == {
+        (read_topic, 0): after[0],
+        (read_topic, 1): after[1],
+    }
 
 
-def test_reset_of_some_partitions_notes_clamped_offsets(visitor, read_topic, group):
+def test_reset_of_some_partitions_notes_clamped_offsets(console_client, read_topic, group):
     body = {"to": {"kind": "offset", "number": 99}, "topics": {read_topic: [1]}, "execute": True}
-    (row,) = visitor.post(f"{path_of(group)}/reset", body)["rows"]
+    (row,) = console_client.post(f"{path_of(group)}/reset", body)["rows"]
     assert (row["partition"], row["after"], row["endOffset"]) == (1, 6, 6)
     assert row["note"] == "99 is after the end"
-    assert committed(visitor, group)[read_topic, 0] == 10
+    assert committed(console_client, group)[read_topic, 0] == 10
 
 
-def test_group_with_members_is_neither_reset_nor_deleted(visitor, broker, topic, group):
-    visitor.post("/topics", {"name": topic, "configs": KEPT})
+def test_group_with_members_is_neither_reset_nor_deleted(console_client, broker, topic, group):
+    console_client.post("/topics", {"name": topic, "configs": KEPT})
     produce(broker, topic, 0, range(3))
     with group_member(broker, topic, group, 3):
         for method, path, body in (
             ("POST", "/reset", {"to": {"kind": "earliest"}, "execute": True}),
             ("DELETE", "", {"confirm": group}),
         ):
-            answer = visitor.ask(method, path_of(group) + path, body)
+            answer = console_client.request(method, path_of(group) + path, body)
             assert (answer.status, answer.json["error"]) == (409, "conflict")
             assert "member" in answer.json["message"]
             assert "kafscale group" not in answer.json["message"]
-        assert committed(visitor, group) == {(topic, 0): 3}
+        assert committed(console_client, group) == {(topic, 0): 3}
 
 
 @pytest.mark.usefixtures("read_topic")
-def test_group_is_deleted_after_confirmation(visitor, group):
-    answer = visitor.ask("DELETE", path_of(group), {"confirm": ""})
+def test_group_is_deleted_after_confirmation(console_client, group):
+    answer = console_client.request("DELETE", path_of(group), {"confirm": ""})
     assert answer.status == 400
-    assert visitor.get(path_of(group))["state"] == "Empty"
-    visitor.delete(path_of(group), {"confirm": group})
-    assert listed(visitor, group) == []
-    assert visitor.ask("GET", path_of(group)).status == 404
+    assert console_client.get(path_of(group))["state"] == "Empty"
+    console_client.delete(path_of(group), {"confirm": group})
+    assert listed(console_client, group) == []
+    assert console_client.request("GET", path_of(group)).status == 404
 
 
 @pytest.mark.parametrize(
@@ -129,11 +132,11 @@ def test_group_is_deleted_after_confirmation(visitor, group):
         (("POST", "/reset", {"to": {"kind": "yesterday"}}), 400),
     ],
 )
-def test_invalid_requests_are_rejected_with_a_message(visitor, group, body, status):
+def test_invalid_requests_are_rejected_with_a_message(console_client, group, body, status):
     method, path, body = body
     if body and "confirm" in body:
         body = {"confirm": group}
-    answer = visitor.ask(method, path_of(group) + path, body)
+    answer = console_client.request(method, path_of(group) + path, body)
     assert answer.status == status
     assert answer.json["message"]
     assert "kafscale " not in answer.json["message"]
@@ -144,14 +147,14 @@ def path_of(group):
     return f"/groups/{quote(group, safe='')}"
 
 
-def listed(visitor, group):
-    return visitor.get("/groups", search=group)["items"]
+def listed(console_client, group):
+    return console_client.get("/groups", search=group)["items"]
 
 
-def committed(visitor, group):
+def committed(console_client, group):
     return {
         (each["topic"], each["partition"]): each["committedOffset"]
-        for each in visitor.get(path_of(group))["offsets"]
+        for each in console_client.get(path_of(group))["offsets"]
         if each["committedOffset"] is not None
     }
 

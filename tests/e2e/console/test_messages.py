@@ -35,13 +35,15 @@ message Order { int64 order_id = 1; repeated string items = 2; }
 """
 
 
-def create(visitor, topic, partition_count=1, **configs):
-    visitor.post("/topics", {"name": topic, "partitionCount": partition_count, "configs": configs})
+def create(console_client, topic, partition_count=1, **configs):
+    console_client.post(
+        "/topics", {"name": topic, "partitionCount": partition_count, "configs": configs}
+    )
 
 
-def browse(visitor, topic, start="newest", **fields):
+def browse(console_client, topic, start="newest", **fields):
     start = start if isinstance(start, dict) else {"kind": start}
-    return visitor.post(f"/topics/{topic}/messages/browse", {"start": start, **fields})
+    return console_client.post(f"/topics/{topic}/messages/browse", {"start": start, **fields})
 
 
 def positions(page):
@@ -67,11 +69,11 @@ def producing(broker, **settings):
     assert not failures
 
 
-def pages(visitor, topic, start, **fields) -> Iterator[dict]:
+def pages(console_client, topic, start, **fields) -> Iterator[dict]:
     """All pages, each continuing the one before."""
     cursor = {}
     for _ in range(100):
-        page = browse(visitor, topic, start, cursor=cursor, **fields)
+        page = browse(console_client, topic, start, cursor=cursor, **fields)
         yield page
         if page["isComplete"]:
             return
@@ -82,32 +84,32 @@ def pages(visitor, topic, start, **fields) -> Iterator[dict]:
 # --- browsing ----------------------------------------------------------------------------------
 
 
-def test_records_of_every_codec_newest_first(visitor, broker, topic):
-    create(visitor, topic)
+def test_records_of_every_codec_newest_first(console_client, broker, topic):
+    create(console_client, topic)
     for codec in CODECS:
         with producing(broker, **{"compression.type": codec}) as produce:
             for number in range(3):
                 produce(topic, f"{codec} {number} {'pad ' * 50}", key=f"k{number}")
-    page = browse(visitor, topic, limit=15)
+    page = browse(console_client, topic, limit=15)
     shown = [text[:6].strip() for text in texts(page)]
     assert shown == [f"{codec} {n}"[:6].strip() for codec in reversed(CODECS) for n in (2, 1, 0)]
     assert [offset for _, offset in positions(page)] == list(range(14, -1, -1))
     assert page["isComplete"]
     assert page["problems"] == []
-    found = browse(visitor, topic, "earliest", filter={"text": "SNAPPY 1"})
+    found = browse(console_client, topic, "earliest", filter={"text": "SNAPPY 1"})
     assert positions(found) == [(0, 7)]
     assert found["scannedRecords"] == 15
 
 
-def test_record_has_all_fields(visitor, broker, topic):
-    create(visitor, topic)
+def test_record_has_all_fields(console_client, broker, topic):
+    create(console_client, topic)
     headers = [("trace", b"abc"), ("trace", None), ("raw", b"\0\xff")]
     with producing(broker) as produce:
         produce(topic, b'{"b": 1.50, "a": [1]}', key=b"k", headers=headers, timestamp=1234567890123)
         produce(topic, None, key=b"gone")
         produce(topic, b"", key=None)
         produce(topic, b"\0\1\xfe")
-    raw, empty, tombstone, full = browse(visitor, topic)["messages"]
+    raw, empty, tombstone, full = browse(console_client, topic)["messages"]
     assert full["key"] == {
         "format": "text",
         "text": "k",
@@ -129,44 +131,46 @@ def test_record_has_all_fields(visitor, broker, topic):
 
 
 @pytest.mark.parametrize("start", ["newest", "earliest"])
-def test_pages_show_every_record_of_all_partitions_once_in_order(visitor, broker, topic, start):
-    create(visitor, topic, 3)
+def test_pages_show_every_record_of_all_partitions_once_in_order(
+    console_client, broker, topic, start
+):
+    create(console_client, topic, 3)
     with producing(broker) as produce:
         for number in range(100):
             produce(topic, f"{number}", partition=number % 3, timestamp=1_000 + number)
-    found = list(pages(visitor, topic, start, limit=30))
+    found = list(pages(console_client, topic, start, limit=30))
     assert [len(page["messages"]) for page in found] == [30, 30, 30, 10]
     order = range(99, -1, -1) if start == "newest" else range(100)
     assert [text for page in found for text in texts(page)] == [str(n) for n in order]
 
 
-def test_cursor_continues_with_new_records(visitor, broker, topic):
-    create(visitor, topic)
+def test_cursor_continues_with_new_records(console_client, broker, topic):
+    create(console_client, topic)
     with producing(broker) as produce:
         produce(topic, "one")
-    page = browse(visitor, topic, "earliest")
+    page = browse(console_client, topic, "earliest")
     assert (texts(page), page["isComplete"], page["next"]) == (["one"], True, {"0": 1})
     with producing(broker) as produce:
         produce(topic, "two")
-    assert texts(browse(visitor, topic, "earliest", cursor=page["next"])) == ["two"]
+    assert texts(browse(console_client, topic, "earliest", cursor=page["next"])) == ["two"]
 
 
-def test_start_by_offset_time_and_partitions(visitor, broker, topic):
-    create(visitor, topic, 2)
+def test_start_by_offset_time_and_partitions(console_client, broker, topic):
+    create(console_client, topic, 2)
     with producing(broker) as produce:
         for number in range(20):
             produce(topic, f"{number}", partition=number % 2, timestamp=1_000 * (number + 1))
-    at_offset = browse(visitor, topic, {"kind": "offset", "offset": 8}, partitions=[1])
+    at_offset = browse(console_client, topic, {"kind": "offset", "offset": 8}, partitions=[1])
     assert positions(at_offset) == [(1, 8), (1, 9)]
-    at_time = browse(visitor, topic, {"kind": "time", "timeMs": 18_500})
+    at_time = browse(console_client, topic, {"kind": "time", "timeMs": 18_500})
     assert texts(at_time) == ["18", "19"]
-    assert texts(browse(visitor, topic, {"kind": "time", "timeMs": 99_000})) == []
-    one = browse(visitor, topic, {"kind": "offset", "offset": 3}, partitions=[0], limit=1)
+    assert texts(browse(console_client, topic, {"kind": "time", "timeMs": 99_000})) == []
+    one = browse(console_client, topic, {"kind": "offset", "offset": 3}, partitions=[0], limit=1)
     assert texts(one) == ["6"]
 
 
-def test_filters(visitor, broker, topic):
-    create(visitor, topic, 4)
+def test_filters(console_client, broker, topic):
+    create(console_client, topic, 4)
     with producing(broker, **{"compression.type": "zstd"}) as produce:
         for number in range(500):
             value = {
@@ -179,7 +183,7 @@ def test_filters(visitor, broker, topic):
         produce(topic, "no JSON at all", key="key-7")
 
     def numbers(**conditions):
-        found = list(pages(visitor, topic, "newest", limit=5, filter=conditions))
+        found = list(pages(console_client, topic, "newest", limit=5, filter=conditions))
         shown = [text for page in found for text in texts(page)]
         return sorted(json.loads(text)["id"] if text[0] == "{" else -1 for text in shown)
 
@@ -193,44 +197,51 @@ def test_filters(visitor, broker, topic):
     assert len(numbers(jsonPath="who")) == 500
 
 
-def test_key_is_found_in_any_partition(visitor, broker, topic):
-    create(visitor, topic, 4)
+def test_key_is_found_in_any_partition(console_client, broker, topic):
+    create(console_client, topic, 4)
     with producing(broker) as produce:
         for partition in range(4):
             produce(topic, f"{partition}", key="stray", partition=partition)
             produce(topic, "other", key="other", partition=partition)
-    assert sorted(texts(browse(visitor, topic, filter={"key": "stray"}))) == ["0", "1", "2", "3"]
+    assert sorted(texts(browse(console_client, topic, filter={"key": "stray"}))) == [
+        "0",
+        "1",
+        "2",
+        "3",
+    ]
 
 
 @pytest.mark.parametrize(
     ("format_name", "text"),
     [("text", "[1]é"), ("hex", "5b315dc3a9"), ("base64", "WzFdw6k="), ("json", "[1]é")],
 )
-def test_value_is_rendered_in_the_requested_format(visitor, broker, topic, format_name, text):
-    create(visitor, topic)
+def test_value_is_rendered_in_the_requested_format(
+    console_client, broker, topic, format_name, text
+):
+    create(console_client, topic)
     with producing(broker) as produce:
         produce(topic, "[1]é")
-    (message,) = browse(visitor, topic, value={"format": format_name})["messages"]
+    (message,) = browse(console_client, topic, value={"format": format_name})["messages"]
     assert message["value"]["text"] == text
     problem = "not valid JSON" if format_name == "json" else None
     assert message["value"]["problem"] == problem
 
 
-def test_large_value_is_truncated_unless_alone(visitor, broker, topic):
-    create(visitor, topic)
+def test_large_value_is_truncated_unless_alone(console_client, broker, topic):
+    create(console_client, topic)
     with producing(broker) as produce:
         produce(topic, "é" * 100_000)
         produce(topic, "small")
-    _, large = browse(visitor, topic)["messages"]
+    _, large = browse(console_client, topic)["messages"]
     assert (len(large["value"]["text"]), large["value"]["isTruncated"]) == (65_536, True)
     assert large["value"]["sizeBytes"] == 200_000
-    (alone,) = browse(visitor, topic, "earliest", limit=1)["messages"]
+    (alone,) = browse(console_client, topic, "earliest", limit=1)["messages"]
     assert (alone["value"]["text"], alone["value"]["isTruncated"]) == ("é" * 100_000, False)
 
 
-def test_scan_limit_is_continued_by_the_cursor(visitor, broker, topic):
+def test_scan_limit_is_continued_by_the_cursor(console_client, broker, topic):
     """The match is the first of 350 MB: a page ends before it and has a cursor."""
-    create(visitor, topic)
+    create(console_client, topic)
     hay = b"hay " * 125_000
     for number in range(7):
         with producing(broker, **{"compression.type": "zstd"}) as produce:
@@ -238,15 +249,15 @@ def test_scan_limit_is_continued_by_the_cursor(visitor, broker, topic):
                 produce(topic, "the needle")
             for _ in range(100):
                 produce(topic, hay)
-    found = list(pages(visitor, topic, "newest", filter={"text": "NEEDLE"}))
+    found = list(pages(console_client, topic, "newest", filter={"text": "NEEDLE"}))
     assert len(found) > 1
     assert [text for page in found for text in texts(page)] == ["the needle"]
     assert all(page["scannedBytes"] < 340_000_000 for page in found)
     assert sum(page["scannedRecords"] for page in found) == 701
 
 
-def test_invalid_query_is_rejected(visitor, topic):
-    create(visitor, topic)
+def test_invalid_query_is_rejected(console_client, topic):
+    create(console_client, topic)
     path = f"/topics/{topic}/messages/browse"
     for body in (
         {"limit": 0},
@@ -261,10 +272,10 @@ def test_invalid_query_is_rejected(visitor, topic):
         {"value": {"format": "protobuf", "schema": {"kind": "protobuf", "text": "message {"}}},
         {"start": {"kind": "tomorrow"}},
     ):
-        answer = visitor.ask("POST", path, body)
+        answer = console_client.request("POST", path, body)
         assert answer.status == 400, (body, answer.body)
-    assert visitor.ask("POST", path, {"partitions": [9]}).status == 404
-    assert visitor.ask("POST", f"/topics/{topic}-none/messages/browse", {}).status == 404
+    assert console_client.request("POST", path, {"partitions": [9]}).status == 404
+    assert console_client.request("POST", f"/topics/{topic}-none/messages/browse", {}).status == 404
 
 
 # --- schemas ----------------------------------------------------------------------------------
@@ -278,11 +289,11 @@ def registry():
 
 @pytest.fixture(scope="module")
 def registry_visitor(_shared_broker, registry, tmp_path_factory):
-    """A visitor of a console with a schema registry."""
+    """A console_client of a console with a schema registry."""
     directory = tmp_path_factory.mktemp("schooled")
     settings = {"schema_registry_url": registry.url}
     with ConsoleProcess(directory, _shared_broker, **settings) as console:
-        yield console.visitor()
+        yield console.client()
 
 
 def avro(schema, value):
@@ -328,18 +339,18 @@ def test_framed_values_are_decoded_automatically(registry_visitor, registry, bro
     assert positions(browse(registry_visitor, topic, filter={"text": "2024-02-29"})) == [(0, 0)]
 
 
-def test_inline_schema_needs_no_registry(visitor, broker, topic):
-    create(visitor, topic)
+def test_inline_schema_needs_no_registry(console_client, broker, topic):
+    create(console_client, topic)
     with producing(broker) as produce:
         produce(topic, avro(CUSTOMER, {"id": 7, "city": None, "since": 0}))
         produce(topic, wire_format.join(5, avro(CUSTOMER, {"id": 8, "city": "x", "since": 0})))
         produce(topic, order(order_id=5))
     schema = {"kind": "avro", "text": json.dumps(CUSTOMER)}
-    page = browse(visitor, topic, "earliest", value={"format": "avro", "schema": schema})
+    page = browse(console_client, topic, "earliest", value={"format": "avro", "schema": schema})
     assert [json.loads(text)["id"] for text in texts(page)[:2]] == [7, 8]
     assert page["messages"][2]["value"]["problem"]
     schema = {"kind": "protobuf", "text": PROTO, "message": "shop.Order"}
-    page = browse(visitor, topic, value={"format": "protobuf", "schema": schema})
+    page = browse(console_client, topic, value={"format": "protobuf", "schema": schema})
     assert json.loads(texts(page)[0]) == {"order_id": "5"}
 
 
@@ -377,9 +388,9 @@ def consumed(broker, topic, count):
         consumer.close()
 
 
-def test_produced_record_reaches_a_consumer(visitor, broker, topic):
-    create(visitor, topic, 3)
-    produced = visitor.post(
+def test_produced_record_reaches_a_consumer(console_client, broker, topic):
+    create(console_client, topic, 3)
+    produced = console_client.post(
         f"/topics/{topic}/messages",
         {
             "partition": 2,
@@ -396,14 +407,14 @@ def test_produced_record_reaches_a_consumer(visitor, broker, topic):
     assert record.timestamp() == (TIMESTAMP_CREATE_TIME, 1_700_000_000_000)
 
 
-def test_key_selects_the_default_partition(visitor, broker, topic):
-    create(visitor, topic, 5)
+def test_key_selects_the_default_partition(console_client, broker, topic):
+    create(console_client, topic, 5)
     settings = {"partitioner": "murmur2_random"}
     with producing(broker, **settings) as produce:
         for number in range(10):
             produce(topic, "theirs", key=f"k{number}")
     for number in range(10):
-        visitor.post(
+        console_client.post(
             f"/topics/{topic}/messages",
             {"key": {"text": f"k{number}"}, "value": {"text": '{"a": 1}', "format": "json"}},
         )
@@ -414,25 +425,27 @@ def test_key_selects_the_default_partition(visitor, broker, topic):
     assert all(len(partitions) == 2 for partitions in where.values())
 
 
-def test_tombstone_and_record_without_key(visitor, topic):
-    create(visitor, topic)
-    visitor.post(f"/topics/{topic}/messages", {"key": {"text": "k"}})
-    visitor.post(f"/topics/{topic}/messages", {"value": {"text": "v"}})
+def test_tombstone_and_record_without_key(console_client, topic):
+    create(console_client, topic)
+    console_client.post(f"/topics/{topic}/messages", {"key": {"text": "k"}})
+    console_client.post(f"/topics/{topic}/messages", {"value": {"text": "v"}})
     assert [
         (k, v)
         for k, v in zip(
-            texts(browse(visitor, topic), "key"), texts(browse(visitor, topic)), strict=True
+            texts(browse(console_client, topic), "key"),
+            texts(browse(console_client, topic)),
+            strict=True,
         )
     ] == [(None, "v"), ("k", None)]
 
 
-def test_log_append_time_is_returned(visitor, topic):
-    create(visitor, topic, **{"message.timestamp.type": "LogAppendTime"})
-    produced = visitor.post(
+def test_log_append_time_is_returned(console_client, topic):
+    create(console_client, topic, **{"message.timestamp.type": "LogAppendTime"})
+    produced = console_client.post(
         f"/topics/{topic}/messages", {"value": {"text": "v"}, "timestampMs": 1_000}
     )
     assert produced["timestampMs"] > 1_700_000_000_000
-    (message,) = browse(visitor, topic)["messages"]
+    (message,) = browse(console_client, topic)["messages"]
     assert (message["timestampMs"], message["timestampType"]) == (produced["timestampMs"], "append")
 
 
@@ -459,8 +472,8 @@ def test_value_is_encoded_with_the_registry_schema(registry_visitor, registry, b
     assert json.loads(message["key"]["text"]) == {"order_id": "5"}
 
 
-def test_invalid_or_too_large_input_is_not_written(visitor, topic):
-    create(visitor, topic, **{"max.message.bytes": "2000"})
+def test_invalid_or_too_large_input_is_not_written(console_client, topic):
+    create(console_client, topic, **{"max.message.bytes": "2000"})
     avro_text = {"kind": "avro", "text": json.dumps(CUSTOMER)}
     for body in (
         {"value": {"text": "{", "format": "json"}},
@@ -471,11 +484,13 @@ def test_invalid_or_too_large_input_is_not_written(visitor, topic):
         {"value": {"text": "v"}, "timestampMs": -5},
         {"value": {"text": "v"}, "headers": [{"key": "h"}] * 101},
     ):
-        answer = visitor.ask("POST", f"/topics/{topic}/messages", body)
+        answer = console_client.request("POST", f"/topics/{topic}/messages", body)
         assert answer.status == 400, (body, answer.body)
-    answer = visitor.ask("POST", f"/topics/{topic}/messages", {"partition": 7})
+    answer = console_client.request("POST", f"/topics/{topic}/messages", {"partition": 7})
     assert answer.status == 404
-    large = visitor.ask("POST", f"/topics/{topic}/messages", {"value": {"text": "v" * 5000}})
+    large = console_client.request(
+        "POST", f"/topics/{topic}/messages", {"value": {"text": "v" * 5000}}
+    )
     assert (large.status, large.json["error"]) == (400, "invalid-request")
     assert "MESSAGE_TOO_LARGE" in large.json["message"]
-    assert browse(visitor, topic)["messages"] == []
+    assert browse(console_client, topic)["messages"] == []

@@ -27,9 +27,9 @@ def broker(tmp_path):
 
 
 @pytest.fixture
-def visitor(tmp_path, broker):
+def console_client(tmp_path, broker):
     with ConsoleProcess(tmp_path / "console", broker) as console:
-        yield console.visitor()
+        yield console.client()
         assert "cluster poll failed" not in console.logged()
 
 
@@ -66,27 +66,27 @@ def commit(broker, group, topic, count):
     consumer.close()
 
 
-def test_single_broker_is_healthy_and_measured(visitor, broker, kafscale):
+def test_single_broker_is_healthy_and_measured(console_client, broker, kafscale):
     kafscale("topic", "create", "orders", "-p", "1")
-    before = visitor.get("/overview")
+    before = console_client.get("/overview")
     assert before["health"] == {"state": "healthy", "reasons": []}
     wait_until(
-        lambda: visitor.get("/overview")["totals"]["produceBytesPerSecond"] is not None,
+        lambda: console_client.get("/overview")["totals"]["produceBytesPerSecond"] is not None,
         "two polls, for rates to be known",
     )
     produce(broker, "orders", 1000)
     commit(broker, "billing", "orders", 400)
 
     def is_measured():
-        overview = visitor.get("/overview")
+        overview = console_client.get("/overview")
         moved = all(
             any(each["value"] for each in line["points"]) for line in overview["throughput"]
         )
         totals = overview["totals"]
         return moved and totals["consumerLag"] == 600 and totals["groupCount"] == 1
 
-    wait_until(is_measured, "traffic and lag", seen=lambda: visitor.get("/overview"))
-    overview = visitor.get("/overview")
+    wait_until(is_measured, "traffic and lag", seen=lambda: console_client.get("/overview"))
+    overview = console_client.get("/overview")
     (one,) = overview["brokers"]
     assert (one["id"], one["state"], one["isController"]) == (1, "ready", True)
     assert one["address"] == broker.address
@@ -104,28 +104,28 @@ def test_single_broker_is_healthy_and_measured(visitor, broker, kafscale):
     assert overview["metadata"]["state"] == "healthy"
     assert overview["cost"]["storagePerDay"] > 0
 
-    (listed,) = visitor.get("/topics")["items"]
+    (listed,) = console_client.get("/topics")["items"]
     assert (listed["name"], listed["recordCount"]) == ("orders", 1000)
-    (group,) = visitor.get("/groups")["items"]
+    (group,) = console_client.get("/groups")["items"]
     assert (group["group"], group["topics"], group["lag"]) == ("billing", ["orders"], 600)
 
 
 @pytest.mark.long
-def test_request_cost_is_known_after_a_while(visitor, broker):
+def test_request_cost_is_known_after_a_while(console_client, broker):
     def has_cost():
         produce(broker, "orders", 1)
-        return visitor.get("/overview")["cost"]["totalPerDay"]
+        return console_client.get("/overview")["cost"]["totalPerDay"]
 
     wait_until(has_cost, "a cost of requests")
-    overview = visitor.get("/overview")
+    overview = console_client.get("/overview")
     assert overview["store"]["operationsPerSecond"] > 0
     assert 0 < overview["store"]["p99Seconds"]["put"] <= 10
     assert overview["cost"]["requestsPerDay"] > 0
     assert overview["cost"]["currency"] == "USD"
 
 
-def test_events_follow_every_poll(visitor):
-    with visitor.events() as events:
+def test_events_follow_every_poll(console_client):
+    with console_client.events() as events:
         overview = [next(events) for _ in range(3)]
     assert [name for name, _ in overview] == ["overview"] * 3
     times = [each["asOfMs"] for _, each in overview]
@@ -133,16 +133,16 @@ def test_events_follow_every_poll(visitor):
     assert overview[-1][1]["health"]["state"] == "healthy"
 
 
-def test_stopped_cluster_is_down_and_found_again(visitor, broker, kafscale):
+def test_stopped_cluster_is_down_and_found_again(console_client, broker, kafscale):
     kafscale("topic", "create", "orders", "-p", "2")
-    wait_until(lambda: visitor.get("/overview")["totals"]["topicCount"] == 1, "the topic")
+    wait_until(lambda: console_client.get("/overview")["totals"]["topicCount"] == 1, "the topic")
     broker.kill()
     wait_until(
-        lambda: visitor.get("/overview")["health"]["state"] == "down",
+        lambda: console_client.get("/overview")["health"]["state"] == "down",
         "the problem to be reported",
-        seen=lambda: visitor.get("/overview"),
+        seen=lambda: console_client.get("/overview"),
     )
-    overview = visitor.get("/overview")
+    overview = console_client.get("/overview")
     assert "No broker responds" in overview["health"]["reasons"][0]["sentence"]
     assert [each["state"] for each in overview["brokers"]] == ["unreachable"]
     assert overview["totals"]["topicCount"] == 1
@@ -151,46 +151,47 @@ def test_stopped_cluster_is_down_and_found_again(visitor, broker, kafscale):
 
     broker.start()
     wait_until(
-        lambda: visitor.get("/overview")["health"]["state"] == "healthy",
+        lambda: console_client.get("/overview")["health"]["state"] == "healthy",
         "it to be back",
-        seen=lambda: visitor.get("/overview"),
+        seen=lambda: console_client.get("/overview"),
     )
-    assert [each["state"] for each in visitor.get("/brokers")] == ["ready"]
+    assert [each["state"] for each in console_client.get("/brokers")] == ["ready"]
 
 
 @pytest.mark.long
-def test_hanging_broker_is_reported_without_delay(visitor, broker):
+def test_hanging_broker_is_reported_without_delay(console_client, broker):
     broker.pause()
     try:
         wait_until(
-            lambda: visitor.get("/overview")["health"]["state"] == "down",
+            lambda: console_client.get("/overview")["health"]["state"] == "down",
             "the problem to be reported",
-            seen=lambda: visitor.get("/overview"),
+            seen=lambda: console_client.get("/overview"),
         )
         began = time.monotonic()
-        overview = visitor.get("/overview")
+        overview = console_client.get("/overview")
         assert time.monotonic() - began < 1
         assert "within 2 s" in overview["health"]["reasons"][0]["sentence"]
     finally:
         broker.resume()
     wait_until(
-        lambda: visitor.get("/overview")["health"]["state"] == "healthy", "the broker to recover"
+        lambda: console_client.get("/overview")["health"]["state"] == "healthy",
+        "the broker to recover",
     )
 
 
 @pytest.mark.long
-def test_overview_of_a_thousand_topics_is_fast(visitor, broker):
+def test_overview_of_a_thousand_topics_is_fast(console_client, broker):
     names = [f"topic-{number:04d}" for number in range(TOPIC_COUNT)]
     for begin in range(0, TOPIC_COUNT, 250):
         create(broker, names[begin : begin + 250])
     wait_until(
-        lambda: visitor.get("/overview")["totals"]["topicCount"] == TOPIC_COUNT,
+        lambda: console_client.get("/overview")["totals"]["topicCount"] == TOPIC_COUNT,
         "all topics",
-        seen=lambda: visitor.get("/overview")["totals"],
+        seen=lambda: console_client.get("/overview")["totals"],
     )
-    assert timed(lambda: visitor.ask("GET", "/overview")) < ANSWER_S_MAX
-    assert timed(lambda: visitor.ask("GET", "/topics?search=7&sort=size")) < ANSWER_S_MAX
-    page = json.loads(visitor.ask("GET", "/topics?size=100&page=10").body)
+    assert timed(lambda: console_client.request("GET", "/overview")) < ANSWER_S_MAX
+    assert timed(lambda: console_client.request("GET", "/topics?search=7&sort=size")) < ANSWER_S_MAX
+    page = json.loads(console_client.request("GET", "/topics?size=100&page=10").body)
     assert page["total"] == TOPIC_COUNT
     assert [each["name"] for each in page["items"]] == names[900:]
 

@@ -65,7 +65,7 @@ def console(tmp_path_factory):
 
 
 def test_jobs_have_runs_newest_first(console):
-    pipeline = console.visitor().get("/pipeline")
+    pipeline = console.client().get("/pipeline")
     assert pipeline["problem"] is None
     merge, report = pipeline["jobs"]
     assert (merge["job"], report["job"]) == ("merge", "report")
@@ -77,7 +77,7 @@ def test_jobs_have_runs_newest_first(console):
 
 
 def test_cost_report_is_sorted_by_cost(console):
-    cost = console.visitor().get("/pipeline")["cost"]
+    cost = console.client().get("/pipeline")["cost"]
     assert cost["totalPerDay"] == 2.25
     assert [(topic["topic"], topic["costPerDay"]) for topic in cost["topics"]] == [
         ("clicks", 1.5),
@@ -86,7 +86,7 @@ def test_cost_report_is_sorted_by_cost(console):
 
 
 def test_metrics_have_the_last_run_of_each_job(console):
-    answer = console.stranger().raw("GET", "/metrics")
+    answer = console.anonymous_client().request_path("GET", "/metrics")
     assert answer.status == 200
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     lines = answer.body.decode().splitlines()
@@ -98,17 +98,17 @@ def test_metrics_have_the_last_run_of_each_job(console):
 
 def test_no_runs_is_no_problem(tmp_path, start_broker):
     with ConsoleProcess(tmp_path, start_broker()) as console:
-        pipeline = console.visitor().get("/pipeline")
+        pipeline = console.client().get("/pipeline")
         assert pipeline == {"jobs": [], "cost": None, "problem": None}
-        assert console.stranger().raw("GET", "/metrics").status == 200
+        assert console.anonymous_client().request_path("GET", "/metrics").status == 200
 
 
 def test_missing_directory_is_reported(tmp_path, broker):
     with ConsoleProcess(tmp_path, broker, data_dir=str(tmp_path / "nothing")) as console:
-        assert "KAFSCALE_DATA_DIR" in console.visitor().get("/pipeline")["problem"]
+        assert "KAFSCALE_DATA_DIR" in console.client().get("/pipeline")["problem"]
 
 
 def test_memory_store_is_reported(tmp_path, broker):
     with ConsoleProcess(tmp_path, broker, use_memory_s3="true") as console:
-        assert "memory" in console.visitor().get("/pipeline")["problem"]
-        assert console.stranger().raw("GET", "/metrics").status == 200
+        assert "memory" in console.client().get("/pipeline")["problem"]
+        assert console.anonymous_client().request_path("GET", "/metrics").status == 200

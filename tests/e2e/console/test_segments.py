@@ -9,15 +9,15 @@ from services.s3_server import broker_settings
 pytestmark = pytest.mark.timeout(60)
 
 
-def test_segments_and_wal_tail(visitor, broker, topic):
+def test_segments_and_wal_tail(console_client, broker, topic):
     """Three segments are rolled, newest first; the WAL has the rest."""
-    visitor.post("/topics", {"name": topic, "partitionCount": 2})
+    console_client.post("/topics", {"name": topic, "partitionCount": 2})
     for _ in range(3):
         produce(broker, topic, 10)
-        visitor.post(f"/topics/{topic}/flush", {})
+        console_client.post(f"/topics/{topic}/flush", {})
     produce(broker, topic, 4)
 
-    page = visitor.get(f"/topics/{topic}/segments", partition=1)
+    page = console_client.get(f"/topics/{topic}/segments", partition=1)
     files = broker.objects(f"objects/default/{topic}/1/*.kfs")
     assert page["total"] == len(files) == 3
     assert page["sizeBytes"] == sum(path.stat().st_size for path in files)
@@ -32,21 +32,21 @@ def test_segments_and_wal_tail(visitor, broker, topic):
     assert wal["sizeBytes"] > 0
 
 
-def test_pages_of_segments(visitor, broker, topic):
-    visitor.post("/topics", {"name": topic, "partitionCount": 2})
+def test_pages_of_segments(console_client, broker, topic):
+    console_client.post("/topics", {"name": topic, "partitionCount": 2})
     for _ in range(3):
         produce(broker, topic, 1)
-        visitor.post(f"/topics/{topic}/flush", {"partitions": [1]})
-    first = visitor.get(f"/topics/{topic}/segments", partition=1, size=2)
-    second = visitor.get(f"/topics/{topic}/segments", partition=1, size=2, page=2)
+        console_client.post(f"/topics/{topic}/flush", {"partitions": [1]})
+    first = console_client.get(f"/topics/{topic}/segments", partition=1, size=2)
+    second = console_client.get(f"/topics/{topic}/segments", partition=1, size=2, page=2)
     assert (bounds(first), bounds(second)) == ([(2, 2), (1, 1)], [(0, 0)])
     assert first["total"] == second["total"] == 3
     assert second["page"] == 2
 
 
-def test_empty_partition_has_no_segments(visitor, topic):
-    visitor.post("/topics", {"name": topic})
-    page = visitor.get(f"/topics/{topic}/segments")
+def test_empty_partition_has_no_segments(console_client, topic):
+    console_client.post("/topics", {"name": topic})
+    page = console_client.get(f"/topics/{topic}/segments")
     assert (page["total"], page["sizeBytes"], page["items"]) == (0, 0, [])
     assert page["wal"] == {
         "fromOffset": 0,
@@ -57,16 +57,18 @@ def test_empty_partition_has_no_segments(visitor, topic):
     }
 
 
-def test_recreated_topic_has_no_old_segments(visitor, broker, topic):
+def test_recreated_topic_has_no_old_segments(console_client, broker, topic):
     """Keys contain topic names; objects of a deleted topic are deleted before the name is free."""
     for count in (5, 2):
-        visitor.post("/topics", {"name": topic, "partitionCount": 2})
+        console_client.post("/topics", {"name": topic, "partitionCount": 2})
         produce(broker, topic, count)
-        page = visitor.get(f"/topics/{topic}/segments", partition=1)
+        page = console_client.get(f"/topics/{topic}/segments", partition=1)
         assert (page["total"], page["wal"]["recordCount"]) == (0, count)
-        visitor.post(f"/topics/{topic}/flush", {})
-        assert bounds(visitor.get(f"/topics/{topic}/segments", partition=1)) == [(0, count - 1)]
-        visitor.delete(f"/topics/{topic}", {"confirm": topic})
+        console_client.post(f"/topics/{topic}/flush", {})
+        assert bounds(console_client.get(f"/topics/{topic}/segments", partition=1)) == [
+            (0, count - 1)
+        ]
+        console_client.delete(f"/topics/{topic}", {"confirm": topic})
 
 
 @pytest.mark.parametrize(
@@ -80,9 +82,9 @@ def test_recreated_topic_has_no_old_segments(visitor, broker, topic):
         ("page=0", 400),
     ],
 )
-def test_missing_partition_is_reported(visitor, topic, query, status):
-    visitor.post("/topics", {"name": topic})
-    answer = visitor.ask("GET", f"/topics/{topic}/segments?{query}")
+def test_missing_partition_is_reported(console_client, topic, query, status):
+    console_client.post("/topics", {"name": topic})
+    answer = console_client.request("GET", f"/topics/{topic}/segments?{query}")
     assert answer.status == status
     assert answer.json["message"]
 
@@ -90,12 +92,12 @@ def test_missing_partition_is_reported(visitor, topic, query, status):
 def test_segments_of_a_bucket(s3, start_broker, tmp_path, topic):
     broker = start_broker(**broker_settings(s3.bucket))
     with ConsoleProcess(tmp_path / "console", broker) as console:
-        visitor = console.visitor()
-        visitor.post("/topics", {"name": topic, "partitionCount": 2})
+        console_client = console.client()
+        console_client.post("/topics", {"name": topic, "partitionCount": 2})
         produce(broker, topic, 10)
-        visitor.post(f"/topics/{topic}/flush", {})
+        console_client.post(f"/topics/{topic}/flush", {})
         produce(broker, topic, 3)
-        page = visitor.get(f"/topics/{topic}/segments", partition=1)
+        page = console_client.get(f"/topics/{topic}/segments", partition=1)
         assert bounds(page) == [(0, 9)]
         assert (page["wal"]["recordCount"], page["wal"]["objectCount"]) == (3, 1)
 

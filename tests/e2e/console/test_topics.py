@@ -10,32 +10,32 @@ from services.waiting import wait_until
 pytestmark = pytest.mark.timeout(60)
 
 
-def test_topic_lifecycle(visitor, topic):
+def test_topic_lifecycle(console_client, topic):
     """Every change is listed at once, without waiting for the next poll."""
-    created = visitor.post(
+    created = console_client.post(
         "/topics", {"name": topic, "partitionCount": 2, "configs": {"retention.ms": "7200000"}}
     )
     assert (created["name"], created["partitionCount"], created["leaderlessCount"]) == (topic, 2, 0)
-    (listed,) = visitor.get("/topics", search=topic)["items"]
+    (listed,) = console_client.get("/topics", search=topic)["items"]
     assert (listed["topicId"], listed["partitionCount"]) == (created["topicId"], 2)
 
-    grown = visitor.post(f"/topics/{topic}/partitions", {"partitionCount": 3})
+    grown = console_client.post(f"/topics/{topic}/partitions", {"partitionCount": 3})
     assert [each["partition"] for each in grown["partitions"]] == [0, 1, 2]
-    assert visitor.get("/topics", search=topic)["items"][0]["partitionCount"] == 3
+    assert console_client.get("/topics", search=topic)["items"][0]["partitionCount"] == 3
 
-    visitor.delete(f"/topics/{topic}", {"confirm": topic})
-    assert visitor.get("/topics", search=topic)["items"] == []
-    assert problem(visitor, "GET", f"/topics/{topic}")[0] == (404, "not-found")
+    console_client.delete(f"/topics/{topic}", {"confirm": topic})
+    assert console_client.get("/topics", search=topic)["items"] == []
+    assert problem(console_client, "GET", f"/topics/{topic}")[0] == (404, "not-found")
 
 
-def test_partitions_have_their_offsets(visitor, broker, topic):
-    visitor.post("/topics", {"name": topic, "partitionCount": 2})
+def test_partitions_have_their_offsets(console_client, broker, topic):
+    console_client.post("/topics", {"name": topic, "partitionCount": 2})
     produce(broker, topic, 10, partition=1)
-    flushed = visitor.post(f"/topics/{topic}/flush", {"partitions": [1]})
+    flushed = console_client.post(f"/topics/{topic}/flush", {"partitions": [1]})
     assert flushed == {"partitions": [{"topic": topic, "partition": 1}]}
     produce(broker, topic, 4, partition=1)
 
-    found = visitor.get(f"/topics/{topic}")
+    found = console_client.get(f"/topics/{topic}")
     empty, full = found["partitions"]
     assert (empty["highWatermark"], empty["recordCount"], empty["sizeBytes"]) == (0, 0, 0)
     assert full["sizeBytes"] > 0
@@ -47,33 +47,33 @@ def test_partitions_have_their_offsets(visitor, broker, topic):
     assert found["topic"]["sizeBytes"] == full["sizeBytes"]
 
 
-def test_configs_have_defaults_and_documentation(visitor, topic):
-    visitor.post("/topics", {"name": topic})
-    before = configs(visitor, topic)["retention.ms"]
+def test_configs_have_defaults_and_documentation(console_client, topic):
+    console_client.post("/topics", {"name": topic})
+    before = configs(console_client, topic)["retention.ms"]
     assert before["isSet"] is False
     assert before["value"] == before["default"]
     assert before["type"] == "long"
     assert "segments are deleted" in before["documentation"]
 
     body = {"set": {"retention.ms": "7200000", "cleanup.policy": "compact"}}
-    response = visitor.put(f"/topics/{topic}/configs", body)
-    assert response == list(configs(visitor, topic).values())
-    after = configs(visitor, topic)["retention.ms"]
+    response = console_client.put(f"/topics/{topic}/configs", body)
+    assert response == list(configs(console_client, topic).values())
+    after = configs(console_client, topic)["retention.ms"]
     assert after == before | {"value": "7200000", "isSet": True}
 
-    visitor.put(f"/topics/{topic}/configs", {"delete": ["retention.ms"]})
-    assert configs(visitor, topic)["retention.ms"] == before
-    assert configs(visitor, topic)["cleanup.policy"]["value"] == "compact"
+    console_client.put(f"/topics/{topic}/configs", {"delete": ["retention.ms"]})
+    assert configs(console_client, topic)["retention.ms"] == before
+    assert configs(console_client, topic)["cleanup.policy"]["value"] == "compact"
 
 
-def test_list_is_searched_sorted_and_paged(visitor, broker, topic):
+def test_list_is_searched_sorted_and_paged(console_client, broker, topic):
     names = [f"{topic}-{letter}" for letter in "abc"]
     for count, name in enumerate(names, 1):
-        visitor.post("/topics", {"name": name, "partitionCount": count})
+        console_client.post("/topics", {"name": name, "partitionCount": count})
     produce(broker, names[1], 5, partition=0)
 
     def listed(**query):
-        page = visitor.get("/topics", search=topic.upper(), **query)
+        page = console_client.get("/topics", search=topic.upper(), **query)
         assert page["total"] == 3
         return [each["name"].removeprefix(topic) for each in page["items"]]
 
@@ -84,11 +84,11 @@ def test_list_is_searched_sorted_and_paged(visitor, broker, topic):
     wait_until(lambda: listed(sort="records", order="desc")[0] == "-b", "the records to be polled")
 
 
-def test_consumers_of_a_topic_with_lag(visitor, broker, topic):
-    visitor.post("/topics", {"name": topic, "partitionCount": 2})
+def test_consumers_of_a_topic_with_lag(console_client, broker, topic):
+    console_client.post("/topics", {"name": topic, "partitionCount": 2})
     produce(broker, topic, 5, partition=0)
     produce(broker, topic, 3, partition=1)
-    assert visitor.get(f"/topics/{topic}/consumers") == []
+    assert console_client.get(f"/topics/{topic}/consumers") == []
     consumer = Consumer(
         {
             "bootstrap.servers": broker.address,
@@ -103,8 +103,10 @@ def test_consumers_of_a_topic_with_lag(visitor, broker, topic):
         wait_until(lambda: read.extend(consumer.consume(8, 0.5)) or len(read) == 8, "the records")
         consumer.commit(asynchronous=False)
         produce(broker, topic, 2, partition=1)
-        wait_until(lambda: visitor.get("/groups", search=topic)["total"], "the group to be polled")
-        assert visitor.get(f"/topics/{topic}/consumers") == [
+        wait_until(
+            lambda: console_client.get("/groups", search=topic)["total"], "the group to be polled"
+        )
+        assert console_client.get(f"/topics/{topic}/consumers") == [
             {
                 "group": f"group-{topic}",
                 "state": "Stable",
@@ -117,12 +119,12 @@ def test_consumers_of_a_topic_with_lag(visitor, broker, topic):
         consumer.close()
 
 
-def test_topic_is_deleted_only_after_confirmation(visitor, topic):
-    visitor.post("/topics", {"name": topic})
-    answer, message = problem(visitor, "DELETE", f"/topics/{topic}", {"confirm": topic[:-1]})
+def test_topic_is_deleted_only_after_confirmation(console_client, topic):
+    console_client.post("/topics", {"name": topic})
+    answer, message = problem(console_client, "DELETE", f"/topics/{topic}", {"confirm": topic[:-1]})
     assert answer == (400, "invalid-request")
     assert "repeat its name" in message
-    assert visitor.get(f"/topics/{topic}")["topic"]["name"] == topic
+    assert console_client.get(f"/topics/{topic}")["topic"]["name"] == topic
 
 
 @pytest.mark.parametrize(
@@ -138,14 +140,14 @@ def test_topic_is_deleted_only_after_confirmation(visitor, topic):
         ("POST", "/flush", {}),
     ],
 )
-def test_requests_for_a_missing_topic_return_404(visitor, topic, method, path, body):
+def test_requests_for_a_missing_topic_return_404(console_client, topic, method, path, body):
     if body and "confirm" in body:
         body = {"confirm": topic}
-    answer, message = problem(visitor, method, f"/topics/{topic}{path}", body)
+    answer, message = problem(console_client, method, f"/topics/{topic}{path}", body)
     assert answer == (404, "not-found")
     assert topic in message
     assert "kafscale topic" not in message
-    assert visitor.get("/topics", search=topic)["total"] == 0
+    assert console_client.get("/topics", search=topic)["total"] == 0
 
 
 @pytest.mark.parametrize(
@@ -171,14 +173,16 @@ def test_requests_for_a_missing_topic_return_404(visitor, topic, method, path, b
         (("?colour=red", "GET", None), 400),
     ],
 )
-def test_invalid_requests_are_rejected_with_a_message(visitor, existing_topic, body, status):
+def test_invalid_requests_are_rejected_with_a_message(console_client, existing_topic, body, status):
     path, method, body = body
     if body and body.get("name") == "{topic}":
         body = {"name": existing_topic}
-    answer, message = problem(visitor, method, "/topics" + path.format(topic=existing_topic), body)
+    answer, message = problem(
+        console_client, method, "/topics" + path.format(topic=existing_topic), body
+    )
     assert answer[0] == status, message
     assert message
-    assert visitor.get("/topics", search="no/name")["total"] == 0
+    assert console_client.get("/topics", search="no/name")["total"] == 0
 
 
 def test_unreachable_owner_leaves_only_start_and_end_offsets(broker, tmp_path, topic):
@@ -186,13 +190,13 @@ def test_unreachable_owner_leaves_only_start_and_end_offsets(broker, tmp_path, t
     produce(broker, topic, 5, partition=0)
     unreachable = f"127.0.0.1:{free_port()}"
     with ConsoleProcess(tmp_path, broker, control_servers=unreachable) as console:
-        visitor = console.visitor()
-        (partition,) = visitor.get(f"/topics/{topic}")["partitions"]
+        console_client = console.client()
+        (partition,) = console_client.get(f"/topics/{topic}")["partitions"]
         assert partition["state"] == "unknown"
         assert (partition["startOffset"], partition["highWatermark"]) == (0, 5)
         assert partition["rolledOffset"] is partition["sizeBytes"] is None
-        assert visitor.get(f"/topics/{topic}/segments")["wal"] is None
-        answer, message = problem(visitor, "POST", f"/topics/{topic}/flush", {})
+        assert console_client.get(f"/topics/{topic}/segments")["wal"] is None
+        answer, message = problem(console_client, "POST", f"/topics/{topic}/flush", {})
         assert answer == (503, "unavailable")
         assert unreachable in message
 
@@ -201,7 +205,7 @@ def test_segments_need_the_broker_directory(broker, tmp_path, topic):
     produce(broker, topic, 1, partition=0)
     elsewhere = tmp_path / "elsewhere"
     with ConsoleProcess(tmp_path, broker, data_dir=str(elsewhere)) as console:
-        answer, message = problem(console.visitor(), "GET", f"/topics/{topic}/segments")
+        answer, message = problem(console.client(), "GET", f"/topics/{topic}/segments")
         assert answer == (409, "conflict")
         assert str(elsewhere) in message
         assert not elsewhere.exists()
@@ -211,19 +215,19 @@ def test_segments_need_the_broker_directory(broker, tmp_path, topic):
 def existing_topic(console):
     """A topic that no test changes."""
     name = "taken"
-    console.visitor().post("/topics", {"name": name, "partitionCount": 2})
+    console.client().post("/topics", {"name": name, "partitionCount": 2})
     return name
 
 
-def problem(visitor, method, path, body=None):
+def problem(console_client, method, path, body=None):
     """The status, error code and message of a failed request."""
-    answer = visitor.ask(method, path, body)
+    answer = console_client.request(method, path, body)
     assert answer.status >= 400, answer
     return (answer.status, answer.json["error"]), answer.json["message"]
 
 
-def configs(visitor, topic):
-    return {each["name"]: each for each in visitor.get(f"/topics/{topic}/configs")}
+def configs(console_client, topic):
+    return {each["name"]: each for each in console_client.get(f"/topics/{topic}/configs")}
 
 
 def produce(broker, topic, count, *, partition):

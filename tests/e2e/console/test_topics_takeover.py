@@ -25,7 +25,7 @@ def cluster(tmp_path):
 
 
 @pytest.fixture
-def visitor(tmp_path, cluster):
+def console_client(tmp_path, cluster):
     settings = broker_settings(cluster.s3.bucket) | {
         "bootstrap_servers": cluster.bootstrap,
         "control_servers": ",".join(
@@ -33,17 +33,19 @@ def visitor(tmp_path, cluster):
         ),
     }
     with ConsoleProcess(tmp_path / "console", **settings) as console:
-        yield console.visitor()
+        yield console.client()
 
 
 @pytest.mark.long
-def test_partitions_of_a_killed_broker_move_to_its_successor(cluster, visitor, topic):
+def test_partitions_of_a_killed_broker_move_to_its_successor(cluster, console_client, topic):
     """Records that were only in the WAL of the killed broker still count as WAL tail."""
-    assert visitor.post("/topics", {"name": topic, "partitionCount": 4})["partitionCount"] == 4
-    assert visitor.get("/topics", search=topic)["total"] == 1
-    wait_until(lambda: leaders(visitor, topic) == {1, 2}, "both brokers to lead some")
+    assert (
+        console_client.post("/topics", {"name": topic, "partitionCount": 4})["partitionCount"] == 4
+    )
+    assert console_client.get("/topics", search=topic)["total"] == 1
+    wait_until(lambda: leaders(console_client, topic) == {1, 2}, "both brokers to lead some")
     produce(cluster, topic)
-    before = partitions(visitor, topic)
+    before = partitions(console_client, topic)
     assert [each["highWatermark"] for each in before] == [COUNT] * 4
     assert {each["state"] for each in before} == {"online"}
     moved = next(each["partition"] for each in before if each["leader"] == 2)
@@ -51,33 +53,33 @@ def test_partitions_of_a_killed_broker_move_to_its_successor(cluster, visitor, t
     cluster.nodes[2].kill()
     wait_until(
         lambda: (
-            [each["highWatermark"] for each in partitions(visitor, topic)] == [COUNT] * 4
-            and leaders(visitor, topic) == {1}
+            [each["highWatermark"] for each in partitions(console_client, topic)] == [COUNT] * 4
+            and leaders(console_client, topic) == {1}
         ),
         "the other to serve all of them",
-        seen=lambda: partitions(visitor, topic),
+        seen=lambda: partitions(console_client, topic),
     )
-    found = visitor.get(f"/topics/{topic}/segments", partition=moved)
+    found = console_client.get(f"/topics/{topic}/segments", partition=moved)
     held = found["wal"]["recordCount"] + sum(
         each["lastOffset"] + 1 - each["baseOffset"] for each in found["items"]
     )
     assert held == COUNT
     assert found["wal"]["objectCount"] >= 1 or found["total"] == 1
 
-    flushed = visitor.post(f"/topics/{topic}/flush", {})
+    flushed = console_client.post(f"/topics/{topic}/flush", {})
     assert [each["partition"] for each in flushed["partitions"]] == [0, 1, 2, 3]
-    (segment,) = visitor.get(f"/topics/{topic}/segments", partition=moved)["items"]
+    (segment,) = console_client.get(f"/topics/{topic}/segments", partition=moved)["items"]
     assert (segment["baseOffset"], segment["lastOffset"]) == (0, COUNT - 1)
-    visitor.delete(f"/topics/{topic}", {"confirm": topic})
-    assert visitor.ask("GET", f"/topics/{topic}").status == 404
+    console_client.delete(f"/topics/{topic}", {"confirm": topic})
+    assert console_client.request("GET", f"/topics/{topic}").status == 404
 
 
-def partitions(visitor, topic):
-    return visitor.get(f"/topics/{topic}")["partitions"]
+def partitions(console_client, topic):
+    return console_client.get(f"/topics/{topic}")["partitions"]
 
 
-def leaders(visitor, topic):
-    return {each["leader"] for each in partitions(visitor, topic)}
+def leaders(console_client, topic):
+    return {each["leader"] for each in partitions(console_client, topic)}
 
 
 def produce(cluster, topic):

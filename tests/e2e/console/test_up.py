@@ -9,7 +9,7 @@ from typing import Self
 
 import pytest
 
-from services.console import PASSWORD, USERNAME, Visitor
+from services.console import PASSWORD, USERNAME, ConsoleClient
 from services.process import free_port
 from services.waiting import wait_until
 
@@ -79,9 +79,9 @@ def test_up_prints_addresses_and_stops_on_ctrl_c(tmp_path):
         assert f"http://127.0.0.1:{up.console}" in output
         assert f"as {USERNAME}" in output
         assert PASSWORD not in output
-        visitor = Visitor(up.console)
-        assert visitor.sign_in().status == 200
-        assert visitor.get("/users")["problem"] is None, "the console has found the broker"
+        console_client = ConsoleClient(up.console)
+        assert console_client.sign_in().status == 200
+        assert console_client.get("/users")["problem"] is None, "the console has found the broker"
         children = up.children()
         assert set(children) == {"broker", "console"}
         os.killpg(up.process.pid, signal.SIGINT)  # As a terminal does.
@@ -94,7 +94,7 @@ def test_up_says_how_to_enable_login(tmp_path):
     with Up(tmp_path) as up:
         up.wait_for("Ctrl-C")
         assert "KAFSCALE_UI_USERNAME" in up.output()
-        assert not Visitor(up.console).get("/session")["isConfigured"]
+        assert not ConsoleClient(up.console).get("/session")["isConfigured"]
 
 
 @pytest.mark.parametrize("stopped", ["broker", "console"])

@@ -110,11 +110,11 @@ def test_more_records_are_loaded(records):
 
 
 def test_new_records_are_loaded(window, console, topic):
-    visitor = console.visitor()
-    visitor.post("/topics", {"name": topic, "partitionCount": 1})
+    console_client = console.client()
+    console_client.post("/topics", {"name": topic, "partitionCount": 1})
     page = window.open(f"/topics/{topic}/messages", topic)
     expect(page.get_by_text("No records found.")).to_be_visible()
-    visitor.post(f"/topics/{topic}/messages", {"value": {"text": "hello", "format": "text"}})
+    console_client.post(f"/topics/{topic}/messages", {"value": {"text": "hello", "format": "text"}})
     window.button("Refresh").click()
     expect(page.get_by_role("table", name="Records")).to_contain_text("hello")
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(60)
 @pytest.fixture
 def created_topic(console, topic) -> str:
     """An empty topic with two partitions."""
-    console.visitor().post("/topics", {"name": topic, "partitionCount": 2})
+    console.client().post("/topics", {"name": topic, "partitionCount": 2})
     return topic
 
 
