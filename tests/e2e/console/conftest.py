@@ -1,4 +1,4 @@
-"""A console for the shared broker, and a console_client who is signed in."""
+"""A console for the shared broker, and a client of it that is signed in."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ def console(_shared_broker, tmp_path_factory) -> Iterator[ConsoleProcess]:
 
 @pytest.fixture
 def console_client(console) -> Iterator[ConsoleClient]:
-    """A signed-in console_client; the log of the console is shown on failure."""
+    """A signed-in client; the log of the console is shown on failure."""
     logged_bytes = console.log.stat().st_size
     yield console.client()
     print(console.logged(logged_bytes))  # noqa: T201 - shown where the test failed.

@@ -41,7 +41,7 @@ def console(tmp_path_factory, cluster) -> Iterator[ConsoleProcess]:
 
 @pytest.fixture
 def console_client(console) -> ConsoleClient:
-    """A signed-in console_client of a healthy cluster."""
+    """A signed-in client of a healthy cluster."""
     console_client = console.client()
     wait_until(lambda: set(states(console_client).values()) == {"ready"}, "all brokers to be ready")
     return console_client
