@@ -28,6 +28,25 @@ VAGUE = re.compile(r"(Manager|Helper|Utils?|Impl)$")
 REMINDER = re.compile(
     r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b"
 )
+UNCLEAR = re.compile(
+    r"\b("
+    r"somebody|nobody|anybody|everybody|whoever|whomever|told|the laws?"
+    r"|(?:a|an|the|one|each|every|last|next|first|another|second) looks?"
+    r")\b",
+    re.IGNORECASE,
+)
+"""Words that hide who does what; see "Language" in CONTRIBUTING.md."""
+MARKDOWN_COLUMNS_MAX = 100
+PLAIN_TEXT = {
+    "src",
+    "docs",
+    "web",
+    "deploy",
+    "config",
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+}
 MACHINE = re.compile(
     "|".join(
         (
@@ -169,6 +188,32 @@ def test_no_file_knows_the_machine_that_it_was_written_on():
         text = path.read_text(encoding="utf-8", errors="ignore")
         found = MACHINE.search(text)
         assert found is None, f"{name_of(path)}: {found and found.group()}"
+
+
+def test_text_says_who_does_what():
+    found = [
+        f"{name_of(path)}:{number}: {match.group()}"
+        for path in committed()
+        if path.suffix in {".py", ".md", ".ts", ".tsx", ".yaml", ".proto", ".tpl"}
+        and path.parts[len(ROOT.parts)] in PLAIN_TEXT
+        and path != Path(__file__)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if (match := UNCLEAR.search(line))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_markdown_fits_its_columns():
+    """Tables and code may be wider; their lines cannot be wrapped."""
+    wide = []
+    for page in (path for path in committed() if path.suffix == ".md"):
+        in_code = False
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            in_code ^= line.lstrip().startswith("```")
+            is_text = not in_code and not line.lstrip().startswith("|") and line[:4] != " " * 4
+            if is_text and len(line) > MARKDOWN_COLUMNS_MAX and " " in line.strip("*- "):
+                wide.append(f"{name_of(page)}:{number}")
+    assert not wide, "\n".join(wide)
 
 
 def test_what_the_makefile_offers_is_what_the_readme_promises():

@@ -49,7 +49,7 @@ def test_failed_logins_are_throttled(open_window, start_console, shop_broker):
     for _ in range(5):
         fill(page, USERNAME, "wrong")
         expect(password_field(page)).to_have_value("")
-        expect(page.get_by_role("alert")).to_contain_text("wrong")
+        expect(page.get_by_role("alert")).to_contain_text("Wrong")
     fill(page, USERNAME, "wrong")
     expect(page.get_by_role("alert")).to_contain_text("Too many attempts. Try again in")
     expect(window.button("Log in")).to_be_disabled()
