@@ -96,7 +96,7 @@ class ClassicMember:
         return True
 
     def _shares(self, member_ids: list[str]) -> list[MemberAssignment]:
-        """Those of all members, which only the leader is told; of none for the others."""
+        """The assignments of all members if this member is the leader, else none."""
         topic = self._group_spec.topic
         subscriptions = dict.fromkeys(member_ids, (topic,))
         shares = range_assignment(subscriptions, {topic: self._group_spec.partitions})

@@ -21,7 +21,7 @@ from kafscale.protocol.messages.produce import PRODUCE
 from services.wire import batch_of, produce_request
 
 CONNECTIONS_A_BROKER = 100
-"""So many that 10,000 requests a second may take more than a second each."""
+"""Enough that each of 10,000 requests a second may take more than a second."""
 IN_FLIGHT_MAX = 60
 """What a broker works on at once of one connection is 64, by default."""
 TICK_S = 0.01
@@ -43,7 +43,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     def send(self, count: int) -> int:
-        """Send so many requests, or as many as may be under way; how many that are."""
+        """Send `count` requests, or fewer if too many are in flight; return how many."""
         count = min(count, IN_FLIGHT_MAX - self._in_flight)
         if count > 0:
             self._in_flight += count

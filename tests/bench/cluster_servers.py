@@ -35,9 +35,9 @@ from services.waiting import wait_until
 CREATE_S_MAX = 60
 SERVING_S_MAX = 60
 STATISTICS_S = 1.2
-"""After which metrics tell of all that has happened before: some are copied once a second."""
+"""After this time, metrics include all earlier events: some are copied once a second."""
 SILENCE_S = 3
-"""A cluster that has not written anything to etcd for so long has settled."""
+"""A cluster that has written nothing to etcd for this time is stable."""
 SETTLED_S_MAX = 120
 
 
@@ -98,7 +98,7 @@ class DirectCluster:
             )
 
     def wait_until_settled(self) -> None:
-        """Return when everything is where it belongs, and everybody has been told."""
+        """Wait until all assignments are done and all brokers know them."""
         deadline = time.monotonic() + SETTLED_S_MAX
         seen = -1
         while (revision := self.revision()) != seen:

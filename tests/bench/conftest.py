@@ -143,7 +143,7 @@ class Comparisons:
 
 @pytest.fixture(scope="session")
 def comparisons() -> Iterator[Comparisons]:
-    """Where benches of brokers write their figures; told and kept when all have run."""
+    """Collects the figures of broker benches; prints and saves them at the end."""
     comparisons = Comparisons()
     yield comparisons
     held = [comparison for comparison in comparisons.held if comparison.rounds]

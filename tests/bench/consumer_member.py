@@ -16,7 +16,7 @@ LEAVING = -1
 
 
 class ConsumerMember:
-    """A member that takes and gives up partitions as soon as it is told to, and says so at once."""
+    """A member that acknowledges every assignment and revocation at once."""
 
     def __init__(self, connection: BrokerConnection, group_spec: GroupSpec) -> None:
         self.generation = JOINING

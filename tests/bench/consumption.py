@@ -18,11 +18,11 @@ RUN_S_MAX = 240
 
 
 def consume(address: str, topic: str, partitions: int, record_count: int) -> float:
-    """Read so many records with librdkafka; MB/s from the first call to the last record."""
+    """Read records with librdkafka; return MB/s from the first call to the last record."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
-            "group.id": "bench",  # It asks for a name, but nobody joins.
+            "group.id": "bench",  # Required, though no group is joined.
             "enable.auto.commit": False,
             # Its pause of a second whenever its queue is full would hide how fast a broker is.
             "fetch.queue.backoff.ms": 1,
@@ -47,7 +47,7 @@ def consume(address: str, topic: str, partitions: int, record_count: int) -> flo
 
 
 def consume_in_group(address: str, topic: str, record_count: int) -> float:
-    """Read so many records with `kafka-consumer-perf-test`; its MB/s while it fetched."""
+    """Read records with `kafka-consumer-perf-test`; return its MB/s while it fetched."""
     done = subprocess.run(  # noqa: S603 - the command is a bench's own.
         [  # noqa: S607
             "java",

@@ -1,6 +1,6 @@
-"""What the benches of Spark share: topics that are filled, a session, and all CPU that is used.
+"""What the Spark benches share: filled topics, a session, and the measured CPU time.
 
-The CPU of a reading is that of everybody who takes part: this process, Spark's Java, its Python
+The CPU time of a read is that of all processes: this process, Spark's Java, its Python
 workers, and the broker that is read from, if one is.
 """
 
@@ -47,7 +47,7 @@ class SparkSources:
 
     @property
     def sources(self) -> list[str]:
-        """The ways to read a topic."""
+        """The sources that can read a topic."""
         return [KAFKA_ON_KAFKA, KAFKA_ON_OURS, OURS]
 
     def fill(self, record_bytes: int, size_bytes: int, name: str) -> Filled:
@@ -68,7 +68,7 @@ class SparkSources:
         return reader.option("subscribe", topic.name).options(**options).load()
 
     def measured(self, topic: Filled, work: Callable[[], object]) -> dict[str, float]:
-        """What the work takes, of the clock and of all processors."""
+        """Measure the wall clock time and CPU time of the work."""
         with FamilyUsage() as usage:
             start = time.perf_counter()
             work()

@@ -55,7 +55,7 @@ def test_throughput(comparisons, clusters, scaled, batching):
         for name, cluster in clusters.items()
     }
     for run in runs.values():
-        run()  # Everybody warms up.
+        run()  # Warm-up.
     for _ in range(ROUNDS):
         for name, run in runs.items():
             comparison.add(name, run())

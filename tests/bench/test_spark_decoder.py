@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(300)]
 KIBIBYTE = 1024
 SOURCE_BYTES = 24 * 1024 * KIBIBYTE
 DISTINCT_COUNT = 8
-"""So many batches are made; more of them would take long, and are no different."""
+"""The number of distinct batches; more would take longer without another result."""
 ROUNDS = 7
 END = 2**62
 LARGE_BYTES_PER_SECOND_MIN = 1_200_000_000

@@ -15,7 +15,7 @@ def ask(
 
     async def receive() -> dict[str, Any]:
         if not asked:
-            await asyncio.Event().wait()  # Whoever asks stays.
+            await asyncio.Event().wait()  # The client stays connected.
         return asked.pop()
 
     async def send(message: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ STOP_S_MAX = 10
 
 
 _given: set[int] = set()
-"""Ports that were given out: whoever has one may not have come to listen on it yet."""
+"""Ports that were returned before: their users may not listen on them yet."""
 
 
 def free_port() -> int:

@@ -46,7 +46,7 @@ def _final(events: Events) -> dict[str, Records]:
 
 
 def _reread(events: Events, partition: str, change: Callable[[Poll, Records], Records]) -> Events:
-    """The same, where everybody finds something else in a partition."""
+    """The same events, with other values in a partition."""
     return [
         replace(event, records={partition: change(event, event.records[partition])})
         if isinstance(event, Poll) and partition in event.records

@@ -27,7 +27,7 @@ GROUP = "group"
 
 
 class SimulatedCluster:
-    """A log for each partition, and everybody around it."""
+    """A log for each partition, with its producers, readers and group members."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
