@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 SECOND_TRIES_MAX: Final = 3
 REPORTS: Final = Path(".test-reports")
 TESTS_FAILED: Final = 1
+WORKER_OPTIONS: Final = ("-n", "--dist")
 ALONE: Final = ("-p", "no:xdist", "-p", "no:randomly")
 
 
@@ -28,8 +29,7 @@ def main(name: str, options: list[str]) -> int:
     if not failed or len(failed) > SECOND_TRIES_MAX:
         say(f"{len(failed)} tests failed; at most {SECOND_TRIES_MAX} are tried a second time")
         return code
-    again = [option for option in options if not is_distribution(option)]
-    code, _ = run(f"{name}-second-try", [*again, *ALONE, "--last-failed"])
+    code, _ = run(f"{name}-second-try", [*without_workers(options), *ALONE, "--last-failed"])
     outcome = "passed" if code == 0 else "failed again"
     say("\n  ".join([f"second try, alone: {outcome}", *failed]))
     return code
@@ -56,8 +56,18 @@ def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def is_distribution(option: str) -> bool:
-    return option.startswith(("-n", "--dist"))
+def without_workers(options: list[str]) -> list[str]:
+    """Leave out how tests are distributed; each of these options has a value of its own.
+
+    >>> without_workers(["-n", "3", "--dist", "loadfile", "-m", "not long"])
+    ['-m', 'not long']
+    """
+    values = {index + 1 for index, option in enumerate(options) if option in WORKER_OPTIONS}
+    return [
+        option
+        for index, option in enumerate(options)
+        if index not in values and option not in WORKER_OPTIONS
+    ]
 
 
 if __name__ == "__main__":

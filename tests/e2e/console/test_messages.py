@@ -367,7 +367,7 @@ def test_failing_registry_is_called_once_and_hides_no_record(
     registry.failures = []
     assert len(registry.requests) - requests_before == 2, "one more try, and no more"
     assert len(page["messages"]) == 50
-    assert all("answers 503" in each["value"]["problem"] for each in page["messages"])
+    assert all("HTTP status 503" in each["value"]["problem"] for each in page["messages"])
 
 
 # --- producing ----------------------------------------------------------------------------------
