@@ -5,6 +5,7 @@ import pickle
 import pyarrow as pa
 
 from kafscale.spark.jobs.replay import job
+from kafscale.spark.jobs.replay.sink import PartitionResult
 from kafscale.spark.plan.task_planner import Task
 from kafscale.spark.read.task import read_task
 from kafscale.spark.source.columns import ALL_WITH_HEADERS
@@ -37,7 +38,7 @@ def replay_without_spark(work, step=lambda _: None):
         batches = pieces(settings.location, part, is_wanted)
         for result in job.write(items, None, batches, step):
             outcome = pickle.loads(result.column(0)[0].as_py())  # noqa: S301
-            if not isinstance(outcome, job.Replayed):
+            if not isinstance(outcome, PartitionResult):
                 raise outcome.error()
             written += outcome.written_count
     return written

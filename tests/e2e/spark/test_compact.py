@@ -176,4 +176,4 @@ def test_command_compacts_topics_with_the_cleanup_policy(topic):
     topic.wait_for("others")
     assert "is not compact" in topic.shell(*others, code=1)
     refused = topic.shell("spark", "compact", "--force", code=2)
-    assert "name the topics" in refused
+    assert "--force needs --topic" in refused

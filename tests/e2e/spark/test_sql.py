@@ -258,7 +258,7 @@ def test_command_prints_tables_and_json(location, tmp_path):
     _, out, _ = run("select id, item from orders where id < 2 order by id", "-o", "csv")
     assert out == 'id,item\n0,"{""price"": 0.0}"\n1,"{""price"": 1.5}"\n'
     _, out, _ = run("select id from orders", "--limit", "5")
-    assert "5 rows, and there are more (--limit 5)" in out
+    assert "5 rows (limited by --limit 5)" in out
     script = tmp_path / "script.sql"
     script.write_text("show tables; -- all of them\nselect count(*) from orders;\n")
     _, out, _ = run("--file", str(script), "-o", "csv")
