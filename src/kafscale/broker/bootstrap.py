@@ -95,6 +95,7 @@ async def build_components(
     """Build all components of a broker; none of them runs yet."""
     node_id = broker_id(config)
     namespace = config.s3.namespace
+    defaults = TopicDefaults.from_config(config)
     registration = _registration(config, stores, addresses)
     guards = OwnershipGuards(stores.metadata, stores.catalog, namespace=namespace, clock=clock)
     storage = StorageEngine(
@@ -120,6 +121,7 @@ async def build_components(
         storage=storage,
         groups=groups,
         own_cluster_id=own_cluster_id,
+        defaults=defaults,
         random=random,
     )
     metrics.cluster = node.standing
@@ -132,7 +134,7 @@ async def build_components(
         cluster=stores.view,
         registration=registration,
         topics=node.topics,
-        topic_defaults=TopicDefaults.from_config(config),
+        topic_defaults=defaults,
         storage=storage,
         fetch_sessions=_fetch_sessions(config, random),
         producer_ids=ProducerIds(stores.metadata),
@@ -196,11 +198,11 @@ def _cluster_node(
     storage: StorageEngine,
     groups: Coordinator,
     own_cluster_id: str,
+    defaults: TopicDefaults,
     random: Random,
 ) -> ClusterNode:
     """The broker's part in the cluster, with the duties of its controller."""
     namespace = config.s3.namespace
-    defaults = TopicDefaults.from_config(config)
     streams = Streams(stores.objects, namespace, clock)
     restoration = MetadataRestore(
         stores.metadata,
