@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import kopf
 
+from kafscale.aio.clock import clock
 from kafscale.config import Config
 from kafscale.control_plane.samples import ClusterSamples
 from kafscale.errors import OperatingError
@@ -56,7 +57,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     settings = config.operator
-    metrics = OperatorMetrics(_clock)
+    metrics = OperatorMetrics(clock)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(tracing.running(config.tracing, "kafscale-operator"))
         kube = await stack.enter_async_context(api_server())
@@ -150,23 +151,23 @@ async def _worker(
     platform = _platform(config)
     directory = Path(tempfile.mkdtemp(prefix="kafscale-operator-"))
     metadata = MetadataRegistry()
-    samples = ClusterSamples(_clock)
-    collector = BrokerStatusCollector(fetch_over_control_plane(), _clock, samples.fresh)
-    buckets = BucketReconciler(kube, _clock)
+    samples = ClusterSamples(clock)
+    collector = BrokerStatusCollector(fetch_over_control_plane(), clock, samples.fresh)
+    buckets = BucketReconciler(kube, clock)
     backups = BackupReconciler(
-        buckets, metrics, clock=_clock, timer=time.monotonic, random=SystemRandom()
+        buckets, metrics, clock=clock, timer=time.monotonic, random=SystemRandom()
     )
     etcds = EtcdReconciler(
         kube,
         platform,
-        clock=_clock,
+        clock=clock,
         directory=directory,
         newest_snapshot=backups.newest_key,
         settings_endpoints=config.operator.etcd_endpoints,
         namespaces=config.operator.namespaces,
     )
     scale_to_zero = ScaleToZeroController(
-        kube, collector, queue, _clock, host=config.operator.host, address=await _own_address()
+        kube, collector, queue, clock, host=config.operator.host, address=await _own_address()
     )
     clusters = ClusterReconciler(
         kube,
@@ -181,7 +182,7 @@ async def _worker(
         resync_seconds=config.operator.resync_sec,
     )
     topics = TopicReconciler(
-        kube, metadata, collector, clock=_clock, new_id=lambda: uuid.uuid4().bytes
+        kube, metadata, collector, clock=clock, new_id=lambda: uuid.uuid4().bytes
     )
     try:
         async with control_plane(config, metadata, samples):
@@ -227,7 +228,3 @@ async def _own_address() -> str:
         return ""
     addresses = [ipaddress.ip_address(address[0]) for *_, address in resolved]
     return next((str(each) for each in addresses if not each.is_loopback), "")
-
-
-def _clock() -> int:
-    return time.time_ns() // 1_000_000

@@ -1,13 +1,12 @@
 """Browse and produce records."""
 
-import time
-
 from kafscale.admin.messages import browse as browsing
 from kafscale.admin.messages import produce as producing
 from kafscale.admin.messages.codecs import from_config
 from kafscale.admin.messages.input_parser import PayloadInput
 from kafscale.admin.messages.query import BrowseQuery, DisplayFormat, FilterSpec, SchemaText
 from kafscale.admin.messages.renderer import RenderedPayload
+from kafscale.aio.clock import clock
 from kafscale.console.api.route import ApiRequest, Route
 from kafscale.console.context import ApiContext
 from kafscale.console.schema import messages as schema
@@ -33,13 +32,12 @@ async def browse(context: ApiContext, request: ApiRequest) -> schema.Browsed:
 
 async def produce(context: ApiContext, request: ApiRequest) -> schema.Produced:
     body: schema.Produce = request.body
-    now_ms = time.time_ns() // 1_000_000
     new = producing.NewRecord(
         partition=body.partition,
         key=_payload_input(body.key),
         value=_payload_input(body.value),
         headers=tuple((header.key, header.value) for header in body.headers),
-        timestamp_ms=now_ms if body.timestamp_ms is None else body.timestamp_ms,
+        timestamp_ms=clock() if body.timestamp_ms is None else body.timestamp_ms,
     )
     async with context.connections.client() as client:
         written = await producing.produce(

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kafscale import __version__
+from kafscale.aio.clock import clock
 from kafscale.config.sections.ui import Ui
 from kafscale.console.http import csrf_and_access, responses
 from kafscale.console.http.login_throttle import LoginThrottle
@@ -66,11 +67,11 @@ class Authenticator:
             request.method, request.headers, request.cookies, to_session
         )
         return csrf_and_access.check_access(
-            info, self.sessions, is_configured=self.is_configured, now_ms=clock_ms()
+            info, self.sessions, is_configured=self.is_configured, now_ms=clock()
         )
 
     def is_valid(self, session: LoginSession) -> bool:
-        return self.sessions.read(self.sessions.cookie(session), clock_ms()) is not None
+        return self.sessions.read(self.sessions.cookie(session), clock()) is not None
 
     async def session(self, request: Request) -> Response:
         """Handle requests for the session resource: read, log in, log out."""
@@ -104,9 +105,9 @@ class Authenticator:
             return responses.rejection(csrf_and_access.WRONG_CREDENTIALS)
         self.throttle.succeeded(address)
         if previous is not None:
-            self.sessions.revoke(previous, clock_ms())
+            self.sessions.revoke(previous, clock())
         session = self.sessions.issue(
-            self.settings.username, clock_ms(), secrets.token_bytes(ID_BYTES)
+            self.settings.username, clock(), secrets.token_bytes(ID_BYTES)
         )
         log.info("login succeeded", address=address)
         response = responses.success(self._session_view(session))
@@ -117,7 +118,7 @@ class Authenticator:
 
     def _log_out(self, session: LoginSession | None) -> Response:
         if session is not None:
-            self.sessions.revoke(session, clock_ms())
+            self.sessions.revoke(session, clock())
         response = responses.success(None)
         self._set_cookie(response, "", 0)
         return response
@@ -141,10 +142,6 @@ class Authenticator:
             httponly=True,
             samesite="strict",
         )
-
-
-def clock_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _throttle_rejection(wait_seconds: int) -> csrf_and_access.Rejection:

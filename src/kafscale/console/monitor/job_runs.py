@@ -8,6 +8,7 @@ from typing import Final
 
 from kafscale.admin import jobs
 from kafscale.admin.connection import ClusterConnections
+from kafscale.aio.clock import clock
 from kafscale.storage.job_runs import JobRun
 
 CACHE_SECONDS: Final = 15.0
@@ -28,10 +29,6 @@ class JobRunCache:
         async with self._lock:
             if time.monotonic() - self._read_at > CACHE_SECONDS:
                 async with asyncio.timeout(READ_SECONDS_MAX):
-                    self._runs = await jobs.recent_runs(self.connections, _clock_ms())
+                    self._runs = await jobs.recent_runs(self.connections, clock())
                 self._read_at = time.monotonic()
             return dict(self._runs)
-
-
-def _clock_ms() -> int:
-    return time.time_ns() // 1_000_000

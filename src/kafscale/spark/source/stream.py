@@ -12,7 +12,6 @@ the end offsets and then for the tasks. Invariants:
 * With `Trigger.AvailableNow`, nothing is read beyond the end offsets at the start of the query.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -26,6 +25,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from kafscale.aio.clock import clock
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.log.bucket_listing import BucketLister
@@ -38,14 +38,10 @@ from kafscale.storage.objects.blocking import BlockingObjectStore
 log = get_logger(__name__)
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads new records in micro-batches."""
 
-    def __init__(self, query: Query, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, query: Query, clock: Callable[[], int] = clock) -> None:
         self._query = query
         self._clock = clock
         self._bound = query.options.stream_start()

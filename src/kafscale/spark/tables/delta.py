@@ -11,7 +11,6 @@ the topic. Invariants beyond those of `base`:
   widen it.
 """
 
-import time
 import uuid
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -23,6 +22,7 @@ from deltalake import write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
+from kafscale.aio.clock import clock
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.spark.tables import time_partitions
 from kafscale.spark.tables.base import Change, CommitConflictError, DataFile, Progress, Version
@@ -212,7 +212,7 @@ class DeltaTable:
         return RemoveAction(
             path=self._relative_path(file),
             data_change=change.is_new_data,
-            deletion_timestamp=time.time_ns() // 1_000_000,
+            deletion_timestamp=clock(),
             size=file.size_bytes,
             partition_values=_partition(file, granularity),
         )
@@ -224,7 +224,7 @@ class DeltaTable:
 
     def expire(self, version: Version, older_than_ms: int) -> int:
         """Delete files that only older versions reference, which limits time travel."""
-        age_hours = max(time.time_ns() // 1_000_000 - older_than_ms, 0) // 3_600_000
+        age_hours = max(clock() - older_than_ms, 0) // 3_600_000
         loaded = version.token.loaded
         loaded.create_checkpoint()
         return len(

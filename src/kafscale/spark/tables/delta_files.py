@@ -1,6 +1,5 @@
 """The files of a Delta table: Parquet without the partition column."""
 
-import time
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -8,6 +7,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafscale.aio.clock import clock
 from kafscale.spark.tables.base import DataFile
 from kafscale.spark.tables.data_files import NamedColumnFiles
 from kafscale.spark.tables.time_partitions import partition_directory
@@ -27,7 +27,7 @@ class DeltaFiles(NamedColumnFiles):
         directory = partition_directory(time_partition, self.granularity)
         path = self.filesystem.join(directory, name)
         self.filesystem.write(path, data)
-        details = {"statistics": statistics(metadata), "modified_ms": time.time_ns() // 1_000_000}
+        details = {"statistics": statistics(metadata), "modified_ms": clock()}
         return DataFile(path, metadata.num_rows, data.size, time_partition, details)
 
 

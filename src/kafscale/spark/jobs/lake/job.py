@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
+from kafscale.aio.clock import clock
 from kafscale.errors import OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.jobs.lake import rows as lake_rows
@@ -73,7 +74,7 @@ class LakeJob:
         open_table: TableFactory,
         execute: Execute,
         *,
-        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        clock: Callable[[], int] = clock,
         on_step: OnStep = lambda _step: None,
     ) -> None:
         self.settings = settings

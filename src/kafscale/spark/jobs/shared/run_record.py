@@ -11,7 +11,6 @@ so the record has only their type.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import SystemRandom
@@ -19,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from kafscale.aio.clock import clock
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.runtime.job_result import Cell, JobResult
@@ -40,14 +40,10 @@ SIZE_BYTES: Final = ("bytesAfter", "writtenBytes", "madeBytes", "sizeBytes", "by
 Clock = Callable[[], int]
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class RunRecord:
     """The record of a run in progress."""
 
-    def __init__(self, location: Location | None, run: JobRun, clock: Clock = now_ms) -> None:
+    def __init__(self, location: Location | None, run: JobRun, clock: Clock = clock) -> None:
         """Without a location, the record is not written."""
         self._location = location
         self._clock = clock
@@ -107,7 +103,7 @@ class RunRecord:
 
 @contextmanager
 def record_run(
-    location: Location | None, job: str, topics: Sequence[str] = (), *, clock: Clock = now_ms
+    location: Location | None, job: str, topics: Sequence[str] = (), *, clock: Clock = clock
 ) -> Iterator[RunRecord]:
     """Record the run of a job inside the block; without a location, write nothing."""
     run = JobRun(
