@@ -5,11 +5,11 @@ from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING
 
+from doubles.faulty_object_store import FaultyObjectStore
+from doubles.virtual_time import clock_ms
 from kafscale.errors import StoreUnavailableError
 from kafscale.storage.engine import EngineSettings, StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.testing.faulty_object_store import FaultyObjectStore
-from kafscale.testing.virtual_time import clock_ms
 from simulation.model import NAMESPACE, InvariantViolationError
 
 if TYPE_CHECKING:

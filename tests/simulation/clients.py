@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from random import Random
 
+from doubles.virtual_time import clock_ms
 from kafscale.errors import (
     NotOwnerError,
     OffsetOutOfRangeError,
@@ -15,7 +16,6 @@ from kafscale.errors import (
 from kafscale.records import BatchView, Record, build
 from kafscale.storage.log import timestamp_lookup
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
 from simulation.cluster import SimulatedCluster
 from simulation.model import InvariantViolationError, PartitionModel, SimulatedTopic

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
+from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, OperatingError
 from kafscale.records import Codec, TimestampType
 from kafscale.storage.engine import EngineSettings
@@ -22,8 +24,6 @@ from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.wal.buffer.seal_policy import SealPolicy
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
 from simulation.model import NAMESPACE, InvariantViolationError, PartitionModel, SimulatedTopic
 

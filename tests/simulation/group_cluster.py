@@ -19,6 +19,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import OperatingError, StoreUnavailableError
@@ -29,10 +31,8 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
 from kafscale.metadata.schema.model import Assignment
 from kafscale.metadata.store.base import Put, absent, unchanged
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.metrics.broker import Metrics
-from kafscale.testing import virtual_time
 from simulation.model import InvariantViolationError
 
 TOPIC = "orders"

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
+from doubles import virtual_time
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import (
     CoordinatorLoadingError,
@@ -28,7 +29,6 @@ from kafscale.groups.consumer_protocol import (
 from kafscale.groups.effects import NO_REPLY_TOKEN
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, MemberIdentity, Sync
 from kafscale.groups.responses import Joined
-from kafscale.testing import virtual_time
 from simulation.group_cluster import (
     GROUP,
     STANDALONE_GROUP,

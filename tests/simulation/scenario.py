@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from doubles.virtual_time import clock_ms
 from kafscale.errors import KafscaleError, NotOwnerError, OperatingError
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.wal.dead_stream_cleaner import ABANDONED_MS, FENCE_RETENTION_MS
 from kafscale.storage.wal.writer import LATE_PUT_MS
-from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
 from simulation.clients import Producer, Reader
 from simulation.cluster import MANY_FAULTS, NO_FAULTS, SOME_FAULTS, SimulatedCluster

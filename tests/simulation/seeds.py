@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from random import Random
 from typing import Any
 
-from kafscale.testing import virtual_time
+from doubles import virtual_time
 
 
 def run_each(scenario: Callable[[Random], Coroutine[Any, Any, None]], seeds: Iterable[int]) -> None:

@@ -14,11 +14,11 @@ from random import Random
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.errors import ObjectExistsError
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectInfo
-from kafscale.testing import virtual_time
 from simulation.cluster import SimulatedCluster
 from simulation.model import InvariantViolationError
 from simulation.scenario import Scenario

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.metadata.store.base import DeletePrefix
 from kafscale.metadata.store.etcd import EtcdStore
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.store.sqlite.store import SqliteStore
-from kafscale.testing import virtual_time
 from services.etcd_server import EtcdCluster, EtcdServer
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from doubles.memory_store import MemoryStore
 from kafscale.metadata.store.base import Compare, Delete, DeletePrefix, Put
 from kafscale.metadata.store.etcd import EtcdStore
-from kafscale.metadata.store.memory import MemoryStore
 
 KEYS = st.sampled_from(["/a", "/a/", "/a/b", "/a/c", "/a0", "/b", "/b/é", "/b/\U0001f600"])
 VALUES = st.sampled_from([b"", b"1", b"2"])

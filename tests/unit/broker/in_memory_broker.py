@@ -20,6 +20,9 @@ from typing import Any
 
 import msgspec
 
+from doubles import virtual_time
+from doubles.faulty_object_store import FaultyObjectStore
+from doubles.memory_store import MemoryStore
 from kafscale.broker.bootstrap import engine_settings, group_settings, offset_retention
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
@@ -47,7 +50,6 @@ from kafscale.config.sections.s3 import S3
 from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo, Topic
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.metrics.broker import Metrics
@@ -61,8 +63,6 @@ from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.bucket_scan import BucketScanner
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
-from kafscale.testing import virtual_time
-from kafscale.testing.faulty_object_store import FaultyObjectStore
 from unit.broker.harness import decode_response, framed, request, response_parts
 
 NODE_ID = 7

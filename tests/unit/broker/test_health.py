@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.broker.health import TICK_SECONDS, Health
 from kafscale.config.sections.s3 import S3
 from kafscale.errors import ObjectNotFoundError, OverloadedError, StoreUnavailableError
@@ -16,7 +17,6 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.layers.observed import ObservedObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.testing import virtual_time
 from unit.storage.engines import NAMESPACE, append, open_engine, simulate
 
 SETTINGS = S3(health_window_sec=4, namespace=NAMESPACE)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafscale.metadata.store.memory import MemoryStore
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.metadata.store.sqlite.store import SqliteStore
-from kafscale.testing import virtual_time
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 import pytest
 
+from doubles.memory_store import MemoryStore
 from kafscale.config import Config
 from kafscale.config.sections.etcd import Etcd
 from kafscale.config.sections.operator import Operator
@@ -16,7 +17,6 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Put
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.control_plane import control_plane
 from unit.broker.harness import run

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from doubles.virtual_time import run
 from kafscale.errors import OperatingError
 from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.work_queue import BACKOFF_SECONDS_MAX, ResourceKey, Worker, WorkQueue
-from kafscale.testing.virtual_time import run
 from services.memory_kube import MemoryKube
 
 DEMO, OTHER = ResourceKey("Cluster", "default", "demo"), ResourceKey("Cluster", "other", "demo")

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from random import Random
 from typing import Any, TypeVar
 
+from doubles import virtual_time
 from kafscale.records import BatchView, Record, TimestampType, build, split
 from kafscale.records.checksum import Buffer
 from kafscale.storage.engine import EngineSettings, StorageEngine
@@ -18,7 +19,6 @@ from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.recovery.log_opener import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.wal.buffer.seal_policy import SealPolicy
-from kafscale.testing import virtual_time
 from unit.storage.samples import batch
 
 NAMESPACE = "test"

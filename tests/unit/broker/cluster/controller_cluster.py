@@ -6,6 +6,8 @@ from random import Random
 
 from msgspec.structs import replace
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
@@ -14,9 +16,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.store.base import Compare, Put
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
-from kafscale.testing import virtual_time
 from unit.metadata.interruptible_store import InterruptibleStore
 
 TTL_MS = 10_000

@@ -10,18 +10,18 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import NamedTuple
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.broker.bootstrap import write_topic_catalog
 from kafscale.errors import ObjectNotFoundError
 from kafscale.metadata.cluster.restore_marker import REVISION_BUMP, mark_restored
 from kafscale.metadata.store.base import Entry
 from kafscale.metadata.store.local_history import COMMITS_MAX, History
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.records import iterate, split
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.topic_catalog import CatalogWriter
 from kafscale.storage.wal.streams import read_ranges
-from kafscale.testing import virtual_time
 from unit.broker.cluster.unreachable_store import UnreachableStore
 from unit.broker.in_memory_broker import CLUSTER_ID, CONFIG, InMemoryBroker, Stores, running_broker
 from unit.storage.engines import values_batch

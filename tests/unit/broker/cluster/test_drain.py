@@ -4,8 +4,8 @@ import asyncio
 from random import Random
 from types import SimpleNamespace
 
+from doubles.virtual_time import run
 from kafscale.broker.cluster.drain import Drainer
-from kafscale.testing.virtual_time import run
 
 HERE = ("orders", 0)
 

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+from doubles import virtual_time
 from kafscale.errors import NotOwnerError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
@@ -14,7 +15,6 @@ from kafscale.protocol.messages.produce import (
     ProduceRequest,
     TopicToProduce,
 )
-from kafscale.testing import virtual_time
 from unit.broker.cluster.unreachable_store import UnreachableStore
 from unit.broker.in_memory_broker import CONFIG, Stores, running_broker
 from unit.storage.engines import values_batch

@@ -2,13 +2,13 @@ import asyncio
 
 import pytest
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.errors import FencedError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker
 from kafscale.metadata.schema.model import BrokerInfo
-from kafscale.metadata.store.memory import MemoryStore
-from kafscale.testing import virtual_time
 from unit.broker.cluster.unreachable_store import UnreachableStore
 
 TTL_MS = 10_000

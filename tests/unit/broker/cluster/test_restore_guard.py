@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.broker.cluster.restore_guard import RestoreGuard
 from kafscale.errors import FencedError
 from kafscale.metadata.cluster.restore_marker import (
@@ -13,8 +15,6 @@ from kafscale.metadata.cluster.restore_marker import (
     mark_restored,
 )
 from kafscale.metadata.store.base import Put
-from kafscale.metadata.store.memory import MemoryStore
-from kafscale.testing import virtual_time
 from unit.broker.cluster.restorable_cluster import BackedUpStore
 
 

@@ -4,16 +4,16 @@ import asyncio
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.broker.control_plane.service import BrokerControlService, BrokerParts
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Put
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.storage.segments.swap import SwapResult
-from kafscale.testing import virtual_time
 
 ME = BrokerInfo(
     id=1, epoch=4, host="a", port=9092, rack="z", version="9", control_host="a", control_port=9093

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
+from doubles import virtual_time
 from kafscale.broker.control_plane import metrics_reporter
 from kafscale.broker.control_plane.metrics_reporter import Reporter, sample
 from kafscale.control_plane.errors import UnreachableError
 from kafscale.control_plane.messages import Ack, MetricsSample
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.observability.metrics.counters import ClusterStatus
-from kafscale.testing import virtual_time
 
 UNREACHABLE = UnreachableError("operator:9094", "UNAVAILABLE", "connection refused")
 

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from random import Random
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import StoreUnavailableError
@@ -24,10 +26,8 @@ from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Sync
 from kafscale.groups.responses import Joined, Reconciled
 from kafscale.metadata.cluster.group_shards import shard_of
 from kafscale.metadata.schema import keys
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.metrics.broker import Metrics
-from kafscale.testing import virtual_time
 from unit.broker.group_coordinator.shard_guards import assign_shards
 
 GROUP = "readers"

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
+from doubles.memory_store import MemoryStore
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC, shard_of
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
@@ -13,7 +14,6 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
 from kafscale.metadata.schema.model import Assignment
 from kafscale.metadata.store.base import MetadataStore, Put, Snapshot
-from kafscale.metadata.store.memory import MemoryStore
 
 ALL_SHARDS = range(SHARD_COUNT)
 

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.config import Config
 from kafscale.config.sections.groups import Group, Offsets
 from kafscale.config.sections.s3 import S3
@@ -22,7 +23,6 @@ from kafscale.groups.model import GroupType
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.testing import virtual_time
 from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
 from unit.broker.in_memory_broker import CONFIG, Stores, run_with_broker, running_broker
 

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.errors import NotCoordinatorError
 from kafscale.groups.model import GroupType
 from kafscale.metadata.cluster.group_shards import shard_of
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.topic_codec import decode_topic
 from kafscale.metadata.store.base import Put
-from kafscale.testing import virtual_time
 from unit.broker.group_coordinator.nodes import (
     GROUP,
     OTHER,

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.group_coordinator.shard_session import ShardSession
 from kafscale.broker.group_coordinator.writer import GroupWriter
 from kafscale.errors import CoordinatorUnavailableError, NotCoordinatorError, StoreUnavailableError
 from kafscale.metadata.store.base import COMMIT_BYTES_MAX, OPERATIONS_MAX, Delete, Put
-from kafscale.metadata.store.memory import MemoryStore
-from kafscale.testing import virtual_time
 from unit.broker.group_coordinator.shard_guards import assign_shards, request_move
 
 US, THEM = 1, 2

@@ -2,10 +2,10 @@
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from kafscale.protocol.messages.offset_commit import PartitionToCommit
-from kafscale.testing import virtual_time
 from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
 from unit.broker.handlers.offset_commits import commit
 from unit.broker.in_memory_broker import ADMIN_DISABLED, Stores, run_with_broker, running_broker

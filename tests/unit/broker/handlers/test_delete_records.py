@@ -2,6 +2,7 @@
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.delete_records import (
     DELETE_RECORDS,
@@ -9,7 +10,6 @@ from kafscale.protocol.messages.delete_records import (
     PartitionToTrim,
     TopicToTrim,
 )
-from kafscale.testing import virtual_time
 from unit.broker.in_memory_broker import ADMIN_DISABLED, Stores, run_with_broker, running_broker
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from doubles.faulty_object_store import Fault, Rule
 from kafscale.errors import ObjectNotFoundError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.delete_topics import (
@@ -11,7 +12,6 @@ from kafscale.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     TopicToDelete,
 )
-from kafscale.testing.faulty_object_store import Fault, Rule
 from unit.broker.in_memory_broker import ADMIN_DISABLED, run_with_broker
 
 

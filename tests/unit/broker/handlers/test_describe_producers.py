@@ -1,5 +1,6 @@
 """DescribeProducers: the idempotent producers of a partition."""
 
+from doubles import virtual_time
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
@@ -7,7 +8,6 @@ from kafscale.protocol.messages.describe_producers import (
     DescribeProducersRequest,
     TopicToDescribe,
 )
-from kafscale.testing import virtual_time
 from unit.broker.in_memory_broker import run_with_broker
 
 

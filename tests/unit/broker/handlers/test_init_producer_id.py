@@ -2,9 +2,9 @@
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from kafscale.testing import virtual_time
 from unit.broker.in_memory_broker import Stores, run_with_broker, running_broker
 
 

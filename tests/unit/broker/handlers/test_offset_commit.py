@@ -5,13 +5,13 @@ import dataclasses
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     PartitionToCommit,
 )
-from kafscale.testing import virtual_time
 from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
 from unit.broker.handlers.offset_commits import MISSING, commit
 from unit.broker.in_memory_broker import CONFIG, Stores, run_with_broker, running_broker

@@ -2,6 +2,7 @@
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.offset_for_leader_epoch import (
     OFFSET_FOR_LEADER_EPOCH,
@@ -9,7 +10,6 @@ from kafscale.protocol.messages.offset_for_leader_epoch import (
     EpochsOfTopic,
     OffsetForLeaderEpochRequest,
 )
-from kafscale.testing import virtual_time
 from unit.broker.in_memory_broker import Stores, run_with_broker, running_broker
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from doubles import virtual_time
 from kafscale.broker.metrics.consumer_lag import STALE_MS, ConsumerLag
 from kafscale.config.sections.security import PeerTls
 from kafscale.control_plane.allowed_names import AllowedNames
@@ -9,7 +10,6 @@ from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.tls import ServerTls
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.metadata.schema.model import BrokerInfo
-from kafscale.testing import virtual_time
 from services.certificates import make_certificates
 from unit.broker.harness import run
 from unit.broker.in_memory_broker import run_with_broker

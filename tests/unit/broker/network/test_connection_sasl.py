@@ -6,13 +6,13 @@ import gc
 import pytest
 from structlog.testing import capture_logs
 
+from doubles import virtual_time
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
-from kafscale.testing import virtual_time
 from unit.broker.harness import heartbeat, produce, request, run_pending
 from unit.broker.sasl_harness import MECHANISMS, SASL, SaslPeer
 

@@ -5,13 +5,14 @@ from random import Random
 
 import pytest
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.broker.network.listener_config import Listener, SecurityProtocol
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.errors import ThrottledError
 from kafscale.metadata.access.model import QuotaEntity
 from kafscale.metadata.access.store import AclStore
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.observability.metrics.counters import SecurityCounters
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.create_topics import (
@@ -24,7 +25,6 @@ from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
 from kafscale.protocol.messages.produce import PRODUCE, ProduceResponse
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.security.principal import ANONYMOUS, Principal
-from kafscale.testing import virtual_time
 
 ALICE = Principal("User:alice")
 ALICES = QuotaEntity(user="alice")

@@ -2,6 +2,8 @@
 
 import asyncio
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.control_plane.errors import UnreachableError
 from kafscale.control_plane.messages import BrokerStatusResponse, MetricsSample, PartitionStatus
 from kafscale.control_plane.partition import Partition
@@ -9,7 +11,6 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_broker
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.store.base import Put
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.operator.cluster.broker_status import (
     CONCURRENT_REQUESTS_MAX,
     CONNECTIONS,
@@ -21,7 +22,6 @@ from kafscale.operator.cluster.broker_status import (
     summarize,
 )
 from kafscale.operator.cluster.metadata import ClusterMetadata
-from kafscale.testing import virtual_time
 from unit.control_plane.scripted_broker import ScriptedBroker, served
 
 

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.cluster.id_allocator import cluster_id
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.operator.cluster.metadata import MetadataRegistry
-from kafscale.testing import virtual_time
 
 SETTINGS = Etcd(endpoints=("here:2379",))
 OTHER = Etcd(endpoints=("there:2379",))

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
+from doubles.virtual_time import run
 from kafscale.errors import KubeError
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.kube.kinds import Kind
 from kafscale.operator.kube.lease import Leadership
-from kafscale.testing.virtual_time import run
 
 
 class FakeLeases:

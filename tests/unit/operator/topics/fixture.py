@@ -3,19 +3,19 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.control_plane.messages import BrokerStatusResponse, PartitionStatus
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Put
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS
 from kafscale.operator.topics.reconciler import TopicReconciler
-from kafscale.testing import virtual_time
 from services.memory_kube import MemoryKube
 from unit.operator.topics.resources import NAMESPACE, manifest
 

@@ -2,10 +2,10 @@
 
 import asyncio
 
+from doubles import virtual_time
 from kafscale.operator.kube.kinds import TOPICS
 from kafscale.operator.spec.topic import read_topic
 from kafscale.operator.topics.conflicts import FRESH_MS, TopicOwners, owners_by_topic
-from kafscale.testing import virtual_time
 from services.memory_kube import MemoryKube
 from unit.operator.topics.resources import NAMESPACE, manifest, resource
 

@@ -4,11 +4,11 @@ import asyncio
 
 from msgspec.structs import replace
 
+from doubles import virtual_time
 from kafscale.operator.conditions import bad, ok
 from kafscale.operator.kube.kinds import TOPICS
 from kafscale.operator.spec.topic import read_topic
 from kafscale.operator.topics.status_writer import Outcome, StatusWriter
-from kafscale.testing import virtual_time
 from services.memory_kube import MemoryKube
 from unit.operator.topics.resources import NAMESPACE, manifest
 

@@ -4,16 +4,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.config.sections.security import Authorization
 from kafscale.metadata.access import keys
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.store.base import Delete, Put
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.security.acl import authorizer
 from kafscale.security.acl.authorizer import Authorizer
 from kafscale.security.principal import ANONYMOUS, Principal
-from kafscale.testing import virtual_time
 from unit.security.acls import acl, deny
 
 READ, WRITE, TOPIC = Operation.READ, Operation.WRITE, ResourceType.TOPIC

@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 from structlog.testing import capture_logs
 
+from doubles import virtual_time
+from doubles.virtual_time import START_MS, clock_ms
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import ConfigError, OperatingError
 from kafscale.security.jwt.jwks import FETCH_INTERVAL_MS_MIN, RETRY_MS, Jwks
-from kafscale.testing import virtual_time
-from kafscale.testing.virtual_time import START_MS, clock_ms
 from unit.security.signing import jwk, jwks, private_key
 
 OLD, NEW = private_key("P-256", "old"), private_key("P-256", "new")

@@ -6,12 +6,12 @@ from struct import pack_into
 import pyarrow as pa
 import pytest
 
+from doubles.reference_decoder import ReferenceDecoder
 from kafscale.errors import BatchTooLargeError, DamagedObjectError
 from kafscale.records import BatchView, Codec, Header, Record, build, recompress
 from kafscale.spark.codec.decoder import Decoder
 from kafscale.spark.source import columns
 from kafscale.spark.source.columns import ALL, ALL_WITH_HEADERS
-from kafscale.testing.reference_decoder import ReferenceDecoder
 from unit.spark.codec.batch_samples import as_slices, with_payload
 
 pytestmark = pytest.mark.timeout(120)  # The first test may compile the kernel.

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doubles.reference_decoder import ReferenceDecoder
 from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView, Codec
 from kafscale.spark.codec.decoder import Decoder
 from kafscale.spark.source import columns
 from kafscale.spark.source.columns import ALL_WITH_HEADERS, NAMES, Columns
 from kafscale.storage.formats import segment
-from kafscale.testing.reference_decoder import ReferenceDecoder
 from unit.spark.codec.batch_samples import batch_runs, malformed_batch
 
 pytestmark = pytest.mark.timeout(120)  # The first test may compile the kernel.

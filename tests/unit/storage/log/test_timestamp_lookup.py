@@ -2,9 +2,9 @@
 
 import pytest
 
+from doubles.virtual_time import clock_ms
 from kafscale.records import TimestampType
 from kafscale.storage.log import timestamp_lookup
-from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
     TOPIC,
     append,

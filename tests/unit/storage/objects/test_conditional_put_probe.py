@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import ConfigError, ObjectExistsError
 from kafscale.storage.objects import MemoryObjectStore, RetryingObjectStore, probe_create_only
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
 class CarelessStore(MemoryObjectStore):

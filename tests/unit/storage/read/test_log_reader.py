@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
 from kafscale.records import split
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from unit.storage.engines import (
     TOPIC,
     CountingStore,

@@ -1,11 +1,11 @@
 """The bucket scan finds all topics in segments and fenced WAL streams."""
 
+from doubles import virtual_time
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.recovery.bucket_scan import PARTITION_COUNT_MAX, BucketScanner
 from kafscale.storage.topic_catalog import CatalogTopic
 from kafscale.storage.wal.streams import Streams
-from kafscale.testing import virtual_time
 from unit.storage.engines import NAMESPACE, memory_store, simulate
 from unit.storage.samples import joined
 

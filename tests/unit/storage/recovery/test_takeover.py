@@ -6,14 +6,14 @@ from random import Random
 import pytest
 from structlog.testing import capture_logs
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
+from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, StoreUnavailableError
 from kafscale.records import split
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.recovery.log_opener import WHOLE_TOPIC_MIN
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
     BROKER_ID,
     NAMESPACE,

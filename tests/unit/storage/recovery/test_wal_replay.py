@@ -5,12 +5,12 @@ from random import Random
 
 import pytest
 
+from doubles import virtual_time
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import StoreUnavailableError
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.wal_replay import PARALLEL_READS_MAX
-from kafscale.testing import virtual_time
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from unit.storage.engines import (
     NAMESPACE,
     Epochs,

@@ -6,10 +6,10 @@ from random import Random
 import pytest
 from structlog.testing import capture_logs
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
+from doubles.virtual_time import clock_ms
 from kafscale.errors import OffsetOutOfRangeError, StoreUnavailableError
 from kafscale.storage.formats import object_keys
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
     NAMESPACE,
     TOPIC,

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import OverloadedError
 from kafscale.storage.segments.roll_scheduler import RollLimits
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from unit.storage.engines import (
     TOPIC,
     append,

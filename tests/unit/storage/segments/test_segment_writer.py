@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import NotOwnerError
 from kafscale.records import Codec
 from kafscale.storage.formats import index, object_keys, segment
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from unit.storage.engines import (
     NAMESPACE,
     TOPIC,

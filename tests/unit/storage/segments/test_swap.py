@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import FencedError, NotOwnerError, StoreUnavailableError
 from kafscale.records import iterate, split
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.log import timestamp_lookup
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from unit.storage.engines import (
     NAMESPACE,
     TOPIC,

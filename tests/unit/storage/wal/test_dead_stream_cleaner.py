@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
+from doubles.virtual_time import clock_ms
 from kafscale.storage.wal.dead_stream_cleaner import (
     ABANDONED_MS,
     FENCE_RETENTION_MS,
     DeadStreamCleaner,
 )
 from kafscale.storage.wal.streams import Streams
-from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
     BROKER_ID,
     NAMESPACE,

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
+from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, NotOwnerError, StoreUnavailableError
 from kafscale.storage.formats import object_keys
 from kafscale.storage.wal.streams import Streams
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
     BROKER_ID,
     NAMESPACE,

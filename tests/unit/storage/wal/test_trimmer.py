@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
+from doubles.virtual_time import clock_ms
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import memory_store, new_log, run_of, simulate
 
 DELETE = frozenset({"delete"})

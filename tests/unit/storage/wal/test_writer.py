@@ -5,12 +5,12 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
+from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, NotOwnerError, OverloadedError
 from kafscale.observability import tracing
 from kafscale.storage.formats import object_keys
 from kafscale.storage.wal.buffer.seal_policy import SealPolicy
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.testing.virtual_time import clock_ms
 from services.recorded_spans import record_spans
 from unit.storage.engines import (
     BROKER_ID,

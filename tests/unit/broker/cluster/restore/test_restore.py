@@ -6,12 +6,12 @@ from random import Random
 import pytest
 import structlog
 
+from doubles import virtual_time
+from doubles.faulty_object_store import Fault, Rule
 from kafscale.broker.cluster.restore.topics import CATALOG_LATE_MS
 from kafscale.errors import FencedError
 from kafscale.metadata.cluster.restore_marker import find_pending_restore, mark_restored
 from kafscale.metadata.schema import keys
-from kafscale.testing import virtual_time
-from kafscale.testing.faulty_object_store import Fault, Rule
 from unit.broker.cluster.restorable_cluster import (
     LEASE_MS,
     BackedUpStore,

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.store.etcd.client import Client
@@ -11,7 +12,6 @@ from kafscale.metadata.store.etcd.errors import ErrorKind
 from kafscale.metadata.store.etcd.members import Members
 from kafscale.metadata.store.etcd.methods import RANGE, TXN
 from kafscale.metadata.store.etcd.session import Session
-from kafscale.testing import virtual_time
 from unit.metadata.store.etcd.scripted_member import LATENCY_S, SILENT, ScriptedMember
 
 REQUEST_MS = 8000

@@ -11,11 +11,11 @@ from itertools import count
 
 import pytest
 
+from doubles import virtual_time
 from kafscale.errors import OperatingError, StoreUnavailableError
 from kafscale.metadata.store.base import DeletePrefix, Entry, EventKind, Put
 from kafscale.metadata.store.sqlite.file import SqliteFile
 from kafscale.metadata.store.sqlite.store import SqliteStore
-from kafscale.testing import virtual_time
 
 
 @pytest.fixture

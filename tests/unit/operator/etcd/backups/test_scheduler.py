@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
+from doubles import virtual_time
+from doubles.faulty_object_store import FaultyObjectStore
 from kafscale.admin.etcd.backups.store import SnapshotStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.observability.metrics.operator import SnapshotMetrics
 from kafscale.operator.etcd.backups.scheduler import CHECK_INTERVAL_MS, SnapshotScheduler
 from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import MemoryObjectStore
-from kafscale.testing import virtual_time
-from kafscale.testing.faulty_object_store import FaultyObjectStore
 from unit.operator.etcd.members import FakeMember
 
 CYCLE_S = 30

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import KafscaleError
 from kafscale.storage.objects import MemoryObjectStore
 from kafscale.storage.objects.layers.observed import (
@@ -14,7 +15,6 @@ from kafscale.storage.objects.layers.observed import (
     ObservedObjectStore,
     replica_observer,
 )
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
 class Scene:

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import ObjectNotFoundError
 from kafscale.storage.objects import MemoryObjectStore, ReplicaReadingObjectStore
 from kafscale.storage.objects.layers.replica import PAUSE_S_MAX, PAUSE_S_MIN
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
 class Scene:

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import (
     ObjectExistsError,
     ObjectNotFoundError,
@@ -14,7 +15,6 @@ from kafscale.errors import (
 from kafscale.storage.objects import MemoryObjectStore
 from kafscale.storage.objects.layers.retrying import RetryingObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
 class Scene:

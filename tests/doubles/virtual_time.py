@@ -55,7 +55,7 @@ def run(
     """Run a scenario with a random generator, and return its result."""
     loop = VirtualLoop(time_max_s)
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        result = runner.run(scenario(Random(seed)))  # noqa: S311 - must be predictable.
+        result = runner.run(scenario(Random(seed)))
     if loop.unhandled:
         raise loop.unhandled[0]
     return result

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import (
     KafscaleError,
     ObjectNotFoundError,
@@ -12,7 +13,6 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.storage.objects import MemoryObjectStore
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 PUT = frozenset({"put"})
 

@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
 from kafscale.metadata.store.base import Compare, Delete, DeletePrefix, Put
-from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.store.sqlite.store import SqliteStore
-from kafscale.testing import virtual_time
 
 KEYS = st.sampled_from(["/a", "/a/", "/a/b", "/a/c", "/a0", "/b", "/b/é", "/b/\U0001f600"])
 VALUES = st.sampled_from([b"", b"1", b"2"])

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from kafscale.testing import virtual_time
-from kafscale.testing.virtual_time import START_MS, StuckError, clock_ms, run
+from doubles import virtual_time
+from doubles.virtual_time import START_MS, StuckError, clock_ms, run
 
 
 def test_time_passes_without_waiting():
