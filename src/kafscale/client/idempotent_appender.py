@@ -18,9 +18,10 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Final
 
+from kafscale.aio.backoff import Backoff
 from kafscale.client.errors import BrokerResponseError, is_retriable
 from kafscale.client.partition import Outcome, Partition
-from kafscale.client.retry import RETRIES_COUNT_MAX, Pause, backoff_seconds
+from kafscale.client.retry import RETRIES_COUNT_MAX, RETRY_SECONDS_MAX, Pause
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.records import BatchView
@@ -89,7 +90,7 @@ class IdempotentAppender:
     async def flush(self) -> list[int]:
         """Send all batches, wait until they are durable, and return their base offsets."""
         offsets = []
-        failures = 0
+        backoff = Backoff(max_seconds=RETRY_SECONDS_MAX)
         while self._waiting:
             # A broker accepts any sequence from an unknown producer, so the first batch is sent
             # alone: otherwise a later batch could be stored before it.
@@ -99,13 +100,12 @@ class IdempotentAppender:
             offsets += stored
             if stored:
                 self._is_registered = True
-                failures = 0
+                backoff.reset()
                 del self._waiting[: len(stored)]
             if problem is not None:
-                failures += 1
-                if failures > RETRIES_COUNT_MAX or not is_retriable(problem):
+                if backoff.tries == RETRIES_COUNT_MAX or not is_retriable(problem):
                     raise _with_hint(problem)
-                await self._pause(backoff_seconds(failures))
+                await self._pause(backoff.next_seconds())
                 await self._refresh_metadata()
         self._waiting_bytes = 0
         return offsets

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple, Protocol
 
+from kafscale.aio.backoff import Backoff
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
@@ -92,8 +93,8 @@ class Worker:
         self._kinds = {CLUSTERS.kind: CLUSTERS, TOPICS.kind: TOPICS}
         self._reconcilers = {CLUSTERS.kind: clusters, TOPICS.kind: topics}
         self._monotonic = monotonic
-        self._failures: dict[ResourceKey, tuple[str, int]] = {}
-        """The last failure of each resource, and how often it occurred in a row."""
+        self._failures: dict[ResourceKey, tuple[str, Backoff]] = {}
+        """The last failure of each resource, and the backoff of those in a row."""
 
     async def reconcile(self, resource: ResourceKey) -> float:
         async def work() -> float:
@@ -135,8 +136,10 @@ class Worker:
         return seconds
 
     def _record_failure(self, resource: ResourceKey, reason: str) -> float:
-        before, times = self._failures.get(resource, ("", 0))
-        self._failures[resource] = (reason, times + 1)
+        before, backoff = self._failures.get(resource, ("", None))
+        if backoff is None:
+            backoff = Backoff(first_seconds=BACKOFF_SECONDS_MIN, max_seconds=BACKOFF_SECONDS_MAX)
+        self._failures[resource] = (reason, backoff)
         if reason != before:
             log.warning(
                 "reconcile failed",
@@ -145,4 +148,4 @@ class Worker:
                 name=resource.name,
                 reason=reason,
             )
-        return min(BACKOFF_SECONDS_MIN * 2.0 ** min(times, 10), BACKOFF_SECONDS_MAX)
+        return backoff.next_seconds()

@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from random import Random
 from typing import Final
 
+from kafscale.aio.backoff import Backoff
 from kafscale.broker.services import Services
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError
@@ -102,8 +103,9 @@ class Reporter:
     ) -> None:
         self._connect = connect
         self._measure = measure
-        self._random = random
-        self._failures = 0
+        self._backoff = Backoff(
+            random, first_seconds=PAUSE_SECONDS_MIN, max_seconds=PAUSE_SECONDS_MAX / 2, jitter=1.0
+        )
         self._problem: str | None = None
         """The last logged problem; empty if there is none, None before the first response."""
 
@@ -114,15 +116,14 @@ class Reporter:
                     await self._send(send)
             except Exception as error:  # noqa: BLE001 - a boundary: the broker continues.
                 self._log_problem(_reason(error))
-                self._failures += 1
-                await asyncio.sleep(self._pause_seconds())
+                await asyncio.sleep(self._backoff.next_seconds())
 
     async def _send(self, send: Send) -> None:
         """Send one stream after the other, until one fails."""
         while True:
             await self._stream(send, STREAM_SAMPLES if self._problem == "" else 1)
             self._log_problem("")
-            self._failures = 0
+            self._backoff.reset()
             await asyncio.sleep(SAMPLE_SECONDS)
 
     async def _stream(self, send: Send, count: int) -> None:
@@ -134,11 +135,6 @@ class Reporter:
 
         async with asyncio.timeout(count * SAMPLE_SECONDS + ACK_SECONDS_MAX):
             await send(samples())
-
-    def _pause_seconds(self) -> float:
-        """A growing pause, with jitter."""
-        longest = min(PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN * 2.0 ** min(self._failures, 10))
-        return self._random.uniform(longest / 2, longest)
 
     def _log_problem(self, problem: str) -> None:
         if problem == self._problem:

@@ -12,11 +12,12 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from kafscale.aio.backoff import Backoff
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.consumer.start_position import StartPosition, resolve_offset
 from kafscale.client.errors import BrokerResponseError, check, is_retriable
 from kafscale.client.group_offsets import by_topic, format_topic_partition
-from kafscale.client.retry import RETRIES_COUNT_MAX, backoff_seconds
+from kafscale.client.retry import RETRIES_COUNT_MAX, RETRY_SECONDS_MAX
 from kafscale.errors import KafscaleError
 from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
@@ -61,7 +62,7 @@ class Reader:
         self._topics: dict[str, TopicMetadata] = {}
         self._offsets: dict[TopicPartition, int] = {}
         self._ends: dict[TopicPartition, int] = {}
-        self._failures = 0
+        self._backoff = Backoff(max_seconds=RETRY_SECONDS_MAX)
 
     async def open(
         self,
@@ -106,7 +107,7 @@ class Reader:
                     for chunk in self._chunks(topic_partition, fetched):
                         yield chunk
                 if failed is None:
-                    self._failures = 0
+                    self._backoff.reset()
                 else:
                     await self._recover(failed)
         finally:
@@ -244,12 +245,11 @@ class Reader:
 
     async def _recover(self, error: KafscaleError) -> None:
         """Wait and refresh the leaders, or raise the error if it is not retriable."""
-        self._failures += 1
-        if not is_retriable(error) or self._failures > RETRIES_COUNT_MAX:
+        if not is_retriable(error) or self._backoff.tries == RETRIES_COUNT_MAX:
             raise error
-        if self._failures == 1:
+        if not self._backoff.tries:
             self._notify(f"{error}; retrying")
-        await asyncio.sleep(backoff_seconds(self._failures))
+        await asyncio.sleep(self._backoff.next_seconds())
         try:
             await self._refresh_topics()
         except KafscaleError as again:

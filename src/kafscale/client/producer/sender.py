@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple
 
+from kafscale.aio.backoff import Backoff
 from kafscale.client.client import NO_LEADER, Client, leaders_of
 from kafscale.client.errors import BrokerResponseError, check, is_retriable
 from kafscale.client.partitioner import Partitioner
@@ -35,7 +36,6 @@ ACKS_NONE: Final = 0
 ACKS_ALL: Final = -1
 TIMEOUT_MS: Final = 30_000
 RETRIES_COUNT_MAX: Final = 10
-RETRY_SECONDS_FIRST: Final = 0.1
 RETRY_SECONDS_MAX: Final = 5.0
 CREATION_RETRIES_COUNT_MAX: Final = 4
 RECORD_OVERHEAD_BYTES: Final = 12
@@ -185,14 +185,15 @@ class Sender:
         self._producer_epoch = response.producer_epoch
 
     async def _find_topic(self) -> TopicMetadata:
-        for attempt in range(CREATION_RETRIES_COUNT_MAX):
+        backoff = Backoff()
+        for _ in range(CREATION_RETRIES_COUNT_MAX):
             try:
                 return await self._client.topic(self._name, create=True)
             except BrokerResponseError as error:
                 # A broker may respond before a new topic has a leader.
                 if not error.error_code.retriable:
                     raise
-                await asyncio.sleep(RETRY_SECONDS_FIRST * 2**attempt)
+                await asyncio.sleep(backoff.next_seconds())
         return await self._client.topic(self._name, create=True)
 
     async def _dispatch(self, queue: _PartitionQueue) -> None:
@@ -241,16 +242,17 @@ class Sender:
 
     async def _deliver(self, partition: int, batch: memoryview) -> None:
         """Send a batch, and retry while the error is retriable."""
-        for attempt in range(RETRIES_COUNT_MAX):
+        backoff = Backoff(max_seconds=RETRY_SECONDS_MAX)
+        for _ in range(RETRIES_COUNT_MAX):
             try:
-                if attempt:
+                if backoff.tries:
                     self._topic = await self._client.topic(self._name)
                 await self._attempt(partition, batch)
             except KafscaleError as error:
                 if not is_retriable(error) or self._settings.acks == ACKS_NONE:
                     raise
                 self._notify(f"{error}; retrying")
-                await asyncio.sleep(min(RETRY_SECONDS_FIRST * 2**attempt, RETRY_SECONDS_MAX))
+                await asyncio.sleep(backoff.next_seconds())
             else:
                 return
         await self._attempt(partition, batch)

@@ -17,6 +17,7 @@ from urllib import parse, request
 
 import msgspec
 
+from kafscale.aio.backoff import Backoff
 from kafscale.errors import ConfigError, InvalidRecordError, StoreUnavailableError
 
 ATTEMPTS_MAX: Final = 5
@@ -174,9 +175,10 @@ class Registry:
     def _get_with_retries(self, path: str) -> _SchemaResponse | None:
         """Return the response, or None for 404; retry temporary errors."""
         reason = ""
+        backoff = Backoff(first_seconds=_BACKOFF_SECONDS)
         for attempt in range(self._attempts_max):
             if attempt:
-                self._sleep(_BACKOFF_SECONDS * 2 ** (attempt - 1))
+                self._sleep(backoff.next_seconds())
             try:
                 return msgspec.json.decode(self._get(path), type=_SchemaResponse)
             except url_error.HTTPError as error:

@@ -224,22 +224,33 @@ class SegmentWriter:
     async def _retry(
         self, log: PartitionLog, key: str, operation: Callable[[], Awaitable[Result]]
     ) -> Result:
-        """Retry until success, or until the log is closed; the WAL keeps the records meanwhile."""
-        backoff = Backoff(self._random)
-        while True:
-            log.check_open()
-            try:
-                return await operation()
-            except OperatingError as error:
-                pause_seconds = backoff.next_seconds()
-                logger.warning(
-                    "segment not written",
-                    key=key,
-                    error=str(error),
-                    tries=backoff.tries,
-                    retry_in_seconds=round(pause_seconds, 3),
-                )
-                await asyncio.sleep(pause_seconds)
+        # The WAL keeps the records meanwhile.
+        return await retry_while_open(log, "segment not written", key, operation, self._random)
+
+
+async def retry_while_open(
+    log: PartitionLog,
+    warning: str,
+    key: str,
+    operation: Callable[[], Awaitable[Result]],
+    random: Random,
+) -> Result:
+    """Retry until success, or until the log is closed."""
+    backoff = Backoff(random)
+    while True:
+        log.check_open()
+        try:
+            return await operation()
+        except OperatingError as error:
+            pause_seconds = backoff.next_seconds()
+            logger.warning(
+                warning,
+                key=key,
+                error=str(error),
+                tries=backoff.tries,
+                retry_in_seconds=round(pause_seconds, 3),
+            )
+            await asyncio.sleep(pause_seconds)
 
 
 def _read_own(log: PartitionLog, key: str, data: Buffer) -> segment.Segment:

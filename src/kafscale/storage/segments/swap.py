@@ -24,8 +24,7 @@ from random import Random
 
 import msgspec
 
-from kafscale.aio.backoff import Backoff
-from kafscale.errors import DamagedObjectError, InvalidRequestError, OperatingError
+from kafscale.errors import DamagedObjectError, InvalidRequestError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
@@ -33,6 +32,7 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
+from kafscale.storage.segments.segment_writer import retry_while_open
 from kafscale.storage.segments.staging import StagedSegment, Staging
 
 logger = get_logger(__name__)
@@ -228,22 +228,8 @@ class Swapper:
     async def _retry(
         self, log: PartitionLog, key: str, operation: Callable[[], Awaitable[None]]
     ) -> None:
-        """Retry until success, or until the log is closed: a swap must not stop half-way."""
-        backoff = Backoff(self._random)
-        while True:
-            log.check_open()
-            try:
-                return await operation()
-            except OperatingError as error:
-                pause_seconds = backoff.next_seconds()
-                logger.warning(
-                    "swap step failed",
-                    key=key,
-                    error=str(error),
-                    tries=backoff.tries,
-                    retry_in_seconds=round(pause_seconds, 3),
-                )
-                await asyncio.sleep(pause_seconds)
+        # A swap must not stop half-way.
+        await retry_while_open(log, "swap step failed", key, operation, self._random)
 
     def _keys(self, log: PartitionLog, base_offset: int) -> tuple[str, str]:
         ref = (self._namespace, log.topic, log.partition, base_offset)

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from kafscale.aio.backoff import Backoff
 from kafscale.errors import InvalidRequestError, KafscaleError, OperatingError
 from kafscale.protocol.error_codes import ErrorCode
 
@@ -20,7 +21,6 @@ _Result = TypeVar("_Result")
 
 REQUEST_TIMEOUT_S: Final = 30.0
 ATTEMPTS_MAX: Final = 8
-PAUSE_S_FIRST: Final = 0.1
 PAUSE_S_MAX: Final = 3.0
 GROUP_PREFIX: Final = "kafscale-mirror"
 MESSAGE_BYTES_MAX: Final = 100 * 1024 * 1024
@@ -118,15 +118,16 @@ def retry(
     cluster: Cluster, request: Callable[[], _Result], *, sleep: Callable[[float], None] = time.sleep
 ) -> _Result:
     """Return the result of a request, retried with backoff after transient errors."""
-    for attempt in range(ATTEMPTS_MAX):
+    backoff = Backoff(max_seconds=PAUSE_S_MAX)
+    while True:
         try:
             with wrap_errors(cluster):
                 return request()
         except OperatingError:
-            if attempt + 1 == ATTEMPTS_MAX:
+            pause_s = backoff.next_seconds()
+            if backoff.tries == ATTEMPTS_MAX:
                 raise
-            sleep(min(PAUSE_S_FIRST * 2**attempt, PAUSE_S_MAX))
-    raise AssertionError("the last attempt returns or raises")
+            sleep(pause_s)
 
 
 def to_error(cluster: Cluster, error: Any) -> KafscaleError:

@@ -1,8 +1,7 @@
 """Retries: an object store that hides transient errors.
 
-Invariants: only `StoreUnavailableError` is retried, at most `retries_max` times, after pauses of
-100 ms that double up to 10 s, with up to 30 % jitter so that brokers do not retry in step. A pause
-can be cancelled.
+Invariants: only `StoreUnavailableError` is retried, at most `retries_max` times, after the pauses
+of `Backoff`, which can be cancelled.
 
 Create-only PUTs are retried as well. If a retry finds that the key exists, an earlier attempt may
 have created it: the object is read back, and if it is identical, the PUT has succeeded. After the
@@ -12,15 +11,12 @@ last failed attempt, the outcome of a PUT is unknown, and the caller has to deal
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from random import Random
-from typing import Final, TypeVar
+from typing import TypeVar
 
+from kafscale.aio.backoff import Backoff
 from kafscale.errors import ObjectExistsError, StoreUnavailableError
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
-
-_BACKOFF_S_MIN: Final = 0.1
-_BACKOFF_S_MAX: Final = 10.0
-_JITTER_MAX: Final = 0.3
 
 _Result = TypeVar("_Result")
 
@@ -45,19 +41,18 @@ class RetryingObjectStore:
         self._sleep = sleep
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
-        attempt = 0
+        backoff = Backoff(self._random)
         while True:
             try:
                 return await self._inner.put(key, parts, create=create)
             except ObjectExistsError:
-                if attempt and _is_equal(await self.get(key), parts):
+                if backoff.tries and _is_equal(await self.get(key), parts):
                     return None
                 raise
             except StoreUnavailableError:
-                if attempt == self._retries_max:
+                if backoff.tries == self._retries_max:
                     raise
-            await self._back_off(attempt)
-            attempt += 1
+            await self._sleep(backoff.next_seconds())
 
     async def get(self, key: str) -> memoryview:
         return await self._retry(lambda: self._inner.get(key))
@@ -74,22 +69,21 @@ class RetryingObjectStore:
     async def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
         """An interrupted listing starts again; objects that were already returned are skipped."""
         last = ""
-        attempt = 0
+        backoff = Backoff(self._random)
         while True:
             try:
                 async for chunk in self._inner.list(prefix):
                     new = [info for info in chunk if info.key > last]
                     if new:
                         last = new[-1].key
-                        attempt = 0
+                        backoff.reset()
                         yield new
             except StoreUnavailableError:
-                if attempt == self._retries_max:
+                if backoff.tries == self._retries_max:
                     raise
             else:
                 return
-            await self._back_off(attempt)
-            attempt += 1
+            await self._sleep(backoff.next_seconds())
 
     async def delete(self, keys: Sequence[str]) -> None:
         await self._retry(lambda: self._inner.delete(keys))
@@ -98,19 +92,14 @@ class RetryingObjectStore:
         await self._inner.close()
 
     async def _retry(self, request: Callable[[], Awaitable[_Result]]) -> _Result:
-        attempt = 0
+        backoff = Backoff(self._random)
         while True:
             try:
                 return await request()
             except StoreUnavailableError:
-                if attempt == self._retries_max:
+                if backoff.tries == self._retries_max:
                     raise
-            await self._back_off(attempt)
-            attempt += 1
-
-    async def _back_off(self, attempt: int) -> None:
-        pause_s = min(_BACKOFF_S_MIN * 2**attempt, _BACKOFF_S_MAX)
-        await self._sleep(pause_s * (1 + self._random.uniform(0, _JITTER_MAX)))
+            await self._sleep(backoff.next_seconds())
 
 
 def _is_equal(stored: memoryview, parts: Sequence[Buffer]) -> bool:
