@@ -1,6 +1,6 @@
 """`TokenBucket`: a rate limit that may be overdrawn.
 
-    bucket = TokenBucket(1_048_576, now)
+    bucket = TokenBucket(1_048_576)
     bucket.consume(3_000_000, later)   # 1.86: seconds until the balance is positive again.
 
 Invariants: the bucket refills at its rate, up to the burst and at least one token, so that the
@@ -9,6 +9,12 @@ waits as long as it is asked to has used the rate and no more. The debt is bound
 wait. Time, in seconds, is passed in.
 """
 
+from math import inf
+from typing import Final
+
+_ROUNDING: Final = 1e-9
+"""Tokens that a balance may lack by rounding of floating-point numbers."""
+
 
 class TokenBucket:
     """The balance of one rate."""
@@ -16,14 +22,14 @@ class TokenBucket:
     __slots__ = ("_balance", "_burst_seconds", "_refilled_at", "_wait_seconds_max", "rate")
 
     def __init__(
-        self, rate: float, now: float, *, burst_seconds: float = 1.0, wait_seconds_max: float = 10.0
+        self, rate: float, *, burst_seconds: float = 1.0, wait_seconds_max: float = 10.0
     ) -> None:
         self._burst_seconds = burst_seconds
         self._wait_seconds_max = wait_seconds_max
         self.rate = rate
         """Tokens per second; may change at any time."""
-        self._refilled_at = now
-        self._balance = self._capacity
+        self._refilled_at = -inf  # The bucket is full when it is first used.
+        self._balance = 0.0
 
     def consume(self, amount: float, now: float) -> float:
         """Consume tokens; return the seconds until the balance is positive."""
@@ -33,12 +39,16 @@ class TokenBucket:
 
     def try_consume(self, amount: float, now: float) -> float:
         """Consume tokens if there are enough and return 0, else the seconds until there are."""
+        wait_seconds = self.wait_seconds(amount, now)
+        if not wait_seconds:
+            self._balance -= amount
+        return min(wait_seconds, self._wait_seconds_max)
+
+    def wait_seconds(self, amount: float, now: float) -> float:
+        """Return the seconds until there are enough tokens; 0 if there are now."""
         self._refill(now)
         missing = amount - self._balance
-        if missing <= 0:
-            self._balance -= amount
-            return 0.0
-        return min(missing / self.rate, self._wait_seconds_max)
+        return missing / self.rate if missing > _ROUNDING else 0.0
 
     def debt_seconds(self, now: float) -> float:
         """Return the seconds until the balance is positive."""

@@ -12,7 +12,7 @@ WAIT_SECONDS_MAX = 60
 
 
 def test_a_burst_is_free_and_more_has_to_be_waited_for():
-    bucket = TokenBucket(100, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    bucket = TokenBucket(100, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.consume(100, 0) == 0
     assert bucket.consume(50, 0) == 0.5
     assert bucket.debt_seconds(0.25) == 0.25
@@ -20,24 +20,24 @@ def test_a_burst_is_free_and_more_has_to_be_waited_for():
 
 
 def test_what_is_not_used_is_kept_for_one_burst_and_no_longer():
-    bucket = TokenBucket(100, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    bucket = TokenBucket(100, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.consume(150, 1000) == 0.5
 
 
 def test_a_debt_is_shared_and_adds_up():
-    bucket = TokenBucket(100, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    bucket = TokenBucket(100, wait_seconds_max=WAIT_SECONDS_MAX)
     assert [bucket.consume(100, 0) for _ in range(3)] == [0, 1, 2]
 
 
 def test_nobody_waits_longer_than_the_longest_wait_even_after_a_flood():
-    bucket = TokenBucket(100, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    bucket = TokenBucket(100, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.consume(1e9, 0) == 60
     assert bucket.consume(1e9, 0) == 60
     assert bucket.debt_seconds(60) == 0
 
 
 def test_the_smallest_rate_lets_something_pass():
-    bucket = TokenBucket(0.1, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    bucket = TokenBucket(0.1, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.try_consume(1, 0) == 0
     assert bucket.try_consume(1, 0) == 10
     assert bucket.try_consume(1, 9) == pytest.approx(1)
@@ -45,12 +45,12 @@ def test_the_smallest_rate_lets_something_pass():
 
 
 def test_what_is_not_there_is_not_taken():
-    bucket = TokenBucket(2, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    bucket = TokenBucket(2, wait_seconds_max=WAIT_SECONDS_MAX)
     assert [bucket.try_consume(1, 0) for _ in range(4)] == [0, 0, 0.5, 0.5]
 
 
 def test_another_rate_holds_for_what_was_used_before():
-    bucket = TokenBucket(10, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    bucket = TokenBucket(10, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.consume(110, 0) == 10
     bucket.rate = 100
     assert bucket.debt_seconds(0) == 1
@@ -59,7 +59,7 @@ def test_another_rate_holds_for_what_was_used_before():
 
 
 def test_one_that_is_full_is_as_good_as_new():
-    bucket = TokenBucket(10, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    bucket = TokenBucket(10, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.is_full(0)
     bucket.consume(5, 0)
     assert not bucket.is_full(0.4)
@@ -71,7 +71,7 @@ def test_one_that_is_full_is_as_good_as_new():
     steps=st.lists(st.tuples(st.floats(0, 30), st.floats(0, 1)), min_size=1, max_size=50),
 )
 def test_who_waits_as_told_uses_the_rate_and_a_burst_at_most(rate, steps):
-    bucket = TokenBucket(rate, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    bucket = TokenBucket(rate, wait_seconds_max=WAIT_SECONDS_MAX)
     now = spent = last = 0.0
     for share, idle_seconds in steps:
         now += idle_seconds

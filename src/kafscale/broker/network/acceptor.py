@@ -88,7 +88,7 @@ class Acceptor:
                 log.warning("accepting connections paused", reason=error.strerror)
                 self._pause_accepting(PAUSE_SECONDS)
                 return
-            self._quotas.consume_token()
+            self._quotas.consume_token(self._loop.time())
             self._admit(client, address[0])
 
     def _pause_accepting(self, seconds: float) -> None:

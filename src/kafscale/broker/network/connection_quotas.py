@@ -7,6 +7,7 @@ This module is pure: callers pass the time and own the sockets.
 from collections.abc import Iterable, Mapping
 from math import inf
 
+from kafscale.aio.token_bucket import TokenBucket
 from kafscale.errors import ConfigError
 
 
@@ -24,9 +25,7 @@ class ConnectionQuotas:
         self._connections_max = connections_max
         self._per_host_max = inf if per_host_max is None else per_host_max
         self._per_host_overrides = dict(per_host_overrides or {})
-        self._rate_max = rate_max
-        self._tokens: float = rate_max or inf
-        self._filled_at: float | None = None
+        self._accepts = None if rate_max is None else TokenBucket(rate_max)
         self._by_host: dict[str, int] = {}
         self.count = 0
 
@@ -50,17 +49,12 @@ class ConnectionQuotas:
 
     def wait_seconds(self, now: float) -> float:
         """How long to wait before the next accept; 0 if one is allowed now."""
-        if self._rate_max is None:
-            return 0.0
-        if self._filled_at is not None:
-            earned = (now - self._filled_at) * self._rate_max
-            self._tokens = min(self._rate_max, self._tokens + earned)
-        self._filled_at = now
-        return max(0.0, (1 - self._tokens) / self._rate_max)
+        return self._accepts.wait_seconds(1, now) if self._accepts else 0.0
 
-    def consume_token(self) -> None:
+    def consume_token(self, now: float) -> None:
         """Record an accept, whether or not `try_acquire` then allows the connection."""
-        self._tokens -= 1
+        if self._accepts:
+            self._accepts.consume(1, now)
 
 
 def parse_overrides(entries: Iterable[str]) -> dict[str, int]:

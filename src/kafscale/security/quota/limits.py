@@ -75,16 +75,16 @@ class Quotas:
             for key, rate in self._limits.get(entity, {}).items():
                 # Unknown keys of newer versions and rates of 0 limit nothing.
                 if key in QUOTA_TYPES and key not in limits and rate > 0:
-                    limits[key] = self._bucket(key, shared_by, rate, now)
+                    limits[key] = self._bucket(key, shared_by, rate)
         found = self._buckets_by_client[name] = MappingProxyType(limits)
         return found
 
-    def _bucket(self, key: str, shared_by: QuotaEntity, rate: float, now: float) -> TokenBucket:
+    def _bucket(self, key: str, shared_by: QuotaEntity, rate: float) -> TokenBucket:
         bucket = self._buckets.get((key, shared_by))
         if bucket is None:
             kind = QUOTA_TYPES[key]
             bucket = self._buckets[key, shared_by] = TokenBucket(
-                rate, now, burst_seconds=kind.burst_seconds, wait_seconds_max=kind.wait_seconds_max
+                rate, burst_seconds=kind.burst_seconds, wait_seconds_max=kind.wait_seconds_max
             )
         bucket.rate = rate
         return bucket

@@ -10,7 +10,7 @@ def accept(quotas, now):
     """The wait before the next connection; one is accepted if it is 0."""
     seconds = quotas.wait_seconds(now)
     if not seconds:
-        quotas.consume_token()
+        quotas.consume_token(now)
     return seconds
 
 

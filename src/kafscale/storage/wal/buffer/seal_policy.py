@@ -29,43 +29,39 @@ import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from kafscale.aio.token_bucket import TokenBucket
 from kafscale.storage.wal.buffer.open_object import Key, OpenObject
+
+_ROUNDING_MS: Final = 1e-3
+"""Less than a clock tick: a token is not waited for because a floating-point number was rounded."""
 
 
 class PutBudget:
-    """A token bucket of PUTs with a rate per second and a burst.
+    """A token bucket of PUTs with a rate per second and a burst."""
 
-    The state is one number, the time at which the bucket is full again; each PUT moves it by the
-    time that one token takes.
-    """
-
-    __slots__ = ("_burst_ms", "_debt_ms", "_full_at_ms", "_token_ms")
+    __slots__ = ("_bucket",)
 
     def __init__(self, puts_per_second: float | None, burst: int = 1) -> None:
         """Without a rate the budget is unlimited."""
-        assert puts_per_second is None or puts_per_second > 0
-        assert burst >= 1
-        self._token_ms = 0.0 if puts_per_second is None else 1000 / puts_per_second
-        self._burst_ms = self._token_ms * (burst - 1)
-        # Debt is limited to one full bucket, so a burst is repaid after at most two fillings.
-        self._debt_ms = self._token_ms * burst
-        self._full_at_ms = -math.inf
-
-    def available(self, now_ms: int) -> bool:
-        """Whether a whole token is available."""
-        return now_ms >= self._full_at_ms - self._burst_ms
+        self._bucket: TokenBucket | None = None
+        if puts_per_second is not None:
+            # Debt is limited to one full bucket, so a burst is repaid after at most two fillings.
+            seconds = burst / puts_per_second
+            self._bucket = TokenBucket(
+                puts_per_second, burst_seconds=seconds, wait_seconds_max=seconds
+            )
 
     def ready_at(self, now_ms: int) -> int:
-        """When a whole token is available, if none is consumed before."""
-        if self.available(now_ms):
+        """When a whole token is available, if none is consumed before; `now_ms` if one is now."""
+        if self._bucket is None:
             return now_ms
-        return math.ceil(self._full_at_ms - self._burst_ms)
+        wait_ms = 1000 * self._bucket.wait_seconds(1, now_ms / 1000)
+        return now_ms + math.ceil(wait_ms - _ROUNDING_MS)
 
     def consume(self, now_ms: int) -> None:
         """Count a PUT, with or without a token for it."""
-        full_at_ms = max(self._full_at_ms, now_ms) + self._token_ms
-        empty_ms = self._burst_ms + self._token_ms
-        self._full_at_ms = min(full_at_ms, now_ms + empty_ms + self._debt_ms)
+        if self._bucket is not None:
+            self._bucket.consume(1, now_ms / 1000)
 
 
 class SealReason(enum.StrEnum):
@@ -140,9 +136,10 @@ class SealPolicy:
         coalesced_at_ms = object_.opened_ms + self.coalesce_ms
         if now_ms < coalesced_at_ms and object_.batch_count < object_.expected_batches:
             return Wait(min(due_at_ms, coalesced_at_ms))
-        if budget.available(now_ms):
+        ready_at_ms = budget.ready_at(now_ms)
+        if ready_at_ms == now_ms:
             return _SEAL[SealReason.IDLE]
-        return self._decide_over_budget(object_, now_ms, min(due_at_ms, budget.ready_at(now_ms)))
+        return self._decide_over_budget(object_, now_ms, min(due_at_ms, ready_at_ms))
 
     def _decide_over_budget(
         self, object_: OpenObject[Key], now_ms: int, until_ms: int

@@ -140,19 +140,16 @@ def test_large_quiet_object_is_sealed_over_budget():
 def test_unlimited_budget_is_never_exhausted():
     budget = PutBudget(None)
     for _ in range(1000):
-        assert budget.available(0)
+        assert budget.ready_at(0) == 0
         budget.consume(0)
-    assert budget.ready_at(0) == 0
 
 
 def test_full_budget_allows_its_burst_and_then_its_rate():
     budget = PutBudget(2.0, burst=3)
     for _ in range(3):
-        assert budget.available(1000)
+        assert budget.ready_at(1000) == 1000
         budget.consume(1000)
-    assert not budget.available(1499)
-    assert budget.ready_at(1000) == 1500
-    assert budget.available(1500)
+    assert budget.ready_at(1000) == budget.ready_at(1499) == budget.ready_at(1500) == 1500
     budget.consume(1500)
     assert budget.ready_at(1500) == 2000
 
@@ -161,7 +158,7 @@ def test_pause_fills_at_most_one_bucket():
     budget = PutBudget(2.0, burst=3)
     budget.consume(0)
     puts = 0
-    while budget.available(1_000_000):
+    while budget.ready_at(1_000_000) == 1_000_000:
         budget.consume(1_000_000)
         puts += 1
     assert puts == 3
@@ -181,8 +178,8 @@ def test_token_is_available_at_the_predicted_time():
     for _ in range(50):
         budget.consume(now_ms)
         ready_ms = budget.ready_at(now_ms)
-        assert budget.available(ready_ms)
-        assert ready_ms == now_ms or not budget.available(ready_ms - 1)
+        assert budget.ready_at(ready_ms) == ready_ms
+        assert ready_ms == now_ms or budget.ready_at(ready_ms - 1) == ready_ms
         now_ms = ready_ms
 
 
