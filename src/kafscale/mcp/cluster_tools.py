@@ -101,13 +101,7 @@ class ClusterTools:
             _operations_per_second(before, after),
             is_charged=bool(self._connections.config.s3.bucket),
         )
-        return {
-            "storagePerDay": result.storage_per_day,
-            "requestsPerDay": result.requests_per_day,
-            "totalPerDay": result.total_per_day,
-            "currency": result.currency,
-            "basis": result.basis,
-        }
+        return to_json(result)
 
     async def pipeline_runs(self, limit: int = 20) -> Data:
         """The last runs of the data pipeline's jobs, newest first, with their results."""

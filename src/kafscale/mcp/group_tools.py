@@ -51,8 +51,5 @@ class GroupTools:
         """The lag of one group or of all groups by topic, largest first."""
         lags = lag.from_snapshot(await take_snapshot(self._connections))
         chosen = {name: topics for name, topics in lags.items() if group in {"", name}}
-        rows = [
-            {"group": each.group, "topic": each.topic, "lag": each.lag}
-            for each in lag.largest(chosen, sum(map(len, chosen.values())))
-        ]
+        rows = msgspec.to_builtins(lag.largest(chosen, sum(map(len, chosen.values()))))
         return {"totalLag": lag.total(chosen), **bounded("lags", rows, limit)}

@@ -5,7 +5,9 @@ import msgspec
 from kafscale.admin.cluster.snapshot import take_snapshot
 from kafscale.admin.connection import ClusterConnections
 from kafscale.admin.topics import configs, describe, segments, usage, wal_tail
-from kafscale.mcp.tool import ITEMS_MAX, Data, Tool, bounded
+from kafscale.mcp.tool import ITEMS_MAX, Data, Tool, bounded, to_json
+
+_USAGE_FIELDS = tuple(each for each in usage.TopicUsage.__struct_fields__ if each != "topic_id")
 
 
 class TopicTools:
@@ -26,14 +28,7 @@ class TopicTools:
         """Topics whose names contain a text, with their partitions, records and sizes."""
         snapshot = await take_snapshot(self._connections)
         topics = [
-            {
-                "name": each.name,
-                "partitionCount": each.partition_count,
-                "leaderlessCount": each.leaderless_count,
-                "recordCount": each.record_count,
-                "sizeBytes": each.size_bytes,
-                "internal": each.internal,
-            }
+            to_json(each, _USAGE_FIELDS)
             for name, each in sorted(usage.topic_usage(snapshot).items())
             if search.lower() in name.lower()
         ]

@@ -98,12 +98,7 @@ class WritingTools:
         )
         async with self._connections.client() as client:
             written = await produce(client, topic, new, from_config(self._connections.config))
-        return {
-            "topic": topic,
-            "partition": written.partition,
-            "offset": written.offset,
-            "timestampMs": written.timestamp_ms,
-        }
+        return {"topic": topic, **to_json(written)}
 
     async def reset_offsets(
         self,

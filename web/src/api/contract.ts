@@ -1,13 +1,14 @@
 // Generated from src/kafscale/console/schema by `make generate`. Do not edit.
 
+/** An ACL with Kafka's names of its enums. */
 export interface Acl {
+  resourceType: string;
+  resourceName: string;
+  patternType: string;
   principal: string;
   host: string;
   operation: string;
   permission: string;
-  resourceType: string;
-  resourceName: string;
-  patternType: string;
 }
 
 export interface Acls {
@@ -99,6 +100,46 @@ export type HealthState = "healthy" | "degraded" | "down" | "unknown";
 /** A broker that is `gone` was live recently, and left without being drained. */
 export type BrokerState = "ready" | "not ready" | "draining" | "unreachable" | "gone";
 
+/** The cost of the object store per day at list prices, in US dollars, at the current rate. */
+export interface Cost {
+  storagePerDay: number;
+  /** null until the request rate is known. */
+  requestsPerDay: number | null;
+  totalPerDay: number | null;
+  currency: string;
+  /** A sentence that says what was measured, and at which prices. */
+  basis: string;
+}
+
+export interface Drained {
+  broker: number;
+  drained: PartitionName[];
+  /** Not transferred before the deadline. */
+  pending: PartitionName[];
+}
+
+/** The lag of a group in one topic, in records. */
+export interface GroupLag {
+  group: string;
+  topic: string;
+  lag: number;
+}
+
+/** The metadata store and its health. */
+export interface Metadata {
+  kind: "etcd" | "embedded";
+  state: "healthy" | "degraded" | "unavailable" | "unknown";
+  memberCount: number;
+  readyCount: number;
+  databaseBytes: number | null;
+  problem: string | null;
+}
+
+export interface PartitionName {
+  topic: string;
+  partition: number;
+}
+
 /** One problem. */
 export interface Reason {
   severity: "warning" | "critical";
@@ -181,32 +222,6 @@ export interface Store {
   operationsPerSecond: number | null;
 }
 
-/** The metadata store and its health. */
-export interface Metadata {
-  kind: "etcd" | "embedded";
-  state: "healthy" | "degraded" | "unavailable" | "unknown";
-  memberCount: number;
-  readyCount: number;
-  databaseBytes: number | null;
-  problem: string | null;
-}
-
-/** The cost of the object store per day at list prices, in US dollars, at the current rate. */
-export interface Cost {
-  storagePerDay: number;
-  requestsPerDay: number | null;
-  totalPerDay: number | null;
-  currency: string;
-  /** A sentence that says what was measured, and at which prices. */
-  basis: string;
-}
-
-export interface GroupLag {
-  group: string;
-  topic: string;
-  lag: number;
-}
-
 export interface Overview {
   clusterId: string;
   controller: number | null;
@@ -228,17 +243,6 @@ export interface Overview {
 export interface Drain {
   reason?: string;
   deadlineSeconds?: number;
-}
-
-export interface PartitionName {
-  topic: string;
-  partition: number;
-}
-
-export interface Drained {
-  broker: number;
-  drained: PartitionName[];
-  pending: PartitionName[];
 }
 
 /** What to write as segments: a whole topic, or some of its partitions. */
@@ -303,11 +307,24 @@ export interface TakeSnapshot {
   retain?: number;
 }
 
+/** The planned reset of one partition. */
+export interface ResetRow {
+  topic: string;
+  partition: number;
+  before: number | null;
+  after: number;
+  startOffset: number;
+  endOffset: number;
+  note: string | null;
+}
+
+/** A group with the lag of its members. */
 export interface Group {
   group: string;
   type: string;
   state: string;
   protocolType: string;
+  /** null if it was not requested or the broker did not return it. */
   memberCount: number | null;
   topics: string[];
   /** Over all partitions with a committed offset. */
@@ -377,16 +394,6 @@ export interface Reset {
   execute?: boolean;
 }
 
-export interface ResetRow {
-  topic: string;
-  partition: number;
-  before: number | null;
-  after: number;
-  startOffset: number;
-  endOffset: number;
-  note: string | null;
-}
-
 export interface ResetPlan {
   executed: boolean;
   rows: ResetRow[];
@@ -415,13 +422,6 @@ export interface Reading {
   schema?: Schema | null;
 }
 
-/** Where to begin: `newest` reads backwards from the end; all others read forwards. */
-export interface Start {
-  kind?: "newest" | "earliest" | "offset" | "time";
-  offset?: number;
-  timeMs?: number;
-}
-
 /** Conditions on records; all that are given must hold. */
 export interface Filter {
   /** Exactly this key, as text. */
@@ -434,19 +434,6 @@ export interface Filter {
   jsonEquals?: string;
   /** A header with this name. */
   header?: string;
-}
-
-export interface Browse {
-  /** Empty: all. */
-  partitions?: number[];
-  start?: Start;
-  /** How many records to return, at most 500. */
-  limit?: number;
-  /** By partition, where to continue: the `next` of the previous response. */
-  cursor?: Record<string, number>;
-  filter?: Filter;
-  key?: Reading;
-  value?: Reading;
 }
 
 /** A payload as text. */
@@ -465,6 +452,7 @@ export interface Header {
   value: Payload | null;
 }
 
+/** A record as text. */
 export interface Message {
   partition: number;
   offset: number;
@@ -476,6 +464,7 @@ export interface Message {
   sizeBytes: number;
 }
 
+/** The records, the cost of the scan, and where to continue. */
 export interface Browsed {
   messages: Message[];
   scannedRecords: number;
@@ -487,15 +476,42 @@ export interface Browsed {
   problems: string[];
 }
 
-export interface NewHeader {
-  key: string;
-  value?: string | null;
-}
-
+/** A key or a value as entered. */
 export interface NewPayload {
   text: string;
   format?: "text" | "json" | "hex" | "base64" | "avro" | "protobuf";
   schema?: Schema | null;
+}
+
+export interface Produced {
+  partition: number;
+  offset: number;
+  timestampMs: number;
+}
+
+/** Where to begin: `newest` reads backwards from the end; all others read forwards. */
+export interface Start {
+  kind?: "newest" | "earliest" | "offset" | "time";
+  offset?: number;
+  timeMs?: number;
+}
+
+export interface Browse {
+  /** Empty: all. */
+  partitions?: number[];
+  start?: Start;
+  /** How many records to return, at most 500. */
+  limit?: number;
+  /** By partition, where to continue: the `next` of the previous response. */
+  cursor?: Record<string, number>;
+  filter?: Filter;
+  key?: Reading;
+  value?: Reading;
+}
+
+export interface NewHeader {
+  key: string;
+  value?: string | null;
 }
 
 /** A record to write; without a value it is a tombstone. */
@@ -505,12 +521,6 @@ export interface Produce {
   value?: NewPayload | null;
   headers?: NewHeader[];
   timestampMs?: number | null;
-}
-
-export interface Produced {
-  partition: number;
-  offset: number;
-  timestampMs: number;
 }
 
 export interface Run {
@@ -586,26 +596,19 @@ export interface TopicQuery {
   size?: number;
 }
 
-export interface Topic {
+export interface Config {
   name: string;
-  topicId: string;
-  internal: boolean;
-  partitionCount: number;
-  leaderlessCount: number;
-  recordCount: number | null;
-  sizeBytes: number | null;
-  produceBytesPerSecond: number | null;
-  fetchBytesPerSecond: number | null;
+  value: string | null;
+  default: string | null;
+  /** True if it is set for this topic. */
+  isSet: boolean;
+  readOnly: boolean;
+  sensitive: boolean;
+  type: string;
+  documentation: string | null;
 }
 
-export interface TopicPage {
-  asOfMs: number;
-  total: number;
-  page: number;
-  size: number;
-  items: Topic[];
-}
-
+/** A partition; fields that only its owner knows are null if that did not respond. */
 export interface Partition {
   partition: number;
   leader: number | null;
@@ -621,24 +624,6 @@ export interface Partition {
   sizeBytes: number | null;
 }
 
-export interface TopicDetail {
-  topic: Topic;
-  partitions: Partition[];
-  throughput: Series[];
-}
-
-export interface Config {
-  name: string;
-  value: string | null;
-  default: string | null;
-  /** True if it is set for this topic. */
-  isSet: boolean;
-  readOnly: boolean;
-  sensitive: boolean;
-  type: string;
-  documentation: string | null;
-}
-
 export interface Segment {
   baseOffset: number;
   /** Null for the newest segment if its footer could not be read. */
@@ -649,23 +634,61 @@ export interface Segment {
   hasIndex: boolean;
 }
 
+/** A group that reads a topic. */
+export interface TopicConsumer {
+  group: string;
+  state: string;
+  memberCount: number;
+  lag: number | null;
+  lagByPartition: Record<string, number | null>;
+}
+
 /** The part of a partition that is only in WAL objects. */
 export interface WalTail {
   fromOffset: number;
   toOffset: number;
   recordCount: number;
+  /** null if the WAL objects were not read. */
   objectCount: number | null;
   sizeBytes: number | null;
 }
 
+/** A topic at one time, with its rates. */
+export interface Topic {
+  produceBytesPerSecond: number | null;
+  fetchBytesPerSecond: number | null;
+  name: string;
+  topicId: string;
+  internal: boolean;
+  partitionCount: number;
+  leaderlessCount: number;
+  /** null unless all partitions are served. */
+  recordCount: number | null;
+  sizeBytes: number | null;
+}
+
+export interface TopicPage {
+  asOfMs: number;
+  total: number;
+  page: number;
+  size: number;
+  items: Topic[];
+}
+
+export interface TopicDetail {
+  topic: Topic;
+  partitions: Partition[];
+  throughput: Series[];
+}
+
+/** A page of the segments of a partition, newest first. */
 export interface SegmentPage {
   partition: number;
   total: number;
   sizeBytes: number;
+  items: Segment[];
   page: number;
   size: number;
-  /** Newest first. */
-  items: Segment[];
   wal: WalTail | null;
 }
 
@@ -673,14 +696,6 @@ export interface SegmentQuery {
   partition?: number;
   page?: number;
   size?: number;
-}
-
-export interface TopicConsumer {
-  group: string;
-  state: string;
-  memberCount: number;
-  lag: number | null;
-  lagByPartition: Record<string, number | null>;
 }
 
 export interface CreateTopic {

@@ -21,8 +21,8 @@ from kafscale.observability.prices import (
 CURRENCY: Final = "USD"
 
 
-class Cost(msgspec.Struct, frozen=True):
-    """Dollars per day at the current rate."""
+class Cost(msgspec.Struct, frozen=True, rename="camel"):
+    """The cost of the object store per day at list prices, in US dollars, at the current rate."""
 
     storage_per_day: float
     requests_per_day: float | None
@@ -30,6 +30,7 @@ class Cost(msgspec.Struct, frozen=True):
     total_per_day: float | None
     currency: str
     basis: str
+    """A sentence that says what was measured, and at which prices."""
 
 
 def cost(

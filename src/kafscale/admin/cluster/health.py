@@ -41,6 +41,7 @@ class Reason(msgspec.Struct, frozen=True):
 
     severity: Severity
     subject: str
+    """Such as `broker 2`, `S3`, `etcd` or `topic orders`."""
     sentence: str
 
 

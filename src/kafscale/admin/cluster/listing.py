@@ -38,7 +38,7 @@ class TopicSummary(msgspec.Struct, frozen=True, gc=False):
     leaderless_count: int
 
 
-class GroupSummary(msgspec.Struct, frozen=True, gc=False):
+class GroupSummary(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     group: str
     type: str
     state: str

@@ -6,7 +6,7 @@ here do not name it, its state is unknown.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -25,15 +25,18 @@ HEALTHY: Final = "healthy"
 DEGRADED: Final = "degraded"
 UNAVAILABLE: Final = "unavailable"
 UNKNOWN: Final = "unknown"
+MetadataState = Literal["healthy", "degraded", "unavailable", "unknown"]
 
 _METADATA_PROBLEM: Final = "metadata"
 """The key under which brokers report that metadata changes do not arrive."""
 _SERVING: Final = frozenset({"leader", "follower"})
 
 
-class MetadataHealth(msgspec.Struct, frozen=True):
-    kind: str
-    state: str
+class MetadataHealth(msgspec.Struct, frozen=True, rename="camel"):
+    """The metadata store and its health."""
+
+    kind: Literal["etcd", "embedded"]
+    state: MetadataState
     member_count: int
     ready_count: int
     database_bytes: int | None
@@ -78,7 +81,7 @@ def evaluate(members: MetadataHealth | None, snapshot: ClusterSnapshot) -> Metad
         return MetadataHealth(ETCD, DEGRADED if problem else UNKNOWN, 0, 0, None, problem or hint)
     if not snapshot.brokers:
         return MetadataHealth(EMBEDDED, UNKNOWN, 0, 0, None, None)
-    state = UNAVAILABLE if problem else HEALTHY
+    state: MetadataState = UNAVAILABLE if problem else HEALTHY
     return MetadataHealth(EMBEDDED, state, 1, 0 if problem else 1, None, problem)
 
 
@@ -98,7 +101,7 @@ def from_members(members: Sequence[MemberInfo]) -> MetadataHealth:
         for each in members
         for problem in (*each.problems, *(f"alarm {alarm}" for alarm in each.alarms))
     )
-    state = HEALTHY
+    state: MetadataState = HEALTHY
     if len(ready) * 2 <= len(voting):
         state = UNAVAILABLE
     elif problems:

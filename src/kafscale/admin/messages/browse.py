@@ -9,9 +9,10 @@ another partitioner.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from threading import BoundedSemaphore
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+import msgspec
 
 from kafscale.admin.messages.codecs import SchemaCodecs
 from kafscale.admin.messages.cursor import (
@@ -67,18 +68,18 @@ class PartitionRange(NamedTuple):
     """-1: after the end."""
 
 
-class RenderedHeader(NamedTuple):
+class RenderedHeader(msgspec.Struct, frozen=True):
     key: str
     value: RenderedPayload | None
 
 
-class RenderedRecord(NamedTuple):
+class RenderedRecord(msgspec.Struct, frozen=True, rename="camel"):
     """A record as text."""
 
     partition: int
     offset: int
     timestamp_ms: int
-    timestamp_type: TimestampType
+    timestamp_type: Literal["create", "append", "none"]
     key: RenderedPayload | None
     value: RenderedPayload | None
     headers: list[RenderedHeader]
@@ -91,16 +92,17 @@ class RenderedRecord(NamedTuple):
         return names + sum(len(payload.text) for payload in payloads if payload is not None)
 
 
-@dataclass
-class Page:
+class Page(msgspec.Struct, rename="camel"):
     """The records, the cost of the scan, and where to continue."""
 
-    records: list[RenderedRecord] = field(default_factory=list)
+    records: list[RenderedRecord] = msgspec.field(default_factory=list, name="messages")
     scanned_records: int = 0
     scanned_bytes: int = 0
     is_complete: bool = False
-    cursor: dict[int, int] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    """True if all requested records were scanned."""
+    cursor: dict[int, int] = msgspec.field(default_factory=dict, name="next")
+    """The cursor of the next page."""
+    problems: list[str] = msgspec.field(default_factory=list)
 
     def add_problem(self, problem: str) -> None:
         if len(self.problems) < PROBLEMS_MAX and problem not in self.problems:
@@ -315,6 +317,7 @@ class _Browser:
 
     def _render(self, match: Match) -> RenderedRecord:
         partition, record, timestamp_type = match
+        is_append = timestamp_type is TimestampType.LOG_APPEND_TIME
         headers = record.headers[:HEADERS_MAX]
         if len(headers) < len(record.headers):
             self._page.add_problem(
@@ -327,7 +330,7 @@ class _Browser:
             partition,
             record.offset,
             record.timestamp_ms,
-            timestamp_type,
+            "none" if record.timestamp_ms < 0 else "append" if is_append else "create",
             None if record.key is None else self._keys.render(record.key),
             None if record.value is None else self._values.render(record.value),
             [

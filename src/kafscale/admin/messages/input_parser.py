@@ -16,7 +16,7 @@ from kafscale.errors import InvalidRecordError, InvalidRequestError
 InputFormat = Literal["text", "json", "hex", "base64", "avro", "protobuf"]
 
 
-class PayloadInput(msgspec.Struct, frozen=True, kw_only=True):
+class PayloadInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A key or a value as entered."""
 
     text: str

@@ -6,7 +6,7 @@ that the record may have been written.
 
 import asyncio
 from random import SystemRandom
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -37,7 +37,7 @@ class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
     timestamp_ms: int
 
 
-class ProducedRecord(NamedTuple):
+class ProducedRecord(msgspec.Struct, frozen=True, rename="camel"):
     partition: int
     offset: int
     timestamp_ms: int

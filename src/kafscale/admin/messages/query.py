@@ -7,6 +7,7 @@ import msgspec
 from kafscale.errors import InvalidRequestError
 
 Format = Literal["auto", "text", "json", "hex", "base64", "avro", "protobuf"]
+SchemaKind = Literal["avro", "protobuf"]
 StartKind = Literal["newest", "earliest", "offset", "time"]
 
 LIMIT_MAX: Final = 500
@@ -14,15 +15,21 @@ SCHEMA_CHARACTERS_MAX: Final = 256 * 1024
 _INT64_MAX: Final = 2**63 - 1
 
 
-class SchemaText(msgspec.Struct, frozen=True, kw_only=True):
-    """The schema of payloads; without a text, it is looked up in the registry."""
+class _Query(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A part of a query."""
 
-    kind: Literal["avro", "protobuf"]
+
+class SchemaText(_Query, frozen=True):
+    """The schema of payloads: inline, or from the schema registry."""
+
+    kind: SchemaKind
     text: str = ""
+    """An Avro schema in JSON, or a .proto file; empty: use the schema registry of the settings."""
     message: str = ""
+    """The message of a .proto file."""
 
 
-class DisplayFormat(msgspec.Struct, frozen=True, kw_only=True):
+class DisplayFormat(_Query, frozen=True):
     """How keys or values are shown."""
 
     format: Format = "auto"
@@ -46,14 +53,19 @@ def schema_for(format_name: str, schema: SchemaText | None) -> SchemaText | None
     return schema
 
 
-class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on records; empty fields are ignored, all others must hold."""
+class FilterSpec(_Query, frozen=True):
+    """Conditions on records; all that are given must hold."""
 
     key: str = ""
+    """Exactly this key, as text."""
     text: str = ""
+    """Contained in the key, the value or a header, as shown; case is ignored."""
     json_path: str = ""
+    """A field of a JSON value, such as `customer.address.city`."""
     json_equals: str = ""
+    """The value of that field; empty: the field exists."""
     header: str = ""
+    """A header with this name."""
 
 
 class BrowseQuery(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,10 @@ characters. Rendering may block on a registry; call it from threads.
 
 import base64
 import re
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from kafscale.admin.messages.codecs import Decoded, SchemaCodecs, inline_codec
 from kafscale.admin.messages.query import DisplayFormat
@@ -34,7 +35,7 @@ _NOT_JSON: Final = (msgspec.MsgspecError, RecursionError, UnicodeError)
 RenderedFormat = Literal["text", "json", "hex", "base64", "avro", "protobuf"]
 
 
-class RenderedPayload(NamedTuple):
+class RenderedPayload(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A payload as text."""
 
     format: RenderedFormat
@@ -43,6 +44,7 @@ class RenderedPayload(NamedTuple):
     is_truncated: bool
     schema_id: int | None = None
     problem: str | None = None
+    """Why it could not be decoded as requested."""
 
 
 class PayloadRenderer:
@@ -133,14 +135,14 @@ class PayloadRenderer:
     ) -> RenderedPayload:
         looks_like_json = any_json or payload.lstrip()[:1] in {b"{", b"["}
         if looks_like_json and _is_json(payload):
-            rendered = self._text(_indented(payload))._replace(
-                format="json", size_bytes=len(payload)
+            rendered = replace(
+                self._text(_indented(payload)), format="json", size_bytes=len(payload)
             )
         elif _is_text(payload):
             rendered = self._text(payload)
         else:
             rendered = self._hex(payload)
-        return rendered._replace(problem=problem)
+        return replace(rendered, problem=problem)
 
     def _text(self, payload: bytes) -> RenderedPayload:
         # A character takes at most four bytes, so the rest need not be decoded.

@@ -24,6 +24,7 @@ class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     value: str | None
     default: str | None
     is_set: bool
+    """True if it is set for this topic."""
     read_only: bool
     sensitive: bool
     type: str

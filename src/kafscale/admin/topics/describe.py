@@ -38,6 +38,7 @@ class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True, rename="ca
     moving_to: int | None = None
     start_offset: int | None
     rolled_offset: int | None = None
+    """Records below it are in segments; from here to the high watermark they are in the WAL."""
     high_watermark: int | None
     end_offset: int | None = None
     record_count: int | None

@@ -21,6 +21,7 @@ LIST_SECONDS_MAX: Final = 20.0
 class SegmentInfo(msgspec.Struct, rename="camel"):
     base_offset: int
     last_offset: int | None
+    """Null for the newest segment if its footer could not be read."""
     size_bytes: int
     created_at_ms: int
     key: str

@@ -6,7 +6,7 @@ from kafscale.admin.cluster.metrics import TopicPartition
 from kafscale.admin.cluster.snapshot import ClusterSnapshot
 
 
-class TopicUsage(msgspec.Struct, frozen=True, gc=False):
+class TopicUsage(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     """A topic at one time."""
 
     name: str

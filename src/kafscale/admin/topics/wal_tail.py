@@ -25,6 +25,8 @@ READ_SECONDS_MAX: Final = 5.0
 
 
 class WalTail(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of a partition that is only in WAL objects."""
+
     from_offset: int
     to_offset: int
     record_count: int

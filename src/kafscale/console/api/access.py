@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from random import SystemRandom
 from typing import Final, TypeVar
 
-import msgspec
-
 from kafscale.admin.security import acls, quotas, users
 from kafscale.admin.security.acls import display_name, is_supported
 from kafscale.client.client import Client
@@ -82,7 +80,7 @@ async def list_acls(context: ApiContext, _: ApiRequest) -> Acls:
         except BrokerResponseError as error:
             is_enabled = error.error_code is not ErrorCode.SECURITY_DISABLED
             return Acls(is_enabled=is_enabled, items=[], problem=_shown_problem(error))
-    items, problem = _bounded([_acl(each) for each in matching])
+    items, problem = _bounded([acls.acl_info(each) for each in matching])
     return Acls(is_enabled=True, items=items, problem=problem)
 
 
@@ -90,7 +88,7 @@ async def add_acl(context: ApiContext, request: ApiRequest) -> Acl:
     acl = _acl_to_change(request.body)
     async with context.connections.client() as client:
         await acls.add(client, [acl])
-    return _acl(acl)
+    return acls.acl_info(acl)
 
 
 async def remove_acl(context: ApiContext, request: ApiRequest) -> None:
@@ -166,10 +164,6 @@ async def set_quota(context: ApiContext, request: ApiRequest) -> Quotas:
     async with context.connections.client() as client:
         await quotas.alter(client, body.entity, body.values)
     return await list_quotas(context, request)
-
-
-def _acl(acl: model.Acl) -> Acl:
-    return msgspec.convert(acls.acl_info(acl), Acl, from_attributes=True)
 
 
 def _acl_to_change(body: NewAcl) -> model.Acl:

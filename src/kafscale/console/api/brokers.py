@@ -4,7 +4,7 @@ Brokers are shown as of the last poll; changes are sent to the brokers directly,
 polled after every change.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -58,11 +58,7 @@ async def drain(context: ApiContext, request: ApiRequest) -> Drained:
             progress=_ignore_progress,
         )
     await context.monitor.refresh()
-    return Drained(
-        broker=result.broker,
-        drained=_partition_names(result.drained),
-        pending=_partition_names(result.pending),
-    )
+    return result
 
 
 async def flush(context: ApiContext, request: ApiRequest) -> Flushed:
@@ -86,10 +82,6 @@ async def rebalance(context: ApiContext, _: ApiRequest) -> Rebalanced:
         )
     await context.monitor.refresh()
     return Rebalanced(moves=msgspec.convert(moves, list[Move], from_attributes=True))
-
-
-def _partition_names(partitions: Sequence[operations.PartitionName]) -> list[PartitionName]:
-    return [PartitionName(topic=each.topic, partition=each.partition) for each in partitions]
 
 
 def _id(request: ApiRequest) -> int:

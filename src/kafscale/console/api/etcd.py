@@ -6,7 +6,7 @@ What cannot be read is reported beside the rest, so that the page can always sho
 import asyncio
 from typing import Final
 
-from msgspec import UNSET
+import msgspec
 
 from kafscale.admin.etcd import members as etcd_members
 from kafscale.admin.etcd.backups import listing
@@ -96,31 +96,12 @@ def _snapshots_url(config: Config) -> str | None:
 
 
 def _member(member: MemberInfo) -> EtcdMember:
-    return EtcdMember(
-        name=member.name,
-        endpoint=member.endpoint,
-        role=member.role,
-        version=member.version,
-        database_bytes=member.database_bytes,
-        used_bytes=member.used_bytes,
-        revision=member.revision,
-        alarms=member.alarms,
-        problem="; ".join(member.problems) or None,
-    )
+    problem = "; ".join(member.problems) or None
+    return msgspec.convert(msgspec.to_builtins(member) | {"problem": problem}, EtcdMember)
 
 
 def _snapshot(info: SnapshotInfo) -> Snapshot:
-    assert info.verified is not UNSET
-    return Snapshot(
-        key=info.key,
-        taken_at=info.taken_at,
-        age_seconds=info.age_seconds,
-        size_bytes=info.size_bytes,
-        revision=info.revision,
-        etcd_version=None if info.etcd_version is UNSET else info.etcd_version,
-        verified=info.verified,
-        problem=None if info.problem is UNSET else info.problem,
-    )
+    return msgspec.convert(msgspec.to_builtins(info), Snapshot)
 
 
 ROUTES: Final = (

@@ -22,7 +22,6 @@ from kafscale.console.schema.groups import (
     GroupQuery,
     Reset,
     ResetPlan,
-    ResetRow,
     ResetTo,
 )
 from kafscale.errors import InvalidRequestError
@@ -70,9 +69,7 @@ async def reset(context: ApiContext, request: ApiRequest) -> ResetPlan:
         )
     if body.execute:
         await context.monitor.refresh()
-    return ResetPlan(
-        executed=body.execute, rows=msgspec.convert(rows, list[ResetRow], from_attributes=True)
-    )
+    return ResetPlan(executed=body.execute, rows=rows)
 
 
 async def delete(context: ApiContext, request: ApiRequest) -> None:

@@ -25,8 +25,6 @@ from kafscale.console.schema.topics import (
     CreateTopic,
     DeleteTopic,
     Grow,
-    Partition,
-    Segment,
     SegmentPage,
     SegmentQuery,
     Topic,
@@ -35,7 +33,6 @@ from kafscale.console.schema.topics import (
     TopicPage,
     TopicQuery,
     TopicSort,
-    WalTail,
 )
 from kafscale.errors import InvalidRequestError
 
@@ -112,8 +109,7 @@ async def grow(context: ApiContext, request: ApiRequest) -> TopicDetail:
 
 async def configs(context: ApiContext, request: ApiRequest) -> list[Config]:
     async with context.connections.client() as client:
-        described = await topics_configs.describe(client, request.path["name"])
-    return msgspec.convert(described, list[Config], from_attributes=True)
+        return await topics_configs.describe(client, request.path["name"])
 
 
 async def alter_configs(context: ApiContext, request: ApiRequest) -> list[Config]:
@@ -136,8 +132,7 @@ async def consumers(context: ApiContext, request: ApiRequest) -> list[TopicConsu
         if name in group.topics or not group.topics
     ]
     async with context.connections.client() as client:
-        readers = await topics_consumers.topic_consumers(client, name, groups)
-    return msgspec.convert(readers, list[TopicConsumer], from_attributes=True)
+        return await topics_consumers.topic_consumers(client, name, groups)
 
 
 async def flush(context: ApiContext, request: ApiRequest) -> Flushed:
@@ -146,7 +141,7 @@ async def flush(context: ApiContext, request: ApiRequest) -> Flushed:
         raise InvalidRequestError(f"this flushes topic {name}, not {body.topic}")
     async with context.connections.control_plane() as control:
         flushed = await operations.flush(control, name, body.partitions)
-    return Flushed(partitions=msgspec.convert(flushed, list[PartitionName], from_attributes=True))
+    return Flushed(partitions=[PartitionName(each.topic, each.partition) for each in flushed])
 
 
 async def list_segments(context: ApiContext, request: ApiRequest) -> SegmentPage:
@@ -162,13 +157,7 @@ async def list_segments(context: ApiContext, request: ApiRequest) -> SegmentPage
             store, namespace, name, query.partition, first=first, count=query.size
         )
     return SegmentPage(
-        partition=inventory.partition,
-        total=inventory.total,
-        size_bytes=inventory.size_bytes,
-        page=query.page,
-        size=query.size,
-        items=msgspec.convert(inventory.items, list[Segment], from_attributes=True),
-        wal=msgspec.convert(tail, WalTail | None, from_attributes=True),
+        **msgspec.structs.asdict(inventory), page=query.page, size=query.size, wal=tail
     )
 
 
@@ -187,7 +176,7 @@ async def _detail(context: ApiContext, name: str, *, is_new: bool = False) -> To
             produce_bytes_per_second=monitored.produce_bytes_per_second if monitored else None,
             fetch_bytes_per_second=monitored.fetch_bytes_per_second if monitored else None,
         ),
-        partitions=msgspec.convert(description.partitions, list[Partition], from_attributes=True),
+        partitions=description.partitions,
         throughput=context.monitor.topic_throughput(name),
     )
 

@@ -1,23 +1,13 @@
 """Builds the overview of a cluster from the monitor's state. Pure."""
 
-from typing import Final, Literal, cast
+from typing import Final
 
 from kafscale.admin.cluster import health, lag
 from kafscale.admin.cluster.cost import cost
 from kafscale.admin.cluster.metadata_health import MetadataHealth
 from kafscale.console.monitor import views
 from kafscale.console.monitor.state import MonitorState
-from kafscale.console.schema.cluster import (
-    Cost,
-    GroupLag,
-    Health,
-    HealthState,
-    Metadata,
-    Overview,
-    Reason,
-    Store,
-    Totals,
-)
+from kafscale.console.schema.cluster import Health, Overview, Store, Totals
 
 TOP_LAGS: Final = 10
 
@@ -36,25 +26,16 @@ def overview(
         totals=_totals(state),
         throughput=state.throughput(),
         lag=state.lag(),
-        top_lags=[
-            GroupLag(group=each.group, topic=each.topic, lag=each.lag)
-            for each in lag.largest(state.lags, TOP_LAGS)
-        ],
+        top_lags=lag.largest(state.lags, TOP_LAGS),
         store=_store(state, store_description),
-        metadata=_metadata(metadata),
-        cost=_cost(state, is_bucket=is_bucket),
+        metadata=metadata,
+        cost=cost(state.stored_bytes, state.store.operations_per_second(), is_charged=is_bucket),
     )
 
 
 def _health(state: MonitorState, metadata: MetadataHealth) -> Health:
     result = health.evaluate(state.snapshot, state.topic_usage, metadata, state.gone)
-    return Health(
-        state=cast("HealthState", result.state),
-        reasons=[
-            Reason(severity=each.severity, subject=each.subject, sentence=each.sentence)
-            for each in result.reasons
-        ],
-    )
+    return Health(state=result.state, reasons=result.reasons)
 
 
 def _totals(state: MonitorState) -> Totals:
@@ -94,26 +75,4 @@ def _store(state: MonitorState, store_description: str) -> Store:
         error_rate=max(rates, default=None),
         p99_seconds=state.store.p99_seconds(),
         operations_per_second=None if per_second is None else sum(per_second.values()),
-    )
-
-
-def _metadata(result: MetadataHealth) -> Metadata:
-    return Metadata(
-        kind="embedded" if result.kind == "embedded" else "etcd",
-        state=cast("Literal['healthy', 'degraded', 'unavailable', 'unknown']", result.state),
-        member_count=result.member_count,
-        ready_count=result.ready_count,
-        database_bytes=result.database_bytes,
-        problem=result.problem,
-    )
-
-
-def _cost(state: MonitorState, *, is_bucket: bool) -> Cost:
-    result = cost(state.stored_bytes, state.store.operations_per_second(), is_charged=is_bucket)
-    return Cost(
-        storage_per_day=result.storage_per_day,
-        requests_per_day=result.requests_per_day,
-        total_per_day=result.total_per_day,
-        currency=result.currency,
-        basis=result.basis,
     )

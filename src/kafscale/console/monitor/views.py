@@ -47,34 +47,15 @@ def broker(observed: ObservedBroker, rates: Rates) -> Broker:
 
 def partitions(broker_status: BrokerStatus, count_max: int) -> list[BrokerPartition]:
     """The partitions of a broker, at most `count_max`."""
-    return [
-        BrokerPartition(
-            topic=each.topic,
-            partition=each.partition,
-            state=each.state,
-            moving_to=each.moving_to,
-            leader_epoch=each.leader_epoch,
-            start_offset=each.start_offset,
-            rolled_offset=each.rolled_offset,
-            high_watermark=each.high_watermark,
-            end_offset=each.end_offset,
-            size_bytes=each.size_bytes,
-        )
-        for each in broker_status.partitions[:count_max]
-    ]
+    shown = broker_status.partitions[:count_max]
+    return msgspec.convert(shown, list[BrokerPartition], from_attributes=True)
 
 
 def topic(usage: TopicUsage, rates: Rates) -> Topic:
     """A topic; its rates are unknown until any broker has rates."""
     rate = rates.topics.get(usage.name, IDLE) if rates.brokers else None
     return Topic(
-        name=usage.name,
-        topic_id=usage.topic_id,
-        internal=usage.internal,
-        partition_count=usage.partition_count,
-        leaderless_count=usage.leaderless_count,
-        record_count=usage.record_count,
-        size_bytes=usage.size_bytes,
+        **msgspec.structs.asdict(usage),
         produce_bytes_per_second=rate.produce if rate else None,
         fetch_bytes_per_second=rate.fetch if rate else None,
     )
@@ -83,11 +64,7 @@ def topic(usage: TopicUsage, rates: Rates) -> Topic:
 def group(summary: GroupSummary, lags: Mapping[str, ByTopic]) -> Group:
     topics = lags.get(summary.group)
     return Group(
-        group=summary.group,
-        type=summary.type,
-        state=summary.state,
-        protocol_type=summary.protocol_type,
-        member_count=summary.member_count,
+        **msgspec.structs.asdict(summary),
         topics=sorted(topics) if topics else [],
         lag=sum(topics.values()) if topics is not None else None,
     )

@@ -1,16 +1,9 @@
 """ACLs, users and quotas."""
 
+from kafscale.admin.security.acls import AclInfo
 from kafscale.console.schema.base import RequestModel, ResponseModel
 
-
-class Acl(ResponseModel):
-    principal: str
-    host: str
-    operation: str
-    permission: str
-    resource_type: str
-    resource_name: str
-    pattern_type: str
+Acl = AclInfo
 
 
 class Acls(ResponseModel):

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from kafscale.admin.cluster import cost, health, lag, operations
+from kafscale.admin.cluster.metadata_health import MetadataHealth
 from kafscale.console.schema.base import RequestModel, ResponseModel, Series
 
 HealthState = Literal["healthy", "degraded", "down", "unknown"]
@@ -9,18 +11,17 @@ BrokerState = Literal["ready", "not ready", "draining", "unreachable", "gone"]
 """A broker that is `gone` was live recently, and left without being drained."""
 
 
-class Reason(ResponseModel):
-    """One problem."""
-
-    severity: Literal["warning", "critical"]
-    subject: str
-    """Such as `broker 2`, `S3`, `etcd` or `topic orders`."""
-    sentence: str
+Cost = cost.Cost
+Drained = operations.DrainResult
+GroupLag = lag.GroupLag
+Metadata = MetadataHealth
+PartitionName = operations.PartitionName
+Reason = health.Reason
 
 
 class Health(ResponseModel):
     state: HealthState
-    reasons: list[Reason]
+    reasons: tuple[Reason, ...]
 
 
 class Broker(ResponseModel):
@@ -94,34 +95,6 @@ class Store(ResponseModel):
     operations_per_second: float | None
 
 
-class Metadata(ResponseModel):
-    """The metadata store and its health."""
-
-    kind: Literal["etcd", "embedded"]
-    state: Literal["healthy", "degraded", "unavailable", "unknown"]
-    member_count: int
-    ready_count: int
-    database_bytes: int | None
-    problem: str | None
-
-
-class Cost(ResponseModel):
-    """The cost of the object store per day at list prices, in US dollars, at the current rate."""
-
-    storage_per_day: float
-    requests_per_day: float | None
-    total_per_day: float | None
-    currency: str
-    basis: str
-    """A sentence that says what was measured, and at which prices."""
-
-
-class GroupLag(ResponseModel):
-    group: str
-    topic: str
-    lag: int
-
-
 class Overview(ResponseModel):
     cluster_id: str
     controller: int | None
@@ -143,17 +116,6 @@ class Overview(ResponseModel):
 class Drain(RequestModel):
     reason: str = "requested in the console"
     deadline_seconds: int = 60
-
-
-class PartitionName(ResponseModel):
-    topic: str
-    partition: int
-
-
-class Drained(ResponseModel):
-    broker: int
-    drained: list[PartitionName]
-    pending: list[PartitionName]
 
 
 class Flush(RequestModel):

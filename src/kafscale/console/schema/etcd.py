@@ -16,15 +16,15 @@ class EtcdMember(ResponseModel):
     problem: str | None
 
 
-class Snapshot(ResponseModel):
+class Snapshot(ResponseModel, kw_only=True):
     key: str
     taken_at: str
     age_seconds: int
     size_bytes: int
     revision: int
-    etcd_version: str | None
+    etcd_version: str | None = None
     verified: str
-    problem: str | None
+    problem: str | None = None
 
 
 class EtcdState(ResponseModel):

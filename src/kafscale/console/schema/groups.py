@@ -2,15 +2,16 @@
 
 from typing import Literal
 
+from kafscale.admin.cluster.listing import GroupSummary
+from kafscale.admin.groups import reset
 from kafscale.console.schema.base import RequestModel, ResponseModel, Series
 
+ResetRow = reset.ResetRow
 
-class Group(ResponseModel):
-    group: str
-    type: str
-    state: str
-    protocol_type: str
-    member_count: int | None
+
+class Group(GroupSummary, frozen=True):
+    """A group with the lag of its members."""
+
     topics: list[str]
     lag: int | None
     """Over all partitions with a committed offset."""
@@ -77,16 +78,6 @@ class Reset(RequestModel):
     topics: dict[str, list[int]] | None = None
     """Topics with their partitions, none meaning all; null: all that the group has committed."""
     execute: bool = False
-
-
-class ResetRow(ResponseModel):
-    topic: str
-    partition: int
-    before: int | None
-    after: int
-    start_offset: int
-    end_offset: int
-    note: str | None
 
 
 class ResetPlan(ResponseModel):

@@ -17,7 +17,6 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 import msgspec
 
 from kafscale.console import schema
-from kafscale.console.schema.base import RequestModel
 
 _HEADING: Final = "// Generated from src/kafscale/console/schema by `make generate`. Do not edit."
 _SCALARS: Final[Mapping[Any, str]] = types.MappingProxyType(
@@ -35,7 +34,7 @@ def render() -> str:
         kind: name
         for module in modules
         for name, kind in vars(module).items()
-        if get_origin(kind) is Literal
+        if get_origin(kind) is Literal or (_is_model(kind) and kind.__struct_fields__)
     }
     declarations = [block for module in modules for block in _declarations(module, aliases)]
     return "\n\n".join((_HEADING, *declarations)) + "\n"
@@ -49,7 +48,11 @@ def _declarations(module: ModuleType, aliases: Mapping[Any, str]) -> Iterator[st
     for name, kind in vars(module).items():
         if name in declared and get_origin(kind) is Literal:
             yield f"{_comment(comments.get(name))}export type {name} = {_union(kind, {})};"
-        elif _is_model(kind) and kind.__module__ == module.__name__ and kind.__struct_fields__:
+        elif (
+            _is_model(kind)
+            and aliases.get(kind) == name
+            and (name in declared or kind.__module__ == module.__name__)
+        ):
             yield _interface(kind, aliases)
 
 
@@ -58,14 +61,16 @@ def _is_model(kind: Any) -> bool:
 
 
 def _interface(model: type[msgspec.Struct], aliases: Mapping[Any, str]) -> str:
-    tree = ast.parse(inspect.getsource(model)).body[0]
-    assert isinstance(tree, ast.ClassDef)
-    comments = _attribute_docstrings(tree.body)
-    lines = [
-        f"{_comment(inspect.cleandoc(model.__doc__ or ''))}export interface {model.__name__} {{"
-    ]
+    comments: dict[str, str] = {}
+    for parent in reversed(model.__mro__[: model.__mro__.index(msgspec.Struct)]):
+        tree = ast.parse(inspect.getsource(parent)).body[0]
+        assert isinstance(tree, ast.ClassDef)
+        comments |= _attribute_docstrings(tree.body)
+    documentation = inspect.cleandoc(model.__doc__ or "")
+    lines = [f"{_comment(documentation)}export interface {aliases[model]} {{"]
+    is_request = model.__struct_config__.forbid_unknown_fields
     for field in msgspec.structs.fields(model):
-        optional = "?" if issubclass(model, RequestModel) and not field.required else ""
+        optional = "?" if is_request and not field.required else ""
         lines.append(
             f"{_comment(comments.get(field.name), '  ')}"
             f"  {field.encode_name}{optional}: {typescript_type(field.type, aliases)};"
@@ -79,15 +84,13 @@ def typescript_type(kind: Any, aliases: Mapping[Any, str]) -> str:
         return _SCALARS[kind]
     if kind in aliases:
         return aliases[kind]
-    if _is_model(kind):
-        return str(kind.__name__)
     origin, parts = get_origin(kind), get_args(kind)
     if origin in {UnionType, Union, Literal}:
         return _union(kind, aliases)
-    if origin is list:
+    if origin is list or (origin is tuple and parts[1:] == (...,)):
         item = typescript_type(parts[0], aliases)
         return f"({item})[]" if " | " in item else f"{item}[]"
-    if origin is dict and parts[0] is str:
+    if origin is dict and parts[0] in {str, int}:
         return f"Record<string, {typescript_type(parts[1], aliases)}>"
     raise TypeError(f"unsupported type in the schema: {kind}")
 
@@ -114,7 +117,7 @@ def _attribute_docstrings(body: list[ast.stmt]) -> dict[str, str]:
 
 
 def _comment(text: str | None, indent: str = "") -> str:
-    return f"{indent}/** {' '.join(text.split())} */\n" if text else ""
+    return f"{indent}/** {' '.join(text.split()).replace('None ', 'null ')} */\n" if text else ""
 
 
 if __name__ == "__main__":

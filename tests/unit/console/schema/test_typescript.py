@@ -22,6 +22,7 @@ def test_committed_types_are_up_to_date():
         (str | None, "string | null"),
         (int | float | None, "number | null"),
         (list[Point], "Point[]"),
+        (tuple[Point, ...], "Point[]"),
         (list[str | None], "(string | null)[]"),
         (dict[str, list[int]], "Record<string, number[]>"),
         (Literal["a", "b c"], '"a" | "b c"'),
@@ -29,10 +30,10 @@ def test_committed_types_are_up_to_date():
     ],
 )
 def test_python_types_have_typescript_types(kind, expected):
-    assert typescript_type(kind, {}) == expected
+    assert typescript_type(kind, {Point: "Point"}) == expected
 
 
-@pytest.mark.parametrize("kind", [bytes, dict[int, str], tuple[int, str]])
+@pytest.mark.parametrize("kind", [bytes, dict[bytes, str], tuple[int, str]])
 def test_unsupported_types_are_rejected(kind):
     with pytest.raises(TypeError):
         typescript_type(kind, {})
