@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -17,6 +17,14 @@ class Format(StrEnum):
 
 
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="Format of keys and values.")]
+
+
+def parse_option(option: str, text: str, parse: Callable[[str], int]) -> int:
+    """The value of an option: a size or a duration."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} {error}", param_hint=option) from None
 
 
 def parse_pairs(pairs: Sequence[str]) -> list[tuple[str, str]]:

@@ -8,14 +8,15 @@ import logging
 import os
 import re
 import sys
-from datetime import UTC, datetime
 from typing import TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
+from kafscale.aio.clock import clock
 from kafscale.config import MASK, Config
 from kafscale.observability import tracing
+from kafscale.text.formatting import format_time
 
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -88,7 +89,7 @@ def _renderers(style: str, stream: TextIO) -> list[Processor]:
 
 def _arrange(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Put the common fields first, in a fixed order."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = format_time(clock())
     first = {"timestamp": now, "level": event.pop("level"), "logger": event.pop("logger")}
     return {**first, "event": event.pop("event"), **event}
 

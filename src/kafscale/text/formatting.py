@@ -11,13 +11,13 @@ _SECONDS: Final = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"
 _TIME_MS: Final = re.compile(r"@(\d{1,18})", re.ASCII)
 
 
-def pluralize(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str, plural: str = "") -> str:
     """A count with its noun.
 
-    >>> pluralize(1, "record"), pluralize(12345, "record")
-    ('1 record', '12,345 records')
+    >>> pluralize(1, "record"), pluralize(12345, "record"), pluralize(0, "entry", "entries")
+    ('1 record', '12,345 records', '0 entries')
     """
-    return f"{count:,} {noun if count == 1 else noun + 's'}"
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def format_size(size_bytes: float) -> str:
@@ -35,18 +35,18 @@ def format_size(size_bytes: float) -> str:
     return f"{size_bytes:.1f} {unit}"
 
 
-def format_time(time_ms: int) -> str:
-    """A time in UTC to the millisecond; the number itself if it is out of range.
+def format_time(time_ms: int, timespec: str = "milliseconds") -> str:
+    """A time in UTC; the number itself if it is out of range.
 
-    >>> format_time(1_700_000_000_123)
-    '2023-11-14T22:13:20.123Z'
+    >>> format_time(1_700_000_000_123), format_time(1_700_000_000_999, "seconds")
+    ('2023-11-14T22:13:20.123Z', '2023-11-14T22:13:20Z')
     """
     try:
         seconds, milliseconds = divmod(time_ms, 1000)
         time = datetime.fromtimestamp(seconds, UTC).replace(microsecond=milliseconds * 1000)
     except (OverflowError, OSError, ValueError):
         return str(time_ms)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return time.isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def parse_time(text: str) -> int:
@@ -68,6 +68,21 @@ def parse_time(text: str) -> int:
     # Integers only: a float of seconds would sometimes lose a millisecond.
     since = time - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+
+
+def format_age(duration_ms: int) -> str:
+    """A duration in its two largest units.
+
+    >>> [format_age(seconds * 1000) for seconds in (7, 133, 7322, 183_000)]
+    ['7s', '2m 13s', '2h 2m', '2d 2h']
+    """
+    seconds = duration_ms // 1000
+    parts: list[str] = []
+    for unit, name in _SECONDS:
+        count, seconds = divmod(seconds, unit)
+        if count or parts or unit == 1:
+            parts.append(f"{count}{name[0]}")
+    return " ".join(parts[:2])
 
 
 # --- reports --------------------------------------------------------------------------------------

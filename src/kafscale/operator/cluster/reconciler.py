@@ -6,11 +6,11 @@ observed again, so the operator may stop at any moment. A part that is not ready
 on it, and nothing else. The status is written only when it changes.
 """
 
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
+from kafscale.aio.clock import clock
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
@@ -35,6 +35,7 @@ from kafscale.operator.manifests.brokers import config_map, env, services
 from kafscale.operator.manifests.brokers import pods as broker_pods
 from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster, read_cluster
+from kafscale.text.formatting import format_time
 
 log = get_logger(__name__)
 
@@ -189,7 +190,7 @@ class ClusterReconciler:
     # --- reporting ----------------------------------------------------------------------------
 
     async def _report(self, cluster: Cluster, body: Manifest, observed: ObservedCluster) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = format_time(clock(), "seconds")
         status = cluster_status.status(cluster, observed, now)
         self._update_metrics(cluster, observed)
         if not _is_unchanged(status, cluster.status):

@@ -6,7 +6,6 @@ cluster, from the kubeconfig. Kubernetes' own client library reads both and rene
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import aiohttp
@@ -14,10 +13,12 @@ import msgspec
 from kubernetes_asyncio.client import ApiClient, Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
+from kafscale.aio.clock import clock
 from kafscale.errors import ConfigError, KubeError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.kube.api import FIELD_MANAGER, Manifest
 from kafscale.operator.kube.kinds import EVENTS, Kind, kind_of
+from kafscale.text.formatting import format_time
 
 log = get_logger(__name__)
 
@@ -162,7 +163,7 @@ class ApiServer:
         self, about: Manifest, reason: str, message: str, *, warning: bool = False
     ) -> None:
         metadata = about["metadata"]
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = format_time(clock(), "seconds")
         event = {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,

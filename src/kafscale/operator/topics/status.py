@@ -6,7 +6,6 @@ same. Offsets change all the time, so a change of offsets alone is written at mo
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +23,7 @@ from kafscale.operator.spec.status import (
     to_conditions,
 )
 from kafscale.operator.spec.topic import TopicResource
+from kafscale.text.formatting import format_time
 
 OFFSETS_MS: Final = 30_000
 
@@ -79,7 +79,7 @@ def build_status(
         partitions=list(partitions),
         applied=applied,
         conditions=to_conditions(
-            to_status(conditions, former, format_timestamp(now_ms), resource.generation)
+            to_status(conditions, former, format_time(now_ms, "seconds"), resource.generation)
         ),
     )
 
@@ -102,12 +102,3 @@ def without_offsets(status: TopicStatus) -> TopicStatus:
 def reason(status: TopicStatus, condition: str) -> str:
     """The reason of a condition; empty if there is no such condition."""
     return next((each.reason for each in status.conditions if each.type == condition), "")
-
-
-def format_timestamp(now_ms: int) -> str:
-    """A timestamp as Kubernetes writes it.
-
-    >>> format_timestamp(1_750_000_000_999)
-    '2025-06-15T15:06:40Z'
-    """
-    return datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -14,7 +14,7 @@ from kafscale.admin.cluster.operations import (
     PartitionName,
 )
 from kafscale.cli.output import Part, print_line, print_table
-from kafscale.text.formatting import format_size, pluralize
+from kafscale.text.formatting import format_age, format_size, pluralize
 
 NAMES_MAX: Final = 5
 """The number of partitions that are named in a message."""
@@ -117,21 +117,6 @@ def format_names(partitions: Sequence[PartitionName]) -> str:
     return ", ".join(named[:NAMES_MAX]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def format_duration(duration_ms: int) -> str:
-    """A duration in its two largest units.
-
-    >>> [format_duration(seconds * 1000) for seconds in (7, 133, 7322, 183_000)]
-    ['7s', '2m 13s', '2h 2m', '2d 2h']
-    """
-    seconds = duration_ms // 1000
-    parts: list[str] = []
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
-        count, seconds = divmod(seconds, size)
-        if count or parts or unit == "s":
-            parts.append(f"{count}{unit}")
-    return " ".join(parts[:2])
-
-
 def _broker(broker: BrokerStatus) -> tuple[Part, ...]:
     mark = " *" if broker.is_controller else ""
     uptime_ms = broker.uptime_ms
@@ -145,7 +130,7 @@ def _broker(broker: BrokerStatus) -> tuple[Part, ...]:
         str(broker.shard_count),
         str(broker.moving_count),
         broker.store_health or "-",
-        "-" if uptime_ms is None else format_duration(uptime_ms),
+        "-" if uptime_ms is None else format_age(uptime_ms),
         broker.version,
     )
 

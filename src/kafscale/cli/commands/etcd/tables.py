@@ -6,7 +6,7 @@ from typing import Any, Final
 from kafscale.admin.etcd.backups.listing import SnapshotInfo
 from kafscale.admin.etcd.members import DefragmentedMember, EtcdStatus, MemberInfo
 from kafscale.cli.output import Part, print_line, print_table
-from kafscale.text.formatting import format_size, pluralize
+from kafscale.text.formatting import format_age, format_size, pluralize
 
 _COLOURS: Final = {
     "leader": "green",
@@ -42,7 +42,7 @@ def print_snapshots(snapshots: Sequence[SnapshotInfo]) -> None:
         (
             (
                 each.taken_at,
-                format_age(each.age_seconds),
+                format_age(each.age_seconds * 1000),
                 format_size(each.size_bytes),
                 str(each.revision),
                 _coloured(str(each.verified)),
@@ -93,19 +93,6 @@ def print_restored(restored: Mapping[str, Any]) -> None:
             "before any broker starts, run: kafscale etcd restored --snapshot ",
             restored["snapshot"],
         )
-
-
-def format_age(seconds: int) -> str:
-    """A duration as a number of seconds, minutes, hours or days.
-
-    >>> [format_age(seconds) for seconds in (5, 90, 3 * 3600, 50 * 3600)]
-    ['5 s', '90 s', '180 min', '50 h']
-    """
-    if seconds < 120:
-        return f"{seconds} s"
-    if seconds < 4 * 3600:
-        return f"{seconds // 60} min"
-    return f"{seconds // 3600} h" if seconds < 72 * 3600 else f"{seconds // 86_400} d"
 
 
 def _member(each: MemberInfo) -> tuple[Part, ...]:

@@ -17,7 +17,7 @@ import typer
 
 from kafscale.aio.clock import clock
 from kafscale.cli.connection.kafka import BootstrapOption, create_client
-from kafscale.cli.options import Format, FormatOption, parse_pairs
+from kafscale.cli.options import Format, FormatOption, parse_option, parse_pairs
 from kafscale.text.formatting import format_size, pluralize
 from kafscale.text.units import parse_size
 
@@ -133,7 +133,7 @@ def produce(
     settings = SendSettings(
         acks=-1 if acks is Acks.ALL else int(acks),
         codec=Codec[compression.name],
-        batch_bytes=_size(batch_bytes),
+        batch_bytes=parse_option("--batch-bytes", batch_bytes, parse_size),
         idempotent=acks is Acks.ALL if idempotent is None else idempotent,
     )
     _run(create_client(bootstrap), topic, parser, settings, quiet=quiet)
@@ -236,13 +236,6 @@ def _progress(descriptor: int) -> Iterator[Callable[[int], None]]:
     ) as progress:
         task = progress.add_task("produce", total=total)
         yield lambda size_bytes: progress.advance(task, size_bytes)
-
-
-def _size(text: str) -> int:
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} {error}", param_hint="--batch-bytes") from None
 
 
 def _summary(totals: "SendTotals", topic: str, seconds: float) -> str:

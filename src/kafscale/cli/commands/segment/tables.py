@@ -1,10 +1,10 @@
 """Tables of `kafscale segment`: summaries, contents and the result of a verification."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from kafscale.cli.output import Part, print_error, print_line, print_table
+from kafscale.text.formatting import format_time, pluralize
 
 
 def print_summaries(summaries: Iterable[dict[str, Any]]) -> None:
@@ -33,7 +33,7 @@ def print_verdict(
     verdict = (
         ("no damage found", "green") if not damaged else (f"{len(damaged)} damaged", "bold red")
     )
-    print_line(f"{_counted(count, 'object')}: ", verdict)
+    print_line(f"{pluralize(count, 'object')}: ", verdict)
 
 
 def print_content(content: dict[str, Any]) -> None:
@@ -145,19 +145,15 @@ def _describe_content(summary: dict[str, Any]) -> str:
         return f"damaged: {summary['damage']}"
     match summary["kind"]:
         case "segment":
-            return f"{_offsets(summary)}, {_counted(summary['recordCount'], 'record')}"
+            return f"{_offsets(summary)}, {pluralize(summary['recordCount'], 'record')}"
         case "index":
-            entries = _counted(summary["entryCount"], "entry", "entries")
+            entries = pluralize(summary["entryCount"], "entry", "entries")
             return f"{entries} from offset {summary['baseOffset']}"
         case _:
             sequence = "broker {brokerId}, epoch {epoch}, sequence {sequence}".format_map(summary)
             if summary["fence"]:
                 return f"{sequence}: fence"
-            return f"{sequence}: {_counted(summary['rangeCount'], 'partition')}"
-
-
-def _counted(count: int, one: str, many: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+            return f"{sequence}: {pluralize(summary['rangeCount'], 'partition')}"
 
 
 def _offsets(span: dict[str, Any]) -> str:
@@ -165,12 +161,6 @@ def _offsets(span: dict[str, Any]) -> str:
 
 
 def _time(time_ms: int | None) -> str:
-    """A time in UTC to the millisecond; the number, if it is out of range."""
     if time_ms is None or time_ms == -1:
         return "-"
-    try:
-        seconds, milliseconds = divmod(time_ms, 1000)
-        moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=milliseconds * 1000)
-    except (OverflowError, OSError, ValueError):
-        return str(time_ms)
-    return moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    return format_time(time_ms).replace("T", " ").removesuffix("Z")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from kafscale.cli.commands.spark import lake_options as options
-from kafscale.cli.options import parse_pairs
+from kafscale.cli.options import parse_option, parse_pairs
 from kafscale.errors import InvalidRequestError
 from kafscale.text.units import parse_duration, parse_size
 
@@ -71,8 +71,8 @@ class Request:
             start=Start(self.start),
             fail_on_data_loss=not self.skip_lost,
             is_once=self.once,
-            interval_ms=_duration("--interval", self.interval),
-            commit_bytes_max=_size("--commit-bytes", self.commit_bytes),
+            interval_ms=parse_option("--interval", self.interval, parse_duration),
+            commit_bytes_max=parse_option("--commit-bytes", self.commit_bytes, parse_size),
             commit_records_max=self.commit_records,
             encoding=Encoding(compression=str(self.compression)),
             maintenance=MaintenanceOptions(
@@ -151,17 +151,3 @@ def _text(option: str, given: str) -> str:
         return Path(given[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(str(error), param_hint=option) from None
-
-
-def _size(option: str, text: str) -> int:
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} {error}", param_hint=option) from None
-
-
-def _duration(option: str, text: str) -> int:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} {error}", param_hint=option) from None

@@ -18,6 +18,7 @@ from kafscale.cli.commands.spark.session import (
     recorded_session,
     show,
 )
+from kafscale.cli.options import parse_option
 from kafscale.cli.output import Output, OutputOption
 from kafscale.text.units import parse_duration
 
@@ -99,10 +100,7 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
     """
     if not (topic or pattern):
         raise typer.BadParameter("name topics with --topic or --pattern", param_hint="--topic")
-    try:
-        rest_s = parse_duration(interval) / 1000 if interval else None
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--interval") from None
+    rest_s = parse_option("--interval", interval, parse_duration) / 1000 if interval else None
     servers = bootstrap_servers(source), bootstrap_servers(target)
     settings_of_source = read_settings(source_config, source_config_file)
     settings_of_target = read_settings(target_config, target_config_file)

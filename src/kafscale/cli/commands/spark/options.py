@@ -7,7 +7,7 @@ import typer
 
 from kafscale.aio.clock import clock
 from kafscale.cli.connection.kafka import bootstrap_addresses
-from kafscale.cli.options import parse_pairs
+from kafscale.cli.options import parse_option, parse_pairs
 from kafscale.text.formatting import parse_time
 from kafscale.text.units import parse_duration, parse_size
 
@@ -81,10 +81,7 @@ def read_segment_bytes(text: str) -> int:
     # Slow to import.
     from kafscale.spark.jobs.shared.segment_group import TARGET_BYTES_MAX  # noqa: PLC0415
 
-    try:
-        size_bytes = parse_size(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} {error}", param_hint="--target") from None
+    size_bytes = parse_option("--target", text, parse_size)
     if not 0 < size_bytes <= TARGET_BYTES_MAX + 1:
         raise typer.BadParameter("a segment has at most 1Gi", param_hint="--target")
     return min(size_bytes, TARGET_BYTES_MAX)

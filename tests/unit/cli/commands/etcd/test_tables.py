@@ -68,7 +68,7 @@ def test_snapshots_are_listed_with_their_problems(capsys):
     damaged = SNAPSHOT | {"verified": "no", "problem": "checksum mismatch"}
     tables.print_snapshots(msgspec.convert([SNAPSHOT, damaged], list[SnapshotInfo]))
     shown = rows(capsys)
-    assert "2026-01-31T12:00:00.000Z 5 min 2.0 KiB 7 size a/b.db" in shown
+    assert "2026-01-31T12:00:00.000Z 5m 0s 2.0 KiB 7 size a/b.db" in shown
     assert shown[-1] == "a/b.db: checksum mismatch"
     tables.print_snapshots([])
     assert rows(capsys) == ["there are no snapshots; take one with: kafscale etcd snapshot"]
