@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from kafscale.security.tls.dev_ca import DevCa, IssuedCertificate
+from kafscale.security.tls.issuer import CertificateIssuer, IssuedCertificate
 
 ADMIN = "admin"
 CONTROLLERS = "system:kube-controller-manager"
@@ -28,7 +28,7 @@ class Credentials:
         self.accounts_key = self._file("accounts.key")
         """Signs the tokens of ServiceAccounts."""
         self._url = url
-        self._issuer = DevCa.create(dt.datetime.now(dt.UTC), days=1, name="kubernetes")
+        self._issuer = CertificateIssuer.create(dt.datetime.now(dt.UTC), days=1, name="kubernetes")
         directory.mkdir(parents=True, exist_ok=True)
         self.ca_file.write_bytes(self._issuer.own.certificate_pem)
         self.server = self.issue("server", hosts)

@@ -28,7 +28,7 @@ from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd import pods, stateful_set
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
-from kafscale.security.tls.dev_ca import CLOCK_SKEW, DevCa, IssuedCertificate
+from kafscale.security.tls.issuer import CLOCK_SKEW, CertificateIssuer, IssuedCertificate
 
 CA_VALIDITY_DAYS: Final = 3650
 TRUST_PERIOD: Final = dt.timedelta(days=1)
@@ -63,7 +63,7 @@ class CertificateAuthority(NamedTuple):
             for each in _certificates(secret_entries)
         ]
         if own is None or is_renewal_due(own.certificate, now):
-            own = DevCa.create(now, CA_VALIDITY_DAYS, name).own
+            own = CertificateIssuer.create(now, CA_VALIDITY_DAYS, name).own
         unexpired = [each for each in trusted_before if each.not_valid_after_utc > now]
         former_cas = dict.fromkeys(each for each in unexpired if each != own.certificate)
         return cls(own, tuple(former_cas))
@@ -170,7 +170,7 @@ def _leaf(
     """The data of the Secret of a certificate."""
     issued = read_issued(existing_entries)
     if issued is None or not _is_usable(ca, issued, desired_hosts, now):
-        issuer = DevCa(ca.own, now, LEAF_VALIDITY_DAYS)
+        issuer = CertificateIssuer(ca.own, now, LEAF_VALIDITY_DAYS)
         issued = issuer.server(name, desired_hosts) if desired_hosts else issuer.client(name)
     return {CERTIFICATE: issued.certificate_pem, KEY: issued.key_pem, CA_BUNDLE: ca.bundle_pem}
 

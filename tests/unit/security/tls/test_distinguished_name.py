@@ -5,8 +5,8 @@ import ssl
 
 import pytest
 
-from kafscale.security.tls.dev_ca import DevCa
 from kafscale.security.tls.distinguished_name import format_name, subject
+from kafscale.security.tls.issuer import CertificateIssuer
 from unit.security.certificate_names import NAMES
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -19,5 +19,5 @@ def test_name_is_formatted_as_in_java(expected, name):
 
 @pytest.mark.parametrize("user", ["alice", "Tkac, Adam", "émile"])
 def test_subject_of_a_certificate(user):
-    pem = DevCa.create(NOW, days=1).client(user).certificate_pem.decode()
+    pem = CertificateIssuer.create(NOW, 1, "CA").client(user).certificate_pem.decode()
     assert subject(ssl.PEM_cert_to_DER_cert(pem)) == "CN=" + user.replace(",", "\\,")
