@@ -19,6 +19,9 @@ PAGES   := src/kafscale/console/static/index.html
 MODULES := web/node_modules/.ready
 NPM      = PATH="$$PATH:$(abspath $(BIN))" npm --prefix web
 
+# Tests start hundreds of Python processes: without cached bytecode, each compiles all code again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run web test test-all test-long test-web test-integration test-k8s check lint audit format bench bench-spark chaos docs screenshots generate lock \
   build docker docker-push helm-package deploy-crds deploy clean

@@ -19,6 +19,7 @@ from rich.table import Table
 from bench import results
 from bench.brokers import KAFKA, Candidate
 from bench.comparison import Comparison
+from services import fork_server
 from services.broker import BrokerProcess
 from services.kafka_server import KafkaServer
 
@@ -122,6 +123,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--bench-scale", type=float, default=1.0, help="how many times more the broker benches do"
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _new_interpreters() -> Iterator[None]:
+    """Measure processes whose memory holds only what they need."""
+    fork_server.is_enabled = False
+    yield
+    fork_server.is_enabled = True
 
 
 @pytest.fixture(scope="session")

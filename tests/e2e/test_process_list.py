@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from services import fork_server
 from services.s3_server import ACCESS_KEY, SECRET_KEY, broker_settings
 from services.wire import Wire, batch_of
 
@@ -20,7 +21,8 @@ def process_tree(process_id):
             yield from process_tree(int(child))
 
 
-def test_credentials_are_not_in_the_process_list(start_broker, s3):
+def test_credentials_are_not_in_the_process_list(start_broker, s3, monkeypatch):
+    monkeypatch.setattr(fork_server, "is_enabled", False)
     broker = start_broker(**broker_settings(s3.bucket))
     with Wire(broker.port) as wire:
         wire.create("topic")

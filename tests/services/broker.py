@@ -13,13 +13,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
+from services import fork_server
 from services.process import free_port
 
 HOST = "127.0.0.1"
@@ -39,7 +39,7 @@ class BrokerProcess:
         self.port = free_port()
         self.metrics_port = free_port()
         self.settings = settings
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: fork_server.Process | None = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -78,17 +78,10 @@ class BrokerProcess:
             time.sleep(0.02)
         return self
 
-    def launch(self) -> subprocess.Popen[bytes]:
+    def launch(self) -> fork_server.Process:
         """Only start the process; the caller has to stop it."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as output:
-            return subprocess.Popen(  # noqa: S603 - the command is our own.
-                [Path(sys.executable).with_name("kafscale"), "broker"],
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+        return fork_server.start(["broker"], environment=self._environment(), output=self.log)
 
     def kill(self) -> None:
         """Kill it, as by a loss of power."""
@@ -149,7 +142,7 @@ class BrokerProcess:
         """The objects whose paths match, such as `**/topic/0/*.kfs`."""
         return sorted(path for path in self.data.glob(pattern) if path.is_file())
 
-    def _take(self) -> subprocess.Popen[bytes]:
+    def _take(self) -> fork_server.Process:
         assert self._process is not None, "it does not run"
         process, self._process = self._process, None
         return process

@@ -14,7 +14,6 @@ import json
 import os
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
 
+from services import fork_server
 from services.broker import HOST, START_S_MAX, STOP_S_MAX, BrokerProcess
 from services.process import free_port
 
@@ -45,7 +45,7 @@ class ConsoleProcess:
         self.port = free_port()
         self.settings = settings
         self._broker = broker
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: fork_server.Process | None = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -59,14 +59,9 @@ class ConsoleProcess:
         assert self._process is None, "the console is running already"
         self.directory.mkdir(parents=True, exist_ok=True)
         logged_bytes = self.log.stat().st_size if self.log.exists() else 0
-        with self.log.open("ab") as output:
-            self._process = subprocess.Popen(  # noqa: S603 - the command is our own.
-                [Path(sys.executable).with_name("kafscale"), "console"],
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+        self._process = fork_server.start(
+            ["console"], environment=self._environment(), output=self.log
+        )
         deadline = time.monotonic() + START_S_MAX
         while LISTENING not in self.logged(logged_bytes):
             if self._process.poll() is not None or time.monotonic() > deadline:

@@ -11,6 +11,7 @@ import threading
 import time
 from typing import NamedTuple
 
+from services import fork_server
 from services.broker import LISTENING, BrokerProcess
 
 STOP_S_MAX = 40
@@ -34,7 +35,7 @@ class Node:
         self.broker_id = broker_id
         self.broker = process
         self.unexpected_exits: list[UnexpectedExit] = []
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: fork_server.Process | None = None
         self._should_run = False
         self._logged_bytes = 0
         self._exited_s = 0.0
