@@ -128,9 +128,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _new_interpreters() -> Iterator[None]:
     """Measure processes whose memory holds only what they need."""
-    fork_server.is_enabled = False
-    yield
-    fork_server.is_enabled = True
+    with fork_server.disabled():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,9 @@ def process_tree(process_id):
             yield from process_tree(int(child))
 
 
-def test_credentials_are_not_in_the_process_list(start_broker, s3, monkeypatch):
-    monkeypatch.setattr(fork_server, "is_enabled", False)
-    broker = start_broker(**broker_settings(s3.bucket))
+def test_credentials_are_not_in_the_process_list(start_broker, s3):
+    with fork_server.disabled():
+        broker = start_broker(**broker_settings(s3.bucket))
     with Wire(broker.port) as wire:
         wire.create("topic")
         assert wire.produce("topic", batch_of([b"value"])).error_code == 0

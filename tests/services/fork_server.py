@@ -7,7 +7,7 @@
 To import the code of a broker takes a second of CPU time, to fork takes none, and the tests start
 hundreds of brokers and consoles. The process that forks (`python -m services.fork_server`) imports
 `PRELOADED` once and runs nothing else, so a command finds what a new interpreter would have.
-Measurements need interpreters of their own: `fork_server.is_enabled = False`.
+Measurements need interpreters of their own: `with fork_server.disabled(): ...`.
 
 It forks twice: a waiting process, which reports the command's process ID and exit status through
 a pipe, and from that the command itself.
@@ -24,7 +24,8 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -40,7 +41,7 @@ PRELOADED = (
 REQUEST_BYTES_MAX = 256 * 1024
 NUMBER = struct.Struct("i")
 
-is_enabled = True
+_is_enabled = True
 
 
 class ForkedCommand:
@@ -81,13 +82,24 @@ class ForkedCommand:
             return self.returncode
 
 
+@contextmanager
+def disabled() -> Iterator[None]:
+    """Start new interpreters while the block runs."""
+    global _is_enabled  # noqa: PLW0603 - there is one server for the whole process.
+    _is_enabled = False
+    try:
+        yield
+    finally:
+        _is_enabled = True
+
+
 Process = ForkedCommand | subprocess.Popen[bytes]
 
 
 def start(arguments: Sequence[str], *, environment: Mapping[str, str], output: Path) -> Process:
     """Start `kafscale` with these arguments; what it prints is appended to `output`."""
     with output.open("ab") as file:
-        if is_enabled:
+        if _is_enabled:
             return _fork(arguments, environment, file)
         return subprocess.Popen(  # noqa: S603 - the command is our own.
             [Path(sys.executable).with_name("kafscale"), *arguments],
