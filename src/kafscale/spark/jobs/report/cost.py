@@ -23,24 +23,23 @@ from typing import Final
 
 import msgspec
 
+from kafscale.config.sections.storage import Storage
 from kafscale.observability.prices import DAY_S, GB, MONTH_DAYS, Prices
+from kafscale.storage.read.block_cache import BLOCK_BYTES
 
 MB: Final = 10**6
-MIB: Final = 1024 * 1024
+_DEFAULTS: Final = Storage()
 
-WAL_PUTS_PER_SECOND: Final = 2.0
+WAL_PUTS_PER_SECOND: Final = _DEFAULTS.wal_puts_per_second
 """Of a busy broker with default settings."""
 WAL_PUTS_PER_SECOND_MIN: Final = 1 / 3600
 """Of a broker with the longest allowed flush interval."""
-WAL_BYTES_MAX: Final = 4 * MIB
+WAL_BYTES_MAX: Final = _DEFAULTS.segment_buffer_bytes
 """The default size at which a WAL object is flushed regardless of the rate."""
 
 BUDGET_PUTS_PER_DAY: Final = 25_000
 """As in the appendix: a PUT per 4 MB of 100 GB."""
 BUDGET_BYTES_PER_PUT: Final = 4 * MB
-
-READ_BYTES: Final = 4 * MIB
-"""The size of one GET of a broker."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +52,7 @@ class Traffic:
     records_per_day: float = float("inf")
     """Limits the number of WAL objects."""
     brokers: int = 1
-    segment_bytes: float = 100 * MIB
+    segment_bytes: float = _DEFAULTS.segment_bytes
     """The average size of a segment."""
     merged_bytes: float = 0.0
     """The size of merged segments; 0 if segments are not merged."""
@@ -188,6 +187,6 @@ def _gets(traffic: Traffic) -> float:
     if traffic.gets_per_day is not None:
         return traffic.gets_per_day
     read = traffic.bytes_per_day * traffic.cold_reads
-    blocks = read / min(READ_BYTES, traffic.segment_bytes)
+    blocks = read / min(BLOCK_BYTES, traffic.segment_bytes)
     indexes = read / traffic.segment_bytes if traffic.has_indexes else 0.0
     return blocks + indexes

@@ -20,7 +20,7 @@ import msgspec
 from kafscale.errors import UnknownTopicError
 from kafscale.observability.prices import GB, Prices
 from kafscale.spark.jobs.report import cost, inventory
-from kafscale.spark.jobs.report.cost import MIB, Profile, Traffic
+from kafscale.spark.jobs.report.cost import Profile, Traffic
 from kafscale.spark.jobs.report.inventory import (
     DAY_MS,
     PartitionUsage,
@@ -303,7 +303,7 @@ def _profiles(
         stored_bytes=sum(topic.expected_bytes for topic in topics),
         records_per_day=sum(topic.records_per_day for topic in topics),
         brokers=brokers,
-        segment_bytes=segment_bytes / segments if segments else 100 * MIB,
+        segment_bytes=segment_bytes / segments if segments else Traffic.segment_bytes,
         merged_bytes=settings.merged_bytes,
         gets_per_day=settings.gets_per_day,
         cold_reads=settings.cold_reads,

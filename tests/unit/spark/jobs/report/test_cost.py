@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafscale.config.sections.storage import Storage
 from kafscale.spark.jobs.report import cost
 from kafscale.spark.jobs.report.cost import GB, MB, Prices, Traffic
 
@@ -88,16 +89,16 @@ def test_merges_and_retries_cost_puts():
 
 def test_reads_cost_a_get_per_block_and_per_index():
     traffic = Traffic(
-        bytes_per_day=40 * cost.READ_BYTES,
+        bytes_per_day=40 * cost.BLOCK_BYTES,
         stored_bytes=0,
-        segment_bytes=10 * cost.READ_BYTES,
+        segment_bytes=10 * cost.BLOCK_BYTES,
         cold_reads=3,
     )
     assert cost.latency(traffic, PRICES).gets_per_day == 3 * (40 + 4)
 
 
 def test_reads_of_three_groups_stay_within_the_appendix():
-    at_the_end = replace(APPENDIX, segment_bytes=100 * cost.MIB, cold_reads=1)
+    at_the_end = replace(APPENDIX, segment_bytes=Storage().segment_bytes, cold_reads=1)
     assert cost.cost(at_the_end, PRICES).gets_per_day < 100_000
 
 
