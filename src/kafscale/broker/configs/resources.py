@@ -9,7 +9,7 @@ configs are authorized on the topic or group, all others on the cluster. `topic_
 import asyncio
 import enum
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from kafscale.broker.requests.context import RequestContext
@@ -67,20 +67,6 @@ def require(
         context.require(operation, acl_type, resource.resource_name)
 
 
-def audit_changes(
-    context: RequestContext,
-    resources: Iterable[NamedResource],
-    errors: Iterable[KafscaleError | None],
-) -> None:
-    """Write the resources whose configs were changed without an error to the audit log."""
-    for resource, error in zip(resources, errors, strict=True):
-        if error is None:
-            type_name = ResourceType(resource.resource_type).name.lower()
-            context.broker.audit.changed(
-                context, "configs changed", resource_type=type_name, resource=resource.resource_name
-            )
-
-
 def find_topic(broker: Services, name: str) -> Topic:
     """The topic of this name; raises if there is none."""
     names.check(name)
@@ -99,22 +85,31 @@ def check_broker(broker: Services, name: str) -> None:
 
 
 async def alter(
-    broker: Services,
+    context: RequestContext,
     resources: Sequence[Resource],
     change_for: Callable[[Resource], Change],
     *,
     validate_only: bool,
 ) -> list[KafscaleError | None]:
     """Alter the configs of each resource; returns an error for each that was not changed."""
+    broker = context.broker
     counts = Counter((each.resource_type, each.resource_name) for each in resources)
 
     async def alter_one(resource: Resource) -> KafscaleError | None:
         try:
             if counts[resource.resource_type, resource.resource_name] > 1:
                 raise InvalidRequestError("Each resource must appear at most once.")
+            require(context, acl_model.Operation.ALTER_CONFIGS, resource)
             await _alter(broker, resource, change_for(resource), validate_only=validate_only)
         except KafscaleError as error:
             return error
+        if not validate_only:
+            broker.audit.changed(
+                context,
+                "configs changed",
+                resource_type=ResourceType(resource.resource_type).name.lower(),
+                resource=resource.resource_name,
+            )
         return None
 
     return await asyncio.gather(*map(alter_one, resources))

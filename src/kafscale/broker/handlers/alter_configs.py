@@ -14,7 +14,6 @@ Version notes: all versions behave alike.
 from kafscale.broker.configs import resources
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.metadata.access.model import Operation
 from kafscale.metadata.topics import config_validation
 from kafscale.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -26,17 +25,14 @@ from kafscale.protocol.messages.alter_configs import (
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     def replacement(resource: ResourceToAlter) -> resources.Change:
-        resources.require(context, Operation.ALTER_CONFIGS, resource)
         configs = {config.name: config.value for config in resource.configs}
         if len(configs) < len(resource.configs):
             raise InvalidRequestError("Error due to duplicate config keys")
         return lambda _current: config_validation.validate(configs, context.broker.topic_defaults)
 
     errors = await resources.alter(
-        context.broker, request.resources, replacement, validate_only=request.validate_only
+        context, request.resources, replacement, validate_only=request.validate_only
     )
-    if not request.validate_only:
-        resources.audit_changes(context, request.resources, errors)
     return AlterConfigsResponse(resources=list(map(_result, request.resources, errors)))
 
 

@@ -15,7 +15,6 @@ Version notes: all versions behave alike.
 from kafscale.broker.configs import resources, topic_configs
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access.model import Operation
 from kafscale.protocol.messages.incremental_alter_configs import (
     AlteredResource,
     IncrementalAlterConfigsRequest,
@@ -28,16 +27,13 @@ async def handle(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     def change(resource: ResourceToAlter) -> resources.Change:
-        resources.require(context, Operation.ALTER_CONFIGS, resource)
         return lambda current: topic_configs.apply_incremental(
             current, resource.configs, context.broker.topic_defaults
         )
 
     errors = await resources.alter(
-        context.broker, request.resources, change, validate_only=request.validate_only
+        context, request.resources, change, validate_only=request.validate_only
     )
-    if not request.validate_only:
-        resources.audit_changes(context, request.resources, errors)
     return IncrementalAlterConfigsResponse(resources=list(map(_result, request.resources, errors)))
 
 

@@ -18,15 +18,17 @@ from typing import Final, NoReturn, Protocol
 
 from kafscale.broker.cluster.controller.assigner import Assigner
 from kafscale.broker.cluster.controller.election import Election
-from kafscale.broker.cluster.controller.fencer import Fencer, StreamFencer
+from kafscale.broker.cluster.controller.fencer import Fencer
 from kafscale.broker.cluster.controller.metadata_snapshot import SnapshotPublisher
-from kafscale.broker.cluster.controller.wal_cleanup import DeadStreamCleanup, StreamCleaner
+from kafscale.broker.cluster.controller.wal_cleanup import DeadStreamCleanup
 from kafscale.errors import InvalidRequestError, OperatingError, StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
+from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
+from kafscale.storage.wal.streams import Streams
 
 log = get_logger(__name__)
 
@@ -78,8 +80,8 @@ class Controller:
         store: MetadataStore,
         cache: ClusterCache,
         catalog: Catalog,
-        streams: StreamFencer,
-        reaper: StreamCleaner,
+        streams: Streams,
+        reaper: DeadStreamCleaner,
         *,
         restorer: Restorer,
         broker_id: int,

@@ -9,7 +9,7 @@ fences again, which is idempotent.
 import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from kafscale.aio.backoff import Backoff
 from kafscale.broker.cluster.controller.plan.planner import Owner
@@ -18,6 +18,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.observability.logging import get_logger
+from kafscale.storage.wal.streams import Streams
 
 log = get_logger(__name__)
 
@@ -30,20 +31,13 @@ CACHE_DELAY_SECONDS: Final = 0.2
 Result = TypeVar("Result")
 
 
-class StreamFencer(Protocol):
-    """Ends the WAL streams of brokers."""
-
-    async def fence(self, broker_id: int, epoch: int) -> None:
-        """Put a fence at the end of a stream, unless there is one."""
-
-
 class Fencer:
     """The fences of one term; runs in the given TaskGroup."""
 
     def __init__(
         self,
         store: MetadataStore,
-        streams: StreamFencer,
+        streams: Streams,
         tasks: asyncio.TaskGroup,
         *,
         random: Random,

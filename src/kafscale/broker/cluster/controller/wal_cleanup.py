@@ -7,8 +7,7 @@ rejected by the store before it does anything.
 """
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -17,20 +16,12 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.topic_codec import decode_partition_state, decode_topic
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
+from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 
 log = get_logger(__name__)
 
 ENTRIES_AT_ONCE: Final = 16
 """How many records are decoded before the event loop runs other tasks."""
-
-
-class StreamCleaner(Protocol):
-    """Deletes objects of dead WAL streams whose records are all in segments."""
-
-    async def clean(
-        self, rolled_end: Callable[[bytes, int], int | None], is_live: Callable[[int, int], bool]
-    ) -> int:
-        """Delete what is rolled up to `rolled_end`; return how many objects were deleted."""
 
 
 class _Rolled(msgspec.Struct, frozen=True, gc=False):
@@ -45,7 +36,9 @@ class _Rolled(msgspec.Struct, frozen=True, gc=False):
 class DeadStreamCleanup:
     """Runs the cleaner with the offsets from the metadata store."""
 
-    def __init__(self, store: MetadataStore, cache: ClusterCache, cleaner: StreamCleaner) -> None:
+    def __init__(
+        self, store: MetadataStore, cache: ClusterCache, cleaner: DeadStreamCleaner
+    ) -> None:
         self._store = store
         self._cache = cache
         self._cleaner = cleaner

@@ -17,9 +17,9 @@ join, with a stream but without a registration, is not mistaken for a lost one.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 from kafscale.broker.cluster.controller.plan.planner import Owner
 from kafscale.broker.cluster.restore import partitions
@@ -39,28 +39,12 @@ from kafscale.metadata.schema.model import TOPIC_ID_BYTES
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
-from kafscale.storage.recovery.bucket_scan import BucketScan
-from kafscale.storage.wal.streams import Stream
+from kafscale.storage.recovery.bucket_scan import BucketScan, BucketScanner
+from kafscale.storage.wal.streams import Stream, Streams
 
 log = get_logger(__name__)
 
 _EPOCHS: Final = keys.counter(id_allocator.broker_epoch_counter(""))
-
-
-class BucketScanner(Protocol):
-    """Lists the content of the bucket."""
-
-    async def scan(self) -> BucketScan:
-        """Scan everything."""
-
-
-class WalStreams(Protocol):
-    """The WAL streams of all brokers."""
-
-    async def all(self) -> list[Stream]: ...
-
-    async def fence_all(self, streams: Iterable[Stream]) -> int:
-        """End streams; return how many of them had not ended before."""
 
 
 class MetadataRestore:
@@ -70,7 +54,7 @@ class MetadataRestore:
         self,
         store: MetadataStore,
         catalog: Catalog,
-        streams: WalStreams,
+        streams: Streams,
         scanner: BucketScanner,
         *,
         cluster_id: str,
