@@ -122,21 +122,19 @@ chaos: setup ## Inject faults into a cluster for CHAOS_SECONDS from CHAOS_SEED, 
 	  $(if $(CHAOS_SECONDS),--seconds $(CHAOS_SECONDS)) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
 docs: setup ## Write the generated pages of docs/.
-	$(BIN)/kafscale docs generate
+	$(BIN)/python -m generators docs
 
 screenshots: setup web ## Take the screenshots of the console in docs/images/.
 	PYTHONPATH=tests $(BIN)/python -m services.screenshots
 
-generate: setup ## Write what is generated from proto/, operator/spec and console/schema.
+generate: setup ## Write all generated files: protobuf modules, CRDs, alerts, dashboards, docs, types.
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/metadata \
 	  --python_out=src --pyi_out=src proto/metadata/metadata.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/etcd \
 	  --python_out=src --pyi_out=src proto/etcd/rpc.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/control_plane/_generated=proto/control \
 	  --python_out=src --pyi_out=src proto/control/broker.proto
-	$(BIN)/python -m kafscale.operator.crd \
-	  --definitions config/crd/bases deploy/helm/kafscale/crds --schemas api/v1alpha1
-	$(BIN)/python -m kafscale.console.schema.typescript > web/src/api/contract.ts
+	$(BIN)/python -m generators
 
 lock: ## Choose the newest allowed versions of all dependencies and write requirements.lock.
 	$(PYTHON) -m venv $(VENV)

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.timeout(120)  # Some of it reads every file that there 
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "kafscale"
+GENERATORS = ROOT / "generators"
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 FOLDER_MODULES_MAX = 18
@@ -39,6 +40,7 @@ UNCLEAR = re.compile(
 MARKDOWN_COLUMNS_MAX = 100
 PLAIN_TEXT = {
     "src",
+    "generators",
     "docs",
     "web",
     "deploy",
@@ -75,7 +77,7 @@ def committed() -> list[Path]:
 
 
 def modules() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
+    return sorted([*SOURCE.rglob("*.py"), *GENERATORS.rglob("*.py")])
 
 
 def name_of(path: Path) -> str:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import yaml
 
-from kafscale.operator.crd.validation_rules import CLUSTER_RULES, TOPIC_RULES
+from generators.crds.validation_rules import CLUSTER_RULES, TOPIC_RULES
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS
 from kafscale.operator.spec.cluster import ClusterSpec, read_cluster
 from kafscale.operator.spec.status import (

@@ -19,7 +19,6 @@ from kafscale.cli.commands import (
     cert,
     config,
     console,
-    docs,
     mcp,
     monitoring,
     operator,
@@ -104,7 +103,6 @@ app.add_typer(acl_command.app, name="acl")
 app.add_typer(cert.app, name="cert")
 app.add_typer(cluster_command.app, name="cluster")
 app.add_typer(config.app, name="config")
-app.add_typer(docs.app, name="docs")
 app.add_typer(etcd_command.app, name="etcd")
 app.add_typer(group_command.app, name="group")
 app.add_typer(monitoring.app, name="monitoring")

@@ -1,7 +1,7 @@
 """Kafscale's settings: declared once, loaded from a file and the environment, and validated.
 
 `sections` declares the settings, `model` combines them, `loader` reads them from `file` and `env`,
-`validation` checks combinations, and `docs` generates their documentation.
+and `validation` checks combinations.
 """
 
 from kafscale.config.loader import DEFAULT_FILE, load

@@ -5,10 +5,14 @@ file keys, variables, checks and documentation are derived from it. A group is a
 whose fields are settings or nested groups.
 """
 
+import ast
 import dataclasses
+import inspect
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -32,6 +36,11 @@ class Setting:
     type: SettingType[Any]
     default: object
     secret: bool
+
+    @property
+    def description(self) -> str:
+        """The docstring of its field, on one line."""
+        return descriptions(self.group)[self.attribute.rpartition(".")[2]]
 
     def read(self, raw: str | Sequence[str]) -> object:
         """Parse a raw value: text, or a list if the setting accepts one."""
@@ -109,3 +118,19 @@ def _variable(path: str) -> str:
     """The variable of a path: `etcd.tls.certFile` is `KAFSCALE_ETCD_TLS_CERT_FILE`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", path.replace(".", "_"))
     return f"KAFSCALE_{words.upper()}"
+
+
+@cache
+def descriptions(group: type) -> dict[str, str]:
+    """The docstring of each field of a group, on one line."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(group))).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    found = {}
+    for field, text in zip(tree.body, tree.body[1:], strict=False):
+        match field, text:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(description))),
+            ):
+                found[name] = " ".join(description.split())
+    return found

@@ -6,12 +6,12 @@ import re
 import pytest
 
 from e2e.monitoring.environment import CLUSTER, GROUP, JOB, NAMESPACE, TOPIC
-from kafscale.monitoring.alerts import GROUPS
-from kafscale.monitoring.dashboards import DASHBOARDS
-from kafscale.observability.metrics.all_series import SERIES, TARGET_LABELS
+from generators.monitoring.alerts import GROUPS
+from generators.monitoring.dashboards import DASHBOARDS
 from services.prometheus import PrometheusError
 from services.shell import Shell
 from services.waiting import wait_until
+from unit.deploy.promql_checks import SERIES, TARGET_LABELS
 
 pytestmark = pytest.mark.timeout(180)  # The first run installs Prometheus.
 

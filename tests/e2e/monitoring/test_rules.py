@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
-from kafscale.monitoring.alerts import GROUPS
-from kafscale.monitoring.files import alerts_file
+from generators.monitoring.alerts import GROUPS
 from services.prometheus import promtool
 from unit.deploy.chart import CHART, ROOT
 
 pytestmark = pytest.mark.timeout(180)  # The first run installs Prometheus.
 
+RULES = (CHART / "files" / "alerts.yaml").read_text()
 ALERTS = {alert.name: alert for group in GROUPS for alert in group.alerts}
 CLUSTER = {"namespace": "shop", "cluster": "production"}
 BROKER = CLUSTER | {"pod": "production-broker-0"}
@@ -170,7 +170,7 @@ def test_example_configuration_is_valid(tmp_path):
     """With the rules beside it, as documented."""
     configuration = tmp_path / "prometheus.yml"
     configuration.write_text((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
-    (tmp_path / "kafscale-alerts.yaml").write_text(alerts_file())
+    (tmp_path / "kafscale-alerts.yaml").write_text(RULES)
     done = promtool("check", "config", configuration)
     assert done.returncode == 0, done.stderr
     assert f"{len(ALERTS)} rules found" in done.stdout
@@ -189,7 +189,7 @@ def run_case(case, tmp_path, *, fires_early=False):
     }
     early = [fired] if fires_early else []
     rules, tests = tmp_path / "alerts.yaml", tmp_path / "tests.yaml"
-    rules.write_text(alerts_file())
+    rules.write_text(RULES)
     test = {
         "interval": case.interval,
         "input_series": [{"series": name, "values": each} for name, each in case.series.items()],

@@ -55,14 +55,13 @@ def test_version_is_printed(kafscale, arguments):
         (
             [],
             [
-                *("broker", "config", "consume", "docs", "group", "produce", "protocol"),
+                *("broker", "config", "consume", "group", "produce", "protocol"),
                 *("segment", "topic"),
             ],
         ),
         (["broker"], ["--config"]),
         (["config"], ["show", "check"]),
         (["config", "show"], ["--describe", "--output", "--config"]),
-        (["docs", "generate"], ["--directory", "--check"]),
         (["protocol"], ["list", "show"]),
         (["protocol", "show"], ["--source", "--output"]),
         (["segment"], ["list", "inspect", "verify"]),

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from kafscale.config import MASK, SETTINGS, VARIABLES, Config, docs, load
+from kafscale.config import MASK, SETTINGS, VARIABLES, Config, load
+from kafscale.config.schema import descriptions
 
 # Written down once more, by hand, so that no name and no default changes unnoticed.
 NAMED = """
@@ -243,11 +244,25 @@ def test_secrets_are_marked():
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.path)
 def test_every_setting_has_a_description(setting):
-    description = docs.describe(setting)
+    description = setting.description
     assert description.count(". ") >= 1, (
         "say the meaning in one sentence and the default in another"
     )
     assert description.endswith(".")
+
+
+def test_descriptions_are_read_by_field():
+    class Group:
+        """The docstring of the class is not that of its first field."""
+
+        first: int = 1
+        """The first. In
+        two lines."""
+        second: int = 2
+        third: int = 3
+        """The third."""
+
+    assert descriptions(Group) == {"first": "The first. In two lines.", "third": "The third."}
 
 
 def test_every_section_has_a_description():

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from generators.monitoring.alerts import GROUPS
 from kafscale.config.model import SETTINGS
-from kafscale.monitoring.alerts import GROUPS
 from kafscale.observability.metrics.counters import StoreHealth
 from kafscale.operator.spec.cluster import ManagedEtcdSpec, SnapshotsSpec
 from kafscale.text.units import GIB

@@ -2,7 +2,6 @@
 
 import pytest
 
-from kafscale.observability.metrics.all_series import TARGET_LABELS
 from unit.deploy import promql_checks
 
 
@@ -32,7 +31,12 @@ def test_known_series_and_labels_are_accepted(expression):
     assert promql_checks.problems(expression) == []
 
 
+def test_metric_names_are_unique():
+    names = [declared.name for declared in promql_checks.METRICS]
+    assert len(set(names)) == len(names)
+
+
 def test_remaining_labels():
     assert promql_checks.remaining_labels("sum by (pod, le) (up)") == {"pod"}
     assert promql_checks.remaining_labels("sum(up)") == frozenset()
-    assert promql_checks.remaining_labels("up == 0") == TARGET_LABELS
+    assert promql_checks.remaining_labels("up == 0") == promql_checks.TARGET_LABELS

@@ -7,11 +7,11 @@ from textwrap import dedent
 import pytest
 import yaml
 
-from kafscale.operator.crd.definitions import RESOURCES, schema
+from generators.crds.definitions import RESOURCES, schema
 from kafscale.operator.manifests.brokers import config_map
 from kafscale.operator.manifests.names import EtcdAccess, Platform
 from kafscale.operator.spec.cluster import read_cluster
-from unit.operator.crd.structural import violations_of, with_defaults
+from unit.generators.crds.structural import violations_of, with_defaults
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = [*sorted((DOCS / "operations").glob("*.md")), DOCS / "kubernetes.md"]

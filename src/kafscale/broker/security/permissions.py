@@ -5,7 +5,6 @@ every row. Operations and errors are Kafka's. Handlers put the errors into respo
 evaluates the ACLs.
 """
 
-from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from kafscale.errors import (
@@ -255,40 +254,9 @@ _LISTED: Final = frozenset(
     for grant in requirement.grants
 )
 
-_HEAD: Final = """\
-# Permissions
-
-The operations that each API requires if `authorization.enabled` is true: see
-[security.md](security.md). `make docs` generates this page from the table that the broker uses.
-READ, WRITE, DELETE and ALTER imply DESCRIBE, ALTER_CONFIGS implies DESCRIBE_CONFIGS. Where a
-resource is *left out*, the response is as if it did not exist. Requests for a client's own
-authorized operations (KIP-430) are always answered.
-
-| API | operation | on | needed when | otherwise |
-|---|---|---|---|---|
-"""
-
 
 def is_listed(api: Api[Any, Any], operation: Operation, resource_type: ResourceType) -> bool:
     """Whether handlers of an API may ask for this operation."""
     if (api.name, resource_type, operation) in _LISTED:
         return True
     return resource_type in AUTHORIZED_OPERATIONS_APIS.get(api.name, ())
-
-
-def page() -> str:
-    """The content of docs/permissions.md."""
-    return _HEAD + "\n".join(_rows()) + "\n"
-
-
-def _rows() -> Iterator[str]:
-    for api, requirements in PERMISSIONS.items():
-        if not requirements:
-            yield f"| {api} | none | | | |"
-        for each in requirements:
-            alternative = f", or {each.alternative}" if each.alternative else ""
-            otherwise = "left out" if each.is_filtered else each.code.name
-            yield (
-                f"| {api} | {each.operation.name} | {each.resource_type.name}{alternative} |"
-                f" {each.when or 'always'} | {otherwise} |"
-            )

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kafscale.cli.output import Output, OutputOption, Part, print_data, print_line, print_table
-from kafscale.config import SETTINGS, Config, Setting, docs, load
+from kafscale.config import SETTINGS, Config, Setting, load
 
 app = typer.Typer(no_args_is_help=True, help="Show and check the settings.")
 
@@ -90,7 +90,7 @@ def _record(config: Config, setting: Setting, describe: bool) -> dict[str, objec
         "setBy": config.origin(setting.path),
     }
     if describe:
-        record["description"] = docs.describe(setting)
+        record["description"] = setting.description
         record["takes"] = setting.type.takes
         record["variables"] = list(setting.variables)
     return record
@@ -100,7 +100,7 @@ def _print_description(config: Config, setting: Setting) -> None:
     value = setting.show(setting.value(config)) or "(empty)"
     print_line((setting.path, "bold"), f" = {value}")
     facts = {
-        "": docs.describe(setting),
+        "": setting.description,
         "takes: ": setting.type.takes,
         "variable: ": ", ".join(setting.variables),
         "set by: ": config.origin(setting.path),

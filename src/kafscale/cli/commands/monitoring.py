@@ -1,15 +1,21 @@
-"""`kafscale monitoring`: print alerts for Prometheus and dashboards for Grafana."""
+"""`kafscale monitoring`: print alerts for Prometheus and dashboards for Grafana.
 
-# ruff: noqa: PLC0415 - the alerts and dashboards are built when they are imported.
+The files are generated; `generators/monitoring` in the repository has their source.
+"""
 
+import json
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from kafscale.cli.output import print_table
+from kafscale.cli.output import Part, print_table
 from kafscale.errors import KafscaleError
+
+_FILES: Final = resources.files("kafscale") / "monitoring"
+_RUNBOOK: Final = "docs/operations/runbook.md"
 
 app = typer.Typer(
     no_args_is_help=True, help="Print alerts for Prometheus and dashboards for Grafana."
@@ -21,17 +27,15 @@ def alerts(
     runbook: Annotated[
         str,
         typer.Option("--runbook", help="URL of your runbook, for links in alerts.", metavar="URL"),
-    ] = "",
+    ] = _RUNBOOK,
 ) -> None:
     r"""Print all alerting rules, for `rule_files` of Prometheus.
 
     \b
     kafscale monitoring alerts > kafscale-alerts.yaml
     """
-    from kafscale.monitoring.alerts.rule import RUNBOOK
-    from kafscale.monitoring.files import alerts_file
-
-    typer.echo(alerts_file(runbook or RUNBOOK), nl=False)
+    rules = (_FILES / "alerts.yaml").read_text(encoding="utf-8")
+    typer.echo(rules.replace(_RUNBOOK, runbook), nl=False)
 
 
 @app.command()
@@ -53,35 +57,35 @@ def dashboards(
     kafscale monitoring dashboards cluster > cluster.json
     kafscale monitoring dashboards --to /var/lib/grafana/kafscale
     """
-    from kafscale.monitoring.dashboards import DASHBOARDS
-    from kafscale.monitoring.files import dashboard_files
-
-    files = dashboard_files()
+    files = sorted((_FILES / "dashboards").iterdir(), key=lambda file: file.name)
+    texts = {file.name.removesuffix(".json"): file.read_text(encoding="utf-8") for file in files}
     if name:
-        if f"{name}.json" not in files:
-            known = ", ".join(each.name for each in DASHBOARDS)
+        if name not in texts:
+            known = ", ".join(texts)
             raise KafscaleError(f"unknown dashboard {name!r}; the dashboards are {known}")
-        files = {f"{name}.json": files[f"{name}.json"]}
+        texts = {name: texts[name]}
     if to is not None:
-        _write(to, files)
+        _write(to, texts)
     elif name:
-        typer.echo(files[f"{name}.json"], nl=False)
+        typer.echo(texts[name], nl=False)
     else:
-        print_table(
-            ("name", "panels", "description"),
-            (
-                ((each.name, "bold"), str(len(list(each.panels()))), each.description)
-                for each in DASHBOARDS
-            ),
-        )
+        rows = (_row(each, text) for each, text in texts.items())
+        print_table(("name", "panels", "description"), rows)
 
 
-def _write(directory: Path, files: Mapping[str, str]) -> None:
+def _row(name: str, text: str) -> tuple[Part, ...]:
+    dashboard = json.loads(text)
+    panels = sum(panel["type"] != "row" for panel in dashboard["panels"])
+    return (name, "bold"), str(panels), dashboard["description"]
+
+
+def _write(directory: Path, texts: Mapping[str, str]) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (directory / name).write_text(text, encoding="utf-8")
-            typer.echo(f"wrote {directory / name}")
+        for name, text in texts.items():
+            path = directory / f"{name}.json"
+            path.write_text(text, encoding="utf-8")
+            typer.echo(f"wrote {path}")
     except OSError as error:
         raise KafscaleError(
             f"cannot write to {directory} ({error.strerror}); name another directory with --to"

@@ -1,5 +1,7 @@
 """`kafscale operator`: run the Kubernetes operator, or print its CRDs."""
 
+from importlib import resources
+
 import typer
 
 from kafscale.cli.commands.broker import announce
@@ -38,6 +40,6 @@ def operator(context: typer.Context, config: ConfigFile = None) -> None:
 @app.command("crds")
 def crds() -> None:
     """Print the CustomResourceDefinitions, for `kubectl apply -f -`."""
-    from kafscale.operator.crd.rendering import render_definitions  # noqa: PLC0415
-
-    typer.echo("---\n".join(render_definitions().values()), nl=False)
+    directory = resources.files("kafscale") / "operator" / "crds"
+    texts = sorted(file.read_text(encoding="utf-8") for file in directory.iterdir())
+    typer.echo("---\n".join(texts), nl=False)

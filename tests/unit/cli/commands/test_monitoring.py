@@ -5,14 +5,16 @@ from pathlib import Path
 
 import yaml
 
-from kafscale.monitoring.dashboards import DASHBOARDS
-from kafscale.monitoring.files import alerts_file, dashboard_files, deployed_files
+from generators.monitoring.dashboards import DASHBOARDS
+from unit.deploy.chart import CHART
+
+FILES = CHART / "files"
 
 
 def test_alerts_prints_the_rules(kafscale):
     result = kafscale("monitoring", "alerts")
     assert result.exit_code == 0
-    assert result.stdout == alerts_file()
+    assert result.stdout == (FILES / "alerts.yaml").read_text()
 
 
 def test_alerts_link_to_the_given_runbook(kafscale):
@@ -42,8 +44,8 @@ def test_dashboards_are_written_to_a_directory(kafscale):
     result = kafscale("monitoring", "dashboards", "--to", "a/b")
     assert result.exit_code == 0
     written = {path.name: path.read_text() for path in Path("a/b").iterdir()}
-    assert written == dashboard_files()
-    assert result.stdout.splitlines() == [f"wrote a/b/{name}" for name in dashboard_files()]
+    assert written == {path.name: path.read_text() for path in (FILES / "dashboards").iterdir()}
+    assert result.stdout.splitlines() == [f"wrote a/b/{name}" for name in sorted(written)]
 
 
 def test_single_dashboard_is_written(kafscale):
@@ -54,7 +56,7 @@ def test_single_dashboard_is_written(kafscale):
 def test_unknown_dashboard_is_rejected(kafscale):
     result = kafscale("monitoring", "dashboards", "weather")
     assert result.exit_code == 1
-    assert "unknown dashboard 'weather'; the dashboards are cluster, topics" in result.stderr
+    assert "unknown dashboard 'weather'; the dashboards are cluster, groups" in result.stderr
 
 
 def test_unwritable_directory_is_reported(kafscale):
@@ -62,16 +64,3 @@ def test_unwritable_directory_is_reported(kafscale):
     result = kafscale("monitoring", "dashboards", "--to", "taken")
     assert result.exit_code == 1
     assert result.stderr.startswith("error: cannot write to taken (File exists)")
-
-
-def test_docs_generate_writes_alerts_and_dashboards(kafscale):
-    Path("docs").mkdir()
-    Path("deploy").mkdir()
-    written = kafscale("docs", "generate").stdout
-    for name, text in deployed_files().items():
-        assert Path("deploy", name).read_text() == text
-        assert f"wrote deploy/{name}\n" in written
-    alerts = Path("deploy/helm/kafscale/files/alerts.yaml")
-    alerts.write_text("old")
-    result = kafscale("docs", "generate", "--check")
-    assert (result.exit_code, result.stderr) == (1, f"error: {alerts} is out of date\n")

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from kafscale.observability.metrics import docs
-from kafscale.observability.metrics.all_series import METRICS
 from kafscale.observability.metrics.jobs import (
     PIPELINE_METRICS,
     RUNS_MAX,
@@ -88,13 +86,3 @@ def test_newest_runs_are_exposed_up_to_the_limit():
     assert len(metrics) == RUNS_MAX
     assert ("lake", "topic-4") not in metrics
     assert ("lake", "topic-5") in metrics
-
-
-def test_page_has_every_metric():
-    page = docs.page()
-    for declared in PIPELINE_METRICS:
-        assert f"| `{declared.name}` | gauge | `job`, `topic` | {declared.meaning} |\n" in page
-
-
-def test_metric_names_are_unique():
-    assert len({declared.name for declared in METRICS}) == len(METRICS)

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from generators.crds.schema import status_schema
 from kafscale.operator import conditions
-from kafscale.operator.crd.schema import status_schema
 from kafscale.operator.spec.status import (
     AppliedStatus,
     ClusterStatus,
@@ -15,7 +15,7 @@ from kafscale.operator.spec.status import (
     as_manifest,
     to_conditions,
 )
-from unit.operator.crd.structural import violations_of
+from unit.generators.crds.structural import violations_of
 
 NOW = "2026-01-02T03:04:05Z"
 CONDITIONS = conditions.to_status(

@@ -1,0 +1,1 @@
+"""Prometheus alerts and Grafana dashboards, written in Python."""

@@ -1,0 +1,1 @@
+"""The generated pages of docs/, one module each; `page` returns the text."""
