@@ -15,15 +15,12 @@ from typer.core import TyperGroup
 
 from kafscale import __version__
 from kafscale.cli.commands import (
-    broker,
     cert,
     config,
-    console,
-    mcp,
     monitoring,
-    operator,
     protocol,
     quota,
+    servers,
     topic,
     up,
     user,
@@ -37,7 +34,8 @@ from kafscale.cli.commands.produce import command as produce_command
 from kafscale.cli.commands.segment import command as segment_command
 from kafscale.cli.commands.spark import command as spark_command
 from kafscale.cli.commands.sql import command as sql_command
-from kafscale.cli.connection.kafka import add_command_config_option
+from kafscale.cli.connection import add_command_config_option
+from kafscale.cli.options import expand_option_groups
 from kafscale.cli.output import print_error, print_line
 from kafscale.config import SETTINGS, Config, load
 from kafscale.errors import KafscaleError
@@ -92,12 +90,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("broker")(broker.broker)
-app.command("console")(console.console)
+app.command("broker")(servers.broker)
+app.command("console")(servers.console)
 app.command("produce")(produce_command.produce)
 app.command("consume")(consume_command.consume)
 app.command("sql")(sql_command.sql)
-app.command("mcp")(mcp.mcp)
+app.command("mcp")(servers.mcp)
 app.command("up")(up.up)
 app.add_typer(acl_command.app, name="acl")
 app.add_typer(cert.app, name="cert")
@@ -106,13 +104,14 @@ app.add_typer(config.app, name="config")
 app.add_typer(etcd_command.app, name="etcd")
 app.add_typer(group_command.app, name="group")
 app.add_typer(monitoring.app, name="monitoring")
-app.add_typer(operator.app, name="operator")
+app.add_typer(servers.operator_app, name="operator")
 app.add_typer(protocol.app, name="protocol")
 app.add_typer(quota.app, name="quota")
 app.add_typer(segment_command.app, name="segment")
 app.add_typer(spark_command.app, name="spark")
 app.add_typer(topic.app, name="topic")
 app.add_typer(user.app, name="user")
+expand_option_groups(app)
 add_command_config_option(app)
 
 

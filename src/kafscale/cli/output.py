@@ -1,25 +1,29 @@
-"""Prints results: lines and tables for people, JSON and YAML for programs.
+"""Prints results: lines and tables for people, JSON and YAML for programs; and progress bars.
 
-Only results go to standard output; errors go to standard error. On a terminal, tables fit its
-width; in a pipe, a row is one line of any length. Colours follow the terminal and `NO_COLOR`.
-Text is never interpreted as markup; a styled part is a pair, `("text", "bold")`.
+Only results go to standard output; errors and progress go to standard error. On a terminal, tables
+fit its width; in a pipe, a row is one line of any length. Colours follow the terminal and
+`NO_COLOR`. Text is never interpreted as markup; a styled part is a pair, `("text", "bold")`.
 """
 
 # ruff: noqa: PLC0415 - rich and yaml are slow to import.
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import ProgressColumn
+
 
 Part = str | tuple[str, str]
+Result = TypeVar("Result")
 
 _PIPE_WIDTH = 10_000
 
@@ -44,6 +48,14 @@ def print_data(data: object, output: Output) -> None:
         import yaml
 
         typer.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)
+
+
+def print_result(result: Result, output: Output, as_table: Callable[[Result], None]) -> None:
+    """Print a result with `as_table`, or as JSON or YAML."""
+    if output is Output.TABLE:
+        as_table(result)
+    else:
+        print_data(result, output)
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[Part]]) -> None:
@@ -94,3 +106,39 @@ def _console() -> "Console":
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+
+
+UpdateProgress = Callable[[int, int], None]
+"""Called with the completed amount and the total."""
+
+
+def progress_bar(description: str) -> AbstractContextManager[UpdateProgress]:
+    """A progress bar that counts items."""
+    from rich.progress import MofNCompleteColumn, TimeElapsedColumn
+
+    return _bar(description, MofNCompleteColumn(), TimeElapsedColumn())
+
+
+def bytes_bar(description: str) -> AbstractContextManager[UpdateProgress]:
+    """A progress bar that counts bytes and shows the transfer rate."""
+    from rich.progress import DownloadColumn, TransferSpeedColumn
+
+    return _bar(description, DownloadColumn(binary_units=True), TransferSpeedColumn())
+
+
+@contextmanager
+def _bar(description: str, *columns: "ProgressColumn") -> Iterator[UpdateProgress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress
+
+    errors = Console(stderr=True)
+    with Progress(
+        "{task.description}",
+        BarColumn(),
+        *columns,
+        console=errors,
+        disable=not errors.is_terminal,
+        transient=True,
+    ) as bar:
+        task = bar.add_task(description, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.cli.connection.kafka import BootstrapOption, run
+from kafscale.cli.connection import BootstrapOption, run
 from kafscale.cli.options import parse_pairs
-from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
+from kafscale.cli.output import Output, OutputOption, print_line, print_result, print_table
 from kafscale.errors import KafscaleError
 
 if TYPE_CHECKING:
@@ -67,10 +67,7 @@ def list_quotas(
         ("ip", ip, ip_default),
     )
     quotas = run(bootstrap, lambda client: quota_admin.describe(client, entity))
-    if output is Output.TABLE:
-        print_quotas(quotas)
-    else:
-        print_data(quotas, output)
+    print_result(quotas, output, print_quotas)
 
 
 @app.command("set")

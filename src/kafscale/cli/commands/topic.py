@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.cli.confirm import YesOption, confirm_deletion, report_deletions
-from kafscale.cli.connection.kafka import BootstrapOption, run
-from kafscale.cli.options import parse_pairs
-from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
+from kafscale.cli.connection import BootstrapOption, run
+from kafscale.cli.options import YesOption, confirm_deletion, parse_pairs, report_deletions
+from kafscale.cli.output import Output, OutputOption, print_line, print_result, print_table
 from kafscale.text.formatting import format_size, pluralize
 
 if TYPE_CHECKING:
@@ -86,10 +85,7 @@ def list_topics(
     topics = run(bootstrap, topic_admin.list_all)
     if exclude_internal:
         topics = [topic for topic in topics if not topic.internal]
-    if output is Output.TABLE:
-        print_topics(topics)
-    else:
-        print_data(topics, output)
+    print_result(topics, output, print_topics)
 
 
 @app.command()
@@ -110,10 +106,7 @@ def describe(
     from kafscale.admin.topics import topics as topic_admin
 
     topics = run(bootstrap, lambda client: topic_admin.describe(client, names or ()))
-    if output is Output.TABLE:
-        print_descriptions(topics)
-    else:
-        print_data(topics, output)
+    print_result(topics, output, print_descriptions)
 
 
 @app.command()

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafscale.cli.confirm import YesOption, confirm_deletion, report_deletions
-from kafscale.cli.connection.kafka import BootstrapOption, client_security, run
-from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
-from kafscale.cli.password import PasswordFileOption, read_password
+from kafscale.cli.connection import BootstrapOption, client_security, run
+from kafscale.cli.options import (
+    PasswordFileOption,
+    YesOption,
+    confirm_deletion,
+    read_password,
+    report_deletions,
+)
+from kafscale.cli.output import Output, OutputOption, print_line, print_result, print_table
 from kafscale.security.sasl.scram import ITERATIONS_DEFAULT, ITERATIONS_MAX, ITERATIONS_MIN
 
 if TYPE_CHECKING:
@@ -65,10 +70,7 @@ def list_users(output: OutputOption = Output.TABLE, bootstrap: BootstrapOption =
     from kafscale.admin.security import users as user_admin
 
     users = run(bootstrap, user_admin.list_all)
-    if output is Output.TABLE:
-        print_users(users)
-    else:
-        print_data(users, output)
+    print_result(users, output, print_users)
 
 
 @app.command()

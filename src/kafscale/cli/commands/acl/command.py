@@ -6,40 +6,29 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import typer
 
 from kafscale.cli.commands.acl.options import (
-    AllowHostOption,
-    AllowPrincipalOption,
-    ClusterOption,
-    ConsumerOption,
-    DenyHostOption,
-    DenyPrincipalOption,
     FilterPattern,
     FilterPatternOption,
-    GroupOption,
-    OperationOption,
+    GrantOptions,
     Pattern,
     PatternOption,
     PrincipalOption,
-    ProducerOption,
-    Role,
-    RoleOption,
-    TopicOption,
-    TransactionalIdOption,
-    UserOption,
+    ResourceOptions,
 )
-from kafscale.cli.confirm import YesOption
-from kafscale.cli.connection.kafka import BootstrapOption, run
+from kafscale.cli.connection import BootstrapOption, run
+from kafscale.cli.options import YesOption
 from kafscale.cli.output import Output, OutputOption, Part, print_data, print_line, print_table
 from kafscale.text.formatting import pluralize
 
 if TYPE_CHECKING:
-    from kafscale.cli.commands.acl.request import PrincipalEntry
-    from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission
+    from kafscale.cli.commands.acl.request import AclRequest
+    from kafscale.metadata.access.model import Acl, Permission
 
 app = typer.Typer(no_args_is_help=True, help="List, add and remove ACLs.")
 
@@ -47,11 +36,7 @@ app = typer.Typer(no_args_is_help=True, help="List, add and remove ACLs.")
 @app.command("list")
 def list_acls(
     *,
-    topic: TopicOption = [],
-    group: GroupOption = [],
-    cluster: ClusterOption = False,
-    transactional_id: TransactionalIdOption = [],
-    user: UserOption = [],
+    resources: ResourceOptions,
     pattern: FilterPatternOption = FilterPattern.MATCH,
     principal: PrincipalOption = [],
     output: OutputOption = Output.TABLE,
@@ -65,19 +50,12 @@ def list_acls(
     kafscale acl list --principal User:alice -o json
     """
     from kafscale.admin.security import acls as acl_admin
-    from kafscale.cli.commands.acl.request import AclRequest, principal_entries
+    from kafscale.cli.commands.acl.request import principal_entries
     from kafscale.metadata.access.model import Permission
 
     with _usage_errors():
-        request = AclRequest(
-            topics=topic,
-            groups=group,
-            transactional_ids=transactional_id,
-            users=user,
-            cluster=cluster,
-            pattern=_pattern_type(pattern),
-            entries=principal_entries(Permission.ANY, principal),
-        )
+        entries = principal_entries(Permission.ANY, principal)
+        request = replace(_request(resources, pattern, GrantOptions()), entries=entries)
     acls = run(bootstrap, lambda client: acl_admin.find(client, request.to_filters()))
     if output is Output.TABLE:
         print_acls(acls)
@@ -88,20 +66,9 @@ def list_acls(
 @app.command()
 def add(
     *,
-    topic: TopicOption = [],
-    group: GroupOption = [],
-    cluster: ClusterOption = False,
-    transactional_id: TransactionalIdOption = [],
-    user: UserOption = [],
+    resources: ResourceOptions,
     pattern: PatternOption = Pattern.LITERAL,
-    allow_principal: AllowPrincipalOption = [],
-    deny_principal: DenyPrincipalOption = [],
-    allow_host: AllowHostOption = [],
-    deny_host: DenyHostOption = [],
-    operation: OperationOption = [],
-    role: RoleOption = None,
-    producer: ProducerOption = False,
-    consumer: ConsumerOption = False,
+    grants: GrantOptions,
     bootstrap: BootstrapOption = "",
 ) -> None:
     """Add ACLs: one for each combination of principal, resource and operation.
@@ -119,21 +86,9 @@ def add(
       --resource-pattern-type prefixed
     """
     from kafscale.admin.security import acls as acl_admin
-    from kafscale.cli.commands.acl.request import AclRequest
 
     with _usage_errors():
-        acls = AclRequest(
-            topics=topic,
-            groups=group,
-            transactional_ids=transactional_id,
-            users=user,
-            cluster=cluster,
-            pattern=_pattern_type(pattern),
-            entries=_entries(allow_principal, allow_host, deny_principal, deny_host),
-            operations=_operations(operation, role),
-            producer=producer,
-            consumer=consumer,
-        ).to_acls()
+        acls = _request(resources, pattern, grants).to_acls()
     run(bootstrap, lambda client: acl_admin.add(client, acls))
     print_acls(acls)
     typer.echo(f"\nadded {pluralize(len(acls), 'ACL')}", err=True)
@@ -142,20 +97,9 @@ def add(
 @app.command()
 def remove(
     *,
-    topic: TopicOption = [],
-    group: GroupOption = [],
-    cluster: ClusterOption = False,
-    transactional_id: TransactionalIdOption = [],
-    user: UserOption = [],
+    resources: ResourceOptions,
     pattern: FilterPatternOption = FilterPattern.LITERAL,
-    allow_principal: AllowPrincipalOption = [],
-    deny_principal: DenyPrincipalOption = [],
-    allow_host: AllowHostOption = [],
-    deny_host: DenyHostOption = [],
-    operation: OperationOption = [],
-    role: RoleOption = None,
-    producer: ProducerOption = False,
-    consumer: ConsumerOption = False,
+    grants: GrantOptions,
     yes: YesOption = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
@@ -170,18 +114,7 @@ def remove(
     from kafscale.cli.commands.acl.request import AclRequest
 
     with _usage_errors():
-        filters = AclRequest(
-            topics=topic,
-            groups=group,
-            transactional_ids=transactional_id,
-            users=user,
-            cluster=cluster,
-            pattern=_pattern_type(pattern),
-            entries=_entries(allow_principal, allow_host, deny_principal, deny_host),
-            operations=_operations(operation, role),
-            producer=producer,
-            consumer=consumer,
-        ).to_filters()
+        filters = _request(resources, pattern, grants).to_filters()
     if filters == AclRequest().to_filters():
         raise typer.BadParameter("name the ACLs to remove, by resource or by principal")
     acls = run(bootstrap, lambda client: acl_admin.find(client, filters))
@@ -203,36 +136,34 @@ def _usage_errors() -> Iterator[None]:
         raise typer.BadParameter(str(error)) from None
 
 
-def _pattern_type(pattern: Pattern | FilterPattern) -> "PatternType":
-    from kafscale.metadata.access.model import PatternType
-
-    return PatternType[pattern.name]
-
-
-def _entries(
-    allowed: Sequence[str],
-    allow_hosts: Sequence[str],
-    denied: Sequence[str],
-    deny_hosts: Sequence[str],
-) -> "list[PrincipalEntry]":
-    from kafscale.cli.commands.acl.request import principal_entries
-    from kafscale.metadata.access.model import Permission
-
-    return [
-        *principal_entries(Permission.ALLOW, allowed, allow_hosts),
-        *principal_entries(Permission.DENY, denied, deny_hosts),
-    ]
-
-
-def _operations(names: Sequence[str], role: Role | None) -> "list[Operation]":
+def _request(
+    resources: ResourceOptions, pattern: Pattern | FilterPattern, grants: GrantOptions
+) -> "AclRequest":
     from kafscale.admin.security.acls import parse_operation
-    from kafscale.metadata.access.model import Operation
+    from kafscale.cli.commands.acl.request import AclRequest, principal_entries
+    from kafscale.metadata.access.model import Operation, PatternType, Permission
 
-    if role is None:
-        return [parse_operation(name) for name in names]
-    if names:
+    if grants.role is None:
+        operations = [parse_operation(name) for name in grants.operation]
+    elif grants.operation:
         raise ValueError("--role replaces operations; leave out --operation")
-    return [Operation[role.name]]
+    else:
+        operations = [Operation[grants.role.name]]
+    return AclRequest(
+        topics=resources.topic,
+        groups=resources.group,
+        transactional_ids=resources.transactional_id,
+        users=resources.user,
+        cluster=resources.cluster,
+        pattern=PatternType[pattern.name],
+        entries=[
+            *principal_entries(Permission.ALLOW, grants.allow_principal, grants.allow_host),
+            *principal_entries(Permission.DENY, grants.deny_principal, grants.deny_host),
+        ],
+        operations=operations,
+        producer=grants.producer,
+        consumer=grants.consumer,
+    )
 
 
 def print_acls(acls: "Sequence[Acl]") -> None:

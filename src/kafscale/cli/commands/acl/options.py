@@ -1,5 +1,6 @@
 """The options of `kafscale acl`, with the names of `kafka-acls`."""
 
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -36,15 +37,6 @@ def _several(name: str, metavar: str, text: str) -> Any:
 
 _PATTERN: Final = "--resource-pattern-type"
 
-TopicOption = Annotated[list[str], _several("--topic", "TOPIC", "A topic, or '*' for all")]
-GroupOption = Annotated[list[str], _several("--group", "GROUP", "A group, or '*' for all")]
-TransactionalIdOption = Annotated[
-    list[str], _several("--transactional-id", "ID", "A transactional id, or '*' for all")
-]
-UserOption = Annotated[
-    list[str], _several("--user", "User:NAME", "A user, for ACLs on delegation tokens")
-]
-ClusterOption = Annotated[bool, typer.Option("--cluster", help="The cluster resource.")]
 PatternOption = Annotated[
     Pattern, typer.Option(_PATTERN, help="Whether names are literal or prefixes.")
 ]
@@ -55,40 +47,71 @@ FilterPatternOption = Annotated[
         help="Find ACLs with a literal name, a prefix, or any; match: all that apply to the name.",
     ),
 ]
-AllowPrincipalOption = Annotated[
-    list[str],
-    _several("--allow-principal", "User:NAME", "Principal to allow; User:* is every user"),
-]
-DenyPrincipalOption = Annotated[
-    list[str],
-    _several("--deny-principal", "User:NAME", "Principal to deny; overrides other ACLs that allow"),
-]
-AllowHostOption = Annotated[
-    list[str], _several("--allow-host", "ADDRESS", "IP address to allow; by default any")
-]
-DenyHostOption = Annotated[
-    list[str], _several("--deny-host", "ADDRESS", "IP address to deny; by default any")
-]
 PrincipalOption = Annotated[
     list[str], _several("--principal", "User:NAME", "Only ACLs of this principal")
 ]
-OperationOption = Annotated[
-    list[str],
-    _several("--operation", "NAME", "Operation: Read, Write, Create, Delete, Alter, Describe ..."),
-]
-RoleOption = Annotated[
-    Role | None,
-    typer.Option(
-        "--role",
-        metavar="ROLE",
-        help="admin, producer or consumer, instead of operations.",
-        show_default=False,
-    ),
-]
-ProducerOption = Annotated[
-    bool, typer.Option("--producer", help="All ACLs that a producer to the topics needs.")
-]
-ConsumerOption = Annotated[
-    bool,
-    typer.Option("--consumer", help="All ACLs that a consumer of the topics in the groups needs."),
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceOptions:
+    """The resources of ACLs."""
+
+    topic: Annotated[list[str], _several("--topic", "TOPIC", "A topic, or '*' for all")] = field(
+        default_factory=list
+    )
+    group: Annotated[list[str], _several("--group", "GROUP", "A group, or '*' for all")] = field(
+        default_factory=list
+    )
+    cluster: Annotated[bool, typer.Option("--cluster", help="The cluster resource.")] = False
+    transactional_id: Annotated[
+        list[str], _several("--transactional-id", "ID", "A transactional id, or '*' for all")
+    ] = field(default_factory=list)
+    user: Annotated[
+        list[str], _several("--user", "User:NAME", "A user, for ACLs on delegation tokens")
+    ] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrantOptions:
+    """The principals, hosts and operations of ACLs."""
+
+    allow_principal: Annotated[
+        list[str],
+        _several("--allow-principal", "User:NAME", "Principal to allow; User:* is every user"),
+    ] = field(default_factory=list)
+    deny_principal: Annotated[
+        list[str],
+        _several(
+            "--deny-principal", "User:NAME", "Principal to deny; overrides other ACLs that allow"
+        ),
+    ] = field(default_factory=list)
+    allow_host: Annotated[
+        list[str], _several("--allow-host", "ADDRESS", "IP address to allow; by default any")
+    ] = field(default_factory=list)
+    deny_host: Annotated[
+        list[str], _several("--deny-host", "ADDRESS", "IP address to deny; by default any")
+    ] = field(default_factory=list)
+    operation: Annotated[
+        list[str],
+        _several(
+            "--operation", "NAME", "Operation: Read, Write, Create, Delete, Alter, Describe ..."
+        ),
+    ] = field(default_factory=list)
+    role: Annotated[
+        Role | None,
+        typer.Option(
+            "--role",
+            metavar="ROLE",
+            help="admin, producer or consumer, instead of operations.",
+            show_default=False,
+        ),
+    ] = None
+    producer: Annotated[
+        bool, typer.Option("--producer", help="All ACLs that a producer to the topics needs.")
+    ] = False
+    consumer: Annotated[
+        bool,
+        typer.Option(
+            "--consumer", help="All ACLs that a consumer of the topics in the groups needs."
+        ),
+    ] = False

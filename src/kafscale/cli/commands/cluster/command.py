@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from kafscale.cli.connection.control_plane import ControlOption
-from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.cli.connection import ControlOption, run_control
+from kafscale.cli.output import Output, OutputOption, print_data, print_result
 from kafscale.errors import KafscaleError
 from kafscale.text.formatting import pluralize
 
@@ -33,15 +33,11 @@ def status(
     """
     from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables
-    from kafscale.cli.connection import control_plane
 
-    cluster_status = control_plane.run(
+    cluster_status = run_control(
         control, lambda cluster: cluster_admin.status(cluster, with_partitions=partitions)
     )
-    if output is Output.TABLE:
-        tables.print_status(cluster_status)
-    else:
-        print_data(cluster_status, output)
+    print_result(cluster_status, output, tables.print_status)
 
 
 @app.command()
@@ -67,11 +63,10 @@ def drain(
     """
     from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables as cluster_tables
-    from kafscale.cli.connection import control_plane
-    from kafscale.cli.progress import progress_bar
+    from kafscale.cli.output import progress_bar
 
     with progress_bar(f"draining broker {broker}") as progress:
-        result = control_plane.run(
+        result = run_control(
             control,
             lambda cluster: cluster_admin.drain(
                 cluster, str(broker), reason=reason, deadline_seconds=deadline, progress=progress
@@ -108,19 +103,13 @@ def flush(
     """
     from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables as cluster_tables
-    from kafscale.cli.connection import control_plane
 
     if bool(topic) == everything:
         raise typer.BadParameter("give either --topic or --all")
     if partition and not topic:
         raise typer.BadParameter("--partition needs --topic")
-    flushed = control_plane.run(
-        control, lambda cluster: cluster_admin.flush(cluster, topic, partition)
-    )
-    if output is Output.TABLE:
-        cluster_tables.print_flushed(flushed)
-    else:
-        print_data(flushed, output)
+    flushed = run_control(control, lambda cluster: cluster_admin.flush(cluster, topic, partition))
+    print_result(flushed, output, cluster_tables.print_flushed)
 
 
 @app.command()
@@ -139,15 +128,11 @@ def rebalance(
     """
     from kafscale.admin.cluster import operations as cluster_admin
     from kafscale.cli.commands.cluster import tables as cluster_tables
-    from kafscale.cli.connection import control_plane
-    from kafscale.cli.progress import progress_bar
+    from kafscale.cli.output import progress_bar
 
     with progress_bar("moving partitions") as progress:
-        moves = control_plane.run(
+        moves = run_control(
             control,
             lambda cluster: cluster_admin.rebalance(cluster, seconds_max=wait, progress=progress),
         )
-    if output is Output.TABLE:
-        cluster_tables.print_moves(moves)
-    else:
-        print_data(moves, output)
+    print_result(moves, output, cluster_tables.print_moves)

@@ -12,7 +12,7 @@ import typer
 
 from kafscale.aio.clock import clock
 from kafscale.cli.commands.config import load_config
-from kafscale.cli.connection.kafka import BootstrapOption, create_client
+from kafscale.cli.connection import BootstrapOption, create_client
 from kafscale.cli.options import Format, FormatOption
 from kafscale.groups.assignors import Assignor
 

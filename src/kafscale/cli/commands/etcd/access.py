@@ -4,7 +4,8 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Annotated, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -12,45 +13,11 @@ from kafscale.cli.commands.config import load_config
 from kafscale.config import Config
 from kafscale.errors import KafscaleError
 
+if TYPE_CHECKING:
+    from kafscale.admin.etcd.backups.location import SnapshotLocation
+
 Result = TypeVar("Result")
 
-BucketOption = Annotated[
-    str,
-    typer.Option(
-        "--bucket",
-        metavar="BUCKET",
-        help="Bucket of the snapshots; by default s3.bucket.",
-        show_default=False,
-    ),
-]
-PrefixOption = Annotated[
-    str,
-    typer.Option(
-        "--prefix",
-        metavar="PREFIX",
-        help="Key prefix of the snapshots, such as etcd-snapshots/NAMESPACE.CLUSTER for those of"
-        " the operator; by default etcd-snapshots/ and s3.namespace.",
-        show_default=False,
-    ),
-]
-RegionOption = Annotated[
-    str,
-    typer.Option(
-        "--region",
-        metavar="REGION",
-        help="Region of the bucket; by default s3.region.",
-        show_default=False,
-    ),
-]
-EndpointOption = Annotated[
-    str,
-    typer.Option(
-        "--endpoint",
-        metavar="URL",
-        help="URL of an S3-compatible server, such as MinIO; by default s3.endpoint.",
-        show_default=False,
-    ),
-]
 NameOption = Annotated[str, typer.Option("--name", help="Name of the member.")]
 PeerUrlsOption = Annotated[
     str, typer.Option("--initial-advertise-peer-urls", help="Peer URLs of the member.")
@@ -67,6 +34,54 @@ InitialClusterOption = Annotated[
 TokenOption = Annotated[
     str, typer.Option("--initial-cluster-token", help="Token that is unique to the cluster.")
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocationOptions:
+    """Where snapshots are."""
+
+    bucket: Annotated[
+        str,
+        typer.Option(
+            "--bucket",
+            metavar="BUCKET",
+            help="Bucket of the snapshots; by default s3.bucket.",
+            show_default=False,
+        ),
+    ] = ""
+    prefix: Annotated[
+        str,
+        typer.Option(
+            "--prefix",
+            metavar="PREFIX",
+            help="Key prefix of the snapshots, such as etcd-snapshots/NAMESPACE.CLUSTER for those"
+            " of the operator; by default etcd-snapshots/ and s3.namespace.",
+            show_default=False,
+        ),
+    ] = ""
+    region: Annotated[
+        str,
+        typer.Option(
+            "--region",
+            metavar="REGION",
+            help="Region of the bucket; by default s3.region.",
+            show_default=False,
+        ),
+    ] = ""
+    endpoint: Annotated[
+        str,
+        typer.Option(
+            "--endpoint",
+            metavar="URL",
+            help="URL of an S3-compatible server, such as MinIO; by default s3.endpoint.",
+            show_default=False,
+        ),
+    ] = ""
+
+    def location(self) -> "SnapshotLocation":
+        from kafscale.admin.etcd.backups.location import SnapshotLocation
+
+        return SnapshotLocation(self.bucket, self.prefix, self.region, self.endpoint)
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

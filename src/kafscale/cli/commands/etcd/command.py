@@ -10,18 +10,15 @@ import typer
 from kafscale.admin.etcd.backups.object_keys import LATEST
 from kafscale.cli.commands.config import load_config
 from kafscale.cli.commands.etcd.access import (
-    BucketOption,
-    EndpointOption,
     InitialClusterOption,
+    LocationOptions,
     NameOption,
     PeerUrlsOption,
-    PrefixOption,
-    RegionOption,
     TokenOption,
     config_with_etcd,
     run,
 )
-from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.cli.output import Output, OutputOption, print_result
 from kafscale.text.formatting import parse_time
 
 app = typer.Typer(
@@ -42,10 +39,7 @@ def snapshot(
             help="Number of snapshots to keep; older ones are deleted. 0 keeps all.",
         ),
     ] = 0,
-    bucket: BucketOption = "",
-    prefix: PrefixOption = "",
-    region: RegionOption = "",
-    endpoint: EndpointOption = "",
+    where: LocationOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Take a snapshot, from a follower if possible, and store it in the bucket.
@@ -57,18 +51,13 @@ def snapshot(
     kafscale etcd snapshot --bucket backups --prefix etcd/production --retain 168
     """
     from kafscale.admin.etcd.backups import listing
-    from kafscale.admin.etcd.backups.location import SnapshotLocation
     from kafscale.cli.commands.etcd import tables
-    from kafscale.cli.progress import bytes_bar
+    from kafscale.cli.output import bytes_bar
 
     config = config_with_etcd()
-    location = SnapshotLocation(bucket, prefix, region, endpoint)
     with bytes_bar("taking a snapshot") as progress:
-        taken = run(listing.take_snapshot(config, location, retain, progress))
-    if output is Output.TABLE:
-        tables.print_taken(taken)
-    else:
-        print_data(taken, output)
+        taken = run(listing.take_snapshot(config, where.location(), retain, progress))
+    print_result(taken, output, tables.print_taken)
 
 
 @app.command()
@@ -77,10 +66,7 @@ def snapshots(
     verify: Annotated[
         bool, typer.Option("--verify", help="Download each snapshot and compare checksums.")
     ] = False,
-    bucket: BucketOption = "",
-    prefix: PrefixOption = "",
-    region: RegionOption = "",
-    endpoint: EndpointOption = "",
+    where: LocationOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the snapshots in the bucket, oldest first; exit with 1 if one is damaged.
@@ -91,19 +77,16 @@ def snapshots(
     kafscale etcd snapshots -o json | jq -r '.[-1].key'
     """
     from kafscale.admin.etcd.backups import listing
-    from kafscale.admin.etcd.backups.location import SnapshotLocation
     from kafscale.cli.commands.etcd import tables as etcd_tables
-    from kafscale.cli.progress import bytes_bar
+    from kafscale.cli.output import bytes_bar
 
-    location = SnapshotLocation(bucket, prefix, region, endpoint)
     with bytes_bar("reading snapshots") as progress:
         listed = run(
-            listing.list_snapshots(load_config(), location, verify=verify, progress=progress)
+            listing.list_snapshots(
+                load_config(), where.location(), verify=verify, progress=progress
+            )
         )
-    if output is Output.TABLE:
-        etcd_tables.print_snapshots(listed)
-    else:
-        print_data(listed, output)
+    print_result(listed, output, etcd_tables.print_snapshots)
     if any(each.is_damaged for each in listed):
         raise typer.Exit(1)
 
@@ -125,10 +108,7 @@ def restore(
         bool, typer.Option("--if-empty", help="Do nothing if the directory contains data.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Move existing data aside.")] = False,
-    bucket: BucketOption = "",
-    prefix: PrefixOption = "",
-    region: RegionOption = "",
-    endpoint: EndpointOption = "",
+    where: LocationOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Create the data directory of a member from a snapshot, after verifying its checksum.
@@ -145,10 +125,9 @@ def restore(
         --initial-advertise-peer-urls http://etcd-0:2380 \\
         --initial-cluster etcd-0=http://etcd-0:2380,etcd-1=http://etcd-1:2380
     """
-    from kafscale.admin.etcd.backups.location import SnapshotLocation
     from kafscale.cli.commands.etcd import restore as etcd_restore
     from kafscale.cli.commands.etcd import tables as etcd_tables
-    from kafscale.cli.progress import bytes_bar
+    from kafscale.cli.output import bytes_bar
     from kafscale.operator.etcd.restore import Identity, has_data
 
     if if_empty and force:
@@ -162,15 +141,11 @@ def restore(
     if if_empty and has_data(data_dir):
         result = etcd_restore.skipped_result(data_dir)
     else:
-        location = SnapshotLocation(bucket, prefix, region, endpoint)
         with bytes_bar("fetching the snapshot") as progress:
             result = etcd_restore.restore(
-                snapshot_, data_dir, identity, location, force=force, progress=progress
+                snapshot_, data_dir, identity, where.location(), force=force, progress=progress
             )
-    if output is Output.TABLE:
-        etcd_tables.print_restored(result)
-    else:
-        print_data(result, output)
+    print_result(result, output, etcd_tables.print_restored)
 
 
 @app.command()
@@ -224,10 +199,7 @@ def status(output: OutputOption = Output.TABLE) -> None:
     from kafscale.cli.commands.etcd import tables as etcd_tables
 
     members = run(etcd_admin.status(config_with_etcd().etcd))
-    if output is Output.TABLE:
-        etcd_tables.print_status(members)
-    else:
-        print_data(members, output)
+    print_result(members, output, etcd_tables.print_status)
 
 
 @app.command()
@@ -241,11 +213,8 @@ def defragment(output: OutputOption = Output.TABLE) -> None:
     """
     from kafscale.admin.etcd import members as etcd_admin
     from kafscale.cli.commands.etcd import tables as etcd_tables
-    from kafscale.cli.progress import progress_bar
+    from kafscale.cli.output import progress_bar
 
     with progress_bar("defragmenting members") as progress:
         freed = run(etcd_admin.defragment(config_with_etcd().etcd, progress))
-    if output is Output.TABLE:
-        etcd_tables.print_freed(freed)
-    else:
-        print_data(freed, output)
+    print_result(freed, output, etcd_tables.print_freed)

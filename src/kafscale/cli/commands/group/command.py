@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from kafscale.cli.commands.group.reset import GroupArgument, reset_offsets
-from kafscale.cli.confirm import YesOption, confirm_deletion, report_deletions
-from kafscale.cli.connection.kafka import BootstrapOption, run
-from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.cli.connection import BootstrapOption, run
+from kafscale.cli.options import YesOption, confirm_deletion, report_deletions
+from kafscale.cli.output import Output, OutputOption, print_data, print_result
 
 app = typer.Typer(no_args_is_help=True, help="List, describe, reset and delete consumer groups.")
 
@@ -129,10 +129,7 @@ def show_offsets(
     from kafscale.cli.commands.group import tables as group_tables
 
     committed = run(bootstrap, lambda client: group_admin.offsets(client, group))
-    if output is Output.TABLE:
-        group_tables.print_offsets(committed)
-    else:
-        print_data(committed, output)
+    print_result(committed, output, group_tables.print_offsets)
 
 
 app.command("reset-offsets")(reset_offsets)

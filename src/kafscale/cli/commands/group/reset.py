@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.connection.kafka import BootstrapOption, run
+from kafscale.cli.connection import BootstrapOption, run
 from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.text.formatting import parse_time, pluralize
 

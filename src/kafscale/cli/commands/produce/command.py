@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.connection.kafka import BootstrapOption, create_client
+from kafscale.cli.connection import BootstrapOption, create_client
 from kafscale.cli.options import Format, FormatOption, parse_option, parse_pairs
 from kafscale.text.formatting import format_size, pluralize
 from kafscale.text.units import parse_size

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.cli.output import Output, OutputOption, print_data, print_result
 from kafscale.errors import KafscaleError
 
 PathsArgument = Annotated[
@@ -27,10 +27,7 @@ def list_objects(paths: PathsArgument, output: OutputOption = Output.TABLE) -> N
     from kafscale.cli.commands.segment import files, tables
 
     summaries = [files.summarize(path) for path in files.find(paths)]
-    if output is Output.TABLE:
-        tables.print_summaries(summaries)
-    else:
-        print_data(summaries, output)
+    print_result(summaries, output, tables.print_summaries)
 
 
 @app.command()
@@ -49,10 +46,7 @@ def inspect(
         raise KafscaleError(f"{path} is a directory; list its objects with: kafscale segment list")
     (file,) = segment_files.find([path])
     content = segment_files.describe(file, records=records)
-    if output is Output.TABLE:
-        segment_tables.print_content(content)
-    else:
-        print_data(content, output)
+    print_result(content, output, segment_tables.print_content)
     if "damage" in content:
         raise KafscaleError(f"{path}: {content['damage']}")
 

@@ -4,7 +4,7 @@ Each job is a module of this package and is registered here in one line. Spark i
 a command needs it.
 """
 
-# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# ruff: noqa: D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
 # Spark is slow to import.
 
 import os
@@ -13,16 +13,16 @@ from typing import Annotated
 
 import typer
 
-from kafscale.cli.commands.spark import compact, lake, merge, mirror, replay, report, restore, scrub
-from kafscale.cli.commands.spark.session import ConfOption, MasterOption, run
-from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.cli.commands.spark import compact, lake, mirror, replay, report, restore, scrub
+from kafscale.cli.commands.spark.session import SparkOptions, run
+from kafscale.cli.output import Output, OutputOption, print_result
 
 app = typer.Typer(
     no_args_is_help=True, help="Run Spark jobs on the log, on this machine or on a Spark cluster."
 )
 app.command("compact")(compact.compact)
 app.command("lake")(lake.lake)
-app.command("merge")(merge.merge)
+app.command("merge")(compact.merge)
 app.command("mirror")(mirror.mirror)
 app.command("replay")(replay.replay)
 app.command("report")(report.report)
@@ -42,16 +42,11 @@ def info(output: OutputOption = Output.TABLE) -> None:
     from kafscale.spark.runtime.diagnostics import inspect_machine
 
     found = inspect_machine(os.environ)
-    if output is Output.TABLE:
-        tables.print_diagnostics(found)
-    else:
-        print_data(found, output)
+    print_result(found, output, tables.print_diagnostics)
 
 
 @app.command()
-def check(
-    master: MasterOption = "", conf: ConfOption = [], output: OutputOption = Output.TABLE
-) -> None:
+def check(spark: SparkOptions) -> None:
     """Start Spark and check its workers; exit with 1 if they lack something.
 
     \b
@@ -60,7 +55,7 @@ def check(
     """
     from kafscale.spark.runtime.diagnostics import probe_workers
 
-    run("check", probe_workers, master=master, conf=conf, output=output)
+    run("check", probe_workers, spark)
 
 
 @app.command()

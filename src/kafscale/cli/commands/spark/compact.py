@@ -1,4 +1,4 @@
-"""`kafscale spark compact`: log compaction."""
+"""`kafscale spark compact` and `kafscale spark merge`: rewrite the segments of topics."""
 
 # ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
 # Spark is slow to import.
@@ -10,18 +10,12 @@ import typer
 
 from kafscale.aio.clock import clock
 from kafscale.cli.commands.spark.options import SegmentBytesOption, TopicsOption, read_segment_bytes
-from kafscale.cli.commands.spark.session import (
-    ConfOption,
-    MasterOption,
-    PathOption,
-    resolve_location,
-    run,
-)
-from kafscale.cli.connection.control_plane import ControlOption, control_addresses, control_tls
-from kafscale.cli.output import Output, OutputOption
+from kafscale.cli.commands.spark.session import PathOption, SparkOptions, resolve_location, run
+from kafscale.cli.connection import ControlOption, control_addresses, control_tls
 
 
-def compact(  # noqa: PLR0917 - typer makes options of them.
+def compact(
+    *,
     topic: TopicsOption = [],
     force: Annotated[
         bool, typer.Option("--force", help="Ignore cleanup.policy and min.cleanable.dirty.ratio.")
@@ -29,9 +23,7 @@ def compact(  # noqa: PLR0917 - typer makes options of them.
     target: SegmentBytesOption = "",
     path: PathOption = "",
     control: ControlOption = "",
-    master: MasterOption = "",
-    conf: ConfOption = [],
-    output: OutputOption = Output.TABLE,
+    spark: SparkOptions,
 ) -> None:
     """Keep only the latest record of each key, in topics with cleanup.policy=compact.
 
@@ -57,10 +49,41 @@ def compact(  # noqa: PLR0917 - typer makes options of them.
     )
     run(
         "compact",
-        lambda spark: job.run(spark, settings, clock=clock, random=SystemRandom()),
-        master=master,
-        conf=conf,
-        output=output,
+        lambda session: job.run(session, settings, clock=clock, random=SystemRandom()),
+        spark,
+        location=settings.location,
+        topics=topic,
+    )
+
+
+def merge(
+    *,
+    topic: TopicsOption = [],
+    target: SegmentBytesOption = "",
+    path: PathOption = "",
+    control: ControlOption = "",
+    spark: SparkOptions,
+) -> None:
+    """Merge small segments into large ones, while brokers continue to serve them.
+
+    \b
+    kafscale spark merge
+    kafscale spark merge --topic orders --target 500Mi
+    kafscale spark merge --path s3://records/production --control broker-0:9093
+    """
+    from kafscale.spark.jobs.merge import job
+
+    settings = job.MergeSettings(
+        location=resolve_location(path),
+        control=tuple(map(str, control_addresses(control))),
+        control_tls=control_tls(),
+        topics=tuple(topic),
+        target_bytes=read_segment_bytes(target),
+    )
+    run(
+        "merge",
+        lambda session: job.run(session, settings, clock=clock, random=SystemRandom()),
+        spark,
         location=settings.location,
         topics=topic,
     )

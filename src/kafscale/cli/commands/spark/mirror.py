@@ -12,14 +12,12 @@ import typer
 from kafscale.cli.commands.spark.options import bootstrap_servers, read_settings
 from kafscale.cli.commands.spark.replay import Compression, CompressionOption
 from kafscale.cli.commands.spark.session import (
-    ConfOption,
-    MasterOption,
+    SparkOptions,
     configured_location,
     recorded_session,
     show,
 )
 from kafscale.cli.options import parse_option
-from kafscale.cli.output import Output, OutputOption
 from kafscale.text.units import parse_duration
 
 FromOption = Annotated[
@@ -70,7 +68,8 @@ ToFileOption = Annotated[
 ]
 
 
-def mirror(  # noqa: PLR0917 - typer makes options of them.
+def mirror(
+    *,
     source: FromOption,
     target: ToOption = "",
     topic: TopicsOption = [],
@@ -83,9 +82,7 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
     source_config_file: FromFileOption = None,
     target_config: ToConfigOption = [],
     target_config_file: ToFileOption = None,
-    master: MasterOption = "",
-    conf: ConfOption = [],
-    output: OutputOption = Output.TABLE,
+    spark: SparkOptions,
 ) -> None:
     """Copy topics from any Kafka cluster to another, once or continuously.
 
@@ -118,13 +115,10 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
         interval_s=rest_s,
     )
     if translate:
-        show(job.run_translation(settings, translate), output)
+        show(job.run_translation(settings, translate), spark.output)
         return
-    with recorded_session("mirror", configured_location(), topic, master=master, conf=conf) as (
-        spark,
-        record,
-    ):
+    with recorded_session("mirror", configured_location(), topic, spark) as (session, record):
         notify = partial(typer.echo, err=True)
-        summary = job.run(spark, settings, notify=notify, on_progress=record.update_progress)
+        summary = job.run(session, settings, notify=notify, on_progress=record.update_progress)
         record.set_summary(summary)
-    show(summary, output)
+    show(summary, spark.output)

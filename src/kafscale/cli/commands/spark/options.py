@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.connection.kafka import bootstrap_addresses
+from kafscale.cli.connection import bootstrap_addresses
 from kafscale.cli.options import parse_option, parse_pairs
 from kafscale.text.formatting import parse_time
 from kafscale.text.units import parse_duration, parse_size

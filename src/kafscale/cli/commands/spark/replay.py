@@ -18,16 +18,9 @@ from kafscale.cli.commands.spark.options import (
     bootstrap_servers,
     read_time,
 )
-from kafscale.cli.commands.spark.session import (
-    ConfOption,
-    MasterOption,
-    PathOption,
-    resolve_location,
-    run,
-)
-from kafscale.cli.connection.kafka import BootstrapOption, client_security
+from kafscale.cli.commands.spark.session import PathOption, SparkOptions, resolve_location, run
+from kafscale.cli.connection import BootstrapOption, client_security
 from kafscale.cli.options import parse_pairs
-from kafscale.cli.output import Output, OutputOption
 
 
 class Partitioner(StrEnum):
@@ -82,7 +75,8 @@ CompressionOption = Annotated[
 ]
 
 
-def replay(  # noqa: PLR0917 - typer makes options of them.
+def replay(
+    *,
     topic: TopicArgument,
     target: TargetArgument,
     where: WhereOption = "",
@@ -98,9 +92,7 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
     bootstrap: BootstrapOption = "",
     partitions: PartitionsOption = None,
     topic_config: TopicConfigOption = [],
-    master: MasterOption = "",
-    conf: ConfOption = [],
-    output: OutputOption = Output.TABLE,
+    spark: SparkOptions,
 ) -> None:
     """Copy a topic, or a part of it, into another topic, filtered and transformed.
 
@@ -143,10 +135,8 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
     )
     run(
         "replay",
-        lambda spark: job.run(spark, settings),
-        master=master,
-        conf=conf,
-        output=output,
+        lambda session: job.run(session, settings),
+        spark,
         location=settings.location,
         topics=(topic,),
     )

@@ -15,13 +15,13 @@ from kafscale.cli.commands.spark.options import (
     bootstrap_servers,
     read_time,
 )
-from kafscale.cli.commands.spark.session import ConfOption, MasterOption, resolve_location, run
-from kafscale.cli.connection.kafka import BootstrapOption, client_security
+from kafscale.cli.commands.spark.session import SparkOptions, resolve_location, run
+from kafscale.cli.connection import BootstrapOption, client_security
 from kafscale.cli.options import parse_pairs
-from kafscale.cli.output import Output, OutputOption
 
 
-def restore(  # noqa: PLR0917 - typer makes options of them.
+def restore(
+    *,
     topic: TopicArgument,
     target: TargetArgument,
     as_of: Annotated[
@@ -48,9 +48,7 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
     bootstrap: BootstrapOption = "",
     partitions: PartitionsOption = None,
     topic_config: TopicConfigOption = [],
-    master: MasterOption = "",
-    conf: ConfOption = [],
-    output: OutputOption = Output.TABLE,
+    spark: SparkOptions,
 ) -> None:
     """Restore a topic, as of a point in time, into a new topic.
 
@@ -83,10 +81,8 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
     )
     run(
         "restore",
-        lambda spark: job.run(spark, settings),
-        master=master,
-        conf=conf,
-        output=output,
+        lambda session: job.run(session, settings),
+        spark,
         location=settings.location,
         topics=(topic,),
     )

@@ -10,27 +10,25 @@ import typer
 from kafscale.aio.clock import clock
 from kafscale.cli.commands.spark.options import TopicsOption
 from kafscale.cli.commands.spark.session import (
-    ConfOption,
-    MasterOption,
     PathOption,
+    SparkOptions,
     recorded_session,
     resolve_location,
 )
-from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
+from kafscale.cli.output import Output, print_data, print_line, print_table
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.scrub.job import ScrubReport
 
 
-def scrub(  # noqa: PLR0917 - typer makes options of them.
+def scrub(
+    *,
     topic: TopicsOption = [],
     repair: Annotated[
         bool, typer.Option("--repair", help="Rebuild missing and damaged indexes.")
     ] = False,
     path: PathOption = "",
-    master: MasterOption = "",
-    conf: ConfOption = [],
-    output: OutputOption = Output.TABLE,
+    spark: SparkOptions,
 ) -> None:
     """Read and verify all objects: checksums, records, offsets and indexes.
 
@@ -46,16 +44,13 @@ def scrub(  # noqa: PLR0917 - typer makes options of them.
     settings = job.ScrubSettings(
         location=resolve_location(path), topics=tuple(topic), repair=repair
     )
-    with recorded_session("scrub", settings.location, topic, master=master, conf=conf) as (
-        spark,
-        record,
-    ):
-        report = job.run(spark, settings, clock=clock)
+    with recorded_session("scrub", settings.location, topic, spark) as (session, record):
+        report = job.run(session, settings, clock=clock)
         record.set_summary(report.summary)
-    if output is Output.TABLE:
+    if spark.output is Output.TABLE:
         _print(report)
     else:
-        print_data(report.data(), output)
+        print_data(report.data(), spark.output)
     if report.summary.problems:
         raise typer.Exit(1)
 

@@ -3,7 +3,7 @@
 A job is a function of a session that returns a `JobResult`:
 
     location = resolve_location(path)
-    run("merge", lambda spark: merge(spark, location), master=master, conf=conf, output=output)
+    run("merge", lambda spark: merge(spark, location), options, location=location)
 
 With a location, the job stores a run record there (`jobs.shared.run_record`).
 
@@ -16,7 +16,7 @@ success, and named in the output after a failure that it may explain.
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +24,7 @@ import typer
 
 from kafscale.cli.commands.config import load_config
 from kafscale.cli.options import parse_pairs
-from kafscale.cli.output import Output, print_data
+from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.errors import ConfigError, KafscaleError, OperatingError
 
 if TYPE_CHECKING:
@@ -42,49 +42,56 @@ PathOption = Annotated[
         show_default=False,
     ),
 ]
-MasterOption = Annotated[
-    str,
-    typer.Option(
-        "--master",
-        help="Spark master URL; by default Spark runs on this machine.",
-        show_default=False,
-    ),
-]
-ConfOption = Annotated[
-    list[str], typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated.")
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionOptions:
+    """Options of the Spark session."""
+
+    master: Annotated[
+        str,
+        typer.Option(
+            "--master",
+            help="Spark master URL; by default Spark runs on this machine.",
+            show_default=False,
+        ),
+    ] = ""
+    conf: Annotated[
+        list[str],
+        typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated."),
+    ] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkOptions(SessionOptions):
+    """Options of all jobs."""
+
+    output: OutputOption = Output.TABLE
 
 
 def run(
     name: str,
     job: "Callable[[Session], JobResult]",
+    options: SparkOptions,
     *,
-    master: str,
-    conf: Sequence[str],
-    output: Output,
     location: "Location | None" = None,
     topics: Sequence[str] = (),
 ) -> None:
     """Run a job and print its result; exit with 1 if it reports problems."""
-    with recorded_session(name, location, topics, master=master, conf=conf) as (spark, record):
+    with recorded_session(name, location, topics, options) as (spark, record):
         summary = job(spark)
         record.set_summary(summary)
-    show(summary, output)
+    show(summary, options.output)
 
 
 @contextmanager
 def recorded_session(
-    name: str,
-    location: "Location | None",
-    topics: Sequence[str],
-    *,
-    master: str,
-    conf: Sequence[str],
+    name: str, location: "Location | None", topics: Sequence[str], options: SessionOptions
 ) -> "Iterator[tuple[Session, RunRecord]]":
     """A session for a job, and the record of its run."""
     from kafscale.spark.jobs.shared.run_record import record_run
 
-    with record_run(location, name, topics) as record, session(name, master, conf) as spark:
+    with record_run(location, name, topics) as record, session(name, options) as spark:
         yield spark, record
 
 
@@ -101,12 +108,13 @@ def show(summary: "JobResult", output: Output) -> None:
 
 
 @contextmanager
-def session(name: str, master: str, conf: Sequence[str]) -> "Iterator[Session]":
+def session(name: str, options: SessionOptions) -> "Iterator[Session]":
     """A session for a command of this name."""
     from kafscale.spark.runtime import session as sessions
 
     _log()
-    settings = dict(parse_pairs(conf)) | ({"spark.master": master} if master else {})
+    master = {"spark.master": options.master} if options.master else {}
+    settings = dict(parse_pairs(options.conf)) | master
     with tempfile.NamedTemporaryFile(prefix="kafscale-spark-", suffix=".log", delete=False) as file:
         log = Path(file.name)
     keep_log = False

@@ -6,15 +6,15 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kafscale.cli.commands.spark.session import (
-    ConfOption,
-    MasterOption,
     PathOption,
+    SessionOptions,
     resolve_location,
     session,
 )
@@ -43,8 +43,7 @@ def sql(
         OutputFormat, typer.Option("--output", "-o", help="Output format.")
     ] = OutputFormat.TABLE,
     path: PathOption = "",
-    master: MasterOption = "",
-    conf: ConfOption = [],  # noqa: B006 - typer makes a list of its own.
+    spark: SessionOptions,
 ) -> None:
     """Query topics in SQL: each topic is a table, and the fields of JSON values are columns.
 
@@ -64,7 +63,7 @@ def sql(
     text = file.read_text(encoding="utf-8") if file is not None else query
     if not text and not sys.stdin.isatty():
         text = sys.stdin.read()
-    with _open_engine(path, master, conf) as engine:
+    with _open_engine(path, spark) as engine:
         if text:
             from kafscale.cli.commands.sql.printer import print_result
             from kafscale.spark.sql.statements import split
@@ -78,19 +77,19 @@ def sql(
 
 
 @contextmanager
-def _open_engine(path: str, master: str, conf: list[str]) -> "Iterator[SqlEngine]":
+def _open_engine(path: str, options: SessionOptions) -> "Iterator[SqlEngine]":
     """Start a Spark session, and open the topics at a path."""
     from rich.console import Console
 
     location = resolve_location(path)
     with ExitStack() as stack:
-        settings = list(conf)
         if "pyspark" not in sys.modules:  # An existing session already has a warehouse.
             # Tables that statements create are temporary, and never in the working directory.
             tables = tempfile.TemporaryDirectory(prefix="kafscale-", ignore_cleanup_errors=True)
-            settings.insert(0, f"spark.sql.warehouse.dir={stack.enter_context(tables)}")
+            warehouse = f"spark.sql.warehouse.dir={stack.enter_context(tables)}"
+            options = replace(options, conf=[warehouse, *options.conf])
         with Console(stderr=True).status("Starting Spark ..."):
-            spark = stack.enter_context(session("sql", master, settings))
+            spark = stack.enter_context(session("sql", options))
             from kafscale.spark.sql.engine import SqlEngine
 
             engine = SqlEngine(spark, location)

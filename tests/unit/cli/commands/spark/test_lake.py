@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from kafscale.cli.commands.spark import lake_options as options
-from kafscale.cli.commands.spark.lake_request import Request
+from kafscale.cli.commands.spark.lake import Request
 from kafscale.errors import ConfigError, InvalidRequestError
 from kafscale.spark.jobs.lake.settings import UPSERT_BYTES_MAX, Mode, Start
 from kafscale.spark.source.location import Location
@@ -17,36 +17,6 @@ from kafscale.spark.tables.target import TableFormat
 from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.storage.objects import S3Bucket
 
-PLAIN: dict[str, Any] = {
-    "topics": ["orders"],
-    "pattern": "",
-    "to": "lake",
-    "table_format": options.TableFormat.ICEBERG,
-    "catalog": "",
-    "catalog_property": [],
-    "table": "",
-    "value_format": options.ValueFormat.RAW,
-    "schema": "",
-    "message": "",
-    "descriptors": None,
-    "registry": "",
-    "subject": "",
-    "registry_user": "",
-    "registry_password": "",
-    "registry_token": "",
-    "mode": options.Mode.APPEND,
-    "key": [],
-    "partition_by": None,
-    "start": options.Start.EARLIEST,
-    "skip_lost": False,
-    "once": False,
-    "interval": "10s",
-    "commit_bytes": "4Gi",
-    "commit_records": 0,
-    "compression": options.Compression.ZSTD,
-    "compact_files": False,
-    "expire_snapshots": None,
-}
 BUCKET = Location(
     namespace="live",
     bucket=S3Bucket(name="records", endpoint="http://store", access_key="A", secret_key="hush"),  # noqa: S106
@@ -54,7 +24,7 @@ BUCKET = Location(
 
 
 def asked(**changes: Any) -> Request:
-    return Request(**(PLAIN | changes))
+    return Request(**({"topics": ["orders"], "to": "lake"} | changes))
 
 
 def test_help_names_the_options_and_loads_little(kafscale):

@@ -1,11 +1,11 @@
-"""Bootstrap servers and security of commands, from options and settings."""
+"""Connections of commands to brokers and to the control plane."""
 
 import os
 
 import pytest
 import typer
 
-from kafscale.cli.connection.kafka import bootstrap_addresses, client_security
+from kafscale.cli.connection import bootstrap_addresses, client_security, control_addresses
 from kafscale.cli.main import app
 from kafscale.client.security import PLAINTEXT
 
@@ -84,3 +84,14 @@ def test_command_config_applies_to_one_command(kafscale, tmp_path):
     assert result.exit_code == 1
     assert "needs a user name and a password" in result.stderr
     assert client_security() == PLAINTEXT
+
+
+def test_control_option_overrides_the_settings(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("KAFSCALE_")]:
+        monkeypatch.delenv(name)
+    assert control_addresses("") == [("localhost", 9093)]
+    monkeypatch.setenv("KAFSCALE_CONTROL_SERVERS", "a:1,b")
+    assert control_addresses("") == [("a", 1), ("b", 9093)]
+    assert control_addresses("c:3, [::1]") == [("c", 3), ("::1", 9093)]
+    with pytest.raises(typer.BadParameter, match="expected host:port"):
+        control_addresses("c:d")

@@ -1,10 +1,10 @@
-"""Connects commands to brokers by the Kafka protocol, as options and settings say.
+"""Connects commands to brokers and to the control plane, as options and settings say.
 
 Every command with `--bootstrap-server` also has `--command-config`: `add_command_config_option`
 adds the option to all of them, and `client_security` reads it.
 """
 
-# ruff: noqa: PLC0415 - messages and TLS are slow to import.
+# ruff: noqa: PLC0415 - messages, TLS and gRPC are slow to import.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import typer
 
 from kafscale.cli.commands.config import load_config
-from kafscale.net.host_port import Address, parse
+from kafscale.config.sections.security import ClientTls
+from kafscale.net.host_port import CONTROL_PORT_DEFAULT, Address, parse
 
 if TYPE_CHECKING:
+    from kafscale.admin.cluster.control_client import ClusterControlClient
     from kafscale.client.client import Client
     from kafscale.client.security import Security
+
 
 Result = TypeVar("Result")
 
@@ -43,6 +46,17 @@ CommandConfigOption = Annotated[
         exists=True,
         dir_okay=False,
         help="Properties file, as for Kafka's tools; by default KAFSCALE_CLIENT_... settings.",
+        show_default=False,
+    ),
+]
+
+ControlOption = Annotated[
+    str,
+    typer.Option(
+        "--control",
+        "-c",
+        metavar="HOST:PORT,...",
+        help="Control-plane addresses; by default KAFSCALE_CONTROL_SERVERS or localhost:9093.",
         show_default=False,
     ),
 ]
@@ -88,10 +102,10 @@ def client_security() -> "Security":
 
     settings = load_config().client
     if (file := _command_config_file.get()) is not None:
-        from kafscale.cli.connection import command_config, properties
+        from kafscale.cli import command_config
 
         try:
-            values = properties.parse(file.read_text("utf-8"))
+            values = command_config.parse_properties(file.read_text("utf-8"))
             settings = command_config.apply_properties(settings, values)
         except (OSError, ValueError) as error:
             raise typer.BadParameter(f"{file}: {error}", param_hint="--command-config") from None
@@ -121,3 +135,32 @@ def _with_command_config(command: Callable[..., Any]) -> Callable[..., Any]:
     parameters = [*original.parameters.values(), _COMMAND_CONFIG]
     wrapper.__signature__ = original.replace(parameters=parameters)  # type: ignore[attr-defined]
     return wrapper
+
+
+def run_control(
+    control: str, task: "Callable[[ClusterControlClient], Awaitable[Result]]"
+) -> Result:
+    """Run a task with a client of the control plane."""
+    from kafscale.admin.cluster.control_client import ClusterControlClient
+
+    async def run_connected() -> Result:
+        async with ClusterControlClient(addresses, control_tls()) as cluster:
+            return await task(cluster)
+
+    addresses = control_addresses(control)
+    return asyncio.run(run_connected())
+
+
+def control_addresses(option: str) -> list[Address]:
+    """The control-plane addresses of the option, or of the settings."""
+    names: Sequence[str] = option.split(",") if option else load_config().client.control_servers
+    try:
+        return [parse(name.strip(), CONTROL_PORT_DEFAULT) for name in names if name.strip()]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--control") from None
+
+
+def control_tls() -> ClientTls | None:
+    """The TLS settings of the control plane; None for connections without TLS."""
+    settings = load_config().client
+    return settings.tls if settings.control_tls else None

@@ -6,7 +6,7 @@ import sys
 import pytest
 import typer
 
-from kafscale.cli.password import read_password
+from kafscale.cli.options import read_password
 
 
 @pytest.mark.parametrize("written", ["open sesame", "open sesame\n", "open sesame\r\n"])

@@ -1,1 +1,0 @@
-"""How a command reaches a cluster."""
