@@ -83,9 +83,7 @@ def _local_objects(config: Config, clock: Callable[[], int]) -> ObjectStore:
         log.warning("records are kept in memory only and lost when this process ends")
         return MemoryObjectStore(clock)
     return LocalObjectStore(
-        _data_directory(config) / object_keys.OBJECTS_DIRECTORY,
-        fsync=config.storage.local_fsync,
-        recycles=lambda key: key.endswith(object_keys.WAL_SUFFIX),
+        _data_directory(config) / object_keys.OBJECTS_DIRECTORY, fsync=config.storage.local_fsync
     )
 
 

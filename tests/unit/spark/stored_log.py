@@ -8,6 +8,7 @@ from kafscale.spark.plan.task_planner import OffsetRange, Slice, plan
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.objects.store import ObjectInfo
 
 NAMESPACE = "default"
 TOPIC = "orders"
@@ -17,6 +18,18 @@ BATCH_RECORDS = 5
 
 def blocking(store: MemoryObjectStore | None = None) -> BlockingObjectStore:
     return BlockingObjectStore(lambda: store or MemoryObjectStore(lambda: 0))
+
+
+class HeadStore(MemoryObjectStore):
+    """Collects the keys of HEAD requests."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0)
+        self.head_keys: list[str] = []
+
+    async def head(self, key: str) -> ObjectInfo:
+        self.head_keys.append(key)
+        return await super().head(key)
 
 
 def value_of(offset: int) -> bytes:

@@ -21,7 +21,7 @@ from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
-from kafscale.storage.wal.streams import Stream, Streams
+from kafscale.storage.wal.streams import Stream, Streams, read_ranges
 
 log = get_logger(__name__)
 
@@ -139,7 +139,7 @@ class BucketLister:
 
     async def _read_footer(self, store: ObjectStore, item: ObjectInfo) -> None:
         try:
-            self._footers[item.key] = await read_footer(store, item)
+            self._footers[item.key] = await read_ranges(store, item)
         except ObjectNotFoundError:
             pass  # It was trimmed; its records are in segments now.
         except DamagedObjectError as error:
@@ -217,20 +217,6 @@ def list_bucket(
 ) -> OffsetMap:
     """List a bucket once; see `BucketLister.list`."""
     return BucketLister(store, namespace).list(topics, matches)
-
-
-async def read_footer(store: ObjectStore, item: ObjectInfo) -> list[wal_object.Range]:
-    """Read which offsets of which partitions a WAL object holds, from its last bytes."""
-    length = min(wal_object.TAIL_BYTES_HINT, item.size_bytes)
-    while True:
-        suffix = await store.get_suffix(item.key, length)
-        # A local store may reuse the file of a deleted object. If the key still exists after the
-        # read, the bytes belong to it.
-        await store.head(item.key)
-        footer = wal_object.decode_footer(item.key, suffix, item.size_bytes)
-        if isinstance(footer, list):
-            return footer
-        length = footer
 
 
 async def _read_catalog(store: ObjectStore, namespace: str) -> tuple[dict[str, CatalogTopic], int]:

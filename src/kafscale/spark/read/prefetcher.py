@@ -1,9 +1,7 @@
 """Reads the bytes of extents ahead of the decoder.
 
 Invariants: blocks are yielded in the order of the extents; the number of concurrent requests and of
-prefetched bytes is bounded; the error of a request is raised when its block is due. A local store
-may reuse the file of a deleted WAL object, so bytes of a WAL object are yielded only if its key
-still exists after the read.
+prefetched bytes is bounded; the error of a request is raised when its block is due.
 """
 
 from collections import deque
@@ -17,7 +15,6 @@ from kafscale.spark.plan.offset_map import Extent
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.objects.store import ObjectStore
 
 BLOCK_BYTES: Final = 8 * 1024 * 1024
 BLOCKS_AHEAD: Final = 2
@@ -55,7 +52,8 @@ class Prefetcher:
                     if request is None:
                         break
                     extent, start, stop, is_last = request
-                    ahead.append((extent, stop - start, is_last, self._begin(extent, start, stop)))
+                    future = self._store.submit_get_range(extent.key, start, stop)
+                    ahead.append((extent, stop - start, is_last, future))
                     ahead_bytes += stop - start
                 if not ahead:
                     return
@@ -66,17 +64,6 @@ class Prefetcher:
         finally:
             for *_, future in ahead:
                 future.cancel()
-
-    def _begin(self, extent: Extent, start: int, stop: int) -> Future[memoryview]:
-        if not extent.is_wal:
-            return self._store.submit_get_range(extent.key, start, stop)
-
-        async def read_and_check(store: ObjectStore) -> memoryview:
-            data = await store.get_range(extent.key, start, stop)
-            await store.head(extent.key)
-            return data
-
-        return self._store.submit(read_and_check)
 
     def _requests(self, extents: Iterable[Extent]) -> Iterator[tuple[Extent, int, int, bool]]:
         for extent in extents:

@@ -141,10 +141,7 @@ class WalReplay:
                 self.recovered_bytes += range_.length
 
     def _decode(self, key: str, data: memoryview) -> wal_object.WalObject:
-        """Decode an undamaged object, and check that it belongs to its key.
-
-        Where files are reused, a power loss may leave the content of a newer object in a file.
-        """
+        """Decode an undamaged object, and check that it belongs to its key."""
         object_ = wal_object.decode(key, data)
         header = object_.header
         if key != object_keys.wal_key(

@@ -36,8 +36,8 @@ class MemoryLocation:
 
     namespace = "default"
 
-    def __init__(self) -> None:
-        self.objects = MemoryObjectStore(lambda: NOW_MS)
+    def __init__(self, objects: MemoryObjectStore | None = None) -> None:
+        self.objects = objects or MemoryObjectStore(lambda: NOW_MS)
 
     def open(self) -> BlockingObjectStore:
         return BlockingObjectStore(lambda: self.objects)

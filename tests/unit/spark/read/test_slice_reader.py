@@ -9,6 +9,7 @@ from kafscale.storage.formats import object_keys
 from unit.spark.stored_log import (
     NAMESPACE,
     TOPIC,
+    HeadStore,
     batch,
     blocking,
     offsets_of,
@@ -49,6 +50,15 @@ def test_reader_joins_segments_and_wal(store):
     put_wal(store, 1, range(45, 60))
     put_wal(store, 2, range(60, 75))
     assert read(store) == list(range(75))
+
+
+def test_wal_is_read_without_head_requests():
+    objects = HeadStore()
+    with blocking(objects) as store:
+        put_segment(store, range(30))
+        put_wal(store, 1, range(30, 60))
+        assert read(store) == list(range(60))
+    assert objects.head_keys == [object_keys.catalog_key(NAMESPACE)]
 
 
 @pytest.mark.parametrize("is_indexed", [True, False])

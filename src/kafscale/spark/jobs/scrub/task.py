@@ -249,8 +249,6 @@ class _Task:
         for _ in range(READS_MAX):
             try:
                 data = self._store.get(key)
-                # While the object exists, its local file was not reused for another object.
-                self._store.head(key)
                 verify_wal_object(key, ref, data)
             except ObjectNotFoundError:
                 return

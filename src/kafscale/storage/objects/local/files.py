@@ -34,7 +34,6 @@ from kafscale.storage.objects.local.direct_io import (
     write_direct,
 )
 from kafscale.storage.objects.local.direct_io import SIZE_BYTES_MIN as DIRECT_BYTES_MIN
-from kafscale.storage.objects.local.file_pool import FilePool
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, is_key
 
 UNFINISHED: Final = ".tmp"
@@ -52,37 +51,18 @@ _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 class FileTree:
     """All objects below a directory."""
 
-    __slots__ = (
-        "_durable",
-        "_fsync",
-        "_is_buffered",
-        "_pool",
-        "_recycles",
-        "_root",
-        "_serial",
-        "_write",
-        "_writer",
-    )
+    __slots__ = ("_durable", "_fsync", "_is_buffered", "_root", "_serial", "_write", "_writer")
 
     def __init__(
-        self,
-        root: str,
-        *,
-        fsync: bool,
-        recycles: Callable[[str], bool] = lambda _key: False,
-        write: Write = os.writev,
-        writer: str = "",
+        self, root: str, *, fsync: bool, write: Write = os.writev, writer: str = ""
     ) -> None:
-        """Files of objects for which `recycles(key)` is true are reused (see `file_pool`).
+        """`write` writes to a file descriptor; tests pass one that simulates a full disk.
 
-        `write` writes to a file descriptor; tests pass one that simulates a full disk. `writer`
-        distinguishes the incomplete files of several processes.
+        `writer` distinguishes the incomplete files of several processes.
         """
         self._root = root
         self._fsync = fsync
         self._is_buffered = False
-        self._recycles = recycles
-        self._pool = FilePool(f"{root}/{UNFINISHED}")
         self._write = write
         self._writer = writer
         self._serial = itertools.count()
@@ -104,12 +84,11 @@ class FileTree:
         return len(leftovers)
 
     def put(self, key: str, parts: Sequence[Buffer], *, create: bool) -> None:
-        pooled = self._pool.acquire() if self._recycles(key) else None
-        temporary = pooled.path if pooled else self._unfinished()
+        temporary = f"{self._root}/{UNFINISHED}/{self._writer}{next(self._serial)}"
         path = f"{self._root}/{key}"
         try:
             with _translate_errors("put", key):
-                self._write_file(temporary, parts, pooled.size_bytes if pooled else 0)
+                self._write_file(temporary, parts)
                 self._link(temporary, path, create=create)
                 if self._fsync:
                     directory = os.path.dirname(path)
@@ -165,21 +144,14 @@ class FileTree:
         for key in keys:
             path = f"{self._root}/{key}"
             with _translate_errors("delete", key), suppress(FileNotFoundError, NotADirectoryError):
-                if not (self._recycles(key) and self._pool.release(path)):
-                    os.unlink(path)
+                os.unlink(path)
                 directories.add(os.path.dirname(path))
         for directory in directories:
             self._prune(directory)
 
-    def _unfinished(self) -> str:
-        return f"{self._root}/{UNFINISHED}/{self._writer}{next(self._serial)}"
-
-    def _write_file(self, path: str, parts: Sequence[Buffer], pooled_bytes: int) -> None:
-        size_bytes = sum(map(len, parts))
-        flags = os.O_WRONLY | os.O_CLOEXEC
-        if not pooled_bytes:
-            flags |= os.O_CREAT | os.O_EXCL
-        if DIRECT and size_bytes >= DIRECT_BYTES_MIN and not self._is_buffered:
+    def _write_file(self, path: str, parts: Sequence[Buffer]) -> None:
+        flags = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
+        if DIRECT and sum(map(len, parts)) >= DIRECT_BYTES_MIN and not self._is_buffered:
             try:
                 self._write_parts(os.open(path, flags | DIRECT, 0o644), parts, write_direct)
             except OSError as error:
@@ -190,8 +162,6 @@ class FileTree:
             else:
                 return
         self._write_parts(os.open(path, flags, 0o644), parts, _write_all)
-        if size_bytes < pooled_bytes:
-            os.truncate(path, size_bytes)
 
     def _write_parts(
         self,

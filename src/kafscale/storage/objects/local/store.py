@@ -4,8 +4,7 @@ Invariants: one process at a time uses the directory, ensured by a file lock tha
 process. Blocking calls run on the store's own threads, never on the event loop. Incomplete files of
 a killed process are removed at the next start. See `files` for the layout.
 
-Other processes may share the directory: readers, and jobs that write objects of their own. A reader
-of recycled objects has to verify what it reads, because a file may have been reused meanwhile.
+Other processes may share the directory: readers, and jobs that write objects of their own.
 """
 
 import asyncio
@@ -43,23 +42,20 @@ class LocalObjectStore:
         root: Path,
         *,
         fsync: bool = True,
-        recycles: Callable[[str], bool] = lambda _key: False,
         threads: int = _THREADS,
         write: Callable[[int, Sequence[Buffer]], int] = os.writev,
         shared: bool = False,
     ) -> None:
         """Lock the directory, and create it if necessary; raise if another process uses it.
 
-        Without `fsync`, an object survives this process but perhaps not a power failure. Files of
-        objects for which `recycles(key)` is true are reused. `write` writes to a file; tests pass
-        one that simulates a full disk. A `shared` directory is used without a lock.
+        Without `fsync`, an object survives this process but perhaps not a power failure. `write`
+        writes to a file; tests pass one that simulates a full disk. A `shared` directory is used
+        without a lock.
         """
         assert threads > 0
         directory = str(root.absolute())
         writer = f"{uuid.uuid4().hex}-" if shared else ""
-        self._files = FileTree(
-            directory, fsync=fsync, recycles=recycles, write=write, writer=writer
-        )
+        self._files = FileTree(directory, fsync=fsync, write=write, writer=writer)
         self._lock = -1 if shared else _lock(directory)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="objects")
         if shared:

@@ -11,7 +11,15 @@ from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed_log import NOW_MS as WRITTEN_MS
 from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.jobs.scrub.local_scrub import NOW_MS, kinds, only, scrub
-from unit.spark.stored_log import NAMESPACE, TOPIC, batch, put_fence, put_segment, put_wal
+from unit.spark.stored_log import (
+    NAMESPACE,
+    TOPIC,
+    HeadStore,
+    batch,
+    put_fence,
+    put_segment,
+    put_wal,
+)
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, unless the cache is warm.
 
@@ -115,6 +123,15 @@ def test_damaged_and_misplaced_wal_objects_are_found(location, store):
     data = store.get(put_wal(store, 1, range(10, 20)))
     store.put(key, [data], create=False)
     assert "another stream or sequence" in only(scrub(location, store)).reason
+
+
+def test_undamaged_objects_are_read_without_head_requests():
+    objects = HeadStore()
+    location = MemoryLocation(objects)
+    with location.open() as store:
+        put_log(store)
+        assert scrub(location, store).findings == ()
+    assert objects.head_keys == []
 
 
 def test_missing_offsets_are_found(location, store):

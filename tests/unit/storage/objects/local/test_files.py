@@ -116,6 +116,19 @@ def test_concurrent_pruning_and_writing_lose_nothing(tmp_path, fsync):
     assert files_below(tmp_path) == set()
 
 
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_open_file_keeps_its_bytes(tmp_path, is_deleted):
+    """Spark reads files that the broker deletes or replaces meanwhile."""
+    tree = FileTree(str(tmp_path), fsync=False)
+    tree.put("ns/old.kfw", [b"old bytes"], create=True)
+    with (tmp_path / "ns" / "old.kfw").open("rb") as reader:
+        if is_deleted:
+            tree.delete(["ns/old.kfw"])
+        for key in ("ns/old.kfw", "ns/new.kfw"):
+            tree.put(key, [b"new bytes"], create=False)
+        assert reader.read() == b"old bytes"
+
+
 def test_foreign_files_are_neither_listed_nor_read(tmp_path):
     tree = FileTree(str(tmp_path), fsync=False)
     tree.put("ns/key", [b"x"], create=True)
