@@ -1,4 +1,4 @@
-"""The brokers that benches compare, and what a bench does to each of them alike."""
+"""The brokers that benches compare."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Candidate:
         return name
 
     def delete(self, topic: str) -> None:
-        """Make room; a broker that does not delete topics keeps them."""
+        """Delete a topic to free space; a broker without topic deletion keeps it."""
         admin = AdminClient({"bootstrap.servers": self.address})
         with suppress(KafkaException):
             admin.delete_topics([topic], operation_timeout=30)[topic].result(30)

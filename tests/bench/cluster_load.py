@@ -1,10 +1,10 @@
 """Sends small produce requests at a given rate, over many connections, with little CPU.
 
-    async with hammer(addresses, leaders, topic) as connections:
-        answered = await strike(connections, per_second=10_000, seconds=10)
+    async with open_connections(addresses, leaders, topic) as connections:
+        response_count = await send_load(connections, per_second=10_000, seconds=10)
 
-Requests are made once and sent over and over, with acks=all. A connection has a bounded number of
-them under way, so that a machine which cannot keep up is asked for what it gives, and no more.
+Requests are encoded once and sent repeatedly, with acks=all. The number of requests in flight of a
+connection is bounded, so that an overloaded machine gets no more than it can handle.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ from kafscale.protocol.header import RequestHeader, decode_response_header, enco
 from kafscale.protocol.messages.produce import PRODUCE
 from services.wire import batch_of, produce_request
 
-CONNECTIONS_A_BROKER = 100
-"""Enough that each of 10,000 requests a second may take more than a second."""
+CONNECTIONS_PER_BROKER = 100
+"""Enough for 10,000 requests per second that take more than a second each."""
 IN_FLIGHT_MAX = 60
-"""What a broker works on at once of one connection is 64, by default."""
+"""Below the default limit of a broker, which is 64 per connection."""
 TICK_S = 0.01
 VERSION = 9
 VALUE = b"x" * 100
-_ANSWER = PRODUCE.response_codec(VERSION)
+_RESPONSE = PRODUCE.response_codec(VERSION)
 _HEADER_VERSION = PRODUCE.response_header_version(VERSION)
 
 
 class Connection(asyncio.Protocol):
-    """One producer, whose requests go to partitions of one broker in turn."""
+    """One producer, which sends round robin to the partitions of one broker."""
 
     def __init__(self, requests: Iterable[bytes]) -> None:
-        self.answered = 0
-        self.refused: list[int] = []
+        self.response_count = 0
+        self.errors: list[int] = []
         self._requests = cycle(requests)
         self._reader = FrameReader()
         self._in_flight = 0
@@ -57,39 +57,39 @@ class Connection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        for answer in self._reader.feed(data):
-            _, position = decode_response_header(answer, _HEADER_VERSION)
-            produced = _ANSWER.decode(answer[position:]).topics[0].partitions[0]
+        for response in self._reader.feed(data):
+            _, position = decode_response_header(response, _HEADER_VERSION)
+            produced = _RESPONSE.decode(response[position:]).topics[0].partitions[0]
             if produced.error_code:
-                self.refused.append(produced.error_code)
-            self.answered += 1
+                self.errors.append(produced.error_code)
+            self.response_count += 1
             self._in_flight -= 1
 
 
 @asynccontextmanager
-async def send_load(
+async def open_connections(
     addresses: Mapping[int, str], leaders: Mapping[int, int], topic: str
 ) -> AsyncIterator[list[Connection]]:
-    """Connections to all brokers that lead something."""
+    """Open connections to all brokers that lead partitions."""
     requests: defaultdict[int, list[bytes]] = defaultdict(list)
     for partition, leader_id in leaders.items():
         requests[leader_id].append(_request(topic, partition))
     connections: list[Connection] = []
     try:
-        # Neighbours are of different brokers, so that a few requests are spread as many are.
-        for _ in range(CONNECTIONS_A_BROKER):
-            for leader_id, made in requests.items():
-                connections.append(await _connect(addresses[leader_id], made))
+        # Adjacent connections are to different brokers, so that few requests are spread evenly too.
+        for _ in range(CONNECTIONS_PER_BROKER):
+            for leader_id, encoded in requests.items():
+                connections.append(await _connect(addresses[leader_id], encoded))
         yield connections
     finally:
         for connection in connections:
             connection.close()
 
 
-async def send_share(connections: Sequence[Connection], *, per_second: int, seconds: float) -> int:
-    """How many requests are answered in the time."""
+async def send_load(connections: Sequence[Connection], *, per_second: int, seconds: float) -> int:
+    """Send requests at this rate; return the number of responses."""
     turns = cycle(connections)
-    before = sum(connection.answered for connection in connections)
+    before = sum(connection.response_count for connection in connections)
     began = time.perf_counter()
     sent = 0
     while (passed := time.perf_counter() - began) < seconds:
@@ -98,15 +98,15 @@ async def send_share(connections: Sequence[Connection], *, per_second: int, seco
         for _ in connections:
             if due <= 0:
                 break
-            taken = next(turns).send(min(share, due))
-            due -= taken
-            sent += taken
-        # What could not be sent in time is not made up for.
+            count = next(turns).send(min(share, due))
+            due -= count
+            sent += count
+        # Requests that could not be sent in time are skipped.
         sent += max(due, 0)
         await asyncio.sleep(TICK_S)
-    refused = [code for connection in connections for code in connection.refused]
-    assert not refused, f"{len(refused)} requests were refused, with {set(refused)}"
-    return sum(connection.answered for connection in connections) - before
+    errors = [code for connection in connections for code in connection.errors]
+    assert not errors, f"{len(errors)} requests failed with {set(errors)}"
+    return sum(connection.response_count for connection in connections) - before
 
 
 async def _connect(address: str, requests: Iterable[bytes]) -> Connection:

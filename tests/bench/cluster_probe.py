@@ -1,12 +1,12 @@
-"""A probe: asks partitions whether they take a record and give one, and who it is that answers.
+"""A probe: checks which partitions accept and return a record, and from which leader.
 
     async with Probe(cluster.addresses, topic) as probe:
-        await probe.fill(range(100), acks=ALL)
-        answers = await probe.ask(range(100), through=2)
+        await probe.fill(range(100))
+        results = await probe.check(range(100), through=2)
 
-It asks whoever leads a partition, as a broker tells it that serves, and all partitions of a leader
-at once. The law: a record that was acknowledged with acks=all is there ever after, at its offset;
-a probe that finds it gone, or its offset given to another, says so at once.
+It sends one request per leader, with all partitions of that leader; a given broker returns the
+leaders. Invariant: a record that was acknowledged with acks=all stays readable at its offset; the
+probe asserts this.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from kafscale.protocol.messages.produce import (
 from services.wire import ALL, batch_of
 
 PAUSE_S = 0.02
-ANSWER_S_MAX = 10
+RESPONSE_S_MAX = 10
 FETCH_VERSION = 11
 METADATA_VERSION = 12
 PRODUCE_VERSION = 9
@@ -48,16 +48,16 @@ BATCH_BYTES_MAX = 64 * 1024
 RECORD = b"x" * 100
 
 
-class Answer(NamedTuple):
-    """A partition has taken a record and given one."""
+class ProbeResult(NamedTuple):
+    """A partition accepted and returned a record."""
 
     leader_id: int
     seconds: float
-    """When, by the steady clock."""
+    """When, by the monotonic clock."""
 
 
 class ProbeConnection(BrokerConnection):
-    """A line that knows whether it still leads somewhere."""
+    """A connection that knows whether it is open."""
 
     is_open = True
 
@@ -73,8 +73,8 @@ class Probe:
         self._addresses = addresses
         self._topic = topic
         self._connections: dict[int, ProbeConnection] = {}
-        self._kept: dict[int, int] = {}
-        """The offset behind the last record of each partition that was acknowledged as durable."""
+        self._durable_ends: dict[int, int] = {}
+        """The end offset of the records acknowledged with acks=all, by partition."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -84,32 +84,32 @@ class Probe:
             self._close(broker_id)
 
     async def fill(self, partitions: Iterable[int]) -> None:
-        """Put a record in each of them, however long that takes."""
+        """Produce a record to each partition, with retries."""
         through = next(iter(self._addresses))
-        left = set(partitions)
-        while left:
-            left -= (await self.ask(left, through=through)).keys()
+        remaining = set(partitions)
+        while remaining:
+            remaining -= (await self.check(remaining, through=through)).keys()
             await asyncio.sleep(PAUSE_S)
 
-    async def ask(
+    async def check(
         self,
         partitions: Collection[int],
         *,
         through: int,
-        besides: int | None = None,
+        excluding: int | None = None,
         acks: int = ALL,
-    ) -> dict[int, Answer]:
-        """Those that answer now, led by whom one broker says, but not those led by `besides`."""
+    ) -> dict[int, ProbeResult]:
+        """Check partitions whose leader is known to broker `through` and is not `excluding`."""
         led: defaultdict[int, list[int]] = defaultdict(list)
         leaders = await self.leaders(through)
         for partition in partitions:
-            if leaders.get(partition, -1) not in (-1, besides):
+            if leaders.get(partition, -1) not in (-1, excluding):
                 led[leaders[partition]].append(partition)
-        found = await asyncio.gather(*(self._ask(*each, acks) for each in led.items()))
-        return {partition: response for each in found for partition, response in each.items()}
+        results = await asyncio.gather(*(self._check(*each, acks) for each in led.items()))
+        return {partition: response for each in results for partition, response in each.items()}
 
     async def leaders(self, through: int) -> dict[int, int]:
-        """Who leads which partition."""
+        """The leader of each partition."""
         described = await self._describe(through)
         return {each.index: each.leader_id for each in described.topics[0].partitions}
 
@@ -119,59 +119,65 @@ class Probe:
     async def _describe(self, through: int) -> MetadataResponse:
         connection = await self._connection(through)
         request = MetadataRequest([TopicToDescribe(name=self._topic)])
-        async with asyncio.timeout(ANSWER_S_MAX):
+        async with asyncio.timeout(RESPONSE_S_MAX):
             return await connection.ask(METADATA, METADATA_VERSION, request)
 
     # --- one broker ---------------------------------------------------------------------------
 
-    async def _ask(
+    async def _check(
         self, leader_id: int, partitions: Collection[int], acks: int
-    ) -> dict[int, Answer]:
+    ) -> dict[int, ProbeResult]:
         with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(ANSWER_S_MAX):
+            async with asyncio.timeout(RESPONSE_S_MAX):
                 connection = await self._connection(leader_id)
-                taken = await self._produce(connection, partitions, acks)
-                given = await self._fetch(connection, taken) if taken else []
+                accepted = await self._produce(connection, partitions, acks)
+                returned = await self._fetch(connection, accepted) if accepted else []
             now = time.perf_counter()
-            return {partition: Answer(leader_id, now) for partition in given}
+            return {partition: ProbeResult(leader_id, now) for partition in returned}
         self._close(leader_id)
         return {}
 
     async def _produce(
         self, connection: BrokerConnection, partitions: Iterable[int], acks: int
     ) -> list[int]:
-        """Those that have taken a record."""
+        """Produce one record to each partition; return those that accepted it."""
         batch = memoryview(batch_of([RECORD]))
         batches = [PartitionToProduce(partition, batch) for partition in partitions]
-        request = ProduceRequest(None, acks, ANSWER_S_MAX * 1000)
+        request = ProduceRequest(None, acks, RESPONSE_S_MAX * 1000)
         request.topics = [TopicToProduce(self._topic, partitions=batches)]
         response = await connection.ask(PRODUCE, PRODUCE_VERSION, request)
-        return [each.index for each in response.topics[0].partitions if self._is_taken(each, acks)]
+        return [
+            each.index for each in response.topics[0].partitions if self._is_accepted(each, acks)
+        ]
 
-    def _is_taken(self, produced: ProducedPartition, acks: int) -> bool:
+    def _is_accepted(self, produced: ProducedPartition, acks: int) -> bool:
         if produced.error_code:
             return False
-        kept = self._kept.get(produced.index, 0)
-        assert produced.base_offset >= kept, f"an offset below {kept} is given again: {produced}"
+        durable_end = self._durable_ends.get(produced.index, 0)
+        assert produced.base_offset >= durable_end, (
+            f"an offset below {durable_end} was assigned again: {produced}"
+        )
         if acks == ALL:
-            self._kept[produced.index] = produced.base_offset + 1
+            self._durable_ends[produced.index] = produced.base_offset + 1
         return True
 
     async def _fetch(self, connection: BrokerConnection, partitions: Iterable[int]) -> list[int]:
-        """Those that give the newest record which must be there."""
-        asked = [
-            PartitionToFetch(each, offset=self._kept[each] - 1, max_bytes=BATCH_BYTES_MAX)
+        """Fetch the newest durable record; return the partitions that have it."""
+        requested = [
+            PartitionToFetch(each, offset=self._durable_ends[each] - 1, max_bytes=BATCH_BYTES_MAX)
             for each in partitions
         ]
-        request = FetchRequest(topics=[TopicToFetch(self._topic, partitions=asked)])
+        request = FetchRequest(topics=[TopicToFetch(self._topic, partitions=requested)])
         response = await connection.ask(FETCH, FETCH_VERSION, request)
-        return [each.index for each in response.topics[0].partitions if self._is_given(each)]
+        return [each.index for each in response.topics[0].partitions if self._is_returned(each)]
 
-    def _is_given(self, fetched: FetchedPartition) -> bool:
+    def _is_returned(self, fetched: FetchedPartition) -> bool:
         if fetched.error_code:
             return False
-        kept = self._kept[fetched.index]
-        assert fetched.high_watermark >= kept, f"a record below {kept} is lost: {fetched}"
+        durable_end = self._durable_ends[fetched.index]
+        assert fetched.high_watermark >= durable_end, (
+            f"a record below {durable_end} is lost: {fetched}"
+        )
         return bool(fetched.records)
 
     async def _connection(self, broker_id: int) -> BrokerConnection:

@@ -1,11 +1,11 @@
-"""A sender: an idempotent producer of librdkafka at a steady pace, which notes every answer.
+"""A sender: an idempotent producer of librdkafka at a constant rate, which records latencies.
 
     with Sender(cluster.bootstrap, topic, partitions=12, records_per_second=500) as sender:
         ...
     sender.figures()
 
-All it is told is where the brokers are and to be idempotent, so that what is noted is what anybody
-would see with the defaults. Partitions take turns. When the block ends, everything is answered.
+All other settings are librdkafka's defaults. It sends round robin to the partitions. When the block
+ends, all records are acknowledged.
 """
 
 import statistics
@@ -25,7 +25,7 @@ POLL_S = 0.001
 
 
 class Sender:
-    """One producer in a thread of its own."""
+    """One producer in a thread."""
 
     def __init__(
         self, address: str, topic: str, *, partitions: int, records_per_second: int
@@ -37,8 +37,8 @@ class Sender:
         self._topic = topic
         self._period_seconds = 1 / records_per_second
         self._latencies_ms: list[float] = []
-        self._answered: list[list[float]] = [[] for _ in range(partitions)]
-        self._is_over = threading.Event()
+        self._acknowledged_at: list[list[float]] = [[] for _ in range(partitions)]
+        self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> Self:
@@ -46,13 +46,13 @@ class Sender:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._is_over.set()
+        self._stopped.set()
         self._thread.join()
-        left = self._producer.flush(FLUSH_S_MAX)
-        assert left == 0, f"{left} records were never answered"
+        pending = self._producer.flush(FLUSH_S_MAX)
+        assert pending == 0, f"{pending} records were not acknowledged"
 
     def figures(self) -> Figures:
-        """What it noted; a pause is one in the answers of a single partition."""
+        """Latencies and errors; a pause is the time between two acknowledgements of a partition."""
         percentiles = statistics.quantiles(self._latencies_ms, n=100)
         return {
             "records": len(self._latencies_ms),
@@ -60,34 +60,34 @@ class Sender:
             "p50 ms": percentiles[49],
             "p99 ms": percentiles[98],
             "slowest ms": max(self._latencies_ms),
-            "longest pause ms": 1000 * max(map(_longest_pause, self._answered)),
+            "longest pause ms": 1000 * max(map(_longest_pause, self._acknowledged_at)),
         }
 
     def _run(self) -> None:
         due = time.perf_counter()
         number = 0
-        while not self._is_over.is_set():
+        while not self._stopped.is_set():
             self._producer.poll(POLL_S)
             now = time.perf_counter()
             while due <= now:
-                partition = number % len(self._answered)
+                partition = number % len(self._acknowledged_at)
                 self._producer.produce(
                     self._topic,
                     VALUE,
                     partition=partition,
-                    on_delivery=partial(self._on_answer, partition, now),
+                    on_delivery=partial(self._on_delivery, partition, now),
                 )
                 number += 1
                 due += self._period_seconds
 
-    def _on_answer(self, partition: int, sent: float, error: Any, _message: Any) -> None:
+    def _on_delivery(self, partition: int, sent: float, error: Any, _message: Any) -> None:
         if error is not None:
             self.errors.append(str(error))
             return
         now = time.perf_counter()
         self._latencies_ms.append(1000 * (now - sent))
-        self._answered[partition].append(now)
+        self._acknowledged_at[partition].append(now)
 
 
-def _longest_pause(moments: list[float]) -> float:
-    return max(after - before for before, after in pairwise(moments))
+def _longest_pause(times: list[float]) -> float:
+    return max(after - before for before, after in pairwise(times))

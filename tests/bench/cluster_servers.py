@@ -1,12 +1,11 @@
-"""A cluster to be measured: brokers, one etcd and an S3 server, with nothing in between.
+"""A cluster for benches: brokers, one etcd and an S3 server, connected directly.
 
     with DirectCluster(tmp_path, brokers=3) as cluster:
         topic = cluster.new_topic(100)
         cluster.nodes[1].kill()
 
-Unlike `services.cluster` it has no links that can fail, because those take a part of the machine
-that is to be measured; and nobody starts a broker again that ends by itself. A bench that enters
-the block where there is no S3 server is skipped.
+Unlike `services.cluster` it has no links for faults, which would use CPU time, and it does not
+restart brokers that exit. Without an S3 server the bench is skipped.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ CREATE_S_MAX = 60
 SERVING_S_MAX = 60
 STATISTICS_S = 1.2
 """After this time, metrics include all earlier events: some are copied once a second."""
-SILENCE_S = 3
+IDLE_S = 3
 """A cluster that has written nothing to etcd for this time is stable."""
 SETTLED_S_MAX = 120
 
@@ -102,9 +101,9 @@ class DirectCluster:
         deadline = time.monotonic() + SETTLED_S_MAX
         seen = -1
         while (revision := self.revision()) != seen:
-            assert time.monotonic() < deadline, "brokers write to etcd though nothing happens"
+            assert time.monotonic() < deadline, "idle brokers write to etcd"
             seen = revision
-            time.sleep(SILENCE_S)
+            time.sleep(IDLE_S)
 
     def new_topic(self, partitions: int) -> str:
         name = f"bench-{uuid4()}"
@@ -117,47 +116,47 @@ class DirectCluster:
         created[name].result(CREATE_S_MAX)
         return name
 
-    def make_segments(self) -> None:
-        """Have all brokers make segments of what is only in the WAL."""
+    def roll_segments(self) -> None:
+        """Have all brokers roll their tails into segments."""
 
-        async def ask(node: Node) -> None:
+        async def flush(node: Node) -> None:
             async with ControlClient(f"{HOST}:{node.broker.metrics_port}") as client:
                 await client.flush()
 
-        async def ask_all() -> None:
-            await asyncio.gather(*map(ask, self.nodes.values()))
+        async def flush_all() -> None:
+            await asyncio.gather(*map(flush, self.nodes.values()))
 
-        asyncio.run(ask_all())
+        asyncio.run(flush_all())
 
     def restart(self) -> None:
-        """Stop all brokers in good order and start them again: their caches are empty then."""
+        """Restart all brokers gracefully, which empties their caches."""
         for node in self.nodes.values():
             node.terminate()
         for node in self.nodes.values():
             node.start()
         self.wait_until_serving()
 
-    # --- what it takes ------------------------------------------------------------------------
+    # --- measurements -------------------------------------------------------------------------
 
     def cpu_seconds(self) -> float:
-        """What all brokers have used so far."""
+        """The CPU time of all brokers."""
         running = [node.process_id for node in self.nodes.values() if node.process_id is not None]
         return sum(map(cpu_seconds, running))
 
     def revision(self) -> int:
-        """How many transactions have changed something in etcd, as it counts them."""
-        answer = self.etcd.control("get", "--write-out", "json", CLUSTER_ID)
-        return int(json.loads(answer)["header"]["revision"])
+        """The revision of etcd: the number of transactions that changed something."""
+        output = self.etcd.control("get", "--write-out", "json", CLUSTER_ID)
+        return int(json.loads(output)["header"]["revision"])
 
     def samples(self, *beginnings: str) -> list[float]:
-        """What the metrics of all brokers that begin so come to."""
+        """The sums of metrics over all brokers, by the beginning of their names."""
         time.sleep(STATISTICS_S)
         metrics = [node.broker.http("/metrics")[1] for node in self.nodes.values()]
         return [sum(sample(each, beginning) for each in metrics) for beginning in beginnings]
 
 
 def machine_seconds() -> tuple[float, float]:
-    """What all processors have worked, and how long they have been there, since the start."""
+    """The busy and the total CPU time of this machine since its start."""
     fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
     ticks = [int(field) / os.sysconf("SC_CLK_TCK") for field in fields]
     idle = ticks[3] + ticks[4]

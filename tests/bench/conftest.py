@@ -1,7 +1,7 @@
-"""The bench: measures functions side by side, prints a table, keeps the figures as JSON.
+"""The bench: measures functions side by side, prints a table, and saves the figures as JSON.
 
-Timings on a shared machine are noisy. Contestants are therefore measured in turns within one run,
-and claims are made about the ratio of their medians; the best of their rounds is kept beside it.
+Timings on a shared machine are noisy. Candidates are therefore measured in turns within one run;
+assertions use the ratio of their medians.
 """
 
 import gc
@@ -51,7 +51,7 @@ class Bench:
         size_bytes: int | None = None,
         number: int | None = None,
     ) -> float:
-        """The median of the seconds that a call takes."""
+        """The median of the seconds per call."""
         return self.compare({name: function}, size_bytes=size_bytes, number=number)[name]
 
     def compare(
@@ -61,8 +61,8 @@ class Bench:
         size_bytes: int | None = None,
         number: int | None = None,
     ) -> dict[str, float]:
-        """The median for each contestant, measured in turns."""
-        calls = {name: number or _calls_a_round(f) for name, f in candidates.items()}
+        """The median of each candidate, measured in turns."""
+        calls = {name: number or _calls_per_round(f) for name, f in candidates.items()}
         rounds: dict[str, list[float]] = {name: [] for name in candidates}
         for _ in range(ROUNDS):
             for name, function in candidates.items():
@@ -73,7 +73,7 @@ class Bench:
         return {name: statistics.median(seconds) for name, seconds in rounds.items()}
 
 
-def _calls_a_round(function: Callable[[], object]) -> int:
+def _calls_per_round(function: Callable[[], object]) -> int:
     function()  # The first call may compile.
     calls = 1
     while (seconds := _seconds(function, calls)) < ROUND_SECONDS / 4:
@@ -99,11 +99,11 @@ def bench() -> Iterator[Bench]:
     yield bench
     before = results.read("figures")
     _print(bench.figures, before)
-    results.keep("figures", {figure.name: asdict(figure) for figure in bench.figures})
+    results.save("figures", {figure.name: asdict(figure) for figure in bench.figures})
 
 
 def _print(figures: list[Figure], before: dict[str, dict[str, Any]]) -> None:
-    table = Table("what", "median µs", "best µs", "GB/s", "to the last run", title="Bench")
+    table = Table("bench", "median µs", "best µs", "GB/s", "vs last run", title="Bench")
     for column in table.columns[1:]:
         column.justify = "right"
     for figure in figures:
@@ -121,7 +121,7 @@ def _print(figures: list[Figure], before: dict[str, dict[str, Any]]) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--bench-scale", type=float, default=1.0, help="how many times more the broker benches do"
+        "--bench-scale", type=float, default=1.0, help="factor for the work of broker benches"
     )
 
 
@@ -134,18 +134,18 @@ def _new_interpreters() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def scaled(request: pytest.FixtureRequest) -> Callable[[int], int]:
-    """Makes a count or a duration as large as `--bench-scale` asks for."""
+    """Multiplies a count or a duration by `--bench-scale`."""
     scale = request.config.getoption("--bench-scale", default=1.0)
     return lambda count: round(count * scale)
 
 
 class Comparisons:
     def __init__(self) -> None:
-        self.held: list[Comparison] = []
+        self.all: list[Comparison] = []
 
     def new(self, title: str, reference: str | None = None) -> Comparison:
         comparison = Comparison(title, reference)
-        self.held.append(comparison)
+        self.all.append(comparison)
         return comparison
 
 
@@ -154,16 +154,16 @@ def comparisons() -> Iterator[Comparisons]:
     """Collects the figures of broker benches; prints and saves them at the end."""
     comparisons = Comparisons()
     yield comparisons
-    held = [comparison for comparison in comparisons.held if comparison.rounds]
-    Console(width=120).print("\n", *(comparison.table() for comparison in held))
-    results.keep("contests", {comparison.title: comparison.to_json() for comparison in held})
+    measured = [comparison for comparison in comparisons.all if comparison.rounds]
+    Console(width=120).print("\n", *(comparison.table() for comparison in measured))
+    results.save("contests", {comparison.title: comparison.to_json() for comparison in measured})
 
 
 @pytest.fixture
 def candidates(tmp_path: Path) -> Iterator[list[Candidate]]:
-    """Kafka and ours, with and without forcing to the disk, all running.
+    """Kafka and Kafscale, with and without fsync, all running.
 
-    Each bench has its own, so that none pays for what another has left to be done.
+    Each bench has new brokers, so that background work of an earlier bench does not slow it down.
     """
     with (
         KafkaServer(tmp_path / "kafka") as kafka,

@@ -1,6 +1,6 @@
-"""Reading a whole topic, and how fast that went: by librdkafka, or by Kafka's own perf tool.
+"""Reads a whole topic and measures the throughput, with librdkafka or Kafka's perf tool.
 
-librdkafka is given its partitions, so that no group is needed; the perf tool needs one.
+librdkafka assigns partitions without a group; the perf tool needs a group.
 """
 
 import subprocess
@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, TopicPartition
 from bench.producer_perf import RECORD_BYTES, TOOL_FLAGS
 from services import java
 
-MESSAGES_A_CALL = 10_000
-SILENCE_S_MAX = 30
+MESSAGES_PER_CALL = 10_000
+WAIT_S_MAX = 30
 RUN_S_MAX = 240
 
 
@@ -24,25 +24,25 @@ def consume(address: str, topic: str, partitions: int, record_count: int) -> flo
             "bootstrap.servers": address,
             "group.id": "bench",  # Required, though no group is joined.
             "enable.auto.commit": False,
-            # Its pause of a second whenever its queue is full would hide how fast a broker is.
+            # The default backoff of a second on a full queue would hide the speed of the broker.
             "fetch.queue.backoff.ms": 1,
         }
     )
     try:
         started = time.perf_counter()
-        # A number rather than "the beginning", which librdkafka takes half a second to look up.
+        # A number, because librdkafka needs half a second to look up "beginning".
         consumer.assign([TopicPartition(topic, i, 0) for i in range(partitions)])
-        left = record_count
-        while left > 0:
-            messages = consumer.consume(MESSAGES_A_CALL, timeout=SILENCE_S_MAX)
-            assert messages, f"{left} of {record_count} records did not come"
+        remaining = record_count
+        while remaining > 0:
+            messages = consumer.consume(MESSAGES_PER_CALL, timeout=WAIT_S_MAX)
+            assert messages, f"{remaining} of {record_count} records are missing"
             assert messages[0].error() is None, messages[0].error()
             assert len(messages[0].value()) == RECORD_BYTES
-            left -= len(messages)
+            remaining -= len(messages)
         seconds = time.perf_counter() - started
     finally:
         consumer.close()
-    assert left == 0, f"{-left} records too many"
+    assert remaining == 0, f"{-remaining} records too many"
     return record_count * RECORD_BYTES / 1e6 / seconds
 
 

@@ -1,7 +1,6 @@
-"""What members of groups have in common in benches, of whichever protocol they are.
+"""Common parts of the group members of both protocols.
 
-They say on the wire what real clients say, and do nothing beside: no records are read, and when
-they say it is up to the bench.
+Members send the requests of real clients, but read no records. The bench decides when they send.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ from kafscale.protocol.messages.offset_commit import (
 SESSION_TIMEOUT_MS = 30_000
 REBALANCE_TIMEOUT_MS = 60_000
 COMMIT_VERSION = 9
-"""The last one in which topics go by their names."""
+"""The last version with topic names instead of ids."""
 CHECK_SECONDS = 0.005
 
 
@@ -42,7 +41,7 @@ class Member(Protocol):
 
     async def join(self) -> None: ...
     async def heartbeat(self) -> None:
-        """Say that it is alive, and follow what the answer asks for."""
+        """Send a heartbeat, and follow its response."""
 
     async def commit(self, offset: int) -> None:
         """Commit an offset for all its partitions."""
@@ -60,7 +59,7 @@ def is_stable(members: Sequence[Member], partitions: int) -> bool:
 async def wait_until_stable(
     members: Sequence[Member], partitions: int, seconds_max: float = 60
 ) -> float:
-    """Wait until they are settled; the seconds that it took."""
+    """Wait until the group is stable; return the seconds that it took."""
     began = time.perf_counter()
     async with asyncio.timeout(seconds_max):
         while not is_stable(members, partitions):  # noqa: ASYNC110 - there is no event to wait for.
@@ -71,8 +70,8 @@ async def wait_until_stable(
 async def commit(
     connection: BrokerConnection, group_spec: GroupSpec, member_id: str, member: Member, offset: int
 ) -> None:
-    asked = [PartitionToCommit(partition, offset) for partition in member.partitions]
-    topics = [TopicToCommit(group_spec.topic, partitions=asked)]
+    offsets = [PartitionToCommit(partition, offset) for partition in member.partitions]
+    topics = [TopicToCommit(group_spec.topic, partitions=offsets)]
     request = OffsetCommitRequest(group_spec.group, member.generation, member_id, topics=topics)
     response = await connection.ask(OFFSET_COMMIT, COMMIT_VERSION, request)
     for each in response.topics[0].partitions:
@@ -80,4 +79,4 @@ async def commit(
 
 
 def check(code: int) -> None:
-    assert code == ErrorCode.NONE, f"the broker refuses: {ErrorCode(code).name}"
+    assert code == ErrorCode.NONE, f"the broker returned {ErrorCode(code).name}"

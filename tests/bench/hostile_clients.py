@@ -2,12 +2,12 @@
 
     with hostile_process(ports, hello, per_second=300, seconds=10) as clients:
         ...
-    clients.attempts()        # How many there were, by kind.
+    clients.attempts()        # The number of attempts by kind.
 
-Each kind is what costs a broker most for what it costs a stranger: connections that end as they
-begin, handshakes that stop after the hello, wrong passwords, frames of garbage, and silence. The
-process is nice to others, so that what is measured is how the broker keeps strangers from honest
-clients, not how a machine shares out its few cores.
+The kinds are cheap for a client and expensive for a broker: connections that close at once,
+handshakes that stop after the hello, wrong passwords, frames of garbage, and idle connections. The
+process has a low priority, so that the bench measures the limits of the broker and not the
+scheduler of a small machine.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandsh
 HOST = "127.0.0.1"
 TICK_S = 0.002
 HOLD_S = 2.0
-"""How long those stay who only take a place."""
+"""How long idle connections stay open."""
 NICENESS = 10
 GARBAGE = (b"\0\0\1\0" + bytes(range(256)), b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64)
 
@@ -41,7 +41,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class HostileClients:
-    """Those who try, at the ports of listeners by name."""
+    """Hostile clients of listeners, by name and port."""
 
     def __init__(self, ports: Mapping[str, int], hello: bytes) -> None:
         self._ports = ports
@@ -49,15 +49,15 @@ class HostileClients:
         self._random = Random()
         self.attempts: Counter[str] = Counter()
         self.kinds: dict[str, Attempt] = {
-            "come and go": self.connect_and_close,
-            "half a handshake": self.partial_handshake,
+            "connect and close": self.connect_and_close,
+            "partial handshake": self.partial_handshake,
             "wrong password": self.wrong_password,
             "garbage": self.send_garbage,
-            "silence": self.send_nothing,
+            "idle": self.send_nothing,
         }
 
     async def run(self, per_second: float, seconds: float) -> None:
-        """Try, at moments that have nothing to do with each other."""
+        """Start attempts at random times (a Poisson process)."""
         loop = asyncio.get_running_loop()
         in_flight: set[asyncio.Task[None]] = set()
         due = loop.time()
@@ -91,7 +91,7 @@ class HostileClients:
         writer.write(_request(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")))
         token = f"\0admin\0guess-{self._random.random()}".encode()
         writer.write(_request(SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(token)))
-        await reader.read()  # Until the broker hangs up.
+        await reader.read()  # Until the broker closes the connection.
         writer.close()
 
     async def send_garbage(self) -> None:
@@ -121,7 +121,7 @@ class HostileProcess:
         self._process = process
 
     def attempts(self) -> dict[str, int]:
-        """How many there were, by kind; waits for the end."""
+        """Wait for the end; return the number of attempts by kind."""
         output, _ = self._process.communicate(timeout=60)
         assert self._process.returncode == 0
         return dict(json.loads(output))
@@ -131,9 +131,9 @@ class HostileProcess:
 def hostile_process(
     ports: Mapping[str, int], hello: bytes, *, per_second: float, seconds: float
 ) -> Iterator[HostileProcess]:
-    asked = json.dumps([ports, hello.hex(), per_second, seconds])
+    arguments = json.dumps([ports, hello.hex(), per_second, seconds])
     process = subprocess.Popen(  # noqa: S603 - the command is our own.
-        [sys.executable, "-m", "bench.hostile_clients", asked],
+        [sys.executable, "-m", "bench.hostile_clients", arguments],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
         stdout=subprocess.PIPE,
         text=True,
@@ -146,7 +146,7 @@ def hostile_process(
 
 
 def _request(api: Api[object, object], version: int, message: object) -> bytes:
-    header = headers.RequestHeader(api.key, version, 1, "stranger")
+    header = headers.RequestHeader(api.key, version, 1, "hostile")
     written = headers.encode_request_header(header, api.request_header_version(version))
     return b"".join(frame(written, api.request_codec(version).encode(message)))
 

@@ -1,4 +1,4 @@
-"""What a process takes from its machine, as the kernel counts it."""
+"""CPU time and memory of processes, as the kernel counts them."""
 
 import os
 import threading
@@ -9,21 +9,20 @@ from typing import Self
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _WATCH_S = 0.2
 _OWN_CPU_FIELDS = slice(11, 13)
-_CPU_FIELDS = slice(11, 15)  # utime, stime, cutime, cstime, counted from behind the name.
+_CPU_FIELDS = slice(11, 15)  # utime, stime, cutime, cstime, counted from after the name.
 
 
 def cpu_seconds(process_id: int) -> float:
-    """What the process, its threads and its ended children have used so far."""
+    """The CPU time of a process, its threads and its exited children."""
     stat = Path(f"/proc/{process_id}/stat").read_text()
     fields = stat.rpartition(")")[2].split()
     return sum(int(ticks) for ticks in fields[_CPU_FIELDS]) / _TICKS_PER_SECOND
 
 
-class FamilyUsage:
-    """What this process and all that it has started use, while the block lasts.
+class ProcessTreeUsage:
+    """The CPU time of this process and its descendants during the block.
 
-    Processes come and go, and what those have used that are gone is not told by anybody for sure;
-    so everybody is asked again and again.
+    The CPU time of exited descendants is not always available later, so it is sampled.
     """
 
     def __init__(self) -> None:
@@ -33,14 +32,14 @@ class FamilyUsage:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Self:
-        self._before = _family_seconds()
+        self._before = _tree_seconds()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        self._latest |= _family_seconds()
+        self._latest |= _tree_seconds()
 
     @property
     def cpu_seconds(self) -> float:
@@ -50,11 +49,11 @@ class FamilyUsage:
 
     def _watch(self) -> None:
         while not self._ended.wait(_WATCH_S):
-            self._latest |= _family_seconds()
+            self._latest |= _tree_seconds()
 
 
-def _family_seconds() -> dict[int, float]:
-    """What each process of the family has used so far, without its children."""
+def _tree_seconds() -> dict[int, float]:
+    """The CPU time of each process of the tree, without its children."""
     used: dict[int, float] = {}
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
@@ -63,14 +62,14 @@ def _family_seconds() -> dict[int, float]:
             process_id = int(path.name)
             children.setdefault(int(fields[1]), []).append(process_id)
             used[process_id] = sum(map(int, fields[_OWN_CPU_FIELDS])) / _TICKS_PER_SECOND
-    family = [os.getpid()]
-    for process_id in family:  # It grows while it is gone through.
-        family += children.get(process_id, [])
-    return {process_id: used[process_id] for process_id in family if process_id in used}
+    tree = [os.getpid()]
+    for process_id in tree:  # The list grows during the iteration.
+        tree += children.get(process_id, [])
+    return {process_id: used[process_id] for process_id in tree if process_id in used}
 
 
 def resident_bytes(process_id: int) -> int:
-    """How much of the machine's memory it holds."""
+    """The resident memory of a process."""
     for line in Path(f"/proc/{process_id}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024

@@ -16,7 +16,7 @@ def read(section: str) -> dict[str, Any]:
     return dict(_all().get(section, {}))
 
 
-def keep(section: str, figures: dict[str, Any]) -> None:
+def save(section: str, figures: dict[str, Any]) -> None:
     everything = _all()
     everything["python"] = platform.python_version()
     everything[section] = read(section) | figures

@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.brokers import Candidate
-from bench.process_usage import FamilyUsage
+from bench.process_usage import ProcessTreeUsage
 from bench.producer_perf import LARGE, produce
 from kafscale.spark import register
 from services.broker import BrokerProcess
@@ -69,7 +69,7 @@ class SparkSources:
 
     def measured(self, topic: Filled, work: Callable[[], object]) -> dict[str, float]:
         """Measure the wall clock time and CPU time of the work."""
-        with FamilyUsage() as usage:
+        with ProcessTreeUsage() as usage:
             start = time.perf_counter()
             work()
             seconds = time.perf_counter() - start

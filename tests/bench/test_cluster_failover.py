@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from bench.cluster_probe import PAUSE_S, Answer, Probe
+from bench.cluster_probe import PAUSE_S, Probe, ProbeResult
 from bench.cluster_servers import DirectCluster
 from bench.comparison import Figures
 from kafscale.metadata.schema import keys
@@ -82,7 +82,7 @@ async def asked_to_stop(cluster: DirectCluster, probe: Probe, broker_id: int) ->
     """Ask all of its partitions again and again, while it hands them over."""
     through = other_than(broker_id)
     left = led_by(broker_id, await probe.leaders(through))
-    last: dict[int, Answer] = {}
+    last: dict[int, ProbeResult] = {}
     pauses_ms: list[float] = []
     rounds = 0
     asked = time.perf_counter()
@@ -90,8 +90,8 @@ async def asked_to_stop(cluster: DirectCluster, probe: Probe, broker_id: int) ->
     async with asyncio.timeout(WAIT_S_MAX):
         while left:
             # With acks=1, because it is the pause that counts, and not how long a PUT takes.
-            answers = await probe.ask(left, through=through, acks=LEADER_ACKS)
-            for partition, answer in answers.items():
+            results = await probe.check(left, through=through, acks=LEADER_ACKS)
+            for partition, answer in results.items():
                 if answer.leader_id != broker_id:
                     before = last[partition].seconds if partition in last else asked
                     pauses_ms.append(1000 * (answer.seconds - before))
@@ -128,9 +128,9 @@ async def killed(cluster: DirectCluster, probe: Probe, broker_id: int) -> Figure
     served: list[float] = []
     async with asyncio.timeout(WAIT_S_MAX):
         while left:
-            answers = await probe.ask(left, through=through, besides=broker_id)
-            served += [answer.seconds - ended_at for answer in answers.values()]
-            left -= answers.keys()
+            results = await probe.check(left, through=through, excluding=broker_id)
+            served += [answer.seconds - ended_at for answer in results.values()]
+            left -= results.keys()
             await asyncio.sleep(PAUSE_S)
     return {
         "of it": len(served),

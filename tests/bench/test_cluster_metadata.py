@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 import uvloop
 
-from bench.cluster_load import send_load, send_share
+from bench.cluster_load import open_connections, send_load
 from bench.cluster_probe import Probe
 from bench.cluster_servers import DirectCluster
 from bench.comparison import Figures
@@ -43,15 +43,15 @@ def test_etcd_writes(comparisons, tmp_path, scaled):
 async def scenario(cluster: DirectCluster, topic: str, seconds: int) -> dict[int, Figures]:
     async with Probe(cluster.addresses, topic) as probe:
         leaders = await probe.leaders(through=1)
-    async with send_load(cluster.addresses, leaders, topic) as connections:
+    async with open_connections(cluster.addresses, leaders, topic) as connections:
         found = {}
         for rate in RATES:
-            await send_share(connections, per_second=rate, seconds=WARM_UP_S)
+            await send_load(connections, per_second=rate, seconds=WARM_UP_S)
             before = await asyncio.to_thread(counted, cluster)
-            answered = await send_share(connections, per_second=rate, seconds=seconds)
+            responses = await send_load(connections, per_second=rate, seconds=seconds)
             after = await asyncio.to_thread(counted, cluster)
             rates = {name: (after[name] - before[name]) / seconds for name in after}
-            found[rate] = {"requests/s": answered / seconds} | rates
+            found[rate] = {"requests/s": responses / seconds} | rates
         return found
 
 

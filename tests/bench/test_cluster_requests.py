@@ -50,7 +50,7 @@ def test_requests_per_gigabyte(writing, reading, tmp_path, scaled, partitions):
         cluster.wait_until_settled()
         before = requests(cluster)
         report = produce(cluster.bootstrap, topic, records, batching=LARGE)
-        cluster.make_segments()
+        cluster.roll_segments()
         wait_until_trimmed(cluster)
         written = requests(cluster)
         cluster.restart()

@@ -1,4 +1,4 @@
-"""What a batch costs when its tail is rolled: little, as it is taken from the event loop's time."""
+"""The cost of rolling a batch, which blocks the event loop."""
 
 from random import Random
 from string import ascii_letters
@@ -16,23 +16,23 @@ pytestmark = pytest.mark.bench
 TAIL_BYTES = 64 * 1024 * 1024
 BATCH_BYTES = 16 * 1024
 RECORD_COUNT = 16
-BATCHES_A_RUN = 2
+BATCHES_PER_RUN = 2
 BATCH_SECONDS_MAX = 50e-6
 
 
 def tail_of(values: list[bytes]) -> Tail:
-    """A tail of such a size, in runs as a busy broker makes them."""
+    """A full tail with runs as in a busy broker."""
     data = build([Record(index, index, None, value) for index, value in enumerate(values)])
     tail = Tail(TailMemory(), 0)
-    for first in range(0, TAIL_BYTES // BATCH_BYTES, BATCHES_A_RUN):
-        batches = [BatchView(bytearray(data)) for _ in range(BATCHES_A_RUN)]
+    for first in range(0, TAIL_BYTES // BATCH_BYTES, BATCHES_PER_RUN):
+        batches = [BatchView(bytearray(data)) for _ in range(BATCHES_PER_RUN)]
         for number, batch in enumerate(batches, first):
             batch.stamp(number * RECORD_COUNT, 0)
         tail.append(BatchRun.from_batches(batches))
     return tail
 
 
-def rolled(tail: Tail) -> segment.Built:
+def roll(tail: Tail) -> segment.Built:
     builder = segment.Builder(0, 4096, compression=Codec.SNAPPY, prior_max_timestamp_ms=-1)
     for view, positions in tail.unrolled().slices(2 * TAIL_BYTES):
         assert builder.extend(view, positions)
@@ -49,10 +49,10 @@ def test_rolling_speed(bench: Any) -> None:
     }
     for name, values in contents.items():
         tail = tail_of(values)
-        assert rolled(tail).last_offset == tail.runs[-1].last_offset
+        assert roll(tail).last_offset == tail.runs[-1].last_offset
         seconds = bench.measure(
             f"roll 64 MiB of {name} in batches of 16 KiB",
-            lambda tail=tail: rolled(tail),
+            lambda tail=tail: roll(tail),
             size_bytes=tail.unrolled_bytes,
             number=1,
         )

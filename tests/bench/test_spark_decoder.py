@@ -79,7 +79,7 @@ def figures() -> Iterator[Figures]:
             name, f"{figure.megabytes_per_second:,.0f}", f"{figure.kilorecords_per_second:,.0f}"
         )
     Console(width=100).print("\n", table)
-    results.keep("decoder", {name: asdict(figure) for name, figure in figures.found.items()})
+    results.save("decoder", {name: asdict(figure) for name, figure in figures.found.items()})
 
 
 def source_of(

@@ -197,7 +197,7 @@ class CutLinks:
         def cut() -> None:
             while not self._stopped.wait(CUT_S):
                 for link in self.links:
-                    cluster.network.break_off(link)
+                    cluster.network.reset_connections(link)
 
         self._stopped.clear()
         threading.Thread(target=cut, daemon=True).start()

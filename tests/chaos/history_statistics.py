@@ -38,13 +38,13 @@ def statistics(events: Iterable[AnyEvent]) -> Statistics:
                 counts["acknowledged"] += 1
                 times_ns[event.partition].append(event.time_ns)
             case Send():
-                counts["refused" if event.kind == "fail" else "in doubt"] += 1
+                counts["rejected" if event.kind == "fail" else "unknown outcome"] += 1
             case Poll():
                 counts["records read"] += sum(map(len, event.records.values()))
             case Commit(kind="ok"):
                 counts["commits"] += 1
             case CommitRead() | EndRead():
-                counts["questions"] += 1
+                counts["queries"] += 1
     return Statistics(
         dict(counts), max(map(_longest_pause, times_ns.items()), default=Pause(0, "", 0))
     )

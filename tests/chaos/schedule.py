@@ -199,7 +199,7 @@ _S3: Sequence[_FaultMaker] = (
         lambda rng: Fault(delay_ms_min=rng.choice([20, 200]), delay_ms_max=rng.choice([500, 3000])),
     ),
     _s3("s3 requests held", lambda _: Fault(holds="requests")),
-    _s3("s3 answers held", lambda _: Fault(holds="answers")),
+    _s3("s3 responses held", lambda _: Fault(holds="responses")),
     _s3("s3 answers lost", lambda rng: Fault(lost_share=rng.choice([0.1, 0.5]))),
     _s3("s3 answers cut", lambda _: Fault(cut_share=0.3)),
     _s3("s3 refused", lambda _: Fault(refuses=True)),
@@ -213,6 +213,6 @@ _ETCD: Sequence[_FaultMaker] = (
     _etcd_pause,
     _etcd("etcd slow", lambda rng: Fault(delay_ms_min=50, delay_ms_max=rng.choice([300, 1500]))),
     _etcd("etcd held", lambda _: Fault(holds="everything")),
-    _etcd("etcd answers held", lambda _: Fault(holds="answers")),
+    _etcd("etcd responses held", lambda _: Fault(holds="responses")),
     _etcd("etcd refused", lambda _: Fault(refuses=True)),
 )

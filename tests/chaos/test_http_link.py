@@ -1,4 +1,4 @@
-"""The link to the object store, in front of a real one: what comes through, and what does not."""
+"""The HTTP link in front of a real S3 server: forwards requests, and injects faults."""
 
 import time
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def port(network, server) -> int:
 
 @pytest.fixture
 def near(port, server) -> S3Store:
-    """The store behind the link, for a client that tries once."""
+    """The store through the link, without retries."""
     return store(server, f"http://127.0.0.1:{port}")
 
 
@@ -88,7 +88,7 @@ def is_accepted(bucket: S3Store, key: str) -> bool:
     return True
 
 
-def test_a_healthy_link_changes_nothing(near, direct, tmp_path):
+def test_link_without_faults_changes_nothing(near, direct, tmp_path):
     key = f"{tmp_path.name}/object"
     data = bytes(range(256)) * 4000
     obstore.put(near, key, data, mode="create")
@@ -103,7 +103,7 @@ def test_a_healthy_link_changes_nothing(near, direct, tmp_path):
     assert not exists(near, key)
 
 
-def test_many_requests_at_once_each_get_their_own_answer(near, network, tmp_path):
+def test_concurrent_requests_get_their_own_responses(near, network, tmp_path):
     def write_and_read(number: int) -> bool:
         key = f"{tmp_path.name}/{number}"
         obstore.put(near, key, b"%d" % number * 1000)
@@ -111,26 +111,24 @@ def test_many_requests_at_once_each_get_their_own_answer(near, network, tmp_path
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(write_and_read, range(60)))
-    carried = network.carried(LINK)
-    assert carried.requests == 120
-    assert carried.connections < 60, "connections are kept"
+    counts = network.counts(LINK)
+    assert counts.requests == 120
+    assert counts.connections < 60, "connections are reused"
 
 
-def test_errors_for_a_share_of_the_requests_come_from_the_link_alone(
-    near, direct, network, tmp_path
-):
+def test_error_share_is_answered_by_the_link_and_not_forwarded(near, direct, network, tmp_path):
     network.set(LINK, Fault(error_share=0.5, only="^PUT "))
     outcomes = {
         key: is_accepted(near, key) for key in (f"{tmp_path.name}/{number}" for number in range(60))
     }
     assert {True, False} == set(outcomes.values())
-    assert network.carried(LINK).errors == list(outcomes.values()).count(False)
+    assert network.counts(LINK).errors == list(outcomes.values()).count(False)
     network.heal()
-    for key, is_there in outcomes.items():
-        assert exists(near, key) == exists(direct, key) == is_there
+    for key, is_stored in outcomes.items():
+        assert exists(near, key) == exists(direct, key) == is_stored
 
 
-def test_the_kind_of_error_can_be_chosen_and_reading_be_meant(near, network, tmp_path):
+def test_error_status_and_affected_requests_are_configurable(near, network, tmp_path):
     key = f"{tmp_path.name}/object"
     obstore.put(near, key, b"data")
     network.set(LINK, Fault(error_share=1, error_status=500, only="^(GET|HEAD) "))
@@ -143,19 +141,19 @@ def test_the_kind_of_error_can_be_chosen_and_reading_be_meant(near, network, tmp
     assert read(near, key) == b"more data"
 
 
-def test_a_lost_answer_is_that_of_a_request_that_was_carried_out(near, direct, network, tmp_path):
+def test_request_with_a_lost_response_is_executed(near, direct, network, tmp_path):
     key = f"{tmp_path.name}/object"
     network.set(LINK, Fault(lost_share=1))
     with pytest.raises(BaseError):
         obstore.put(near, key, b"data", mode="create")
-    assert network.carried(LINK).lost == 1
+    assert network.counts(LINK).lost == 1
     assert read(direct, key) == b"data"
     network.heal()
     with pytest.raises(AlreadyExistsError):
         obstore.put(near, key, b"data", mode="create")
 
 
-def test_an_answer_can_be_cut_in_the_middle(near, network, tmp_path):
+def test_response_can_be_cut_in_the_middle(near, network, tmp_path):
     key = f"{tmp_path.name}/object"
     obstore.put(near, key, b"data" * 10_000)
     network.set(LINK, Fault(cut_share=1))
@@ -165,7 +163,7 @@ def test_an_answer_can_be_cut_in_the_middle(near, network, tmp_path):
     assert read(near, key) == b"data" * 10_000
 
 
-def test_refused_connections(near, network, tmp_path):
+def test_refused_connections_fail_at_once(near, network, tmp_path):
     key = f"{tmp_path.name}/object"
     obstore.put(near, key, b"data")
     network.set(LINK, Fault(refuses=True))
@@ -177,23 +175,23 @@ def test_refused_connections(near, network, tmp_path):
     assert read(near, key) == b"data"
 
 
-def test_a_held_request_arrives_when_nobody_waits_for_it_any_more(
+def test_held_request_is_forwarded_after_the_client_gave_up(
     server, port, direct, network, tmp_path
 ):
-    hasty = store(server, f"http://127.0.0.1:{port}", timeout_s=0.5)
+    impatient = store(server, f"http://127.0.0.1:{port}", timeout_s=0.5)
     key = f"{tmp_path.name}/object"
     network.set(LINK, Fault(holds="requests"))
     with pytest.raises(BaseError):
-        obstore.put(hasty, key, b"late", mode="create")
+        obstore.put(impatient, key, b"late", mode="create")
     assert not exists(direct, key)
     network.heal()
     wait_until(lambda: exists(direct, key), "the late object")
     assert read(direct, key) == b"late"
 
 
-def test_a_held_answer_is_handed_on_in_the_end(near, direct, network, tmp_path):
+def test_held_response_is_forwarded_when_the_fault_ends(near, direct, network, tmp_path):
     key = f"{tmp_path.name}/object"
-    network.set(LINK, Fault(holds="answers"))
+    network.set(LINK, Fault(holds="responses"))
     with ThreadPoolExecutor(1) as pool:
         put = pool.submit(obstore.put, near, key, b"data")
         wait_until(lambda: exists(direct, key), "the object")
@@ -202,7 +200,7 @@ def test_a_held_answer_is_handed_on_in_the_end(near, direct, network, tmp_path):
         assert put.result(5)
 
 
-def test_late_requests(near, network, tmp_path):
+def test_delayed_requests_take_longer(near, network, tmp_path):
     network.set(LINK, Fault(delay_ms_min=200, delay_ms_max=300))
     began = time.monotonic()
     obstore.put(near, f"{tmp_path.name}/object", b"data")
@@ -211,8 +209,8 @@ def test_late_requests(near, network, tmp_path):
     obstore.put(near, f"{tmp_path.name}/object", b"data")
 
 
-def test_a_client_that_wants_to_be_told_to_go_on(port, tmp_path):
-    """And one that sends its body in chunks: both are refused by the server, in their own time."""
+def test_expect_continue_and_chunked_bodies_are_forwarded(port, tmp_path):
+    """The server rejects both requests, which are not signed."""
     connection = HTTPConnection("127.0.0.1", port, timeout=10)
     path = f"/bucket/{tmp_path.name}"
     connection.request("PUT", path, body=b"data", headers={"Expect": "100-continue"})
@@ -222,7 +220,7 @@ def test_a_client_that_wants_to_be_told_to_go_on(port, tmp_path):
     connection.close()
 
 
-def test_a_server_that_is_not_there(server, network):
+def test_unreachable_server_fails_the_request(server, network):
     port = network.link("nowhere", free_port(), "http")
     with pytest.raises(BaseError):
         obstore.put(store(server, f"http://127.0.0.1:{port}"), "key", b"data")

@@ -1,4 +1,4 @@
-"""The link that knows only bytes: what comes through, when, and in what order."""
+"""The TCP link: forwards bytes in order, and injects faults."""
 
 import contextlib
 import socket
@@ -14,7 +14,7 @@ from services.network import Network
 LINK = "echo"
 
 
-def response(connection: socket.socket) -> None:
+def echo(connection: socket.socket) -> None:
     with connection, contextlib.suppress(OSError):
         while data := connection.recv(1 << 16):
             connection.sendall(data.upper())
@@ -22,13 +22,13 @@ def response(connection: socket.socket) -> None:
 
 @pytest.fixture
 def echo_port() -> Iterator[int]:
-    """A server that answers in capitals."""
+    """A server that returns everything in upper case."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def accept() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    thread = threading.Thread(target=response, args=[server.accept()[0]])
+                    thread = threading.Thread(target=echo, args=[server.accept()[0]])
                     thread.daemon = True
                     thread.start()
 
@@ -61,7 +61,7 @@ def receive(client: socket.socket, count: int) -> bytes:
     return data
 
 
-def is_silent(client: socket.socket, seconds: float = 0.3) -> bool:
+def receives_nothing(client: socket.socket, seconds: float = 0.3) -> bool:
     client.settimeout(seconds)
     try:
         client.recv(1)
@@ -72,27 +72,27 @@ def is_silent(client: socket.socket, seconds: float = 0.3) -> bool:
     return False
 
 
-def test_bytes_go_through_both_ways(client):
+def test_link_forwards_bytes_in_both_directions(client):
     client.sendall(b"a" * 1_000_000)
     assert receive(client, 1_000_000) == b"A" * 1_000_000
     client.shutdown(socket.SHUT_WR)
     assert client.recv(1) == b""
 
 
-@pytest.mark.parametrize("holds", ["requests", "answers", "everything"])
-def test_what_is_held_comes_later_and_in_order(client, network, holds):
+@pytest.mark.parametrize("holds", ["requests", "responses", "everything"])
+def test_held_bytes_are_delivered_later_and_in_order(client, network, holds):
     client.sendall(b"first ")
     assert receive(client, 6) == b"FIRST "
     network.set(LINK, Fault(holds=holds))
     client.sendall(b"second ")
-    assert is_silent(client)
+    assert receives_nothing(client)
     client.sendall(b"third ")
-    assert network.carried(LINK).held
+    assert network.counts(LINK).held
     network.heal()
     assert receive(client, 13) == b"SECOND THIRD "
 
 
-def test_a_delay_is_that_of_the_way_to_the_server(client, network):
+def test_delay_applies_to_requests(client, network):
     network.set(LINK, Fault(delay_ms_min=200, delay_ms_max=250))
     began = time.monotonic()
     client.sendall(b"data")
@@ -100,7 +100,7 @@ def test_a_delay_is_that_of_the_way_to_the_server(client, network):
     assert time.monotonic() - began >= 0.2
 
 
-def test_refusing_breaks_connections_off_and_lets_no_new_ones_in(client, network, port):
+def test_refusing_link_resets_connections_and_refuses_new_ones(client, network, port):
     network.set(LINK, Fault(refuses=True))
     with pytest.raises(ConnectionError):
         client.sendall(receive(client, 1))
@@ -112,10 +112,10 @@ def test_refusing_breaks_connections_off_and_lets_no_new_ones_in(client, network
         assert receive(again, 4) == b"BACK"
 
 
-def test_connections_can_be_reset_while_new_ones_are_welcome(client, network, port):
+def test_reset_closes_connections_and_accepts_new_ones(client, network, port):
     client.sendall(b"data")
     receive(client, 4)
-    network.break_off(LINK)
+    network.reset_connections(LINK)
     with pytest.raises(ConnectionResetError):
         client.recv(1)
     with socket.create_connection(("127.0.0.1", port), timeout=5) as again:
@@ -123,11 +123,11 @@ def test_connections_can_be_reset_while_new_ones_are_welcome(client, network, po
         assert receive(again, 4) == b"DATA"
 
 
-def test_links_are_told_apart(network, echo_port, client):
+def test_fault_applies_to_one_link_only(network, echo_port, client):
     other = network.link("other", echo_port, "tcp")
     network.set(LINK, Fault(holds="everything"))
     with socket.create_connection(("127.0.0.1", other), timeout=5) as second:
         second.sendall(b"data")
         assert receive(second, 4) == b"DATA"
     client.sendall(b"data")
-    assert is_silent(client)
+    assert receives_nothing(client)

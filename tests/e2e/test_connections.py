@@ -52,7 +52,7 @@ def test_unsupported_api_versions_request_gets_a_version_0_response(wire):
 def test_unsupported_request_closes_only_its_connection(broker, wire, key, version):
     with Wire(broker.port) as connection:
         connection.socket.sendall(struct.pack(">ihhih", 10, key, version, 7, -1))
-        assert connection.is_hung_up()
+        assert connection.is_closed_by_broker()
     assert wire.call(API_VERSIONS, 3, ApiVersionsRequest("wire", "1")).error_code == 0
 
 
@@ -61,7 +61,7 @@ def test_invalid_frame_length_allocates_no_memory(broker, length):
     before_bytes = memory_bytes(broker.pid)
     with Wire(broker.port) as connection:
         connection.socket.sendall(struct.pack(">i", length) + bytes(64))
-        assert connection.is_hung_up()
+        assert connection.is_closed_by_broker()
     assert memory_bytes(broker.pid) - before_bytes < 20 << 20
 
 
@@ -75,13 +75,13 @@ def test_connection_without_a_request_is_closed(start_broker):
     broker = start_broker(network_connection_timeout="200ms")
     with Wire(broker.port) as silent:
         silent.socket.sendall(b"\0\0")
-        assert silent.is_hung_up()
+        assert silent.is_closed_by_broker()
 
 
 def test_http_request_closes_the_connection(broker):
     with Wire(broker.port) as connection:
         connection.socket.sendall(b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n")
-        assert connection.is_hung_up()
+        assert connection.is_closed_by_broker()
 
 
 def test_slow_reader_uses_bounded_memory_and_gets_all_responses(start_broker):

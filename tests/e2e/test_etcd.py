@@ -92,9 +92,9 @@ def test_restore_returns_to_the_state_of_the_snapshot(
         roles = [each["role"] for each in data(again, "status")["members"]]
         assert sorted(roles) == ["follower", "follower", "leader"]
         # Brokers detect the restore by the revision, or by the mark of `etcd restored`.
-        assert (second.play(find_pending_restore) is not None) is bumps_revision
+        assert (second.run(find_pending_restore) is not None) is bumps_revision
         assert "marked" in again("etcd", "restored", "--snapshot", snapshot["key"])
-        assert second.play(find_pending_restore).info.snapshot == snapshot["key"]
+        assert second.run(find_pending_restore).info.snapshot == snapshot["key"]
         assert data(again, "snapshot", "--retain", "1")["deleted"] == [snapshot["key"]]
 
 

@@ -22,7 +22,7 @@ from services.wire import EARLIEST, LATEST, Wire, batch_of
 pytestmark = pytest.mark.timeout(600)  # The first run builds the programs.
 
 CODECS = ("gzip", "snappy", "lz4", "zstd")
-SENDINGS = (
+PRODUCERS = (
     {},
     {"codec": "none", "acks": "all"},
     *({"codec": codec} for codec in CODECS),
@@ -99,12 +99,12 @@ def test_invalid_requests_get_the_error_codes_of_kafka(client, topic):
     assert code_of(client, "create", topic=f"{topic}-b", partitions=1, configs=wrong) == 40
     assert code_of(client, "alter", topic=topic, configs=wrong) == 40
     assert code_of(client, "configs", topic=f"{topic}-b") == 3
-    large, sending = [record("x" * 5000)], {"codec": "none", "acks": "all"}
-    assert code_of(client, "produce", topic=topic, records=large, sending=sending) == 10
+    large, producer = [record("x" * 5000)], {"codec": "none", "acks": "all"}
+    assert code_of(client, "produce", topic=topic, records=large, producer=producer) == 10
 
 
-@pytest.mark.parametrize("sending", long_except(SENDINGS, SENDINGS[:2].__contains__), ids=str)
-def test_auto_created_topic_returns_its_records(client, name, topic, wire, sending):
+@pytest.mark.parametrize("producer", long_except(PRODUCERS, PRODUCERS[:2].__contains__), ids=str)
+def test_auto_created_topic_returns_its_records(client, name, topic, wire, producer):
     records = [
         record("value", "key", [("name", "first"), ("name", "second"), ("empty", "")]),
         record("only a value"),
@@ -112,11 +112,11 @@ def test_auto_created_topic_returns_its_records(client, name, topic, wire, sendi
         record("", ""),
     ]
     try:
-        offsets = client.do("produce", topic=topic, records=records, sending=sending)
+        offsets = client.do("produce", topic=topic, records=records, producer=producer)
     except UnsupportedByClientError as error:
-        assert name == "kafkago" or sending.get("codec") in UNREADABLE[name]
+        assert name == "kafkago" or producer.get("codec") in UNREADABLE[name]
         pytest.skip(f"{name}: {error}")
-    acks = sending.get("acks", "0" if name == "kafkago" else "all")
+    acks = producer.get("acks", "0" if name == "kafkago" else "all")
     assert acks == "0" or offsets == [0, 1, 2, 3]
     consumed = client.do("consume", topic=topic, offset=0, count=4)
     if name == "kafkago":  # It returns empty keys and values as null.
@@ -133,7 +133,7 @@ def test_auto_created_topic_returns_its_records(client, name, topic, wire, sendi
 
 def test_many_records_are_read_in_order(client, topic):
     records = [record(f"{number} " * 20) for number in range(5000)]
-    client.do("produce", topic=topic, records=records, sending={"acks": "1"})
+    client.do("produce", topic=topic, records=records, producer={"acks": "1"})
     consumed = client.do("consume", topic=topic, offset=0, count=5000)
     assert consumed == expected_records(records)
     rest = client.do("consume", topic=topic, offset=4321, count=679)
@@ -144,7 +144,7 @@ def test_offsets_are_found_by_timestamp(client, topic):
     start_ms = time.time_ns() // 1_000_000
     for number in range(5):
         records = [record("value", timestamp_ms=start_ms + 10 * number)]
-        client.do("produce", topic=topic, records=records, sending={"acks": "all"})
+        client.do("produce", topic=topic, records=records, producer={"acks": "all"})
     assert client.do("offset", topic=topic, timestamp_ms=EARLIEST) == 0
     assert client.do("offset", topic=topic, timestamp_ms=LATEST) == 5
     assert client.do("offset", topic=topic, timestamp_ms=start_ms + 10) == 1
@@ -153,7 +153,7 @@ def test_offsets_are_found_by_timestamp(client, topic):
 
 def test_records_are_deleted(client, name, topic):
     records = [record(f"{number}") for number in range(10)]
-    client.do("produce", topic=topic, records=records, sending={"acks": "all"})
+    client.do("produce", topic=topic, records=records, producer={"acks": "all"})
     try:
         client.do("trim", topic=topic, offset=6)
     except UnsupportedByClientError as error:
@@ -167,17 +167,17 @@ def test_records_are_deleted(client, name, topic):
 def test_producer_and_consumer_survive_a_broker_restart(start_broker, name, ending):
     broker = start_broker(**SINGLE_MEMBER_GROUP)
     records = [record(f"{number}") for number in range(4)]
-    sending = {"acks": "all"} if name == "kafkago" else {"idempotent": True}
+    options = {"acks": "all"} if name == "kafkago" else {"idempotent": True}
 
     def produce(client, *some):
-        client.do("produce", topic="topic", records=list(some), sending=sending)
+        client.do("produce", topic="topic", records=list(some), producer=options)
 
     with (
         client_program(name, broker.address) as producer,
         client_program(name, broker.address) as consumer,
     ):
         produce(producer, *records[:2])
-        consumer.begin("consume", topic="topic", offset=0, count=4)
+        consumer.send("consume", topic="topic", offset=0, count=4)
         while 'requests_total{api="Fetch"' not in broker.http("/metrics")[1]:
             time.sleep(0.01)
         getattr(broker, ending)()

@@ -81,7 +81,7 @@ def test_valid_and_corrupted_requests_without_login(attack, listener, seed):
         for api, version in EVERY_REQUEST:
             whole = hostile_requests.request(api, version, source)
             with attack.connect(listener) as connection:
-                connection.send_frame(hostile_requests.spoiled(whole, source) if seed else whole)
+                connection.send_frame(hostile_requests.mutated(whole, source) if seed else whole)
                 connection.socket.shutdown(1)
                 received = connection.read_until_closed()
             if listener == INSIDE and api.key not in UNAUTHENTICATED_APIS:
@@ -98,7 +98,7 @@ def test_valid_and_corrupted_requests_of_an_admin(attack, seed):
             if api.key in UNAUTHENTICATED_APIS:
                 continue
             asked = hostile_requests.request(api, version, source)
-            wire.send_frame(hostile_requests.spoiled(asked, source) if seed % 2 else asked)
+            wire.send_frame(hostile_requests.mutated(asked, source) if seed % 2 else asked)
             wire.socket.settimeout(0.02)
             try:
                 wire.receive_frame()

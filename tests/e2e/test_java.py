@@ -31,7 +31,7 @@ def test_console_consumer_reads_what_the_console_producer_sent(server, topic, wi
         "parse.key=true",
         "--compression-codec",
         "zstd",
-        given="\n".join(lines) + "\n",
+        stdin="\n".join(lines) + "\n",
     )
     assert len(wire.read(topic)) == 1000
     printed = java.run(

@@ -17,7 +17,7 @@ def _kcat():
 
 def test_kcat_consumes_what_it_produced(broker, topic):
     lines = b"".join(b"key%d:value %d\n" % (number, number) for number in range(100))
-    kcat.run("-b", broker.address, "-P", "-t", topic, "-K:", "-z", "snappy", given=lines)
+    kcat.run("-b", broker.address, "-P", "-t", topic, "-K:", "-z", "snappy", stdin=lines)
     read = kcat.run(
         "-b", broker.address, "-C", "-t", topic, "-p", "0", "-o", "beginning", "-e", "-q", "-K:"
     )
@@ -35,5 +35,5 @@ def test_kcat_lists_brokers_and_topics(broker, wire, topic):
 
 
 def test_kcat_queries_offsets_by_timestamp(broker, topic):
-    kcat.run("-b", broker.address, "-P", "-t", topic, given=b"one\ntwo\n")
+    kcat.run("-b", broker.address, "-P", "-t", topic, stdin=b"one\ntwo\n")
     assert b"offset 0" in kcat.run("-b", broker.address, "-Q", "-t", f"{topic}:0:1")

@@ -89,7 +89,7 @@ def test_acks_0_has_no_response_and_an_error_closes_the_connection(broker, wire,
         silent.send(PRODUCE, 9, produce_request(topic, batch_of([b"value"]), acks=0))
         assert silent.produce(topic, batch_of([b"second"])).base_offset == 1
         silent.send(PRODUCE, 9, produce_request(topic, batch_of([b""]), partition=9, acks=0))
-        assert silent.is_hung_up()
+        assert silent.is_closed_by_broker()
 
 
 def test_log_append_time_is_set_if_configured(wire, topic):

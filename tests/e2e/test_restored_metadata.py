@@ -176,10 +176,10 @@ class Workload:
 
         now_ms = int(time.time() * 1000)
         restore = {"snapshot": snapshot.name, "taken_at_ms": now_ms, "restored_at_ms": now_ms}
-        self.cluster.etcd.play(lambda store: mark_restored(store, **restore))
+        self.cluster.etcd.run(lambda store: mark_restored(store, **restore))
 
     def is_restored(self) -> bool:
-        return self.cluster.etcd.play(find_pending_restore) is None
+        return self.cluster.etcd.run(find_pending_restore) is None
 
 
 def try_produce(producer: Producer, record: tuple[str, int, bytes], on_delivery) -> bool:

@@ -1,4 +1,4 @@
-"""Where programs that tests fetch or build are kept, so that only a machine's first run waits."""
+"""A cache directory for programs that tests download or build."""
 
 import fcntl
 import os
@@ -12,10 +12,10 @@ def cache() -> Path:
     return Path(base) / "kafscale"
 
 
-def kept(name: str, make: Callable[[Path], None]) -> Path:
-    """The directory `name`, made by `make` if it is not there yet, whole or not at all.
+def cached_directory(name: str, make: Callable[[Path], None]) -> Path:
+    """The directory `name`; `make` creates it, atomically, if it does not exist.
 
-    Processes that come at the same time wait for one of them to make it.
+    Concurrent processes wait for the one that creates it.
     """
     directory = cache() / name
     if directory.exists():
@@ -24,9 +24,9 @@ def kept(name: str, make: Callable[[Path], None]) -> Path:
     with (cache() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not directory.exists():
-            room = cache() / f"{name}.making"
-            shutil.rmtree(room, ignore_errors=True)
-            room.mkdir()
-            make(room)
-            room.rename(directory)
+            unfinished = cache() / f"{name}.making"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            make(unfinished)
+            unfinished.rename(directory)
     return directory

@@ -3,8 +3,8 @@
     with client_program("franz", broker.address) as client:
         client.do("create", topic=topic, partitions=1)
 
-Each program is in `tests/e2e/clients`, built on a machine's first run and kept in the user's cache,
-under a name that changes with what it was built from.
+Each program is in `tests/e2e/clients`. It is built on first use, and kept in the user's cache under
+a hash of its source.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from services.cache import kept
+from services.cache import cached_directory
 
 HOME = Path(__file__).parents[1] / "e2e" / "clients"
 GO_CLIENTS = ("franz", "sarama", "kafkago")
@@ -35,7 +35,7 @@ class ClientError(Exception):
 
 
 class UnsupportedByClientError(ClientError):
-    """The client has no such thing, whatever the broker has."""
+    """The client library does not support the command."""
 
 
 class ClientProgram:
@@ -45,44 +45,44 @@ class ClientProgram:
         self._process = process
 
     def do(self, command: str, **details: Any) -> Any:
-        """Have it done; what it brings, or why it failed."""
-        self.begin(command, **details)
+        """Execute a command; return its result, or raise its error."""
+        self.send(command, **details)
         return self.result()
 
-    def begin(self, command: str, **details: Any) -> None:
+    def send(self, command: str, **details: Any) -> None:
         """Send a command without waiting for its result."""
         assert self._process.stdin is not None
-        print(json.dumps({"do": command} | details), file=self._process.stdin, flush=True)
+        print(json.dumps({"command": command} | details), file=self._process.stdin, flush=True)
 
     def result(self) -> Any:
-        """Wait for what was begun."""
+        """Wait for the response of the command that was sent."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line, "the client has ended"
-        answer = json.loads(line)
-        if error := answer["error"]:
+        assert line, "the client program exited"
+        response = json.loads(line)
+        if error := response["error"]:
             kind = UnsupportedByClientError if error["unsupported"] else ClientError
             raise kind(error["message"], error["code"])
-        return answer["result"]
+        return response["result"]
 
 
 def missing_for(name: str) -> str | None:
-    """The program that is needed to build or run this client, and is not here."""
+    """The missing program that is needed to build or run this client, if any."""
     needed = ("go",) if name in GO_CLIENTS else ("node", "npm")
     return next((program for program in needed if not shutil.which(program)), None)
 
 
 @contextmanager
 def client_program(
-    name: str, address: str, login: Mapping[str, str] | None = None
+    name: str, address: str, credentials: Mapping[str, str] | None = None
 ) -> Iterator[ClientProgram]:
-    """A client that knows this broker, and how to log in there, as long as the block lasts."""
+    """Run a client of this broker; `credentials` are environment variables."""
     with subprocess.Popen(  # noqa: S603 - the command is our own.
         [*_command(name), address],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, **(login or {})},
+        env={**os.environ, **(credentials or {})},
     ) as process:
         try:
             yield ClientProgram(process)
@@ -91,7 +91,7 @@ def client_program(
 
 
 def member_command(name: str) -> list[str | Path]:
-    """The program of a client as a member of a group; its orders come as one more argument."""
+    """The command of a client as a group member; append its options as JSON."""
     return [*_command(name), "member"]
 
 
@@ -106,13 +106,13 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def _command(name: str) -> list[str | Path]:
     if name in GO_CLIENTS:
-        return [kept(f"clients-go-{_fingerprint(HOME / 'go')}", _build_go) / name]
-    room = kept(f"clients-node-{_fingerprint(HOME / 'node')}", _install_node)
-    return ["node", room / f"{name}.js"]
+        return [cached_directory(f"clients-go-{_fingerprint(HOME / 'go')}", _build_go) / name]
+    directory = cached_directory(f"clients-node-{_fingerprint(HOME / 'node')}", _install_node)
+    return ["node", directory / f"{name}.js"]
 
 
 def _fingerprint(source: Path) -> str:
-    """The same as long as no file below changes."""
+    """A hash of all files below `source`."""
     digest = hashlib.sha256()
     for path in sorted(path for path in source.rglob("*") if path.is_file()):
         digest.update(str(path.relative_to(source)).encode())
@@ -120,23 +120,23 @@ def _fingerprint(source: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _build_go(room: Path) -> None:
+def _build_go(directory: Path) -> None:
     programs = [f"./{name}" for name in GO_CLIENTS]
     subprocess.run(  # noqa: S603 - the arguments are our own.
-        ["go", "build", "-mod=readonly", "-ldflags=-s -w", "-o", f"{room}/", *programs],  # noqa: S607
+        ["go", "build", "-mod=readonly", "-ldflags=-s -w", "-o", f"{directory}/", *programs],  # noqa: S607
         cwd=HOME / "go",
         env={**os.environ, "CGO_ENABLED": "0"},
         check=True,
     )
 
 
-def _install_node(room: Path) -> None:
+def _install_node(directory: Path) -> None:
     for path in (HOME / "node").iterdir():
         if path.is_file():
-            shutil.copy(path, room)
+            shutil.copy(path, directory)
     subprocess.run(
         ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"],  # noqa: S607
-        cwd=room,
+        cwd=directory,
         check=True,
         stdout=subprocess.DEVNULL,
     )

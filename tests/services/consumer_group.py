@@ -29,7 +29,7 @@ class ConsumerGroup:
         self.client = client
         self.group = options.group
         self.members: list[Member] = []
-        self._orders = options
+        self._options = options
         self._directory = directory
         self._partitions = set(range(partitions))
         self._stack = ExitStack()
@@ -55,7 +55,7 @@ class ConsumerGroup:
         """Start new members; static members replace the one with the same instance id."""
         client = client or self.client
         options = msgspec.structs.replace(
-            self._orders, strategy=client.strategy, instance_id=instance_id
+            self._options, strategy=client.strategy, instance_id=instance_id
         )
         started = []
         for _ in range(count):

@@ -1,4 +1,4 @@
-"""Kills a broker under load, again and again, and judges what it remembers each time."""
+"""Kills a broker under load several times, and checks its log after each restart."""
 
 import time
 from random import Random
@@ -13,7 +13,7 @@ ROUNDS = 4
 
 
 def read(broker: BrokerProcess) -> dict[int, Log]:
-    """Everything that the broker has of the topic under load."""
+    """All records of the topic under load."""
     with Wire(broker.port) as wire:
         return {
             partition: [
@@ -25,7 +25,7 @@ def read(broker: BrokerProcess) -> dict[int, Log]:
 
 
 def crash_under_load(broker: BrokerProcess, chance: Random) -> dict[int, Log]:
-    """Nothing acknowledged is lost, doubled or moved by any crash; what there is in the end."""
+    """Assert that no crash loses, duplicates or moves an acknowledged record; return the log."""
     with Wire(broker.port) as wire:
         wire.create("topic", PARTITIONS, compression_type="producer")
     history = History()
@@ -38,11 +38,11 @@ def crash_under_load(broker: BrokerProcess, chance: Random) -> dict[int, Log]:
                 dict(history.sent), dict(history.acknowledged), set(history.idempotent)
             )
             broker.start()
-            found = read(broker)
-            before.sent = dict(history.sent)  # They have gone on sending meanwhile.
-            assert problems(before, found) == []
-            assert changes(logs, found) == []
-            logs = found
+            recovered = read(broker)
+            before.sent = dict(history.sent)  # Producers continued meanwhile.
+            assert problems(before, recovered) == []
+            assert changes(logs, recovered) == []
+            logs = recovered
     assert history.acknowledged.keys() == history.sent.keys()
     assert len(history.sent) > 100 * ROUNDS
     final = read(broker)

@@ -1,7 +1,6 @@
-"""Programs taken out of Debian's packages without being installed.
+"""Programs from Debian packages, unpacked into the cache instead of installed.
 
-What a machine does not have is fetched once and kept; nothing of the machine is changed. Where
-there is no apt, or it cannot be reached, `is_available` says so.
+Packages are downloaded once. Without apt or its repository, `is_available` is false.
 """
 
 import os
@@ -11,11 +10,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from services.cache import kept
+from services.cache import cached_directory
 
 
 def is_available(name: str, packages: Sequence[str], *, missing: bool = False) -> bool:
-    """Whether the packages can be had; asking fetches them."""
+    """Whether the packages can be downloaded; downloads them."""
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         return False
     try:
@@ -26,24 +25,24 @@ def is_available(name: str, packages: Sequence[str], *, missing: bool = False) -
 
 
 def unpacked(name: str, packages: Sequence[str], *, missing: bool = False) -> Path:
-    """The directory in which packages lie unpacked; with what they need and is `missing` here."""
+    """The directory of the unpacked packages; `missing` adds missing dependencies."""
 
-    def fetch(room: Path) -> None:
+    def fetch(directory: Path) -> None:
         try:
-            _download(room, packages, missing=missing)
+            _download(directory, packages, missing=missing)
         except subprocess.CalledProcessError:
-            # A machine that has never asked knows no packages, or old ones.
+            # The package lists may be missing or outdated.
             subprocess.run(["apt-get", "--quiet", "update"], check=True, capture_output=True)  # noqa: S607
-            _download(room, packages, missing=missing)
-        for package in room.glob("*.deb"):
-            subprocess.run(["dpkg-deb", "-x", package, room], check=True)  # noqa: S603, S607
+            _download(directory, packages, missing=missing)
+        for package in directory.glob("*.deb"):
+            subprocess.run(["dpkg-deb", "-x", package, directory], check=True)  # noqa: S603, S607
             package.unlink()
 
-    return kept(name, fetch)
+    return cached_directory(name, fetch)
 
 
 def environment(root: Path) -> dict[str, str]:
-    """The variables with which what lies there finds its libraries."""
+    """The environment with which unpacked programs find their libraries."""
     tops = [root / "usr" / "lib", root / "lib"]
     libraries = dict.fromkeys(
         str(path.parent) for top in tops for path in sorted(top.rglob("*.so*"))
@@ -51,14 +50,14 @@ def environment(root: Path) -> dict[str, str]:
     return {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}
 
 
-def _download(room: Path, packages: Sequence[str], *, missing: bool) -> None:
-    wanted = [*packages, *_missing(packages)] if missing else packages
-    command = ["apt-get", "--quiet", "download", *dict.fromkeys(wanted)]
-    subprocess.run(command, cwd=room, check=True, capture_output=True)  # noqa: S603
+def _download(directory: Path, packages: Sequence[str], *, missing: bool) -> None:
+    names = [*packages, *_missing(packages)] if missing else packages
+    command = ["apt-get", "--quiet", "download", *dict.fromkeys(names)]
+    subprocess.run(command, cwd=directory, check=True, capture_output=True)  # noqa: S603
 
 
 def _missing(packages: Sequence[str]) -> list[str]:
-    """What would be installed along with packages on this machine."""
+    """The dependencies of the packages that this machine lacks."""
     command = ["apt-get", "install", "--simulate", "--no-install-recommends", *packages]
-    said = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-    return re.findall(r"^Inst (\S+)", said.stdout, re.MULTILINE)
+    result = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    return re.findall(r"^Inst (\S+)", result.stdout, re.MULTILINE)

@@ -4,10 +4,10 @@
         keeper = EtcdKeeper(kube, PLATFORM, connect=pods.connect, ...)
         pods.step()
 
-Each `step` does what the controller of StatefulSets and the kubelets would: it makes pods and
-volume claims, runs the very command of a pod's container with its environment and certificates,
-starts it again when it ends, and reports. Names that only Kubernetes could resolve are replaced by
-addresses of this machine, on the way to etcd and back.
+Each `step` does the work of the StatefulSet controller and the kubelets: it creates pods and volume
+claims, runs the command of a pod's container with its environment and certificates, restarts it
+when it exits, and writes the pod status. Host names of Kubernetes are translated to local
+addresses, and back.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ from services.etcd_server import PROGRAMS
 from services.memory_kube import MemoryKube
 from services.process import free_port
 
-_HASTE = ["--heartbeat-interval=50", "--election-timeout=500", "--unsafe-no-fsync"]
+_FAST_ELECTION = ["--heartbeat-interval=50", "--election-timeout=500", "--unsafe-no-fsync"]
 
 
-class Places:
-    """Where the ports of members are, here and in Kubernetes."""
+class AddressMap:
+    """The addresses of members in Kubernetes, and on this machine."""
 
     def __init__(self, cluster: Cluster, platform: Platform) -> None:
         self._pairs = []
@@ -49,34 +49,34 @@ class Places:
             for port in (names.ETCD_CLIENT_PORT, names.ETCD_PEER_PORT):
                 self._pairs.append((f"{host}:{port}", f"127.0.0.1:{free_port()}"))
 
-    def here(self, text: str) -> str:
-        for there, here in self._pairs:
-            text = text.replace(there, here)
+    def to_local(self, text: str) -> str:
+        for in_cluster, local in self._pairs:
+            text = text.replace(in_cluster, local)
         return text
 
-    def there(self, text: str) -> str:
-        for there, here in self._pairs:
-            text = text.replace(here, there)
+    def to_cluster(self, text: str) -> str:
+        for in_cluster, local in self._pairs:
+            text = text.replace(local, in_cluster)
         return text
 
 
 class LocalMaintenance(Maintenance):
-    """A member, known by its names in Kubernetes."""
+    """A member of etcd, with the addresses that it has in Kubernetes."""
 
-    def __init__(self, places: Places, endpoint: str, settings: Etcd) -> None:
-        super().__init__(places.here(endpoint), settings)
-        self._places = places
+    def __init__(self, addresses: AddressMap, endpoint: str, settings: Etcd) -> None:
+        super().__init__(addresses.to_local(endpoint), settings)
+        self._addresses = addresses
 
     async def members(self) -> list[EtcdMember]:
-        return [self._there(each) for each in await super().members()]
+        return [self._with_cluster_urls(each) for each in await super().members()]
 
     async def add_member(self, peer_urls: Sequence[str], *, learner: bool = False) -> EtcdMember:
-        here = [self._places.here(url) for url in peer_urls]
-        return self._there(await super().add_member(here, learner=learner))
+        local_urls = [self._addresses.to_local(url) for url in peer_urls]
+        return self._with_cluster_urls(await super().add_member(local_urls, learner=learner))
 
-    def _there(self, member: EtcdMember) -> EtcdMember:
-        peers = tuple(map(self._places.there, member.peer_urls))
-        clients = tuple(map(self._places.there, member.client_urls))
+    def _with_cluster_urls(self, member: EtcdMember) -> EtcdMember:
+        peers = tuple(map(self._addresses.to_cluster, member.peer_urls))
+        clients = tuple(map(self._addresses.to_cluster, member.client_urls))
         return EtcdMember(member.id, member.name, peers, clients, member.is_learner)
 
 
@@ -105,10 +105,10 @@ class EtcdPods:
     ) -> None:
         self.kube = kube
         self.broken: set[str] = set()
-        """The pods that are not started, whatever happens."""
+        """Pods that do not start."""
         self._cluster = cluster
         self._directory = directory
-        self._places = Places(cluster, platform)
+        self._addresses = AddressMap(cluster, platform)
         self._pods: dict[str, _Pod] = {}
 
     def __enter__(self) -> Self:
@@ -119,63 +119,65 @@ class EtcdPods:
             pod.stop()
 
     def connect(self, endpoint: str, settings: Etcd) -> LocalMaintenance:
-        return LocalMaintenance(self._places, endpoint, settings)
+        return LocalMaintenance(self._addresses, endpoint, settings)
 
     def settings(self, settings: Etcd) -> Etcd:
-        """Settings for Kubernetes as they are for this machine."""
-        endpoints = tuple(map(self._places.here, settings.endpoints))
+        """Settings with local endpoints."""
+        endpoints = tuple(map(self._addresses.to_local, settings.endpoints))
         return Etcd(endpoints=endpoints, request_timeout_ms=4000, tls=settings.tls)
 
     def kill(self, name: str) -> None:
-        """End the process of a pod."""
+        """Kill the process of a pod."""
         self._pods[name].stop()
 
     def lose(self, name: str) -> None:
-        """Take a member's data away, and have it start without them."""
+        """Kill a member and delete its data."""
         self._pods[name].stop()
         shutil.rmtree(self._pods[name].volume / "data")
 
     async def step(self) -> None:
-        """Do what controllers and kubelets would."""
+        """Reconcile once, as controllers and kubelets do."""
         stateful_set = await self.kube.get(
             STATEFUL_SETS, self._cluster.namespace, names.etcd(self._cluster)
         )
         if stateful_set is None:
             return
-        wanted = [
+        desired = [
             etcd_stateful_set.name(self._cluster, index)
             for index in range(stateful_set["spec"]["replicas"])
         ]
-        for name in [name for name in self._pods if name not in wanted]:
+        for name in [name for name in self._pods if name not in desired]:
             await self.kube.delete(PODS, self._cluster.namespace, name)
-        await self._end_deleted()
-        for name in wanted:
+        await self._stop_deleted()
+        for name in desired:
             if name not in self._pods:
-                await self._make(name, stateful_set)
+                await self._create(name, stateful_set)
             await self._run(self._pods[name])
 
-    async def _end_deleted(self) -> None:
+    async def _stop_deleted(self) -> None:
         for name, pod in list(self._pods.items()):
             now = await self.kube.get(PODS, self._cluster.namespace, name)
             if now is None or now["metadata"]["uid"] != pod.manifest["metadata"]["uid"]:
                 pod.stop()
                 del self._pods[name]
         claims = await self.kube.list(VOLUME_CLAIMS, self._cluster.namespace)
-        kept = {each["metadata"]["uid"] for each in claims}
+        claim_ids = {each["metadata"]["uid"] for each in claims}
         for volume in (self._directory / "volumes").glob("*"):
-            if volume.name not in kept and volume not in {p.volume for p in self._pods.values()}:
+            if volume.name not in claim_ids and volume not in {
+                p.volume for p in self._pods.values()
+            }:
                 shutil.rmtree(volume)
 
-    async def _make(self, name: str, stateful_set: dict[str, Any]) -> None:
+    async def _create(self, name: str, stateful_set: dict[str, Any]) -> None:
         space = self._cluster.namespace
         template = stateful_set["spec"]["template"]
         [claim] = stateful_set["spec"]["volumeClaimTemplates"]
         claim_name = f"{claim['metadata']['name']}-{name}"
         metadata = {**claim["metadata"], "name": claim_name, "namespace": space}
         await self.kube.create({**claim, "metadata": metadata})
-        found = await self.kube.get(VOLUME_CLAIMS, space, claim_name)
-        assert found is not None
-        made = await self.kube.create(
+        volume_claim = await self.kube.get(VOLUME_CLAIMS, space, claim_name)
+        assert volume_claim is not None
+        pod = await self.kube.create(
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
@@ -183,12 +185,12 @@ class EtcdPods:
                 "spec": template["spec"],
             }
         )
-        assert made is not None
-        volume = self._directory / "volumes" / found["metadata"]["uid"]
+        assert pod is not None
+        volume = self._directory / "volumes" / volume_claim["metadata"]["uid"]
         volume.mkdir(parents=True, mode=0o700, exist_ok=True)
-        directory = self._directory / made["metadata"]["uid"]
+        directory = self._directory / pod["metadata"]["uid"]
         directory.mkdir()
-        self._pods[name] = _Pod(made, volume, directory)
+        self._pods[name] = _Pod(pod, volume, directory)
 
     async def _run(self, pod: _Pod) -> None:
         name = pod.manifest["metadata"]["name"]
@@ -208,7 +210,7 @@ class EtcdPods:
             environment[each["name"]] = self._local(await self._value(each, name), pod)
         with (self._directory / f"{name}.log").open("ab") as log:
             return subprocess.Popen(  # noqa: ASYNC220, S603 - our own command, and it returns soon.
-                [PROGRAMS / "etcd", *command, *_HASTE],
+                [PROGRAMS / "etcd", *command, *_FAST_ELECTION],
                 stdout=log,
                 stderr=log,
                 env={**environment, "PATH": os.environ["PATH"]},
@@ -221,8 +223,8 @@ class EtcdPods:
             case {"valueFrom": {"fieldRef": _}}:
                 return name
             case {"valueFrom": {"configMapKeyRef": {"name": map_name, "key": key}}}:
-                found = await self.kube.get(CONFIG_MAPS, self._cluster.namespace, map_name)
-                return str(found["data"][key]) if found else ""
+                config_map = await self.kube.get(CONFIG_MAPS, self._cluster.namespace, map_name)
+                return str(config_map["data"][key]) if config_map else ""
         raise AssertionError(variable)
 
     async def _mount_certificates(self, pod: _Pod) -> None:
@@ -240,22 +242,22 @@ class EtcdPods:
         text = text.replace("$(POD_NAME)", name).replace(data, str(pod.volume))
         text = text.replace(tls, str(pod.directory))
         text = text.replace(
-            f"0.0.0.0:{pods.METRICS_PORT}", f"127.0.0.1:{self._places.metrics_ports[name]}"
+            f"0.0.0.0:{pods.METRICS_PORT}", f"127.0.0.1:{self._addresses.metrics_ports[name]}"
         )
         host = f"{name}.{names.etcd_headless(self._cluster)}.{self._cluster.namespace}.svc"
-        # The command has its own address twice: as others know it, and as it listens.
+        # The command has both its advertised and its listening address.
         if "listen" in text:
             text = text.replace("0.0.0.0", f"{host}.cluster.local")  # noqa: S104 - replaced.
-        return self._places.here(text)
+        return self._addresses.to_local(text)
 
     async def _is_ready(self, name: str) -> bool:
         [container] = self._pods[name].manifest["spec"]["containers"]
         path = container["readinessProbe"]["httpGet"]["path"]
-        url = f"http://127.0.0.1:{self._places.metrics_ports[name]}{path}"
+        url = f"http://127.0.0.1:{self._addresses.metrics_ports[name]}{path}"
 
         def probe() -> bool:
-            with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=1) as answer:
-                return bool(answer.status == 200)
+            with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=1) as response:
+                return bool(response.status == 200)
             return False
 
         return await asyncio.to_thread(probe)

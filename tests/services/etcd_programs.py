@@ -1,13 +1,11 @@
-"""The newest etcd, and its `etcdutl`, built from pinned sources and kept in a cache.
+"""The newest etcd and `etcdutl`, built from pinned sources and kept in a cache.
 
-What most tests use is the old one that comes as a wheel (see `etcd_server`). This one is what
-clusters are to run with, and only its `etcdutl` makes revisions leap. Where there is no Go, there
-is none of it: `is_available` tells.
+Most tests use the older etcd of a wheel (see `etcd_server`). This is the recommended version, and
+only its `etcdutl` can bump revisions on a restore. It needs Go: see `is_available`.
 
     monkeypatch.setenv("PATH", str(etcd_programs.directory()), prepend=os.pathsep)
 
-The directory has to come first on the PATH: the `etcdutl` that the wheel installs beside Python is
-broken.
+The directory must be first on the PATH: the `etcdutl` that the wheel installs is broken.
 """
 
 import hashlib
@@ -17,32 +15,32 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from services.cache import kept
+from services.cache import cached_directory
 
 SOURCE = Path(__file__).with_name("etcd_go")
 
 
 def is_available() -> bool:
-    """Whether it can be built here."""
+    """Whether Go is installed, to build it."""
     return shutil.which("go") is not None
 
 
 def version() -> str:
-    [found] = re.findall(r"\tgo\.etcd\.io/etcd/server/v3 v(\S+)\n", _source("go.mod").decode())
-    return found
+    [version] = re.findall(r"\tgo\.etcd\.io/etcd/server/v3 v(\S+)\n", _source("go.mod").decode())
+    return version
 
 
 def directory() -> Path:
-    """Where both programs are, built if need be."""
+    """The directory of both programs, which are built on first use."""
     digest = hashlib.sha256(b"".join(map(_source, ("go.mod", "go.sum", "main.go"))))
-    return kept(f"etcd-{version()}-{digest.hexdigest()[:16]}", _build)
+    return cached_directory(f"etcd-{version()}-{digest.hexdigest()[:16]}", _build)
 
 
 def _source(name: str) -> bytes:
     return (SOURCE / name).read_bytes()
 
 
-def _build(room: Path) -> None:
+def _build(directory: Path) -> None:
     subprocess.run(  # noqa: S603 - the command is our own.
         [  # noqa: S607
             "go",
@@ -51,11 +49,11 @@ def _build(room: Path) -> None:
             "-trimpath",
             "-ldflags=-s -w",
             "-o",
-            room / "etcd",
+            directory / "etcd",
             ".",
         ],
         cwd=SOURCE,
         env={**os.environ, "CGO_ENABLED": "0"},
         check=True,
     )
-    (room / "etcdutl").symlink_to("etcd")
+    (directory / "etcdutl").symlink_to("etcd")

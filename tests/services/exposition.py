@@ -2,7 +2,7 @@
 
 
 def sample(exposition: str, beginning: str) -> float:
-    """The sum of the samples whose names, with labels, begin so; the common prefix is left out."""
+    """The sum of the samples whose name and labels start with `beginning`, without `kafscale_`."""
     return sum(
         float(line.rpartition(" ")[2])
         for line in exposition.splitlines()

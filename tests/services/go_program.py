@@ -13,10 +13,10 @@ def cache() -> Path:
 
 
 def go_program(package: str, version: str) -> Path | None:
-    """The program of a package, built if it is not there yet; nothing where there is no Go.
+    """The program of a package, built on first use; None without Go.
 
-    Building takes minutes, so a test that comes here needs a time-out to match. Processes that
-    come at the same time wait for one of them to build.
+    Building takes minutes, so callers need a long timeout. Concurrent processes wait for the one
+    that builds.
     """
     name = package.rpartition("/")[2]
     program = cache() / f"{name}-{version}"
@@ -34,9 +34,9 @@ def go_program(package: str, version: str) -> Path | None:
 
 
 def _build(go: str, target: str, name: str, program: Path) -> None:
-    room = program.with_name(f"{program.name}.building")
-    environment = {**os.environ, "GOBIN": str(room), "CGO_ENABLED": "0"}
+    unfinished = program.with_name(f"{program.name}.building")
+    environment = {**os.environ, "GOBIN": str(unfinished), "CGO_ENABLED": "0"}
     command = [go, "install", "-ldflags=-s -w", target]
     subprocess.run(command, env=environment, check=True)  # noqa: S603 - of a pinned version.
-    (room / name).rename(program)
-    room.rmdir()
+    (unfinished / name).rename(program)
+    unfinished.rmdir()

@@ -2,11 +2,11 @@
 
 Invariants, for every partition:
 
-* Offsets are contiguous, and what was read once is read again.
-* What was acknowledged is there, at the offset that was acknowledged.
-* What is there was sent, and an idempotent producer's records are there once each.
-* Records of one producer are in the order in which it sent them; one that is not idempotent may
-  repeat some, after they were there for the first time.
+* Offsets are contiguous, and a record that was read once is read again.
+* An acknowledged record is in the log, at the acknowledged offset.
+* Every record in the log was sent; records of idempotent producers are there once.
+* Records of one producer are in the order in which it sent them; a producer that is not idempotent
+  may repeat records.
 
 The functions are pure: records in, violations out.
 """
@@ -17,24 +17,24 @@ from typing import NamedTuple
 
 
 class Sent(NamedTuple):
-    """A record as its producer knows it."""
+    """A record, identified by its producer and number."""
 
     producer: str
     number: int
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     partition: int
     offset: int
 
 
 @dataclass
 class History:
-    """What happened up to now."""
+    """The records that were sent and acknowledged so far."""
 
     sent: dict[Sent, int] = field(default_factory=dict)
     """The partition that each record was sent to; each producer counts from 0."""
-    acknowledged: dict[Sent, Place] = field(default_factory=dict)
+    acknowledged: dict[Sent, Position] = field(default_factory=dict)
     idempotent: set[str] = field(default_factory=set)
 
 
@@ -47,14 +47,14 @@ def problems(history: History, logs: Mapping[int, Log]) -> list[str]:
     return [
         *_gaps(logs),
         *_losses(history, logs),
-        *_intruders(history, logs),
-        *_repetitions(history, logs),
-        *_disorder(logs),
+        *_never_sent(history, logs),
+        *_duplicates(history, logs),
+        *_reordered(logs),
     ]
 
 
 def changes(before: Mapping[int, Log], after: Mapping[int, Log]) -> list[str]:
-    """What was read before and is not read any more."""
+    """Records that were read before and are no longer in the log."""
     return [
         f"partition {partition} had {record} at {offset}"
         for partition, log in before.items()
@@ -67,41 +67,41 @@ def _gaps(logs: Mapping[int, Log]) -> Iterable[str]:
     for partition, log in logs.items():
         for expected, (offset, _) in enumerate(log):
             if offset != expected:
-                yield f"partition {partition} has offset {offset} where {expected} belongs"
+                yield f"partition {partition} has offset {offset} instead of {expected}"
                 break
 
 
 def _losses(history: History, logs: Mapping[int, Log]) -> Iterable[str]:
-    found = {
-        Place(partition, offset): record
+    by_position = {
+        Position(partition, offset): record
         for partition, log in logs.items()
         for offset, record in log
     }
-    records = set(found.values())
-    for record, place in history.acknowledged.items():
+    records = set(by_position.values())
+    for record, position in history.acknowledged.items():
         if record not in records:
-            yield f"{record} was acknowledged at {place} and is lost"
-        elif found.get(place) != record:
-            yield f"{record} was acknowledged at {place}, where {found.get(place)} is"
+            yield f"{record} was acknowledged at {position} and is lost"
+        elif by_position.get(position) != record:
+            yield f"{record} was acknowledged at {position}, where {by_position.get(position)} is"
 
 
-def _intruders(history: History, logs: Mapping[int, Log]) -> Iterable[str]:
+def _never_sent(history: History, logs: Mapping[int, Log]) -> Iterable[str]:
     for partition, log in logs.items():
         for offset, record in log:
             if history.sent.get(record) != partition:
-                yield f"{record} at {Place(partition, offset)} was never sent there"
+                yield f"{record} at {Position(partition, offset)} was never sent there"
 
 
-def _repetitions(history: History, logs: Mapping[int, Log]) -> Iterable[str]:
+def _duplicates(history: History, logs: Mapping[int, Log]) -> Iterable[str]:
     for partition, log in logs.items():
         seen: set[Sent] = set()
         for offset, record in log:
             if record in seen and record.producer in history.idempotent:
-                yield f"{record} is there again at {Place(partition, offset)}"
+                yield f"{record} is duplicated at {Position(partition, offset)}"
             seen.add(record)
 
 
-def _disorder(logs: Mapping[int, Log]) -> Iterable[str]:
+def _reordered(logs: Mapping[int, Log]) -> Iterable[str]:
     for partition, log in logs.items():
         last: dict[str, int] = {}
         seen: set[Sent] = set()
@@ -110,5 +110,5 @@ def _disorder(logs: Mapping[int, Log]) -> Iterable[str]:
                 continue
             seen.add(record)
             if record.number < last.get(record.producer, -1):
-                yield f"{record} at {Place(partition, offset)} comes after a younger one"
+                yield f"{record} at {Position(partition, offset)} comes after a later one"
             last[record.producer] = record.number

@@ -1,4 +1,4 @@
-"""Requests that are well-formed, made at random for any API and version, and ways to spoil them."""
+"""Random well-formed requests for any API and version, and mutations of them."""
 
 from random import Random
 from typing import Any
@@ -29,15 +29,15 @@ _TEXTS = (
 
 
 def request(api: Api[Any, Any], version: int, random: Random) -> bytes:
-    """A request without its length; what is in it means nothing."""
+    """A request with random field values, without the frame length."""
     header = headers.RequestHeader(api.key, version, random.getrandbits(31), "hostile")
     written = headers.encode_request_header(header, api.request_header_version(version))
     body = api.request_codec(version).encode_bytes(_message(api.request, version, random))
     return written + body
 
 
-def spoiled(data: bytes, random: Random) -> bytes:
-    """The same, cut, changed, lengthened, or with absurd numbers in it."""
+def mutated(data: bytes, random: Random) -> bytes:
+    """The request truncated, changed, lengthened, or with extreme numbers."""
     place = random.randrange(4, max(5, len(data)))
     match random.randrange(5):
         case 0:

@@ -1,13 +1,13 @@
-"""A link that knows requests: it can answer some of them itself, and lose the answers to others.
+"""A link for HTTP: it can answer requests with errors, and lose responses.
 
-Bytes are handed on unchanged, so that signatures hold. A request that is held or late is handed on
-even when its client has given up waiting: the server may carry it out long after it was repeated.
+Bytes are forwarded unchanged, so that signatures stay valid. A held or delayed request is forwarded
+even if its client has given up: the server may execute it long after a retry.
 """
 
 import asyncio
 import re
 
-from services.http_messages import Message, error_answer, read_answer, read_request
+from services.http_messages import Message, error_response, read_request, read_response
 from services.link import Link
 from services.link_fault import HEALTHY, Fault
 
@@ -17,59 +17,59 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class HttpLink(Link):
     """One port in front of an HTTP server."""
 
-    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one client, over one connection of its own to the server."""
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one client with its own connection to the server."""
         server: Stream | None = None
         try:
             while (request := await read_request(reader, writer)) is not None:
-                self.carried.requests += 1
-                await self._wait(request)
+                self.counts.requests += 1
+                await self._delay(request)
                 fault = self._fault_for(request)
                 if self._chance.random() < fault.error_share:
-                    self.carried.errors += 1
-                    writer.write(error_answer(request, fault.error_status))
+                    self.counts.errors += 1
+                    writer.write(error_response(request, fault.error_status))
                     await writer.drain()
                     continue
                 server = server or await self.connect()
-                answer = await _exchange(request, server)
-                if not await self._answer(request, answer, writer) or answer.is_last:
+                response = await _exchange(request, server)
+                if not await self._respond(request, response, writer) or response.is_last:
                     return
         finally:
             if server is not None:
                 self.drop(server[1])
 
-    async def _wait(self, request: Message) -> None:
-        """Be as late with a request as the fault wants it."""
+    async def _delay(self, request: Message) -> None:
+        """Delay or hold a request as the fault requires."""
         await asyncio.sleep(self.delay_s(self._fault_for(request)))
         if self._fault_for(request).stops("requests"):
-            self.carried.held += 1
-            await self.until(lambda _: not self._fault_for(request).stops("requests"))
+            self.counts.held += 1
+            await self.wait_for_fault(lambda _: not self._fault_for(request).stops("requests"))
 
-    async def _answer(
-        self, request: Message, answer: Message, writer: asyncio.StreamWriter
+    async def _respond(
+        self, request: Message, response: Message, writer: asyncio.StreamWriter
     ) -> bool:
-        """Hand an answer on, or lose it: whether the connection is still good."""
-        await self.until(lambda _: not self._fault_for(request).stops("answers"))
+        """Forward a response, or lose it; return whether the connection can be used further."""
+        await self.wait_for_fault(lambda _: not self._fault_for(request).stops("responses"))
         fault = self._fault_for(request)
         if self._chance.random() < fault.lost_share:
-            self.carried.lost += 1
-            raise ConnectionResetError("an answer is lost")
+            self.counts.lost += 1
+            raise ConnectionResetError("the response is lost")
         if self._chance.random() < fault.cut_share:
-            self.carried.lost += 1
-            writer.write(answer.data[: len(answer.data) // 2])
+            self.counts.lost += 1
+            writer.write(response.data[: len(response.data) // 2])
             await writer.drain()
             return False
-        writer.write(answer.data)
+        writer.write(response.data)
         await writer.drain()
         return True
 
     def _fault_for(self, request: Message) -> Fault:
-        is_meant = not self.fault.only or re.search(self.fault.only, request.title)
-        return self.fault if is_meant else HEALTHY
+        is_affected = not self.fault.only or re.search(self.fault.only, request.title)
+        return self.fault if is_affected else HEALTHY
 
 
 async def _exchange(request: Message, server: Stream) -> Message:
     reader, writer = server
     writer.write(request.data)
     await writer.drain()
-    return await read_answer(reader, request)
+    return await read_response(reader, request)

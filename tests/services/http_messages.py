@@ -1,4 +1,4 @@
-"""HTTP/1.1 as far as a proxy needs it: where a message ends, byte for byte."""
+"""HTTP/1.1 messages as a proxy needs them: it finds their end and keeps their bytes."""
 
 import asyncio
 from typing import NamedTuple
@@ -7,15 +7,15 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Message(NamedTuple):
-    """A request or an answer, exactly as it came."""
+    """A request or a response, byte for byte."""
 
     first_line: str
     fields: dict[str, str]
-    """By names in lower case."""
+    """Header fields by lower-case name."""
     head: bytes
     body: bytes
     is_last: bool = False
-    """The connection ends with it."""
+    """Whether the sender closes the connection after it."""
 
     @property
     def data(self) -> bytes:
@@ -23,14 +23,14 @@ class Message(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What a request is about, such as `PUT /bucket/key`."""
+        """The method and path of a request, such as `PUT /bucket/key`."""
         return self.first_line.rpartition(" ")[0]
 
 
 async def read_request(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> Message | None:
-    """The next request, or nothing when the client has hung up.
+    """The next request; None when the client has closed the connection.
 
     A client that sends `Expect: 100-continue` gets its `100 Continue` here.
     """
@@ -42,12 +42,12 @@ async def read_request(
     return head._replace(body=await _read_body(reader, head.fields))
 
 
-async def read_answer(reader: asyncio.StreamReader, request: Message) -> Message:
-    """The answer to a request, without the hints that may come before it."""
+async def read_response(reader: asyncio.StreamReader, request: Message) -> Message:
+    """The final response to a request; interim ones (1xx) are dropped."""
     while True:
         head = await _read_head(reader)
         if head is None:
-            raise ConnectionResetError("the server hung up without an answer")
+            raise ConnectionResetError("the server closed the connection without a response")
         status = int(head.first_line.split(" ")[1])
         if status >= 200:
             break
@@ -58,8 +58,8 @@ async def read_answer(reader: asyncio.StreamReader, request: Message) -> Message
     return head._replace(body=await _read_body(reader, head.fields))
 
 
-def error_answer(request: Message, status: int) -> bytes:
-    """What S3 says when it has too much to do, or has an accident."""
+def error_response(request: Message, status: int) -> bytes:
+    """An error response as S3 sends it."""
     code = "SlowDown" if status == 503 else "InternalError"
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>test</Message></Error>"
     lines = [
@@ -93,7 +93,7 @@ async def _read_body(reader: asyncio.StreamReader, fields: dict[str, str]) -> by
 
 
 async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
-    """Chunks with their lengths, up to the empty one, and the fields behind it."""
+    """All chunks with their lengths, and the trailer fields."""
     parts = []
     while True:
         line = await reader.readuntil(b"\r\n")

@@ -1,16 +1,16 @@
-"""Kafka's own tools: their jars come through Maven, as it is set up on the machine.
+"""Kafka's command line tools; Maven downloads their jars.
 
     run("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", address, "--list")
 
-A JVM takes a second or two to start, so that each call is to prove something. Where there is no
-Java or no Maven, `is_available` says so.
+Starting a JVM takes a second or two, so tests call few tools. `is_available` is false without Java
+or Maven.
 """
 
 import shutil
 import subprocess
 from pathlib import Path
 
-from services.cache import kept
+from services.cache import cached_directory
 
 KAFKA = "4.1.1"
 RUN_S_MAX = 90
@@ -39,11 +39,11 @@ def is_available() -> bool:
     return shutil.which("java") is not None and shutil.which("mvn") is not None
 
 
-def run(tool: str, *arguments: str, given: str = "") -> str:
-    """Run a tool to its end, which must be a good one; what it printed."""
+def run(tool: str, *arguments: str, stdin: str = "") -> str:
+    """Run a tool, assert that it succeeds, and return its output."""
     done = subprocess.run(  # noqa: S603 - the arguments are a test's own.
         command(tool, *arguments),
-        input=given,
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=RUN_S_MAX,
@@ -54,17 +54,17 @@ def run(tool: str, *arguments: str, given: str = "") -> str:
 
 
 def command(tool: str, *arguments: str) -> list[str]:
-    """The command line of a tool, for those who do not wait for its end."""
+    """The command line of a tool."""
     return ["java", *_FLAGS, "-cp", f"{jars()}/*", tool, *arguments]
 
 
 def jars() -> Path:
-    """The directory of the jars, fetched if it is not there yet: the tools and Kafka itself."""
-    return kept(f"kafka-tools-{KAFKA}", _fetch)
+    """The directory of the jars of Kafka and its tools, downloaded on first use."""
+    return cached_directory(f"kafka-tools-{KAFKA}", _fetch)
 
 
-def _fetch(room: Path) -> None:
-    project = room / "pom.xml"
+def _fetch(directory: Path) -> None:
+    project = directory / "pom.xml"
     project.write_text(_PROJECT)
     subprocess.run(  # noqa: S603 - the arguments are our own.
         [  # noqa: S607
@@ -74,7 +74,7 @@ def _fetch(room: Path) -> None:
             "-f",
             project,
             "dependency:copy-dependencies",
-            f"-DoutputDirectory={room}",
+            f"-DoutputDirectory={directory}",
         ],
         check=True,
         stdin=subprocess.DEVNULL,

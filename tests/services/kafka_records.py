@@ -1,4 +1,4 @@
-"""Records as a test gives and gets them: produced by librdkafka, and read back from the beginning.
+"""Produces records with librdkafka, and reads them back from the beginning.
 
 produce(address, "orders", [Sent(0, b"key", b"value", 1_000)], codec="lz4")
 assert read(address, "orders") == {0: [Read(0, 1_000, b"key", b"value")]}
@@ -121,5 +121,5 @@ def read(address: str, topic: str) -> dict[int, list[Read]]:
         consumer.close()
 
 
-def _counts(found: Mapping[int, Sequence[Read]]) -> dict[int, int]:
-    return {partition: len(records) for partition, records in found.items()}
+def _counts(records_by_partition: Mapping[int, Sequence[Read]]) -> dict[int, int]:
+    return {partition: len(records) for partition, records in records_by_partition.items()}

@@ -1,4 +1,4 @@
-"""kcat, as the machine has it or else out of Debian's packages."""
+"""kcat: the installed one, or that of the Debian package."""
 
 import os
 import shutil
@@ -14,15 +14,15 @@ def is_available() -> bool:
     return bool(shutil.which("kcat")) or debian.is_available("kcat", PACKAGES)
 
 
-def run(*arguments: str, given: bytes = b"") -> bytes:
-    """Run kcat to its end, which must be a good one; what it printed."""
+def run(*arguments: str, stdin: bytes = b"") -> bytes:
+    """Run kcat, assert that it succeeds, and return its output."""
     program, environment = shutil.which("kcat"), dict(os.environ)
     if program is None:
         root = debian.unpacked("kcat", PACKAGES)
         program, environment = str(root / "usr" / "bin" / "kcat"), debian.environment(root)
     done = subprocess.run(  # noqa: S603 - the arguments are a test's own.
         [program, *arguments],
-        input=given,
+        input=stdin,
         capture_output=True,
         env=environment,
         timeout=RUN_S_MAX,

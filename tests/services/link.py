@@ -1,10 +1,10 @@
 """A proxy to a server on this machine, which injects faults.
 
-This one knows connections and bytes, and nothing of what they mean; `http_link` knows requests.
+This module forwards bytes; `http_link` parses requests.
 
-* A port is the link's own from first to last: while connections are refused, it stays bound.
-* What is held comes later and not never, in its order, even when its sender is gone: as a network
-  does that was cut in two for a while.
+* The port stays bound while connections are refused.
+* Held bytes are delivered later, in order, even if their sender has closed the connection: as
+  after a network partition.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ import socket
 import struct
 from collections.abc import Callable
 
-from services.link_fault import HEALTHY, Carried, Fault, Held
+from services.link_fault import HEALTHY, Direction, Fault, LinkCounts
 
 HOST = "127.0.0.1"
 READ_BYTES = 1 << 18
 CHUNKS_MAX = 1000
-AT_ONCE = struct.pack("ii", 1, 0)
+NO_LINGER = struct.pack("ii", 1, 0)
 """SO_LINGER with 0 seconds: closing the socket resets the connection."""
 
 
@@ -36,16 +36,16 @@ class Link:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
-        self.carried = Carried()
+        self.counts = LinkCounts()
 
     async def set(self, fault: Fault) -> None:
-        """Misbehave like this from now on."""
+        """Set the fault, until it is changed."""
         self.fault = fault
         self._changed.set()
         self._changed = asyncio.Event()
         if fault.refuses:
             self._stop_listening()
-            self.break_off()
+            self.reset_connections()
         else:
             await self.listen()
 
@@ -53,8 +53,8 @@ class Link:
         if self._server is None:
             self._server = await asyncio.start_server(self._accept, sock=_bound(self.port))
 
-    def break_off(self) -> None:
-        """Reset all connections that there are."""
+    def reset_connections(self) -> None:
+        """Reset all open connections."""
         for writer in tuple(self._writers):
             reset(writer)
 
@@ -65,10 +65,10 @@ class Link:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._placeholder.close()
 
-    # --- for those who carry ------------------------------------------------------------------
+    # --- forwarding ---------------------------------------------------------------------------
 
-    async def until(self, condition: Callable[[Fault], bool]) -> None:
-        """Wait for a fault to which this applies."""
+    async def wait_for_fault(self, condition: Callable[[Fault], bool]) -> None:
+        """Wait until the condition holds for the current fault."""
         while not condition(self.fault):
             await self._changed.wait()
 
@@ -85,31 +85,31 @@ class Link:
     def delay_s(self, fault: Fault) -> float:
         return self._chance.uniform(fault.delay_ms_min, fault.delay_ms_max) / 1000
 
-    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one client until either side has had enough."""
-        far_reader, far_writer = await self.connect()
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one client until either side closes."""
+        server_reader, server_writer = await self.connect()
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._hand_on(reader, far_writer, "requests"))
-                group.create_task(self._hand_on(far_reader, writer, "answers"))
+                group.create_task(self._forward(reader, server_writer, "requests"))
+                group.create_task(self._forward(server_reader, writer, "responses"))
         finally:
-            self.drop(far_writer)
+            self.drop(server_writer)
 
-    async def _hand_on(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Held
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, direction: Direction
     ) -> None:
-        """Hand on what comes, each piece after its delay, until there is no more."""
+        """Forward every chunk after its delay, until the end of the stream."""
         loop = asyncio.get_running_loop()
-        under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_MAX)
+        in_transit: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_MAX)
 
         async def deliver() -> None:
-            data = b"begun"
+            data = b"start"
             while data:
-                due, data = await under_way.get()
+                due, data = await in_transit.get()
                 await asyncio.sleep(due - loop.time())
-                if self.fault.stops(way):
-                    self.carried.held += 1
-                    await self.until(lambda fault: not fault.stops(way))
+                if self.fault.stops(direction):
+                    self.counts.held += 1
+                    await self.wait_for_fault(lambda fault: not fault.stops(direction))
                 writer.write(data)
                 await writer.drain()
             with contextlib.suppress(OSError):
@@ -117,25 +117,25 @@ class Link:
 
         async with asyncio.TaskGroup() as group:
             group.create_task(deliver())
-            data = b"begun"
+            data = b"start"
             while data:
                 data = await _read(reader)
-                delay_s = self.delay_s(self.fault) if way == "requests" else 0
-                await under_way.put((loop.time() + delay_s, data))
+                delay_s = self.delay_s(self.fault) if direction == "requests" else 0
+                await in_transit.put((loop.time() + delay_s, data))
 
     # --- connections --------------------------------------------------------------------------
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.fault.refuses:
-            reset(writer)  # It came in just before.
+            reset(writer)  # It was accepted just before.
             return
-        self.carried.connections += 1
+        self.counts.connections += 1
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         self._writers.add(writer)
         try:
-            await self.carry(reader, writer)
+            await self.serve(reader, writer)
         except* (OSError, asyncio.IncompleteReadError):
             reset(writer)
         finally:
@@ -149,7 +149,7 @@ class Link:
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:
-    """What comes next; one who is gone has no more to say, but what it said is still handed on."""
+    """The next chunk; a lost connection is an end, so that earlier chunks are still delivered."""
     try:
         return await reader.read(READ_BYTES)
     except ConnectionError:
@@ -157,16 +157,16 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
-    """Break a connection off in such a way that the other side notices."""
+    """Reset a connection, so that the peer gets an error."""
     connection = writer.get_extra_info("socket")
     if connection is not None and connection.fileno() >= 0:
         with contextlib.suppress(OSError):
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
     writer.transport.abort()
 
 
 def _bound(port: int) -> socket.socket:
-    """A socket that shares its port with others of ours, and may or may not listen."""
+    """A bound socket that shares its port with other sockets of this process."""
     bound = socket.socket()
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

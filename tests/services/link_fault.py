@@ -1,53 +1,55 @@
-"""How a link between two servers misbehaves, and what it has carried."""
+"""The fault of a link between two servers, and its traffic counters."""
 
 from typing import Literal
 
 import msgspec
 
-Held = Literal["nothing", "requests", "answers", "everything"]
+Direction = Literal["nothing", "requests", "responses", "everything"]
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is wrong: by default nothing is. Shares are of requests, which only HTTP links know."""
+    """A fault; the default is none. Shares are those of requests, so only HTTP links have them."""
 
     refuses: bool = False
-    """Connections are refused, and those that there are broken off."""
-    holds: Held = "nothing"
-    """These are taken and not handed on as long as this lasts; then they are, though nobody may
-    wait for them any more. Requests go to the server, answers come from it."""
+    """New connections are refused, and existing ones reset."""
+    holds: Direction = "nothing"
+    """These bytes are received but not forwarded until the fault ends, even if the client gave up
+    in the meantime."""
     delay_ms_min: int = 0
-    """Requests are late, by something from here ..."""
+    """Requests are delayed, by a random time from here ..."""
     delay_ms_max: int = 0
-    """... to there, all equally likely."""
+    """... to here, uniformly distributed."""
     error_share: float = 0
-    """Requests that never reach the server: an error is their answer."""
+    """Requests that the link answers with an error instead of forwarding them."""
     error_status: int = 503
     lost_share: float = 0
-    """Requests that reach the server, and whose connection is reset in place of an answer."""
+    """Requests that reach the server, and get a reset instead of a response."""
     cut_share: float = 0
-    """The same, but half of the answer comes through."""
+    """The same, after the first half of the response."""
     only: str = ""
-    """A regular expression for those that all of this is about, such as `^PUT .*/_wal/`."""
+    """A regular expression for the affected requests, such as `^PUT .*/_wal/`."""
 
     def __str__(self) -> str:
-        """What is not as it should be."""
-        said = (f"{name}={getattr(self, name)}" for name in self.__struct_fields__)
-        return " ".join(text for text, good in zip(said, _GOOD, strict=True) if text != good)
+        """The fields that differ from the default."""
+        fields = (f"{name}={getattr(self, name)}" for name in self.__struct_fields__)
+        return " ".join(
+            text for text, default in zip(fields, _DEFAULTS, strict=True) if text != default
+        )
 
-    def stops(self, way: Held) -> bool:
-        return self.holds in {way, "everything"}
+    def stops(self, direction: Direction) -> bool:
+        return self.holds in {direction, "everything"}
 
 
 HEALTHY = Fault()
-_GOOD = [f"{name}={getattr(HEALTHY, name)}" for name in HEALTHY.__struct_fields__]
+_DEFAULTS = [f"{name}={getattr(HEALTHY, name)}" for name in HEALTHY.__struct_fields__]
 
 
-class Carried(msgspec.Struct):
-    """What has gone over a link up to now."""
+class LinkCounts(msgspec.Struct):
+    """Counters of a link."""
 
     connections: int = 0
     requests: int = 0
     errors: int = 0
     lost: int = 0
     held: int = 0
-    """Requests, or on links that know none pieces of data, that had to wait."""
+    """Held requests; on TCP links, held chunks of bytes."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 from confluent_kafka import Producer
 from kafka import KafkaProducer
 
-from services.history import History, Place, Sent
+from services.history import History, Position, Sent
 
 PAUSE_S = 0.002
 FLUSH_S_MAX = 40
@@ -46,7 +46,7 @@ class Librdkafka:
     def send(self, record: Sent, partition: int) -> None:
         def report(error: object, message: Any) -> None:
             if error is None:
-                self._history.acknowledged[record] = Place(partition, message.offset())
+                self._history.acknowledged[record] = Position(partition, message.offset())
             else:
                 self.errors.append(str(error))
 
@@ -73,7 +73,7 @@ class KafkaPython:
 
     def send(self, record: Sent, partition: int) -> None:
         def acknowledged(metadata: Any) -> None:
-            self._history.acknowledged[record] = Place(partition, metadata.offset)
+            self._history.acknowledged[record] = Position(partition, metadata.offset)
 
         future = self._producer.send(self._topic, value_of(record), partition=partition)
         future.add_callback(acknowledged)

@@ -14,7 +14,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="what"):
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
     at_ms: int = msgspec.field(default_factory=now_ms)
 
 
@@ -51,7 +51,7 @@ class Committed(Event, tag="committed"):
     offset: int
 
 
-class CommitRejected(Event, tag="refused"):
+class CommitRejected(Event, tag="commit_rejected"):
     """A commit was rejected, so that another member may read the same records."""
 
     error: str

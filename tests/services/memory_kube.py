@@ -1,12 +1,12 @@
-"""The API server of Kubernetes in memory: every promise of `Kube`, and no controllers behind it.
+"""A Kubernetes API server in memory: implements `Kube`, without controllers.
 
-The laws: who asks gets copies. What is applied takes away what the same applier had applied before
-and names no longer, and leaves all else; lists are one value each. Only what changes something
-makes a new version, and only what changes a spec a new generation. What has finalizers stays until
-they are gone; what belongs to it goes with it, at once.
+Invariants: callers get copies. Server-side apply removes fields that the same applier applied
+before and no longer sets, and keeps all others; a list is one value. Only a change creates a new
+resource version, and only a change of the spec a new generation. An object with finalizers stays
+until they are removed; objects that it owns are deleted with it, at once.
 
-`objects` is what there is, `told` the events, `writes` every write that has changed something;
-`failure`, while there is one, is what every question is answered with.
+`objects` has all objects, `events` the recorded events, and `writes` every write that changed
+something. While `failure` is set, every call raises it.
 """
 
 import copy
@@ -42,17 +42,17 @@ WITH_STATUS = {
     VOLUME_CLAIMS,
 }
 UNKNOWN = {SERVICE_MONITORS}
-"""The kinds that this server has no objects of."""
+"""The kinds without a CRD on this server."""
 
 
-class Place(NamedTuple):
+class ObjectKey(NamedTuple):
     kind: Kind
     namespace: str
     name: str
 
 
 class RecordedEvent(NamedTuple):
-    """An event."""
+    """A recorded event."""
 
     name: str
     reason: str
@@ -61,7 +61,7 @@ class RecordedEvent(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A write that has changed something."""
+    """A write that changed something."""
 
     verb: str
     kind: str
@@ -69,103 +69,103 @@ class Write(NamedTuple):
 
 
 class MemoryKube:
-    """A `Kube` that is a dictionary."""
+    """A `Kube` on a dictionary."""
 
     def __init__(self, clock: Callable[[], int] = lambda: START_MS) -> None:
-        """`clock` is in milliseconds, and stamps what is made and deleted."""
-        self.objects: dict[Place, Manifest] = {}
+        """`clock` returns milliseconds, for creation and deletion timestamps."""
+        self.objects: dict[ObjectKey, Manifest] = {}
         self.events: list[RecordedEvent] = []
         self.writes: list[Write] = []
         self.failure: KubeError | None = None
         self._clock = clock
-        self._applied: dict[tuple[Place, str], Manifest] = {}
+        self._applied: dict[tuple[ObjectKey, str], Manifest] = {}
         self._version = 0
-        self._made = 0
+        self._created_count = 0
 
-    # --- what is asked --------------------------------------------------------------------------
+    # --- reads -----------------------------------------------------------------------------------
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
-        self._begin(kind)
-        return copy.deepcopy(self.objects.get(Place(kind, namespace, name)))
+        self._check_kind(kind)
+        return copy.deepcopy(self.objects.get(ObjectKey(kind, namespace, name)))
 
     async def list(
         self, kind: Kind, namespace: str = "", labels: Mapping[str, str] | None = None
     ) -> list[Manifest]:
-        self._begin(kind)
-        wanted = (labels or {}).items()
+        self._check_kind(kind)
+        selector = (labels or {}).items()
         return [
-            copy.deepcopy(found)
-            for place, found in sorted(self.objects.items(), key=lambda item: item[0][1:])
-            if place.kind == kind
-            and namespace in {"", place.namespace}
-            and wanted <= (found["metadata"].get("labels") or {}).items()
+            copy.deepcopy(manifest)
+            for key, manifest in sorted(self.objects.items(), key=lambda item: item[0][1:])
+            if key.kind == kind
+            and namespace in {"", key.namespace}
+            and selector <= (manifest["metadata"].get("labels") or {}).items()
         ]
 
     async def supports(self, kind: Kind) -> bool:
-        self._answer()
+        self._check_failure()
         return kind not in UNKNOWN
 
-    # --- what is told ---------------------------------------------------------------------------
+    # --- writes ----------------------------------------------------------------------------------
 
     async def apply(self, manifest: Manifest) -> Manifest:
-        place = self._place(manifest)
-        self._check_same(place, manifest["metadata"].get("uid"))
-        wanted = {key: manifest[key] for key in manifest if not _is_apart(place.kind, key)}
-        if place not in self.objects:
-            self._applied[place, ""] = copy.deepcopy(wanted)
-            return self._make("apply", place, wanted)
-        return self._write("apply", place, self._merged(place, "", wanted))
+        key = self._key(manifest)
+        self._check_uid(key, manifest["metadata"].get("uid"))
+        desired = {part: manifest[part] for part in manifest if not _is_subresource(key.kind, part)}
+        if key not in self.objects:
+            self._applied[key, ""] = copy.deepcopy(desired)
+            return self._create("apply", key, desired)
+        return self._write("apply", key, self._merged(key, "", desired))
 
     async def apply_status(self, manifest: Manifest) -> None:
-        place = self._place(manifest)
-        if place in self.objects:
-            wanted = {"status": manifest["status"]}
-            self._write("status", place, self._merged(place, "status", wanted))
+        key = self._key(manifest)
+        if key in self.objects:
+            desired = {"status": manifest["status"]}
+            self._write("status", key, self._merged(key, "status", desired))
 
     async def create(self, manifest: Manifest) -> Manifest | None:
-        place = self._place(manifest)
-        if place in self.objects:
+        key = self._key(manifest)
+        if key in self.objects:
             return None
-        return self._make(
+        return self._create(
             "create",
-            place,
-            {key: manifest[key] for key in manifest if not _is_apart(place.kind, key)},
+            key,
+            {part: manifest[part] for part in manifest if not _is_subresource(key.kind, part)},
         )
 
     async def replace(self, manifest: Manifest) -> Manifest | None:
-        """Write an object as a whole; None if it is not the one any more that was read."""
-        place = self._place(manifest)
-        now = self.objects.get(place)
+        """Replace an object; None if it has changed since it was read."""
+        key = self._key(manifest)
+        now = self.objects.get(key)
         read = manifest["metadata"].get("resourceVersion")
         if now is None or read not in {None, now["metadata"]["resourceVersion"]}:
             return None
-        return self._write("replace", place, copy.deepcopy(manifest))
+        return self._write("replace", key, copy.deepcopy(manifest))
 
     async def merge_patch(
         self, kind: Kind, namespace: str, name: str, patch: Manifest, *, subresource: str = ""
     ) -> Manifest | None:
-        self._begin(kind)
-        place = Place(kind, namespace, name)
-        if place not in self.objects:
+        self._check_kind(kind)
+        key = ObjectKey(kind, namespace, name)
+        if key not in self.objects:
             return None
         if subresource:
             part = {"status": {"status"}, "scale": {"spec"}}[subresource]
-            patch = {key: patch[key] for key in patch if key in part}
+            patch = {field: patch[field] for field in patch if field in part}
         else:
-            patch = {key: patch[key] for key in patch if not _is_apart(kind, key)}
+            patch = {field: patch[field] for field in patch if not _is_subresource(kind, field)}
         return self._write(
-            subresource or "merge", place, _merge(copy.deepcopy(self.objects[place]), patch)
+            subresource or "merge", key, _merge(copy.deepcopy(self.objects[key]), patch)
         )
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "") -> bool:
-        self._begin(kind)
-        place = Place(kind, namespace, name)
-        found = self.objects.get(place)
-        if found is None or (uid and found["metadata"]["uid"] != uid):
+        self._check_kind(kind)
+        key = ObjectKey(kind, namespace, name)
+        current = self.objects.get(key)
+        if current is None or (uid and current["metadata"]["uid"] != uid):
             return False
-        after = copy.deepcopy(found)
+        after = copy.deepcopy(current)
         after["metadata"].setdefault("deletionTimestamp", self._now())
-        self._write("delete", place, after)
+        self._write("delete", key, after)
         return True
 
     async def record_event(
@@ -174,79 +174,79 @@ class MemoryKube:
         if self.failure is None:
             self.events.append(RecordedEvent(about["metadata"]["name"], reason, message, warning))
 
-    # --- how it is kept -------------------------------------------------------------------------
+    # --- storage ---------------------------------------------------------------------------------
 
-    def _answer(self) -> None:
+    def _check_failure(self) -> None:
         if self.failure is not None:
             raise self.failure
 
-    def _begin(self, kind: Kind) -> None:
-        self._answer()
+    def _check_kind(self, kind: Kind) -> None:
+        self._check_failure()
         if kind in UNKNOWN:
             raise KubeError(f"the server could not find the requested resource: {kind.kind}", 404)
 
-    def _place(self, manifest: Manifest) -> Place:
+    def _key(self, manifest: Manifest) -> ObjectKey:
         kind = kind_of(manifest)
-        self._begin(kind)
+        self._check_kind(kind)
         metadata = manifest["metadata"]
-        return Place(kind, metadata.get("namespace", ""), metadata["name"])
+        return ObjectKey(kind, metadata.get("namespace", ""), metadata["name"])
 
-    def _check_same(self, place: Place, uid: str | None) -> None:
-        now = self.objects.get(place)
+    def _check_uid(self, key: ObjectKey, uid: str | None) -> None:
+        now = self.objects.get(key)
         if uid and (now is None or now["metadata"]["uid"] != uid):
-            raise KubeError(f"uid mismatch: {place.kind.kind} {place.name} is another one", 409)
+            raise KubeError(f"uid mismatch: {key.kind.kind} {key.name} has another uid", 409)
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock() // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def _make(self, verb: str, place: Place, manifest: Manifest) -> Manifest:
-        self._made += 1
-        made = copy.deepcopy(manifest)
-        made["metadata"] |= {
-            "uid": f"00000000-0000-4000-8000-{self._made:012}",
+    def _create(self, verb: str, key: ObjectKey, manifest: Manifest) -> Manifest:
+        self._created_count += 1
+        created = copy.deepcopy(manifest)
+        created["metadata"] |= {
+            "uid": f"00000000-0000-4000-8000-{self._created_count:012}",
             "creationTimestamp": self._now(),
             "generation": 1,
         }
-        return self._keep(verb, place, made)
+        return self._store(verb, key, created)
 
-    def _merged(self, place: Place, part: str, wanted: Manifest) -> Manifest:
-        before = self._applied.get((place, part), {})
-        self._applied[place, part] = copy.deepcopy(wanted)
-        return _merge(_without(copy.deepcopy(self.objects[place]), before, wanted), wanted)
+    def _merged(self, key: ObjectKey, part: str, desired: Manifest) -> Manifest:
+        before = self._applied.get((key, part), {})
+        self._applied[key, part] = copy.deepcopy(desired)
+        return _merge(_without(copy.deepcopy(self.objects[key]), before, desired), desired)
 
-    def _write(self, verb: str, place: Place, after: Manifest) -> Manifest:
-        before = self.objects[place]
+    def _write(self, verb: str, key: ObjectKey, after: Manifest) -> Manifest:
+        before = self.objects[key]
         if after == before:
             return copy.deepcopy(before)
         metadata = after["metadata"]
-        for kept in ("uid", "creationTimestamp", "generation"):
-            metadata[kept] = before["metadata"][kept]
+        for field in ("uid", "creationTimestamp", "generation"):
+            metadata[field] = before["metadata"][field]
         if after.get("spec") != before.get("spec"):
             metadata["generation"] += 1
-        return self._keep(verb, place, after)
+        return self._store(verb, key, after)
 
-    def _keep(self, verb: str, place: Place, after: Manifest) -> Manifest:
+    def _store(self, verb: str, key: ObjectKey, after: Manifest) -> Manifest:
         self._version += 1
         after["metadata"]["resourceVersion"] = str(self._version)
-        self.objects[place] = after
-        self.writes.append(Write(verb, place.kind.kind, place.name))
+        self.objects[key] = after
+        self.writes.append(Write(verb, key.kind.kind, key.name))
         if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):
-            self._remove(place)
+            self._remove(key)
         return copy.deepcopy(after)
 
-    def _remove(self, place: Place) -> None:
-        uid = self.objects.pop(place)["metadata"]["uid"]
+    def _remove(self, key: ObjectKey) -> None:
+        uid = self.objects.pop(key)["metadata"]["uid"]
         for part in ("", "status"):
-            self._applied.pop((place, part), None)
+            self._applied.pop((key, part), None)
         for other, manifest in list(self.objects.items()):
             owners = manifest["metadata"].get("ownerReferences") or []
             if other in self.objects and any(owner["uid"] == uid for owner in owners):
                 manifest["metadata"].setdefault("deletionTimestamp", self._now())
-                self._keep("delete", other, manifest)
+                self._store("delete", other, manifest)
 
 
-def _is_apart(kind: Kind, key: str) -> bool:
-    """Whether a part of an object is written by way of its subresource only."""
+def _is_subresource(kind: Kind, key: str) -> bool:
+    """Whether a part of an object is written only through its subresource."""
     return key == "status" and kind in WITH_STATUS
 
 
@@ -263,16 +263,16 @@ def _merge(into: Any, patch: Any) -> Any:
     return merged
 
 
-def _without(now: Manifest, before: Manifest, wanted: Manifest) -> Manifest:
-    """An object without what was applied before and is named no longer; changes `now`."""
+def _without(now: Manifest, before: Manifest, desired: Manifest) -> Manifest:
+    """Remove fields that were applied before and are no longer set; changes `now`."""
     for key, value in before.items():
         if key not in now:
             continue
-        if key not in wanted:
+        if key not in desired:
             if isinstance(value, dict) and isinstance(now[key], dict):
                 _without(now[key], value, {})
             if not isinstance(now[key], dict) or not now[key]:
                 del now[key]
-        elif all(isinstance(each, dict) for each in (value, now[key], wanted[key])):
-            _without(now[key], value, wanted[key])
+        elif all(isinstance(each, dict) for each in (value, now[key], desired[key])):
+            _without(now[key], value, desired[key])
     return now

@@ -1,4 +1,4 @@
-"""The links between the servers of a test, and what is wrong with each of them at the moment.
+"""The links between the servers of a test, and their faults.
 
     with Network(tmp_path, seed=1) as network:
         port = network.link("broker-1 to s3", s3_port, "http")
@@ -17,8 +17,8 @@ from typing import Literal, Self
 
 import msgspec
 
-from services.link_fault import HEALTHY, Carried, Fault
-from services.network_process import Command, GetCarried, Open, ResetConnections, Response, SetFault
+from services.link_fault import HEALTHY, Fault, LinkCounts
+from services.network_process import Command, GetCounts, Open, ResetConnections, Response, SetFault
 from services.process import STOP_S_MAX
 
 TESTS = Path(__file__).parents[1]
@@ -59,7 +59,7 @@ class Network:
         return tuple(self._names)
 
     def link(self, name: str, upstream_port: int, kind: Literal["tcp", "http"]) -> int:
-        """A port that leads to another one from now on."""
+        """Open a link to `upstream_port`; return its port."""
         assert name not in self._names
         self._names.append(name)
         return self._send_command(Open(name, upstream_port, kind)).port
@@ -72,21 +72,21 @@ class Network:
         for name in self._names:
             self.set(name, HEALTHY)
 
-    def break_off(self, name: str) -> None:
-        """Reset the connections that a link has, and be good to new ones."""
+    def reset_connections(self, name: str) -> None:
+        """Reset the open connections of a link; new ones are accepted."""
         self._send_command(ResetConnections(name))
 
-    def carried(self, name: str) -> Carried:
-        return self._send_command(GetCarried(name)).carried
+    def counts(self, name: str) -> LinkCounts:
+        return self._send_command(GetCounts(name)).counts
 
     def _send_command(self, command: Command) -> Response:
         process = self._process
-        assert process is not None, "it does not run"
+        assert process is not None, "the network is not running"
         assert process.stdin is not None
         assert process.stdout is not None
         with self._lock:
             process.stdin.write(msgspec.json.encode(command) + b"\n")
             process.stdin.flush()
             line = process.stdout.readline()
-        assert line, f"the network is gone: {self._log.read_text()[-2000:]}"
+        assert line, f"the network process exited: {self._log.read_text()[-2000:]}"
         return msgspec.json.decode(line, type=Response)

@@ -13,7 +13,7 @@ import msgspec
 
 from services.http_link import HttpLink
 from services.link import Link
-from services.link_fault import Carried, Fault
+from services.link_fault import Fault, LinkCounts
 
 
 class Command(msgspec.Struct, tag=True):
@@ -21,7 +21,7 @@ class Command(msgspec.Struct, tag=True):
 
 
 class Open(Command):
-    """A new link to a server."""
+    """Open a new link to a server."""
 
     upstream_port: int
     kind: Literal["tcp", "http"]
@@ -32,19 +32,19 @@ class SetFault(Command):
 
 
 class ResetConnections(Command):
-    """Reset the connections that there are."""
+    """Reset the open connections."""
 
 
-class GetCarried(Command):
-    """What has been carried."""
+class GetCounts(Command):
+    """Return the counters."""
 
 
 class Response(msgspec.Struct):
     port: int
-    carried: Carried
+    counts: LinkCounts
 
 
-_decoder = msgspec.json.Decoder(Open | SetFault | ResetConnections | GetCarried)
+_decoder = msgspec.json.Decoder(Open | SetFault | ResetConnections | GetCounts)
 
 
 async def run(seed: int) -> None:
@@ -63,12 +63,12 @@ async def run(seed: int) -> None:
             case SetFault():
                 await links[command.name].set(command.fault)
             case ResetConnections():
-                links[command.name].break_off()
-            case GetCarried():
+                links[command.name].reset_connections()
+            case GetCounts():
                 pass
         link = links[command.name]
-        answer = msgspec.json.encode(Response(link.port, link.carried))
-        sys.stdout.buffer.write(answer + b"\n")
+        response = msgspec.json.encode(Response(link.port, link.counts))
+        sys.stdout.buffer.write(response + b"\n")
         sys.stdout.buffer.flush()
     for link in links.values():
         await link.close()

@@ -1,4 +1,4 @@
-"""A collector of traces that takes OTLP over HTTP and keeps every span, to be looked at."""
+"""A trace collector: receives OTLP over HTTP and keeps every span."""
 
 import gzip
 import threading
@@ -34,7 +34,7 @@ class Span:
 
 @dataclass
 class Collector:
-    """What has come so far."""
+    """The spans received so far."""
 
     url: str
     spans: list[Span] = field(default_factory=list)
@@ -44,17 +44,17 @@ class Collector:
         return [span for span in list(self.spans) if span.name == name]
 
     def wait_for(self, name: str, **attributes: Any) -> Span:
-        """The first span of a name, and with attributes, once it has come."""
+        """Wait for a span with this name and these attributes; return the first."""
 
-        def found() -> list[Span]:
+        def matching() -> list[Span]:
             return [
                 span for span in self.named(name) if attributes.items() <= span.attributes.items()
             ]
 
         wait_until(
-            found, f"a span {name!r}; there are {sorted({each.name for each in self.spans})}"
+            matching, f"a span {name!r}; there are {sorted({each.name for each in self.spans})}"
         )
-        return found()[0]
+        return matching()[0]
 
 
 @contextmanager
@@ -67,15 +67,15 @@ def running() -> Iterator[Collector]:
             assert self.path == "/v1/traces", self.path
             collector.requests += 1
             collector.spans += _spans(ExportTraceServiceRequest.FromString(data))
-            answer = ExportTraceServiceResponse().SerializeToString()
+            response = ExportTraceServiceResponse().SerializeToString()
             self.send_response(200)
             self.send_header("Content-Type", "application/x-protobuf")
-            self.send_header("Content-Length", str(len(answer)))
+            self.send_header("Content-Length", str(len(response)))
             self.end_headers()
-            self.wfile.write(answer)
+            self.wfile.write(response)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Do not log requests."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     collector = Collector(f"http://127.0.0.1:{server.server_port}")

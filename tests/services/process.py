@@ -1,4 +1,4 @@
-"""A server as a process of its own: started on a free port, waited for, and stopped."""
+"""Runs servers as processes on free ports."""
 
 import os
 import socket
@@ -13,29 +13,28 @@ READY_S_MAX = 30
 STOP_S_MAX = 10
 
 
-_given: set[int] = set()
-"""Ports that were returned before: their users may not listen on them yet."""
+_used: set[int] = set()
+"""Ports that were returned before; servers may not listen on them yet."""
 
 
 def free_port() -> int:
-    """A port that nobody listens on, and that no connection gets by chance.
+    """A free port outside of the ephemeral range.
 
-    Those that the system gives out itself are used by connections all the time, and so may be taken
-    before whoever wants to listen comes to it. Processes that run tests side by side have ports of
-    their own, for the same reason.
+    Outgoing connections use ephemeral ports, so that one could be in use before the server listens.
+    Each worker of pytest-xdist has its own ports, for the same reason.
     """
     count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % count
     while True:
         port = SystemRandom().randrange(10_000 + worker, 32_000, count)
-        if port in _given:
+        if port in _used:
             continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        _given.add(port)
+        _used.add(port)
         return port
 
 
@@ -43,7 +42,7 @@ def free_port() -> int:
 def running(
     command: Sequence[str | Path], *, port: int, log: Path, environment: Mapping[str, str]
 ) -> Iterator[None]:
-    """Run a command as long as the block lasts, from when it listens on `port`."""
+    """Run a command until the block ends; enter the block when it listens on `port`."""
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - the command is a test's own.
             command, env=environment, stdout=output, stderr=subprocess.STDOUT
@@ -68,15 +67,15 @@ def wait_until_listening(
     *,
     host: str = "127.0.0.1",
 ) -> None:
-    """Return when it listens; what it has logged is in the message when it does not."""
+    """Wait until the process listens; the error has the end of its log."""
     deadline = time.monotonic() + seconds_max
     while True:
         try:
             socket.create_connection((host, port), timeout=1).close()
         except OSError:
             if process.poll() is not None or time.monotonic() > deadline:
-                said = log.read_text(errors="replace")[-2000:]
-                raise RuntimeError(f"{process.args!r} does not listen: {said}") from None
+                output = log.read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"{process.args!r} does not listen: {output}") from None
             time.sleep(0.05)
         else:
             return

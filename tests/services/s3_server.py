@@ -1,4 +1,4 @@
-"""S3 servers to test against: a real one that keeps files, and a simulated one in Python.
+"""S3 servers for tests: a real one on files, and a simulated one in Python.
 
     with s3_server(tmp_path) as bucket:
         store = S3ObjectStore(bucket)
@@ -7,9 +7,9 @@
         server.kill()
         server.start()
 
-The real one is Versity's gateway: it is built in two minutes, and its create-only PUT is atomic, as
-`tests/integration/objects` proves. Where there is no Go to build it, the block is not entered:
-`is_available` tells before, and may take those two minutes.
+The real one is the Versity gateway. Its create-only PUT is atomic, which
+`tests/integration/objects` checks. It is built with Go on first use, which takes two minutes; check
+`is_available` before.
 """
 
 import os
@@ -34,17 +34,17 @@ VERSITYGW = ("github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
 
 
 def is_available() -> bool:
-    """Whether there is a real server here, building it if need be."""
+    """Whether the real server can run; builds it on first use."""
     return go_program(*VERSITYGW) is not None
 
 
 class S3Server:
-    """A real S3 server with one bucket, on a directory and a port that outlive it."""
+    """A real S3 server with one bucket, which keeps its directory and port across restarts."""
 
     def __init__(self, directory: Path, host: str = "127.0.0.1") -> None:
         self._host = host
         self.root = directory / "buckets"
-        """Every bucket is a directory in there, and every object a file."""
+        """The parent of the buckets, which are directories; objects are files."""
         self._log = directory / "server.log"
         self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
@@ -62,10 +62,10 @@ class S3Server:
         return _bucket(self._port, self._host)
 
     def start(self) -> Self:
-        """Start, and wait until requests are answered."""
-        assert self._process is None, "it runs already"
+        """Start, and wait until the server responds."""
+        assert self._process is None, "already running"
         program = go_program(*VERSITYGW)
-        assert program is not None, "ask is_available first"
+        assert program is not None, "check is_available first"
         (self.root / BUCKET).mkdir(parents=True, exist_ok=True)
         credentials = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
         with self._log.open("ab") as output:
@@ -91,11 +91,11 @@ class S3Server:
         return self
 
     def kill(self) -> None:
-        """From now on, connections are refused."""
+        """Kill the process, so that connections are refused."""
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """From now on, connections are accepted and nothing is ever answered."""
+        """Stop the process with SIGSTOP: connections are accepted, but get no response."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
@@ -104,14 +104,14 @@ class S3Server:
         self._process.send_signal(signal.SIGCONT)
 
     def objects(self, pattern: str) -> list[Path]:
-        """The files of the objects whose keys match, such as `*/topic/0/*.kfs`."""
+        """The files of objects whose keys match a pattern such as `*/topic/0/*.kfs`."""
         return sorted(path for path in (self.root / BUCKET).glob(pattern) if path.is_file())
 
     def key(self, path: Path) -> str:
         return path.relative_to(self.root / BUCKET).as_posix()
 
     def _end(self, number: signal.Signals) -> None:
-        assert self._process is not None, "it does not run"
+        assert self._process is not None, "not running"
         process, self._process = self._process, None
         process.send_signal(number)
         try:
@@ -123,21 +123,21 @@ class S3Server:
 
 @contextmanager
 def s3_server(directory: Path) -> Iterator[S3Bucket]:
-    """A real S3 server with one empty bucket, which is kept in `directory`."""
+    """Run a real S3 server with one empty bucket, stored in `directory`."""
     with S3Server(directory) as server:
         yield server.bucket
 
 
 @contextmanager
 def moto_server(directory: Path) -> Iterator[S3Bucket]:
-    """A simulated S3 server with one empty bucket, which needs nothing but Python."""
+    """Run a simulated S3 server with one empty bucket; it needs only Python."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     log = directory / "server.log"
     with running(command, port=port, log=log, environment=os.environ):
         create = urllib.request.Request(f"http://127.0.0.1:{port}/{BUCKET}", method="PUT")
-        with urllib.request.urlopen(create, timeout=10) as answer:  # noqa: S310 - to ourselves.
-            assert answer.status == 200
+        with urllib.request.urlopen(create, timeout=10) as response:  # noqa: S310 - to ourselves.
+            assert response.status == 200
         yield _bucket(port)
 
 
@@ -152,7 +152,7 @@ def _bucket(port: int, host: str = "127.0.0.1") -> S3Bucket:
 
 
 def broker_settings(bucket: S3Bucket) -> dict[str, str]:
-    """The settings of a broker that keeps its records there."""
+    """The settings of a broker that uses this bucket."""
     return {
         "s3_bucket": bucket.name,
         "s3_endpoint": bucket.endpoint,
@@ -163,7 +163,7 @@ def broker_settings(bucket: S3Bucket) -> dict[str, str]:
 
 
 def key_variables(bucket: S3Bucket) -> dict[str, str]:
-    """The keys of a bucket, as a Secret has them: by the names of variables."""
+    """The access keys of a bucket as environment variables, as in a Secret."""
     return {
         "KAFSCALE_S3_ACCESS_KEY": bucket.access_key,
         "KAFSCALE_S3_SECRET_KEY": bucket.secret_key,

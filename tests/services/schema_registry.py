@@ -18,9 +18,9 @@ class SchemaRegistry:
         """The paths, without their queries."""
         self.authorizations: list[str | None] = []
         self.failures: list[int] = []
-        """Statuses to answer with before anything else, each once; 0 is for a true answer."""
+        """Statuses of the next responses; 0 stands for a regular response."""
         self.redirect_to = ""
-        self._answers: dict[str, bytes] = {}
+        self._responses: dict[str, bytes] = {}
 
     def register(
         self,
@@ -32,43 +32,43 @@ class SchemaRegistry:
         subject: str = "",
         serialized: str = "",
     ) -> None:
-        """Tell it a schema, and what it says if asked for the serialized form, if that differs."""
-        answer: dict[str, Any] = {"schema": schema, "id": schema_id}
+        """Register a schema; `serialized` is its serialized form, if that differs."""
+        response: dict[str, Any] = {"schema": schema, "id": schema_id}
         if kind:
-            answer["schemaType"] = kind
+            response["schemaType"] = kind
         if references:
-            answer["references"] = list(references)
+            response["references"] = list(references)
         paths = [f"/schemas/ids/{schema_id}"]
         if subject:
             paths += [f"/subjects/{subject}/versions/{name}" for name in (schema_id, "latest")]
         for path in paths:
-            self.answer(path, json.dumps(answer).encode())
+            self.set_response(path, json.dumps(response).encode())
             if serialized:
-                content = json.dumps(answer | {"schema": serialized}).encode()
-                self.answer(f"{path}?format=serialized", content)
+                content = json.dumps(response | {"schema": serialized}).encode()
+                self.set_response(f"{path}?format=serialized", content)
 
-    def answer(self, path: str, content: bytes) -> None:
-        self._answers[path] = content
+    def set_response(self, path: str, content: bytes) -> None:
+        self._responses[path] = content
 
     def respond(self, path: str, query: str) -> tuple[int, bytes]:
         self.requests.append(path)
         failure = self.failures.pop(0) if self.failures else 0
         if failure:
             return failure, b"{}"
-        content = self._answers.get(f"{path}?{query}", self._answers.get(path))
+        content = self._responses.get(f"{path}?{query}", self._responses.get(path))
         return (404, b'{"error_code":40403}') if content is None else (200, content)
 
 
 @contextmanager
 def serving() -> Iterator[SchemaRegistry]:
-    """A registry that answers until the block ends."""
+    """Run a registry until the block ends."""
     registry = SchemaRegistry()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             registry.authorizations.append(self.headers.get("Authorization"))
-            asked = urlsplit(self.path)
-            status, content = registry.respond(unquote(asked.path), asked.query)
+            url = urlsplit(self.path)
+            status, content = registry.respond(unquote(url.path), url.query)
             if registry.redirect_to:
                 status = 302
             self.send_response(status)
@@ -79,7 +79,7 @@ def serving() -> Iterator[SchemaRegistry]:
             self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Do not log requests."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

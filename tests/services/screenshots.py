@@ -1,10 +1,9 @@
-"""The pictures of the console in the manual: `make screenshots` takes them anew.
+"""Takes the screenshots of the console in the docs: `make screenshots`.
 
     python -m services.screenshots [directory]
 
-A shop is stocked and trades for a while, so that charts have something to show; then each page is
-opened in a browser, and what is seen is kept in few colors, for pictures are part of the
-repository.
+A cluster with sample topics runs under load for a while, so that charts have data. Then each page
+is opened in a browser. Pictures have few colors to keep the repository small.
 """
 
 import io
@@ -27,15 +26,15 @@ from services.s3_server import broker_settings
 from services.window import DESKTOP, PHONE, Window
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-TRADE_S = 60
-"""How long the shop trades before the first picture."""
+LOAD_S = 60
+"""How long the load runs before the first picture."""
 SIZE_BYTES_MAX = 120_000
 COLORS = (192, 96, 48)
-"""How many colors a picture keeps; fewer, where it would be too large."""
+"""Numbers of colors, tried until the file is small enough."""
 
 
 class Shot(NamedTuple):
-    """A picture, and the page that is on it."""
+    """A screenshot of a page."""
 
     name: str
     path: str
@@ -60,17 +59,17 @@ def main(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as scratch,
-        _shop(Path(scratch)) as console,
+        _console(Path(scratch)) as console,
         chromium.browser() as browser,
     ):
         for shot in SHOTS:
-            picture = _small(_taken(browser, console, shot))
+            picture = _reduce(_take(browser, console, shot))
             (directory / f"console-{shot.name}.png").write_bytes(picture)
             print(f"console-{shot.name}.png  {len(picture)} bytes")  # noqa: T201
 
 
 @contextmanager
-def _shop(scratch: Path) -> Iterator[ConsoleProcess]:
+def _console(scratch: Path) -> Iterator[ConsoleProcess]:
     with Cluster(scratch / "cluster", brokers=3, etcd_members=3, seed=0) as cluster:
         cluster.wait_until_serving()
         shop.stock(cluster.bootstrap)
@@ -81,11 +80,11 @@ def _shop(scratch: Path) -> Iterator[ConsoleProcess]:
             for topic in shop.PARTITION_COUNTS:
                 console_client.post(f"/topics/{topic}/flush", {})
             with shop.trade(cluster.bootstrap):
-                time.sleep(TRADE_S)
+                time.sleep(LOAD_S)
                 yield console
 
 
-def _taken(browser: Browser, console: ConsoleProcess, shot: Shot) -> bytes:
+def _take(browser: Browser, console: ConsoleProcess, shot: Shot) -> bytes:
     options = {
         "viewport": PHONE if shot.is_phone else DESKTOP,
         "color_scheme": "dark" if shot.is_dark else "light",
@@ -94,7 +93,7 @@ def _taken(browser: Browser, console: ConsoleProcess, shot: Shot) -> bytes:
         window.sign_in()
         page = window.open(shot.path, shot.heading)
         page.get_by_text("Live", exact=True).wait_for()
-        page.wait_for_timeout(2_500)  # Charts draw themselves slowly, for those who like that.
+        page.wait_for_timeout(2_500)  # Charts are animated.
         if shot.name == "messages":
             page.get_by_role("table", name="Records").get_by_role("button").first.click()
         picture = page.screenshot()
@@ -102,8 +101,8 @@ def _taken(browser: Browser, console: ConsoleProcess, shot: Shot) -> bytes:
     return picture
 
 
-def _small(picture: bytes) -> bytes:
-    """The same picture in as many colors as it can have without being too large."""
+def _reduce(picture: bytes) -> bytes:
+    """Reduce the colors until the file is small enough."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
     for colors in COLORS:
         written = io.BytesIO()

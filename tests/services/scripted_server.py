@@ -13,17 +13,17 @@ import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-Answer = str | None | Callable[[str, bytes], bytes]
-"""One answer to everything, or none ever, or what is made of a request's head and its body."""
+Response = str | None | Callable[[str, bytes], bytes]
+"""The response to every request; None for no response; or a function of head and body."""
 
 
 class ScriptedServer:
-    """Where it is, and the requests that it got."""
+    """The address of the server, and the requests that it received."""
 
-    def __init__(self, answer: Answer, *, resets: bool) -> None:
-        self.answer = answer
+    def __init__(self, scripted: Response, *, resets: bool) -> None:
+        self.response = scripted
         self.requests: list[str] = []
-        """Their first lines and headers."""
+        """First lines and headers."""
         self.port = 0
         self._resets = resets
         self._connections: list[asyncio.StreamWriter] = []
@@ -39,7 +39,7 @@ class ScriptedServer:
                 self.requests.append(head.decode())
                 length = re.search(rb"content-length: (\d+)", head.lower())
                 body = await reader.readexactly(int(length[1]) if length else 0)
-                writer.write(self._answer_to(head.decode(), body))
+                writer.write(self._response_to(head.decode(), body))
                 await writer.drain()
                 if self._resets:
                     _reset(writer)
@@ -47,10 +47,10 @@ class ScriptedServer:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
 
-    def _answer_to(self, head: str, body: bytes) -> bytes:
-        if callable(self.answer):
-            return self.answer(head, body)
-        return (self.answer or "").encode()
+    def _response_to(self, head: str, body: bytes) -> bytes:
+        if callable(self.response):
+            return self.response(head, body)
+        return (self.response or "").encode()
 
     def close(self) -> None:
         for connection in self._connections:
@@ -58,27 +58,29 @@ class ScriptedServer:
 
 
 @asynccontextmanager
-async def scripted_server(answer: Answer, *, resets: bool = False) -> AsyncIterator[ScriptedServer]:
-    """A server that may break the connection off after its first answer."""
-    scripted = ScriptedServer(answer, resets=resets)
-    server = await asyncio.start_server(scripted.serve, "127.0.0.1", 0)
-    scripted.port = server.sockets[0].getsockname()[1]
+async def scripted_server(
+    scripted: Response, *, resets: bool = False
+) -> AsyncIterator[ScriptedServer]:
+    """Run a server; with `resets`, it resets the connection after its first response."""
+    running = ScriptedServer(scripted, resets=resets)
+    server = await asyncio.start_server(running.serve, "127.0.0.1", 0)
+    running.port = server.sockets[0].getsockname()[1]
     try:
-        yield scripted
+        yield running
     finally:
         server.close()
-        scripted.close()
+        running.close()
 
 
 def response(status: int, code: str = "", *, body: str = "") -> str:
-    """An answer, with an error in its body as S3 writes it."""
+    """A response, with the error body of S3 if there is a code."""
     if code:
         body = f"<Error><Code>{code}</Code><Message>because</Message></Error>"
     return f"HTTP/1.1 {status} Reason\r\nContent-Length: {len(body)}\r\n\r\n{body}"
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """End a connection as a crash does."""
+    """Reset a connection, as after a crash."""
     connection = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

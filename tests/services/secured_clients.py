@@ -159,7 +159,7 @@ class Kcat:
 
     def send(self, config: ClientConfig, topic: str, values: list[bytes]) -> None:
         kcat.run(
-            *self._settings(config), "-P", "-t", topic, given=b"".join(v + b"\n" for v in values)
+            *self._settings(config), "-P", "-t", topic, stdin=b"".join(v + b"\n" for v in values)
         )
 
     def read(self, config: ClientConfig, topic: str, count: int) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""The `kafscale` command, run against one server: in this process, or as a process of its own."""
+"""The `kafscale` command for one server: in this process, or as a separate process."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ PRODUCE_S_MAX = 15
 
 
 class Command(subprocess.Popen[str]):
-    """A command as a process, which does not outlive the failure of a test."""
+    """A command as a process, which is killed when a test fails."""
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is not None:
@@ -28,20 +28,20 @@ class Shell:
 
     def __init__(self, address: str, **settings: str) -> None:
         """`settings` are environment variables without their prefix: `log_level="warn"`."""
-        given = {"bootstrap_servers": address} | settings
-        self._own = {f"KAFSCALE_{name.upper()}": value for name, value in given.items()}
+        variables = {"bootstrap_servers": address} | settings
+        self._own = {f"KAFSCALE_{name.upper()}": value for name, value in variables.items()}
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("KAFSCALE_")}
         self.environment = inherited | self._own
 
     def __call__(self, *arguments: str, code: int = 0) -> str:
-        """What a command prints, run in this process; it has to end with `code`."""
+        """Run a command in this process, assert its exit code, and return its output."""
         others = dict.fromkeys(name for name in os.environ if name.startswith("KAFSCALE_"))
         result = CliRunner().invoke(app, arguments, env=others | self._own, prog_name="kafscale")
         assert result.exit_code == code, result.output
         return result.stderr if code else result.stdout
 
     def produce(self, *arguments: str, lines: Iterable[str], code: int = 0) -> str:
-        """What `kafscale produce` complains about, given lines on a real standard input."""
+        """Run `kafscale produce` with lines on standard input; return its error output."""
         done = subprocess.run(  # noqa: S603
             [COMMAND, "produce", *arguments],
             input="".join(f"{line}\n" for line in lines),
@@ -55,8 +55,7 @@ class Shell:
         return done.stderr
 
     def start(self, *arguments: str, output: Path | None = None) -> "Command":
-        """A command that goes on by itself, with pipes to it and from it, or with a file for what
-        it prints and tells."""
+        """Start a command as a process, with pipes, or with its output in a file."""
         if output is not None:
             with output.open("ab") as file:
                 return Command(

@@ -1,14 +1,14 @@
-"""A link to a server on this machine that is as slow as a long way: every byte comes late.
+"""A link to a local server that simulates latency.
 
-    with slow_link(port, delay_s=0.1) as nearer_port:
+    with slow_link(port, delay_s=0.1) as link_port:
         ...
 
     delay = Delay(0.1)
-    with slow_link(port, delay) as nearer_port:
+    with slow_link(port, delay) as link_port:
         delay.seconds = 3
 
-Bytes are delayed each way and never held up by others, so that it is latency and not bandwidth that
-is simulated.
+Bytes are delayed in each direction, independently of each other: latency is simulated, not
+bandwidth.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ CHUNKS_MAX = 1000
 
 
 class Delay:
-    """How far away the other end is, in each direction; it may change at any time."""
+    """The latency in each direction; it may change at any time."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -29,7 +29,7 @@ class Delay:
 
 @contextmanager
 def slow_link(port: int, delay: Delay | None = None, *, delay_s: float = 0.0) -> Iterator[int]:
-    """A port behind which lies another, `delay_s` away in each direction."""
+    """Yield a port that forwards to `port`, with a latency in each direction."""
     delay = delay or Delay(delay_s)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
@@ -48,22 +48,24 @@ def slow_link(port: int, delay: Delay | None = None, *, delay_s: float = 0.0) ->
 async def _listen(port: int, delay: Delay) -> asyncio.Server:
     async def link(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.CancelledError):
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+            server_reader, server_writer = await asyncio.open_connection("127.0.0.1", port)
             async with asyncio.TaskGroup() as group:
-                group.create_task(_carry(reader, far_writer, delay))
-                group.create_task(_carry(far_reader, writer, delay))
+                group.create_task(_forward(reader, server_writer, delay))
+                group.create_task(_forward(server_reader, writer, delay))
 
     return await asyncio.start_server(link, "127.0.0.1", 0)
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: Delay) -> None:
-    """Hand on what comes, each piece after its delay, until there is no more."""
+async def _forward(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: Delay
+) -> None:
+    """Forward every chunk after its delay, until the end of the stream."""
     loop = asyncio.get_running_loop()
-    under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_MAX)
+    in_transit: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_MAX)
 
     async def deliver() -> None:
         while True:
-            due, data = await under_way.get()
+            due, data = await in_transit.get()
             await asyncio.sleep(due - loop.time())
             if not data:
                 return
@@ -73,10 +75,10 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, del
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(deliver())
-            data = b"begun"
+            data = b"start"
             while data:
                 data = await reader.read(READ_BYTES)
-                await under_way.put((loop.time() + delay.seconds, data))
+                await in_transit.put((loop.time() + delay.seconds, data))
     except* ConnectionError:
         pass
     finally:
@@ -84,7 +86,7 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, del
 
 
 async def _close(server: asyncio.Server) -> None:
-    """Stop listening, and break off what is still open."""
+    """Stop listening, and close open connections."""
     server.close()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:

@@ -1,7 +1,7 @@
-"""Spark on this machine, in one session for all tests of a process: it takes long to start.
+"""A local Spark session, shared by all tests of a process because it starts slowly.
 
-It has the settings of our own sessions, little of everything, and Spark's Kafka connector where its
-jars can be had. What its Java prints is kept in a file.
+It has the settings of our own sessions with few resources, and Spark's Kafka connector if its jars
+can be downloaded. The log of the JVM is a file.
 """
 
 import os
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 SETTINGS = {
     "spark.master": "local[2]",
     "spark.driver.memory": "1g",
-    # Functions of tests run in workers, too.
+    # Functions of tests run in workers.
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
     "spark.sql.shuffle.partitions": "2",
-    # A test that streams looks at many small batches, and remembers none of them.
+    # Streaming tests run many small batches, whose history is not needed.
     "spark.sql.streaming.ui.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "10",
 }
@@ -32,7 +32,7 @@ SETTINGS = {
 
 @contextmanager
 def running(log: Path) -> Iterator["SparkSession"]:
-    """A session, with the connector if there is one."""
+    """Run a session, with the connector if it is available."""
     jars = ",".join(map(str, connector_jars()))
     settings = SETTINGS | ({"spark.jars": jars} if jars else {})
     with session("kafscale-tests", settings=settings, log=log) as spark:
@@ -41,7 +41,7 @@ def running(log: Path) -> Iterator["SparkSession"]:
 
 @cache
 def connector_jars() -> list[Path]:
-    """The jars of Spark's Kafka connector; none, where they cannot be fetched."""
+    """The jars of Spark's Kafka connector; empty if they cannot be downloaded."""
     home = java.find(os.environ).home
     try:
         return maven.fetch(maven.KAFKA_CONNECTOR, cache_directory(os.environ), home)
@@ -50,7 +50,7 @@ def connector_jars() -> list[Path]:
 
 
 def missing() -> str:
-    """What Spark lacks here to run at all; nothing, as a rule."""
+    """Why Spark cannot run here; empty if it can."""
     try:
         java.find(os.environ)
     except KafscaleError as error:

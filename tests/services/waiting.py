@@ -1,4 +1,4 @@
-"""Waiting for something to become true, however slow the machine is."""
+"""Waits for a condition, with a generous limit for slow machines."""
 
 import time
 from collections.abc import Callable
@@ -9,16 +9,15 @@ PAUSE_S = 0.02
 def wait_until(
     condition: Callable[[], object], what: str, *, seconds_max: float = 40, seen: object = ""
 ) -> float:
-    """Return when the condition holds, with the seconds that it took.
+    """Wait until the condition holds; return the seconds that it took.
 
-    Otherwise the complaint says what was waited for and, by `seen`, what there is instead: if that
-    is a function, it is called only then.
+    On timeout, the error names `what` was expected and what was `seen`, which may be a function.
     """
     began = time.monotonic()
     while not condition():
         waited_s = time.monotonic() - began
         if waited_s >= seconds_max:
-            there = seen() if callable(seen) else seen
-            raise AssertionError(f"waited {waited_s:.0f} s for {what}: {there}")
+            state = seen() if callable(seen) else seen
+            raise AssertionError(f"waited {waited_s:.0f} s for {what}: {state}")
         time.sleep(PAUSE_S)
     return time.monotonic() - began

@@ -67,10 +67,10 @@ class Wire:
     def __exit__(self, *_: object) -> None:
         self.socket.close()
 
-    # --- requests and answers -----------------------------------------------------------------
+    # --- requests and responses ---------------------------------------------------------------
 
     def send(self, api: Api[Any, Any], version: int, request: Any) -> int:
-        """Send a request; the number under which its answer will come."""
+        """Send a request; return its correlation id."""
         self._last_id += 1
         asked = headers.RequestHeader(api.key, version, self._last_id, "wire")
         header = headers.encode_request_header(asked, api.request_header_version(version))
@@ -78,7 +78,7 @@ class Wire:
         return self._last_id
 
     def receive(self, api: Api[Any, Any], version: int) -> tuple[int, Any]:
-        """The next answer, read as one to this API, and its number."""
+        """The correlation id of the next response, and the response."""
         answer = self.receive_frame()
         number, position = headers.decode_response_header(
             answer, api.response_header_version(version)
@@ -101,14 +101,14 @@ class Wire:
             self._frames = self._reader.received(count)
         return self._frames.pop(0)
 
-    def is_hung_up(self) -> bool:
-        """Whether the broker closes the connection without a word."""
+    def is_closed_by_broker(self) -> bool:
+        """Whether the broker closes the connection without a response."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionError:
             return True
 
-    # --- the usual requests -------------------------------------------------------------------
+    # --- common requests ----------------------------------------------------------------------
 
     def create(self, topic: str, partitions: int = 1, **configs: object) -> None:
         """Create a topic; configs are written with underscores for dots."""
@@ -154,7 +154,7 @@ class Wire:
         return answer.topics[0].partitions[0]
 
     def read(self, topic: str, *, partition: int = 0, count: int | None = None) -> list[Record]:
-        """Every record of a partition, or `count` of them, as soon as they are there."""
+        """Read all records of a partition, or wait for `count` of them."""
         offset = self.offset(topic, EARLIEST, partition=partition).offset
         found: list[Record] = []
         deadline = time.monotonic() + 10
@@ -190,7 +190,7 @@ def produce_request(
 def batch_of(
     values: Sequence[bytes], *, timestamp_ms: int | None = None, **kinds: Any
 ) -> bytearray:
-    """A batch of records with these values and one timestamp, now if nothing else is said."""
+    """A batch of records with these values and one timestamp, by default the current time."""
     timestamp_ms = time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
     records = [
         Record(offset=index, timestamp_ms=timestamp_ms, key=None, value=value)
@@ -200,6 +200,6 @@ def batch_of(
 
 
 def records_of(fetched: FetchedPartition) -> list[Record]:
-    """The records of an answer in format 2; its last batch may be cut off."""
+    """The records of a response in format 2; its last batch may be incomplete."""
     data = b"".join(fetched.records or [])
     return [record for batch in split(data, partial_ok=True) for record in iterate(batch)]

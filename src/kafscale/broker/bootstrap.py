@@ -124,7 +124,7 @@ async def build_components(
         defaults=defaults,
         random=random,
     )
-    metrics.cluster = node.standing
+    metrics.cluster = node.status
     audit = AuditLog(metrics.access, clock)
     services = Services(
         config=config,

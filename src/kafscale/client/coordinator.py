@@ -125,9 +125,9 @@ class Coordinator:
         request = FindCoordinatorRequest(key=self.group_id, keys=[self.group_id])
         response = await connection.ask(FIND_COORDINATOR, request)
         # Before v4, the response is about one key, in top-level fields.
-        found = response.coordinators[0] if response.coordinators else response
-        check(f"group {self.group_id}", found.error_code, found.error_message)
-        return found.node_id, Address(found.host, found.port)
+        coordinator = response.coordinators[0] if response.coordinators else response
+        check(f"group {self.group_id}", coordinator.error_code, coordinator.error_message)
+        return coordinator.node_id, Address(coordinator.host, coordinator.port)
 
     def _disconnect(self) -> None:
         if self._connection is not None:

@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"(?P<host>\[[^\]]+\]|[^:\s]*):(?P<port>\d+)")
 
 def read_environment(environ: Mapping[str, str]) -> SourceValues:
     """Read all values, and report unknown variables."""
-    found = SourceValues()
+    values = SourceValues()
     variables = {
         name: value
         for name, value in environ.items()
@@ -27,14 +27,14 @@ def read_environment(environ: Mapping[str, str]) -> SourceValues:
     }
     for name in sorted(variables.keys() - set(VARIABLES)):
         hint = suggestion(name, VARIABLES, _PREFIX)
-        found.problems.append(f"unknown variable {name}: {hint}")
-    found.values += _addresses(variables, found.problems)
+        values.problems.append(f"unknown variable {name}: {hint}")
+    values.values += _addresses(variables, values.problems)
     for setting in SETTINGS:
         # Later values override earlier ones, so the first variable comes last.
         for variable in reversed(setting.variables):
             if variable in variables:
-                found.values.append(RawValue(setting, variables[variable], variable))
-    return found
+                values.values.append(RawValue(setting, variables[variable], variable))
+    return values
 
 
 def _addresses(variables: Mapping[str, str], problems: list[str]) -> Iterator[RawValue]:

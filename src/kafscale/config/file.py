@@ -17,29 +17,29 @@ _NULL = "tag:yaml.org,2002:null"
 
 def read_file(file: Path) -> SourceValues:
     """Read all values, and report unknown keys."""
-    found = SourceValues()
+    values = SourceValues()
     try:
         root = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except OSError as error:
-        found.problems.append(f"{file}: cannot be read: {error.strerror}")
+        values.problems.append(f"{file}: cannot be read: {error.strerror}")
     except UnicodeDecodeError:
-        found.problems.append(f"{file}: is not UTF-8 text")
+        values.problems.append(f"{file}: is not UTF-8 text")
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        found.problems.append(f"{file}{line}: is not YAML: {error.problem}")
+        values.problems.append(f"{file}{line}: is not YAML: {error.problem}")
     except yaml.YAMLError as error:
-        found.problems.append(f"{file}: is not YAML: {error}")
+        values.problems.append(f"{file}: is not YAML: {error}")
     else:
         if root is not None:
-            _read_group(file, "", root, found)
-    return found
+            _read_group(file, "", root, values)
+    return values
 
 
-def _read_group(file: Path, group: str, node: yaml.Node, found: SourceValues) -> None:
+def _read_group(file: Path, group: str, node: yaml.Node, values: SourceValues) -> None:
     if node.tag == _NULL:
         return
     if not isinstance(node, yaml.MappingNode):
-        found.problems.append(
+        values.problems.append(
             f"{group or 'the whole file'} ({_location(file, node)}): is a group of settings, not a "
             f"value; expected {_example(group)}"
         )
@@ -48,31 +48,31 @@ def _read_group(file: Path, group: str, node: yaml.Node, found: SourceValues) ->
     for path, key, value in _children(group, node):
         origin = _location(file, key)
         if path in lines:
-            found.problems.append(f"{path} ({origin}): is already set in line {lines[path]}")
+            values.problems.append(f"{path} ({origin}): is already set in line {lines[path]}")
         elif path in BY_PATH:
-            _read_value(file, path, value, found)
+            _read_value(file, path, value, values)
         elif path in GROUPS:
-            _read_group(file, path, value, found)
+            _read_group(file, path, value, values)
         else:
             hint = suggestion(path, (*BY_PATH, *GROUPS))
-            found.problems.append(f"unknown setting {path} ({origin}): {hint}")
+            values.problems.append(f"unknown setting {path} ({origin}): {hint}")
         lines.setdefault(path, key.start_mark.line + 1)
 
 
-def _read_value(file: Path, path: str, node: yaml.Node, found: SourceValues) -> None:
+def _read_value(file: Path, path: str, node: yaml.Node, values: SourceValues) -> None:
     """Read the value of a setting; an empty value, as in `endpoint:`, means the default."""
     if node.tag == _NULL:
         return
     setting, origin = BY_PATH[path], _location(file, node)
     if isinstance(node, yaml.ScalarNode):
-        found.values.append(RawValue(setting, node.value, origin))
+        values.values.append(RawValue(setting, node.value, origin))
     elif isinstance(node, yaml.SequenceNode) and all(
         isinstance(item, yaml.ScalarNode) for item in node.value
     ):
-        found.values.append(RawValue(setting, [item.value for item in node.value], origin))
+        values.values.append(RawValue(setting, [item.value for item in node.value], origin))
     else:
         problem = f"{path} ({origin}): contains nested keys or lists; expected {setting.type.takes}"
-        found.problems.append(problem)
+        values.problems.append(problem)
 
 
 def _children(group: str, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:

@@ -50,8 +50,8 @@ def names(auth_context: Mapping[str, Iterable[bytes]]) -> set[str]:
     >>> sorted(names({"x509_common_name": [b"alice"], "peer_dns": [b"a.example.com"]}))
     ['a.example.com', 'alice']
     """
-    found = (*auth_context.get("x509_common_name", ()), *auth_context.get("peer_dns", ()))
-    return {name.decode(errors="replace") for name in found}
+    encoded = (*auth_context.get("x509_common_name", ()), *auth_context.get("peer_dns", ()))
+    return {name.decode(errors="replace") for name in encoded}
 
 
 def _subject(auth_context: Mapping[str, Iterable[bytes]]) -> str:

@@ -51,7 +51,7 @@ class Samples:
 
     def newest(self, *, since_ms: int = 0) -> list[MetricsSample]:
         """The newest sample of each broker that arrived since then."""
-        return [sample for came_ms, sample in self._newest.values() if came_ms >= since_ms]
+        return [sample for received_ms, sample in self._newest.values() if received_ms >= since_ms]
 
 
 class ClusterSamples:

@@ -119,10 +119,10 @@ def _mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Eve
 
 def _masked(name: object, value: object) -> object:
     """The value without secrets, at any depth; an empty secret is not masked."""
-    name_in_words = _snake_case(str(name))
-    if value and _SECRET.search(name_in_words):
+    snake_case_name = _snake_case(str(name))
+    if value and _SECRET.search(snake_case_name):
         return MASK
-    if isinstance(value, str | bytes) and value and _SECRET_TEXT.search(name_in_words):
+    if isinstance(value, str | bytes) and value and _SECRET_TEXT.search(snake_case_name):
         return MASK
     if isinstance(value, dict):
         return {key: _masked(key, inner) for key, inner in value.items()}

@@ -30,13 +30,13 @@ def console_client(tmp_path_factory):
         yield console.client()
 
 
-def test_words_list_the_options_of_forms(console_client):
-    words = console_client.get("/access/words")
-    assert {"READ", "WRITE", "ALL", "PRODUCER"} <= set(words["operations"]["TOPIC"])
-    assert "WRITE" not in words["operations"]["GROUP"]
-    assert words["patternTypes"] == ["LITERAL", "PREFIXED"]
-    assert words["mechanisms"] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
-    assert "producer_byte_rate" in words["quotaKeys"]
+def test_options_list_the_values_of_form_fields(console_client):
+    options = console_client.get("/access/options")
+    assert {"READ", "WRITE", "ALL", "PRODUCER"} <= set(options["operations"]["TOPIC"])
+    assert "WRITE" not in options["operations"]["GROUP"]
+    assert options["patternTypes"] == ["LITERAL", "PREFIXED"]
+    assert options["mechanisms"] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
+    assert "producer_byte_rate" in options["quotaKeys"]
 
 
 def test_acl_is_added_and_removed(console_client):
@@ -49,8 +49,8 @@ def test_acl_is_added_and_removed(console_client):
 
 
 def test_every_listed_operation_is_accepted(console_client):
-    words = console_client.get("/access/words")
-    for kind, operations in words["operations"].items():
+    options = console_client.get("/access/options")
+    for kind, operations in options["operations"].items():
         for operation in operations:
             rule = RULE | {"resourceType": kind, "operation": operation, "resourceName": "x"}
             made = console_client.post("/acls", rule)

@@ -152,7 +152,7 @@ def test_non_member_cannot_commit_in_a_group_with_members(server, topic, group, 
 
 @pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
 def test_java_consumer_without_membership_commits_and_continues(server, topic, group):
-    program = str(HOME / "java" / "SimpleCommits.java")
+    program = str(HOME / "java" / "CommitWithoutGroup.java")
     fill(server, topic, [b"record"] * 10)
     assert java.run(program, server.address, group, topic).split() == ["0", "10"]
     fill(server, topic, [b"record"] * 5)

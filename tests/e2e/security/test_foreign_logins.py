@@ -14,12 +14,12 @@ TOPIC_AUTHORIZATION_FAILED = 29
 def client(request, secured):
     if missing := missing_for(request.param):
         pytest.skip(f"no {missing} here")
-    login = {
+    credentials = {
         "CLIENT_USER": "alice",
         "CLIENT_PASSWORD": password_of("alice"),
-        "CLIENT_AUTHORITY": str(secured.certificates.authority),
+        "CLIENT_CA_FILE": str(secured.certificates.authority),
     }
-    with client_program(request.param, secured.plain("alice").address, login) as running:
+    with client_program(request.param, secured.plain("alice").address, credentials) as running:
         yield running
 
 
@@ -30,8 +30,8 @@ def record(value):
 def test_client_uses_its_own_topics(client, own_topic):
     client.do("create", topic=own_topic, partitions=1)
     records = [record("one"), record("two")]
-    sending = {"codec": "none", "acks": "all"}
-    assert client.do("produce", topic=own_topic, records=records, sending=sending) == [0, 1]
+    producer = {"codec": "none", "acks": "all"}
+    assert client.do("produce", topic=own_topic, records=records, producer=producer) == [0, 1]
     assert own_topic in client.do("topics")
 
 

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here"),
 ]
 
-LOGINS = str(HOME / "java" / "Logins.java")
+AUTHENTICATION = str(HOME / "java" / "Authentication.java")
 ACLS = "org.apache.kafka.tools.AclCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
 
@@ -69,8 +69,10 @@ def test_java_logins_succeed_or_fail_with_the_right_exception(secured, own_topic
         (plain.with_changes(truststore=untrusted.truststore), "SslAuthenticationException"),
     ]
     paths = [str(config.java(tmp_path)) for config, _ in tries]
-    said = java.run(LOGINS, own_topic, "alice-", *paths).splitlines()
-    assert [line.partition(":")[0] for line in said] == [expected for _, expected in tries], said
+    results = java.run(AUTHENTICATION, own_topic, "alice-", *paths).splitlines()
+    assert [line.partition(":")[0] for line in results] == [expected for _, expected in tries], (
+        results
+    )
 
 
 def test_configs_tool_creates_and_deletes_a_user(secured, tool):

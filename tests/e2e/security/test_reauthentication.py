@@ -121,7 +121,7 @@ def test_reauthentication_cannot_change_the_principal(wire):
     wire.try_log_in("alice", password_of("alice"))
     failed = wire.try_log_in(ADMIN, password_of(ADMIN))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-    assert wire.is_hung_up()
+    assert wire.is_closed_by_broker()
 
 
 def test_reauthentication_cannot_change_the_mechanism(wire):
@@ -134,4 +134,4 @@ def test_failed_reauthentication_closes_the_connection(wire):
     assert wire.handshake("PLAIN").error_code == 0
     failed = wire.authenticate(plain_token("alice", password_of("mallory")))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-    assert wire.is_hung_up()
+    assert wire.is_closed_by_broker()

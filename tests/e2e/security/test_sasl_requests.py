@@ -39,13 +39,13 @@ def test_raw_token_authenticates(wire, own_topic):
 def test_wrong_raw_token_closes_the_connection(wire):
     assert wire.handshake("PLAIN", version=0).error_code == 0
     wire.send_frame(WRONG)
-    assert wire.is_hung_up()
+    assert wire.is_closed_by_broker()
 
 
 def test_request_instead_of_a_raw_token_closes_the_connection(wire):
     assert wire.handshake("PLAIN", version=0).error_code == 0
     wire.send(API_VERSIONS, 0, ApiVersionsRequest())
-    assert wire.is_hung_up()
+    assert wire.is_closed_by_broker()
 
 
 @pytest.mark.parametrize("version", SASL_AUTHENTICATE.versions)
@@ -81,7 +81,7 @@ def test_connection_is_closed_after_a_failed_login(wire):
     failed = wire.try_log_in("alice", password_of("mallory"))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert "Invalid username or password" in failed.error_message
-    assert wire.is_hung_up()
+    assert wire.is_closed_by_broker()
 
 
 def test_request_pipelined_after_a_failed_login_is_not_served(wire):
@@ -91,7 +91,7 @@ def test_request_pipelined_after_a_failed_login_is_not_served(wire):
     wire.send(METADATA, 9, MetadataRequest(topics=None))
     _, failed = wire.receive(SASL_AUTHENTICATE, 2)
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-    assert wire.is_hung_up()
+    assert wire.is_closed_by_broker()
 
 
 def test_authorization_id_of_another_user_is_rejected(wire):

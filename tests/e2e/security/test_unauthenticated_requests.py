@@ -45,7 +45,7 @@ def test_requests_before_login_close_the_connection(connect, keys):
         for version in VERSIONS[key]:
             with connect() as wire:
                 wire.socket.sendall(request(key, version))
-                assert wire.is_hung_up(), (key, version)
+                assert wire.is_closed_by_broker(), (key, version)
 
 
 def test_unsupported_requests_before_login_close_the_connection(connect):
@@ -56,7 +56,7 @@ def test_unsupported_requests_before_login_close_the_connection(connect):
             if key == API_VERSIONS.key:
                 assert wire.receive_frame()  # In version 0, so that the client can negotiate.
             else:
-                assert wire.is_hung_up(), (key, version)
+                assert wire.is_closed_by_broker(), (key, version)
 
 
 def test_request_during_a_login_closes_the_connection(connect):
@@ -65,7 +65,7 @@ def test_request_during_a_login_closes_the_connection(connect):
         assert wire.handshake("SCRAM-SHA-512").error_code == 0
         assert wire.authenticate(b"n,,n=alice,r=nonce").error_code == 0
         wire.send(METADATA, 9, MetadataRequest(topics=None))
-        assert wire.is_hung_up()
+        assert wire.is_closed_by_broker()
 
 
 def test_request_pipelined_with_the_handshake_is_not_served(connect):
@@ -73,10 +73,10 @@ def test_request_pipelined_with_the_handshake_is_not_served(connect):
         wire.send(SASL_HANDSHAKE, 1, SaslHandshakeRequest("SCRAM-SHA-512"))
         wire.send(METADATA, 9, MetadataRequest(topics=None))
         assert wire.receive(SASL_HANDSHAKE, 1)[1].error_code == 0
-        assert wire.is_hung_up()
+        assert wire.is_closed_by_broker()
 
 
 def test_large_frame_before_login_closes_the_connection(connect):
     with connect() as wire:
         wire.socket.sendall(struct.pack(">i", 1024 * 1024) + bytes(1000))
-        assert wire.is_hung_up()
+        assert wire.is_closed_by_broker()

@@ -37,7 +37,7 @@ def encrypted(tmp_path_factory, certificates):
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     with EtcdServer(tmp_path_factory.mktemp("guarded")) as server:
-        server.demand_password()
+        server.enable_authentication()
         yield server
 
 

@@ -217,7 +217,7 @@ def test_write_with_lost_response_is_not_retried(cluster):
             opened(cluster) as other,
         ):
             for link in links:
-                await link.set(Fault(holds="answers"))
+                await link.set(Fault(holds="responses"))
             with pytest.raises(StoreUnavailableError, match="timed out"):
                 await store.commit([], [Put("/once", b"")])
             entry = await other.get("/once")

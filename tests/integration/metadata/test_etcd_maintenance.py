@@ -179,7 +179,7 @@ def test_stopped_member_is_unavailable(cluster):
 def test_maintenance_uses_authentication_and_tls(tmp_path):
     certificates = make_certificates(tmp_path / "certificates")
     with EtcdServer(tmp_path, certificates=certificates) as server:
-        server.demand_password()
+        server.enable_authentication()
         assert len(maintain(server, whole)) > 32
 
         async def body(member):

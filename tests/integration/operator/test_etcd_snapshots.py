@@ -77,7 +77,7 @@ def test_snapshots_are_taken_from_three_members_and_from_two(tmp_path, snapshots
             assert second.last_key != first.last_key
             return await snapshots.verify(second.last_key)
 
-        described = cluster.play(body)
+        described = cluster.run(body)
     assert (described.etcd_version, described.revision) == ("3.5.1", 2)
     assert metrics.size_bytes == described.size_bytes > 20_000
 
@@ -118,7 +118,7 @@ def test_restored_store_has_the_data_and_a_pending_restore(tmp_path, snapshots):
             assert await find_pending_restore(store) is None
             return taken, committed.revision
 
-        taken, revision = server.play(fill)
+        taken, revision = server.run(fill)
     directory = tmp_path / "second" / "etcd-0"
     second = EtcdServer(tmp_path / "second")
     with restore.staging(directory) as staging_directory:
@@ -148,4 +148,4 @@ def test_restored_store_has_the_data_and_a_pending_restore(tmp_path, snapshots):
             await store.commit([], [Put("/kafscale/topics/0", b"again")])
             return (await store.get("/kafscale/topics/0")).value
 
-        assert second.play(check_store) == b"again"
+        assert second.run(check_store) == b"again"

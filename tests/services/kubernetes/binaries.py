@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from services import etcd_programs, s3_server
-from services.cache import kept as cached
+from services.cache import cached_directory as cached
 from services.go_program import go_program
 
 SOURCE = Path(__file__).with_name("go")

@@ -11,7 +11,7 @@ from kafscale.aio.token_bucket import TokenBucket
 WAIT_SECONDS_MAX = 60
 
 
-def test_a_burst_is_free_and_more_has_to_be_waited_for():
+def test_burst_is_free_and_more_must_wait():
     bucket = TokenBucket(100, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.consume(100, 0) == 0
     assert bucket.consume(50, 0) == 0.5
@@ -19,24 +19,24 @@ def test_a_burst_is_free_and_more_has_to_be_waited_for():
     assert bucket.debt_seconds(0.5) == 0
 
 
-def test_what_is_not_used_is_kept_for_one_burst_and_no_longer():
+def test_unused_tokens_accumulate_up_to_one_burst():
     bucket = TokenBucket(100, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.consume(150, 1000) == 0.5
 
 
-def test_a_debt_is_shared_and_adds_up():
+def test_debt_accumulates():
     bucket = TokenBucket(100, wait_seconds_max=WAIT_SECONDS_MAX)
     assert [bucket.consume(100, 0) for _ in range(3)] == [0, 1, 2]
 
 
-def test_nobody_waits_longer_than_the_longest_wait_even_after_a_flood():
+def test_wait_is_bounded_after_a_flood():
     bucket = TokenBucket(100, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.consume(1e9, 0) == 60
     assert bucket.consume(1e9, 0) == 60
     assert bucket.debt_seconds(60) == 0
 
 
-def test_the_smallest_rate_lets_something_pass():
+def test_rate_below_one_still_allows_a_token():
     bucket = TokenBucket(0.1, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.try_consume(1, 0) == 0
     assert bucket.try_consume(1, 0) == 10
@@ -44,12 +44,12 @@ def test_the_smallest_rate_lets_something_pass():
     assert bucket.try_consume(1, 10.5) == 0
 
 
-def test_what_is_not_there_is_not_taken():
+def test_try_consume_takes_nothing_without_enough_tokens():
     bucket = TokenBucket(2, wait_seconds_max=WAIT_SECONDS_MAX)
     assert [bucket.try_consume(1, 0) for _ in range(4)] == [0, 0, 0.5, 0.5]
 
 
-def test_another_rate_holds_for_what_was_used_before():
+def test_changed_rate_applies_to_existing_debt():
     bucket = TokenBucket(10, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.consume(110, 0) == 10
     bucket.rate = 100
@@ -58,7 +58,7 @@ def test_another_rate_holds_for_what_was_used_before():
     assert bucket.debt_seconds(0) == 60
 
 
-def test_one_that_is_full_is_as_good_as_new():
+def test_bucket_is_full_once_it_is_refilled():
     bucket = TokenBucket(10, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.is_full(0)
     bucket.consume(5, 0)
@@ -70,7 +70,7 @@ def test_one_that_is_full_is_as_good_as_new():
     rate=st.floats(0.1, 1e6),
     steps=st.lists(st.tuples(st.floats(0, 30), st.floats(0, 1)), min_size=1, max_size=50),
 )
-def test_who_waits_as_told_uses_the_rate_and_a_burst_at_most(rate, steps):
+def test_client_that_waits_uses_at_most_rate_and_burst(rate, steps):
     bucket = TokenBucket(rate, wait_seconds_max=WAIT_SECONDS_MAX)
     now = spent = last = 0.0
     for share, idle_seconds in steps:

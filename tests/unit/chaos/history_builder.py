@@ -1,4 +1,4 @@
-"""Builds histories by hand: every event is later than the one before."""
+"""Builds histories for tests; every event is later than the one before."""
 
 from chaos.history import (
     AnyEvent,
@@ -19,14 +19,14 @@ STEP_NS = 1000
 
 
 class HistoryBuilder:
-    """One that begins with an idempotent producer, a plain one, and readers of all sorts."""
+    """A history that begins with three producers, two readers, a group and the final reader."""
 
     def __init__(self) -> None:
         self.events: list[AnyEvent] = []
         self.now_ns = 0
-        self.add(Producer("careful", self.later(), is_idempotent=True, keeps_order=True))
+        self.add(Producer("idempotent", self.later(), is_idempotent=True, keeps_order=True))
         self.add(Producer("plain", self.later(), keeps_order=True))
-        self.add(Producer("hasty", self.later()))
+        self.add(Producer("reordering", self.later()))
         self.add(Consumer("reader", self.later()))
         self.add(Consumer("other", self.later()))
         self.add(Consumer("first", self.later(), group="group"))
@@ -52,8 +52,8 @@ class HistoryBuilder:
         self.invoke(process, value)
         self.done(process, kind, value, offset)
 
-    def encode_value(self, *values: str, process: str = "careful", start: int = 0) -> None:
-        """Sent and acknowledged, one after the other."""
+    def acknowledged(self, *values: str, process: str = "idempotent", start: int = 0) -> None:
+        """Add sends that are acknowledged, one after the other."""
         for offset, value in enumerate(values, start):
             self.sent(process, "ok", value, offset)
 

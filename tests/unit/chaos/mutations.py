@@ -1,7 +1,7 @@
-"""Spoils a good history in one place, and says what a checker has to call it.
+"""Mutates a correct history in one place, by the anomaly that a checker must report.
 
-Each mutation takes the events and a source of chance, and gives the spoilt events, or nothing where
-the history has no place for it.
+Each mutation takes the events and a random generator, and returns the mutated events, or None if
+the history does not allow it.
 """
 
 import random
@@ -17,12 +17,12 @@ Mutation = Callable[[Events, random.Random], Events | None]
 Records = list[tuple[int, str]]
 
 
-def _pick(rng: random.Random, offsets_by_value: Sequence) -> object:
-    return rng.choice(offsets_by_value) if offsets_by_value else None
+def _pick(rng: random.Random, candidates: Sequence) -> object:
+    return rng.choice(candidates) if candidates else None
 
 
 def _polls(events: Events, *, least: int = 1) -> list[tuple[int, Poll, str, Records]]:
-    """Polls of those who were there before the final read: index, event, partition, records."""
+    """Polls except the final read: index, event, partition, records."""
     return [
         (index, event, *next(iter(event.records.items())))
         for index, event in enumerate(events)
@@ -37,7 +37,7 @@ def _acknowledged(events: Events) -> list[Send]:
 
 
 def _final(events: Events) -> dict[str, Records]:
-    """What there is in the end."""
+    """The records of the final read, by partition."""
     found = {}
     for event in events:
         if isinstance(event, Poll) and event.process == "final":
@@ -46,7 +46,7 @@ def _final(events: Events) -> dict[str, Records]:
 
 
 def _reread(events: Events, partition: str, change: Callable[[Poll, Records], Records]) -> Events:
-    """The same events, with other values in a partition."""
+    """The same events, with changed records of a partition."""
     return [
         replace(event, records={partition: change(event, event.records[partition])})
         if isinstance(event, Poll) and partition in event.records
@@ -92,13 +92,13 @@ def unseen(events: Events, rng: random.Random) -> Events | None:
 
 
 def duplicate(events: Events, rng: random.Random) -> Events | None:
-    careful = [
+    of_idempotent = [
         (partition, value)
         for partition, records in _final(events).items()
         for _, value in records
-        if value.startswith("c")
+        if value.startswith("idempotent")
     ]
-    choice = _pick(rng, careful)
+    choice = _pick(rng, of_idempotent)
     if choice is None:
         return None
     partition, value = choice
@@ -115,9 +115,9 @@ def inconsistent(events: Events, rng: random.Random) -> Events | None:
     if choice is None:
         return None
     index, event, partition, records = choice
-    topic_partition = rng.randrange(len(records))
+    position = rng.randrange(len(records))
     changed = [*records]
-    changed[topic_partition] = (records[topic_partition][0], "another")
+    changed[position] = (records[position][0], "another")
     return [*events[:index], replace(event, records={partition: changed}), *events[index + 1 :]]
 
 
@@ -142,7 +142,7 @@ def skip(events: Events, rng: random.Random) -> Events | None:
 
 
 def _continued(events: Events) -> Iterator[tuple[int, Poll, str, Records]]:
-    """Polls of two records or more that the same reader goes on from."""
+    """Polls of two records or more after which the same reader polls again."""
     polls = _polls(events)
     for at, (index, event, partition, records) in enumerate(polls):
         following = (poll for poll in polls[at + 1 :] if poll[1].process == event.process)
@@ -154,12 +154,12 @@ def _continued(events: Events) -> Iterator[tuple[int, Poll, str, Records]]:
             yield index, event, partition, records
 
 
-def _shortened(events: Events, choice, topic_partition: int) -> Events | None:
+def _shortened(events: Events, choice, position: int) -> Events | None:
     if choice is None:
         return None
     index, event, partition, records = choice
     fewer = [*records]
-    del fewer[topic_partition]
+    del fewer[position]
     return [*events[:index], replace(event, records={partition: fewer}), *events[index + 1 :]]
 
 
@@ -212,7 +212,7 @@ def group_skip(events: Events, rng: random.Random) -> Events | None:
 
 
 def _swapped(events: Events, one: Send, other: Send) -> Events:
-    """The same, where two acknowledged values have changed places."""
+    """The same events, with two acknowledged values swapped."""
     offsets_by_value = {one.value: other.offset, other.value: one.offset}
     described = [
         replace(event, offset=offsets_by_value[event.value])
@@ -298,7 +298,7 @@ def _lowered(events: Events, choice, rng: random.Random) -> Events | None:
 
 def failure(events: Events, rng: random.Random) -> Events | None:
     index = rng.randint(0, len(events))
-    return [*events[:index], Failure("careful", 0, "fatal"), *events[index:]]
+    return [*events[:index], Failure("idempotent-1", 0, "fatal"), *events[index:]]
 
 
 MUTATIONS: dict[Name, Mutation] = {

@@ -1,7 +1,7 @@
-"""Random histories of a system that keeps all its promises, while much goes wrong around it.
+"""Random histories of a correct cluster under faults.
 
-Sends are appended or not, acknowledged or not; plain producers repeat themselves; readers jump when
-they say so, and members of a group take over from each other at what was committed.
+Sends are appended or not, acknowledged or not; producers without idempotence repeat records;
+readers seek, and members of a group continue from committed offsets.
 """
 
 import random
@@ -20,8 +20,8 @@ from chaos.history import (
 )
 
 PARTITIONS = ("topic/0", "topic/1")
-PRODUCERS = {"careful": True, "cautious": True, "plain": False}
-READERS = ("reader", "wanderer")
+PRODUCERS = {"idempotent-1": True, "idempotent-2": True, "plain": False}
+READERS = ("reader", "seeker")
 MEMBERS = ("first", "second")
 GROUP = "group"
 
@@ -40,18 +40,18 @@ class SimulatedCluster:
         self._committed = dict.fromkeys(PARTITIONS, -1)
         self._sent_count = 0
         for name, is_idempotent in PRODUCERS.items():
-            self._tell(Producer(name, self._later(), is_idempotent, keeps_order=True))
+            self._record(Producer(name, self._later(), is_idempotent, keeps_order=True))
         for name in READERS:
-            self._tell(Consumer(name, self._later()))
+            self._record(Consumer(name, self._later()))
         for name in MEMBERS:
-            self._tell(Consumer(name, self._later(), group=GROUP))
-        self._tell(Consumer("final", self._later(), is_final=True))
+            self._record(Consumer(name, self._later(), group=GROUP))
+        self._record(Consumer("final", self._later(), is_final=True))
 
     def run(self, steps: int) -> list[AnyEvent]:
-        acts = [self._invoke] * 4 + [self._end] * 4 + [self._read, self._group_read] * 2
-        acts += [self._move, self._rebalance, self._ask_end, self._ask_commit]
+        actions = [self._invoke] * 4 + [self._end] * 4 + [self._read, self._group_read] * 2
+        actions += [self._move, self._rebalance, self._query_end, self._query_commit]
         for _ in range(steps):
-            self._rng.choice(acts)()
+            self._rng.choice(actions)()
         for name, log in self._logs.items():
             self._poll("final", name, 0, len(log))
         return self.events
@@ -62,11 +62,11 @@ class SimulatedCluster:
         process, partition = self._rng.choice(list(PRODUCERS)), self._rng.choice(PARTITIONS)
         self._sent_count += 1
         value = f"{process}:{self._sent_count}"
-        self._tell(Send(process, self._later(), "invoke", partition, value))
+        self._record(Send(process, self._later(), "invoke", partition, value))
         self._pending[process, partition].append(value)
 
     def _end(self) -> None:
-        """The oldest send of a producer ends, in one way or another."""
+        """Complete the oldest send of a producer, with any outcome."""
         waiting = [key for key, values in self._pending.items() if values]
         if not waiting:
             return
@@ -78,11 +78,11 @@ class SimulatedCluster:
             copies = 1 if PRODUCERS[process] else self._rng.choice([1, 1, 2])
             log.extend([value] * copies)
         if way == "ok":
-            self._tell(Send(process, self._later(), "ok", partition, value, len(log) - 1))
+            self._record(Send(process, self._later(), "ok", partition, value, len(log) - 1))
         elif way == "fail":
-            self._tell(Send(process, self._later(), "fail", partition, value, error="refused"))
+            self._record(Send(process, self._later(), "fail", partition, value, error="refused"))
         elif way != "silence":
-            self._tell(Send(process, self._later(), "info", partition, value, error="who knows"))
+            self._record(Send(process, self._later(), "info", partition, value, error="who knows"))
 
     # --- readers ------------------------------------------------------------------------------
 
@@ -100,12 +100,12 @@ class SimulatedCluster:
     def _poll(self, process: str, partition: str, start: int, end: int) -> None:
         records = list(enumerate(self._logs[partition][start:end], start))
         if records:
-            self._tell(Poll(process, self._later(), {partition: records}))
+            self._record(Poll(process, self._later(), {partition: records}))
 
     def _move(self) -> None:
         partition = self._rng.choice(PARTITIONS)
-        self._cursors["wanderer", partition] = self._rng.randint(0, len(self._logs[partition]))
-        self._tell(Move("wanderer", self._later(), (partition,)))
+        self._cursors["seeker", partition] = self._rng.randint(0, len(self._logs[partition]))
+        self._record(Move("seeker", self._later(), (partition,)))
 
     def _group_read(self) -> None:
         partition = self._rng.choice(PARTITIONS)
@@ -117,29 +117,29 @@ class SimulatedCluster:
         if way == "ok" or self._rng.random() < 0.5:
             self._committed[partition] = end
         kind = "ok" if way == "ok" else "info"
-        self._tell(Commit(owner, self._later(), kind, GROUP, partition, end))
+        self._record(Commit(owner, self._later(), kind, GROUP, partition, end))
 
     def _rebalance(self) -> None:
         partition, owner = self._rng.choice(PARTITIONS), self._rng.choice(MEMBERS)
         self._owners[partition] = owner
         self._cursors[owner, partition] = max(self._committed[partition], 0)
-        self._tell(Move(owner, self._later(), (partition,)))
+        self._record(Move(owner, self._later(), (partition,)))
 
-    # --- questions ----------------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------
 
-    def _ask_end(self) -> None:
+    def _query_end(self) -> None:
         partition, began_ns = self._rng.choice(PARTITIONS), self._later()
         end = len(self._logs[partition])
-        self._tell(EndRead("reader", self._later(), began_ns, partition, end))
+        self._record(EndRead("reader", self._later(), began_ns, partition, end))
 
-    def _ask_commit(self) -> None:
+    def _query_commit(self) -> None:
         partition, began_ns = self._rng.choice(PARTITIONS), self._later()
         offset = self._committed[partition]
-        self._tell(CommitRead("reader", self._later(), began_ns, GROUP, partition, offset))
+        self._record(CommitRead("reader", self._later(), began_ns, GROUP, partition, offset))
 
     def _later(self) -> int:
         self._now_ns += self._rng.randint(1, 1000)
         return self._now_ns
 
-    def _tell(self, event: AnyEvent) -> None:
+    def _record(self, event: AnyEvent) -> None:
         self.events.append(event)

@@ -1,14 +1,14 @@
-"""What is counted beside the verdict."""
+"""The statistics of a history."""
 
 from chaos.history_statistics import statistics
 from unit.chaos.history_builder import PARTITION, STEP_NS, HistoryBuilder
 
 
-def test_a_history_in_figures():
+def test_operations_are_counted_by_outcome():
     builder = HistoryBuilder()
-    builder.encode_value("a", "b")
-    builder.sent("careful", "fail", "c")
-    builder.sent("careful", "info", "d")
+    builder.acknowledged("a", "b")
+    builder.sent("idempotent", "fail", "c")
+    builder.sent("idempotent", "info", "d")
     builder.read("reader", (0, "a"), (1, "b"))
     builder.committed("first", 2)
     builder.committed("first", 2, "info")
@@ -16,27 +16,27 @@ def test_a_history_in_figures():
     assert statistics(builder.events).counts == {
         "sends": 4,
         "acknowledged": 2,
-        "refused": 1,
-        "in doubt": 1,
+        "rejected": 1,
+        "unknown outcome": 1,
         "records read": 2,
         "commits": 1,
-        "questions": 1,
+        "queries": 1,
     }
 
 
-def test_the_longest_pause_is_that_of_one_partition():
+def test_longest_pause_is_measured_per_partition():
     builder = HistoryBuilder()
-    builder.encode_value("a")
+    builder.acknowledged("a")
     began_ns = builder.now_ns
     builder.now_ns += 3_000_000_000
-    builder.invoke("careful", "b", "topic/1")
-    builder.done("careful", "ok", "b", 0, "topic/1")
-    builder.encode_value("c", start=1)
+    builder.invoke("idempotent", "b", "topic/1")
+    builder.done("idempotent", "ok", "b", 0, "topic/1")
+    builder.acknowledged("c", start=1)
     pause = statistics(builder.events).longest_pause
     assert (pause.partition, pause.began_ns) == (PARTITION, began_ns)
     assert pause.seconds == (3_000_000_000 + 4 * STEP_NS) / 1e9
 
 
-def test_nothing_has_no_pause():
+def test_empty_history_has_no_pause():
     assert statistics([]).operations == 0
     assert statistics([]).longest_pause.seconds == 0

@@ -1,5 +1,4 @@
-"""Whatever happens to a system that keeps its promises, the checker is content; spoil one thing
-and it is not."""
+"""The checker accepts random histories of a correct cluster, and reports every mutation."""
 
 import io
 import random
@@ -18,13 +17,13 @@ clusters = st.tuples(st.integers(0, 2**32), st.integers(0, 300))
 
 
 @given(clusters)
-def test_a_good_history_is_not_complained_about(cluster):
+def test_correct_history_has_no_anomalies(cluster):
     seed, steps = cluster
     assert check(SimulatedCluster(random.Random(seed)).run(steps)) == []
 
 
 @given(clusters)
-def test_only_the_order_of_each_process_counts(cluster):
+def test_order_of_events_of_different_processes_is_irrelevant(cluster):
     seed, steps = cluster
     events = SimulatedCluster(random.Random(seed)).run(steps)
     assert check(sorted(events, key=lambda event: event.process)) == []
@@ -32,15 +31,15 @@ def test_only_the_order_of_each_process_counts(cluster):
 
 @pytest.mark.parametrize("name", Name)
 @given(seed=st.integers(0, 2**32))
-def test_one_thing_that_is_wrong_is_found(name, seed):
+def test_mutation_is_reported_by_name(name, seed):
     rng = random.Random(seed)
-    spoilt = MUTATIONS[name](SimulatedCluster(rng).run(150), rng)
-    assume(spoilt is not None)
-    assert name in {anomaly.name for anomaly in check(spoilt)}
+    mutated = MUTATIONS[name](SimulatedCluster(rng).run(150), rng)
+    assume(mutated is not None)
+    assert name in {anomaly.name for anomaly in check(mutated)}
 
 
 @given(clusters)
-def test_a_history_is_read_as_it_was_written(cluster):
+def test_history_is_decoded_as_it_was_written(cluster):
     seed, steps = cluster
     events = SimulatedCluster(random.Random(seed)).run(steps)
     file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Schedules are the same for the same seed, never hurt one thing twice at a time, and end."""
+"""Fault schedules: deterministic, bounded in time, and without overlapping targets."""
 
 from itertools import combinations
 
@@ -16,18 +16,18 @@ durations = st.integers(5, 300)
 
 
 @given(seeds, durations, shapes)
-def test_a_schedule_follows_from_its_seed(seed, duration_s, shape):
+def test_schedule_is_determined_by_its_seed(seed, duration_s, shape):
     assert plan(seed, duration_s, shape) == plan(seed, duration_s, shape)
 
 
 @given(seeds, durations, shapes)
-def test_everything_begins_after_a_quiet_time_and_is_over_at_the_end(seed, duration_s, shape):
+def test_faults_begin_after_the_warm_up_and_end_in_time(seed, duration_s, shape):
     for step in plan(seed, duration_s, shape):
         assert WARM_UP_S <= step.begin_s < step.end_s <= duration_s
 
 
 @given(seeds, durations, shapes)
-def test_at_most_two_things_go_wrong_at_a_time_and_never_the_same(seed, duration_s, shape):
+def test_at_most_two_faults_overlap_and_have_different_targets(seed, duration_s, shape):
     steps = plan(seed, duration_s, shape)
     for step in steps:
         together = [each for each in steps if each.begin_s <= step.begin_s < each.end_s]
@@ -37,7 +37,7 @@ def test_at_most_two_things_go_wrong_at_a_time_and_never_the_same(seed, duration
 
 
 @pytest.mark.parametrize("etcd_members", [0, 3])
-def test_in_the_long_run_everything_happens(etcd_members):
+def test_long_schedule_has_all_kinds_of_faults(etcd_members):
     shape = ClusterShape((1, 2, 3), etcd_members, 10)
     kinds = {step.fault.kind for step in plan(0, 5000, shape)}
     expected = {"broker kill", "broker pause", "broker stop", "clients cut off", "s3 refused"}
@@ -45,7 +45,7 @@ def test_in_the_long_run_everything_happens(etcd_members):
     assert any(kind.startswith("etcd") for kind in kinds) == bool(etcd_members)
 
 
-def test_a_pause_may_outlast_the_lease():
+def test_pauses_are_shorter_and_longer_than_the_lease():
     shape = ClusterShape((1, 2, 3), 3, 10)
     pauses = [step for step in plan(0, 5000, shape) if step.fault.kind == "broker pause"]
     assert any(step.end_s - step.begin_s > shape.lease_s for step in pauses)

@@ -18,7 +18,7 @@ from kafscale.protocol.messages.offset_fetch import (
     FetchedTopic,
     OffsetFetchResponse,
 )
-from unit.cli.coordination import ScriptedCoordinator
+from unit.cli.scripted_coordinator import ScriptedCoordinator
 
 TOPICS = [
     FetchedTopic(
@@ -46,7 +46,7 @@ def test_committed_offsets_are_read_from_all_versions(response):
         ("orders", 0): Committed(5, 3, "note"),
         ("orders", 2): Committed(0, -1, ""),
     }
-    (request,) = coordinator.asked
+    (request,) = coordinator.requests
     for asked in (request, request.groups[0]):
         assert asked.group_id == "billing"
         assert [(each.name, each.partitions) for each in asked.topics] == [("orders", [0, 2])]
@@ -55,7 +55,7 @@ def test_committed_offsets_are_read_from_all_versions(response):
 def test_all_offsets_are_fetched_by_default():
     coordinator = ScriptedCoordinator(OffsetFetchResponse(groups=[FetchedGroup()]))
     assert asyncio.run(committed(coordinator)) == {}
-    assert coordinator.asked[0].groups[0].topics is None
+    assert coordinator.requests[0].groups[0].topics is None
 
 
 def test_errors_name_the_group_and_the_partition():
@@ -74,5 +74,5 @@ def test_commit_without_a_member_has_no_generation():
         OffsetCommitResponse(topics=[CommittedTopic(name="orders", partitions=[ok])])
     )
     asyncio.run(commit(coordinator, {("orders", 0): 7}))
-    (request,) = coordinator.asked
+    (request,) = coordinator.requests
     assert (request.generation_id_or_member_epoch, request.member_id) == (-1, "")

@@ -1,4 +1,4 @@
-"""The API server in memory does what a real one does, as far as the operator relies on it."""
+"""The API server in memory behaves as a real one, as far as the operator relies on it."""
 
 import asyncio
 
@@ -33,23 +33,23 @@ def topic(**more):
     }
 
 
-def play(body):
+def run(body):
     async def scenario():
         return await body(MemoryKube())
 
     return asyncio.run(scenario())
 
 
-def test_what_is_applied_takes_away_what_it_named_before_and_leaves_the_rest():
+def test_apply_removes_fields_no_longer_set_and_keeps_those_of_others():
     async def body(kube):
         await kube.apply(config_map(kept="1", dropped="2"))
         await kube.merge_patch(CONFIG_MAPS, "default", "settings", {"data": {"theirs": "3"}})
         return (await kube.apply(config_map(kept="4")))["data"]
 
-    assert play(body) == {"kept": "4", "theirs": "3"}
+    assert run(body) == {"kept": "4", "theirs": "3"}
 
 
-def test_what_changes_nothing_makes_no_version_and_only_a_spec_makes_a_generation():
+def test_only_changes_create_a_version_and_only_spec_changes_a_generation():
     async def body(kube):
         first = await kube.apply(topic(spec={"partitions": 1}))
         again = await kube.apply(topic(spec={"partitions": 1}))
@@ -58,7 +58,7 @@ def test_what_changes_nothing_makes_no_version_and_only_a_spec_makes_a_generatio
         grown = await kube.apply(topic(spec={"partitions": 2}))
         return [each["metadata"] for each in (first, again, events, grown)], grown, kube.writes
 
-    (first, again, events, grown), after, writes = play(body)
+    (first, again, events, grown), after, writes = run(body)
     assert first == again
     assert [each["generation"] for each in (first, events, grown)] == [1, 1, 2]
     assert len({each["resourceVersion"] for each in (first, events, grown)}) == 3
@@ -66,7 +66,7 @@ def test_what_changes_nothing_makes_no_version_and_only_a_spec_makes_a_generatio
     assert [write.verb for write in writes] == ["apply", "status", "apply"]
 
 
-def test_a_status_is_written_by_its_own_way_only_and_loses_what_is_not_said_again():
+def test_status_is_written_only_through_its_subresource():
     async def body(kube):
         await kube.apply_status(topic(status={"phase": "Lost"}))
         await kube.apply(topic(spec={}, status={"phase": "Lost"}))
@@ -76,12 +76,12 @@ def test_a_status_is_written_by_its_own_way_only_and_loses_what_is_not_said_agai
         await kube.apply_status(topic(status={"phase": "Pending"}))
         return before, await kube.get(TOPICS, "default", "orders")
 
-    before, after = play(body)
+    before, after = run(body)
     assert "status" not in before
     assert after["status"] == {"phase": "Pending"}
 
 
-def test_an_object_with_finalizers_waits_for_them_and_takes_its_own_along():
+def test_finalizers_delay_deletion_and_owned_objects_are_deleted_too():
     async def body(kube):
         owner = await kube.apply(
             {**topic(spec={}), "metadata": {**topic()["metadata"], "finalizers": ["ours"]}}
@@ -95,12 +95,12 @@ def test_an_object_with_finalizers_waits_for_them_and_takes_its_own_along():
         await kube.merge_patch(TOPICS, "default", "orders", {"metadata": {"finalizers": None}})
         return waiting, kube.objects
 
-    waiting, objects = play(body)
+    waiting, objects = run(body)
     assert waiting["metadata"]["deletionTimestamp"]
     assert objects == {}
 
 
-def test_only_the_very_object_that_is_meant_is_deleted_or_replaced():
+def test_delete_and_replace_check_uid_and_version():
     async def body(kube):
         read = await kube.create(config_map(a="1"))
         assert await kube.create(config_map(a="1")) is None
@@ -114,7 +114,7 @@ def test_only_the_very_object_that_is_meant_is_deleted_or_replaced():
         assert not await kube.delete(CONFIG_MAPS, "default", "settings")
         return await kube.merge_patch(CONFIG_MAPS, "default", "settings", {})
 
-    assert play(body) is None
+    assert run(body) is None
 
 
 def test_objects_are_listed_by_namespace_and_labels():
@@ -124,14 +124,14 @@ def test_objects_are_listed_by_namespace_and_labels():
         everywhere = await kube.list(CONFIG_MAPS)
         labelled = await kube.list(CONFIG_MAPS, "default", {"app": "b"})
         return [
-            [each["metadata"]["name"] for each in found]
-            for found in (everywhere, labelled, await kube.list(CONFIG_MAPS, "other"))
+            [each["metadata"]["name"] for each in listed]
+            for listed in (everywhere, labelled, await kube.list(CONFIG_MAPS, "other"))
         ]
 
-    assert play(body) == [["a", "b"], ["b"], []]
+    assert run(body) == [["a", "b"], ["b"], []]
 
 
-def test_the_number_of_pods_is_a_thing_apart():
+def test_scale_subresource_changes_replicas_only():
     async def body(kube):
         await kube.apply(
             {
@@ -146,10 +146,10 @@ def test_the_number_of_pods_is_a_thing_apart():
         )
         return scaled["spec"]
 
-    assert play(body) == {"serviceName": "brokers", "replicas": 3}
+    assert run(body) == {"serviceName": "brokers", "replicas": 3}
 
 
-def test_kinds_can_be_unknown_and_the_server_can_fail():
+def test_unknown_kinds_and_failures_raise_errors():
     async def body(kube):
         assert await kube.supports(CLUSTERS)
         assert not await kube.supports(SERVICE_MONITORS)
@@ -158,18 +158,18 @@ def test_kinds_can_be_unknown_and_the_server_can_fail():
         kube.failure = KubeError("the API server did not answer")
         with pytest.raises(KubeError, match="did not answer"):
             await kube.get(CLUSTERS, "default", "production")
-        await kube.record_event(topic(), "Lost", "nobody hears of it")
+        await kube.record_event(topic(), "Lost", "is not recorded")
         kube.failure = None
         await kube.record_event(topic(), "Created", "a topic", warning=True)
         return kube.events
 
-    assert play(body) == [("orders", "Created", "a topic", True)]
+    assert run(body) == [("orders", "Created", "a topic", True)]
 
 
-def test_who_changes_an_answer_changes_nothing_else():
+def test_returned_objects_are_copies():
     async def body(kube):
         (await kube.apply(config_map(a="1")))["data"]["a"] = "2"
         (await kube.list(CONFIG_MAPS))[0]["data"]["a"] = "3"
         return (await kube.get(CONFIG_MAPS, "default", "settings"))["data"]
 
-    assert play(body) == {"a": "1"}
+    assert run(body) == {"a": "1"}

@@ -67,7 +67,7 @@ export interface SetQuota {
 }
 
 /** The options of forms. */
-export interface AccessWords {
+export interface AccessOptions {
   /** By resource type. */
   operations: Record<string, string[]>;
   patternTypes: string[];

@@ -172,7 +172,7 @@ class ClusterNode:
             return {"cluster": "the metadata were restored, and do not agree with the bucket yet"}
         return {}
 
-    def standing(self) -> ClusterStatus:
+    def status(self) -> ClusterStatus:
         """The cluster metrics of this broker."""
         return ClusterStatus(
             brokers=len(self.cache.brokers),

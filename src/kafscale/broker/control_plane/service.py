@@ -146,11 +146,11 @@ class BrokerControlService:
         return _sorted((each.topic, each.partition) for each in logs if not each.closed)
 
     async def seal_tail(self, partition: Partition) -> SealTailResponse:
-        found = self._find(partition)
-        await self._run_to_completion(self._roll([found]))
-        self._check_open(found)
+        log = self._find(partition)
+        await self._run_to_completion(self._roll([log]))
+        self._check_open(log)
         return SealTailResponse(
-            rolled_end_offset=found.tail.rolled_offset, log_start_offset=found.start_offset
+            rolled_end_offset=log.tail.rolled_offset, log_start_offset=log.start_offset
         )
 
     async def swap_segments(self, partition: Partition, job: str) -> SwapSegmentsResponse:
@@ -170,8 +170,8 @@ class BrokerControlService:
             bytes_after=result.bytes_after,
         )
 
-    async def _swap(self, found: PartitionLog, prefix: str) -> SwapResult:
-        return await self._parts.swap(found, prefix)
+    async def _swap(self, log: PartitionLog, prefix: str) -> SwapResult:
+        return await self._parts.swap(log, prefix)
 
     async def _roll(self, logs: Sequence[PartitionLog]) -> None:
         """Make everything durable, and roll it into segments."""
@@ -190,11 +190,11 @@ class BrokerControlService:
         self._check_exists(partition)
         if partition.topic == SHARDS_TOPIC:
             raise InvalidRequestError("a shard of consumer groups has no segments")
-        found = self._parts.storage.logs.get(*partition)
-        if found is None or found.closed:
+        log = self._parts.storage.logs.get(*partition)
+        if log is None or log.closed:
             self._check_owned(partition)
             raise NotOwnerError(f"{partition} is not open yet; try again")
-        return found
+        return log
 
     def _check_exists(self, partition: Partition) -> None:
         count = SHARD_COUNT
@@ -212,12 +212,10 @@ class BrokerControlService:
         if owner_id != self._parts.broker_id:
             raise NotOwnerError(f"not the owner of {partition}: {_describe_broker(owner_id)}")
 
-    def _check_open(self, found: PartitionLog) -> None:
-        if found.closed:
-            self._check_owned(Partition(found.topic, found.partition))
-            raise NotOwnerError(
-                f"{found.topic}/{found.partition} was closed concurrently; try again"
-            )
+    def _check_open(self, log: PartitionLog) -> None:
+        if log.closed:
+            self._check_owned(Partition(log.topic, log.partition))
+            raise NotOwnerError(f"{log.topic}/{log.partition} was closed concurrently; try again")
 
     async def _run_to_completion(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run work that continues even if the caller is cancelled."""

@@ -51,12 +51,12 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
     broker = context.broker
     topic_admission.check_admin_allowed(broker)
     requested = _requested(context, request)
-    found = [_find(context, topic) for topic in requested]
-    counts = Counter(topic.id for topic in found if isinstance(topic, Topic))
+    topics = [_find(context, topic) for topic in requested]
+    counts = Counter(topic.id for topic in topics if isinstance(topic, Topic))
     results = await asyncio.gather(
         *(
             _delete(context, topic, result, counts)
-            for topic, result in zip(requested, found, strict=True)
+            for topic, result in zip(requested, topics, strict=True)
         )
     )
     await _wait_for_deletion(broker, counts.keys(), min(request.timeout_ms, WAIT_MS_MAX))
@@ -80,17 +80,17 @@ def _requested(context: RequestContext, request: DeleteTopicsRequest) -> Sequenc
 
 def _find(context: RequestContext, requested: TopicToDelete) -> Topic | KafscaleError:
     """The requested topic, or an error; also if the client may not delete it."""
-    found = _lookup(context, requested)
+    topic = _lookup(context, requested)
     if context.is_authorized(Operation.DELETE, ResourceType.CLUSTER, quiet=True):
-        return found
+        return topic
     # A topic that does not exist can be authorized by name only.
     needed = [Operation.DESCRIBE] if requested.name is not None else []
-    if isinstance(found, Topic):
+    if isinstance(topic, Topic):
         needed.append(Operation.DELETE)
-    name = found.name if isinstance(found, Topic) else requested.name or ""
+    name = topic.name if isinstance(topic, Topic) else requested.name or ""
     if not all(context.is_authorized(operation, ResourceType.TOPIC, name) for operation in needed):
         return authorization_error(ResourceType.TOPIC, requested.name or requested.topic_id.hex())
-    return found
+    return topic
 
 
 def _lookup(context: RequestContext, requested: TopicToDelete) -> Topic | KafscaleError:
@@ -111,20 +111,20 @@ def _lookup(context: RequestContext, requested: TopicToDelete) -> Topic | Kafsca
 async def _delete(
     context: RequestContext,
     requested: TopicToDelete,
-    found: Topic | KafscaleError,
+    topic: Topic | KafscaleError,
     counts: Counter[bytes],
 ) -> DeletedTopic:
-    if isinstance(found, KafscaleError):
-        return _failed(requested, found)
-    if counts[found.id] > 1:
+    if isinstance(topic, KafscaleError):
+        return _failed(requested, topic)
+    if counts[topic.id] > 1:
         return _failed(requested, InvalidRequestError("Duplicate topic name or id."))
     try:
-        context.broker.quotas.charge_mutation(context, found.partitions)
-        await context.broker.catalog.delete(found.name)
+        context.broker.quotas.charge_mutation(context, topic.partitions)
+        await context.broker.catalog.delete(topic.name)
     except KafscaleError as error:
         return _failed(requested, error)
-    context.broker.audit.changed(context, "topic deleted", topic=found.name)
-    return DeletedTopic(name=found.name, topic_id=found.id)
+    context.broker.audit.changed(context, "topic deleted", topic=topic.name)
+    return DeletedTopic(name=topic.name, topic_id=topic.id)
 
 
 async def _wait_for_deletion(broker: Services, topic_ids: Iterable[bytes], wait_ms: int) -> None:

@@ -156,13 +156,15 @@ async def _search(
     reader = context.broker.storage.reader
     try:
         if requested.timestamp_ms == MAX_TIMESTAMP:
-            found = await timestamp_lookup.offset_of_max_timestamp(reader, log)
+            offset = await timestamp_lookup.offset_of_max_timestamp(reader, log)
         else:
-            found = await timestamp_lookup.offset_for_timestamp(reader, log, requested.timestamp_ms)
+            offset = await timestamp_lookup.offset_for_timestamp(
+                reader, log, requested.timestamp_ms
+            )
     except KafscaleError as error:
         listed.error_code = error.code
     else:
-        _fill_in(context, log, requested, listed, found or _NOT_FOUND)
+        _fill_in(context, log, requested, listed, offset or _NOT_FOUND)
 
 
 def _fill_in(
@@ -170,15 +172,15 @@ def _fill_in(
     log: PartitionLog,
     requested: PartitionToList,
     listed: ListedPartition,
-    found: TimedOffset,
+    offset: TimedOffset,
 ) -> None:
     if context.version == 0:
-        limit_offset = log.high_watermark if found is _NOT_FOUND else found.offset
+        limit_offset = log.high_watermark if offset is _NOT_FOUND else offset.offset
         listed.offsets = _base_offsets(log, limit_offset, requested.max_offset_count)
     else:
-        listed.offset = found.offset
-        listed.timestamp_ms = found.timestamp_ms
-        listed.leader_epoch = found.leader_epoch
+        listed.offset = offset.offset
+        listed.timestamp_ms = offset.timestamp_ms
+        listed.leader_epoch = offset.leader_epoch
 
 
 def _base_offsets(log: PartitionLog, limit_offset: int, count_max: int) -> list[int]:

@@ -69,7 +69,7 @@ class Acceptor:
         self._listening.close()
         for handshake, (_, connection) in self._handshakes.items():
             # Connections that are already established are drained by `Server.drain`.
-            if not connection.is_made:
+            if not connection.is_established:
                 handshake.cancel()
 
     def _accept(self) -> None:
@@ -110,7 +110,7 @@ class Acceptor:
 
     def _on_handshake_done(self, handshake: "asyncio.Task[None]") -> None:
         accepted, connection = self._handshakes.pop(handshake)
-        if handshake.cancelled() or not connection.is_made:
+        if handshake.cancelled() or not connection.is_established:
             connection.reject()
             accepted.close()
 

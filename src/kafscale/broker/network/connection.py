@@ -128,7 +128,7 @@ class Connection(asyncio.BufferedProtocol):
         "_transport",
         "_writable",
         "client",
-        "is_made",
+        "is_established",
     )
 
     def __init__(
@@ -137,7 +137,7 @@ class Connection(asyncio.BufferedProtocol):
         """`on_lost` is called when the connection is lost, if it was ever made."""
         self._context = context
         self._on_lost = on_lost
-        self.is_made = False
+        self.is_established = False
         self._reader = FrameReader(context.limits.request_bytes_max, context.memory)
         self._frames: list[memoryview] = []  # Not dispatched yet: at most one receive buffer.
         self._responses: list[Parts | PendingResponse] = []  # In the order of the requests.
@@ -156,7 +156,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- called by the transport ------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.is_made = True
+        self.is_established = True
         self._transport = cast("asyncio.Transport", transport)
         host, port = (transport.get_extra_info("peername") or ("", 0))[:2]
         local_host, local_port = (transport.get_extra_info("sockname") or ("", 0))[:2]
@@ -226,7 +226,7 @@ class Connection(asyncio.BufferedProtocol):
     def reject(self) -> None:
         """Refuse the connection; abort it if it is open."""
         self._stopping = True
-        if self.is_made:
+        if self.is_established:
             self._transport.abort()
 
     def sweep(self, now: float) -> None:

@@ -63,12 +63,12 @@ def show(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show the fields of a request and its response in one version."""
-    found = _find(api)
+    described = _find(api)
     if version is None:
-        version = found.version_max
+        version = described.version_max
     codecs = {
-        found.request: found.request_codec(version),
-        found.response: found.response_codec(version),
+        described.request: described.request_codec(version),
+        described.response: described.response_codec(version),
     }
     if source:
         for message, codec in codecs.items():
@@ -80,7 +80,7 @@ def show(
             print_line()
     else:
         fields = {message.__name__: _fields(message, version) for message in codecs}
-        print_data({**_summary(found), "version": version, **fields}, output)
+        print_data({**_summary(described), "version": version, **fields}, output)
 
 
 def _find(name: str) -> "Api[Any, Any]":

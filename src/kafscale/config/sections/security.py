@@ -34,8 +34,8 @@ def for_listener(values: Sequence[str], listener: str, default: str = "") -> str
     >>> for_listener(("none", "EXTERNAL=required"), "INTERNAL")
     'none'
     """
-    found = all_for_listener(values, listener)
-    return found[-1] if found else default
+    matching = all_for_listener(values, listener)
+    return matching[-1] if matching else default
 
 
 def all_for_listener(values: Sequence[str], listener: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from kafscale.client.errors import BrokerResponseError
 from kafscale.console.api.route import ApiRequest, Route
 from kafscale.console.context import ApiContext
 from kafscale.console.schema.access import (
-    AccessWords,
+    AccessOptions,
     Acl,
     Acls,
     NewAcl,
@@ -61,8 +61,8 @@ Item = TypeVar("Item")
 AclEnum = TypeVar("AclEnum", ResourceType, Operation, PatternType, Permission)
 
 
-async def words(_: ApiContext, __: ApiRequest) -> AccessWords:
-    return AccessWords(
+async def form_options(_: ApiContext, __: ApiRequest) -> AccessOptions:
+    return AccessOptions(
         operations={
             kind.name: [each.name for each in Operation if each > 1 and is_supported(kind, each)]
             for kind in _RESOURCES
@@ -244,7 +244,7 @@ def _shown_problem(error: BrokerResponseError) -> str:
 
 
 ROUTES: Final = (
-    Route("GET", "/access/words", words, response=AccessWords),
+    Route("GET", "/access/options", form_options, response=AccessOptions),
     Route("GET", "/acls", list_acls, response=Acls),
     Route("POST", "/acls", add_acl, body=NewAcl, response=Acl),
     Route("DELETE", "/acls", remove_acl, body=NewAcl),

@@ -61,7 +61,7 @@ class SetQuota(RequestModel):
     """Null removes a limit."""
 
 
-class AccessWords(ResponseModel):
+class AccessOptions(ResponseModel):
     """The options of forms."""
 
     operations: dict[str, list[str]]

@@ -74,11 +74,11 @@ def tick_generation(group: GroupState, _event: Tick, now_ms: int) -> None:
     reason = _expired(_expire(group, now_ms))
     if _is_due(group.sync_deadline_ms, now_ms):
         group.sync_deadline_ms = None
-        silent = [member for member in group.members if not member.has_synced]
-        for member in silent:
+        unsynced = [member for member in group.members if not member.has_synced]
+        for member in unsynced:
             remove_member(group, member)
-        if silent:
-            reason = f"members have not synced: {_names(silent)}"
+        if unsynced:
+            reason = f"members have not synced: {_names(unsynced)}"
     _continue_without(group, reason, now_ms)
 
 

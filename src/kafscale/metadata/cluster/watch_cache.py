@@ -105,10 +105,10 @@ class WatchCache:
 
     async def _load(self) -> None:
         snapshot = await self._store.range(self._prefix)
-        found = {entry.key: entry for entry in snapshot.entries if self._key_filter(entry.key)}
-        for key in [key for key in self._entries if key not in found]:
+        entries = {entry.key: entry for entry in snapshot.entries if self._key_filter(entry.key)}
+        for key in [key for key in self._entries if key not in entries]:
             self._set(key, None)
-        for key, entry in found.items():
+        for key, entry in entries.items():
             self._set(key, entry)
         self._publish(snapshot.revision)
         self.connected = True

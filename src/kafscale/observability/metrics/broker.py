@@ -50,8 +50,8 @@ def _partition(
     name: str, kind: str, meaning: str, read: Callable[[PartitionCounters], float]
 ) -> BrokerMetric:
     def series(traffic: Counters) -> Series:
-        for labels, found in cardinality.partitions(traffic.by_partition):
-            yield labels, read(found)
+        for labels, counters in cardinality.partitions(traffic.by_partition):
+            yield labels, read(counters)
 
     return BrokerMetric(name, kind, ("topic", "partition"), meaning, series)
 
@@ -63,29 +63,29 @@ def _outcomes(
     failed: Callable[[PartitionCounters], int],
 ) -> BrokerMetric:
     def series(traffic: Counters) -> Series:
-        for labels, found in cardinality.partitions(traffic.by_partition):
-            yield (*labels, "success"), succeeded(found)
-            yield (*labels, "error"), failed(found)
+        for labels, counters in cardinality.partitions(traffic.by_partition):
+            yield (*labels, "success"), succeeded(counters)
+            yield (*labels, "error"), failed(counters)
 
     return BrokerMetric(name, "counter", ("topic", "partition", "status"), meaning, series)
 
 
 def _requests(traffic: Counters) -> Series:
-    for (api, version), found in traffic.by_request.items():
-        yield (api, str(version), "NONE"), found.succeeded
-        for error, count in found.refusals.items():
+    for (api, version), counters in traffic.by_request.items():
+        yield (api, str(version), "NONE"), counters.succeeded
+        for error, count in counters.refusals.items():
             yield (api, str(version), error), count
 
 
 def _produce_seconds(traffic: Counters) -> Series:
-    for topic, found in cardinality.topics(traffic.by_topic):
-        for acks, seconds in found.produce_seconds.items():
+    for topic, counters in cardinality.topics(traffic.by_topic):
+        for acks, seconds in counters.produce_seconds.items():
             yield (topic, str(acks)), seconds
 
 
 def _fetch_seconds(traffic: Counters) -> Series:
-    for topic, found in cardinality.topics(traffic.by_topic):
-        for cache_hit, seconds in found.fetch_seconds.items():
+    for topic, counters in cardinality.topics(traffic.by_topic):
+        for cache_hit, seconds in counters.fetch_seconds.items():
             yield (topic, str(cache_hit).lower()), seconds
 
 
@@ -97,14 +97,16 @@ def _lags(traffic: Counters) -> Series:
     return cardinality.limit_totals(series, cardinality.LAG_SERIES_MAX)
 
 
-def _sizes(found: Iterable[tuple[str, int, int]]) -> Series:
-    series = (((topic, str(partition)), size) for topic, partition, size in found)
+def _sizes(counters: Iterable[tuple[str, int, int]]) -> Series:
+    series = (((topic, str(partition)), size) for topic, partition, size in counters)
     return cardinality.limit_totals(series, cardinality.PARTITION_SERIES_MAX)
 
 
 def _group(name: str, meaning: str, read: Callable[[GroupCounters], float]) -> BrokerMetric:
     def series(traffic: Counters) -> Series:
-        return ((labels, read(found)) for labels, found in cardinality.groups(traffic.by_group))
+        return (
+            (labels, read(counters)) for labels, counters in cardinality.groups(traffic.by_group)
+        )
 
     return BrokerMetric(name, "counter", ("group",), meaning, series)
 

@@ -44,9 +44,9 @@ def limit_series(
     items = iter(by_key.items())
     named = 0
     for key, numbers in islice(items, most):
-        found = labels(key)
-        named = len(found)
-        yield found, numbers
+        series = labels(key)
+        named = len(series)
+        yield series, numbers
     if len(by_key) > most:
         yield (OTHER,) * named, aggregate(numbers for _, numbers in items)
 
@@ -58,8 +58,8 @@ def partitions(
 
 
 def topics(by_topic: Mapping[str, TopicLatencies]) -> Iterator[tuple[str, TopicLatencies]]:
-    for (topic,), found in limit_series(by_topic, TOPIC_SERIES_MAX, _name_label, _sum_topics):
-        yield topic, found
+    for (topic,), latencies in limit_series(by_topic, TOPIC_SERIES_MAX, _name_label, _sum_topics):
+        yield topic, latencies
 
 
 def groups(
@@ -83,25 +83,25 @@ def _name_label(key: str) -> tuple[str]:
     return (key,)
 
 
-def _sum_partitions(found: Iterable[PartitionCounters]) -> PartitionCounters:
+def _sum_partitions(counters: Iterable[PartitionCounters]) -> PartitionCounters:
     total = PartitionCounters()
-    for one in found:
+    for one in counters:
         for name in PartitionCounters.__slots__:
             setattr(total, name, getattr(total, name) + getattr(one, name))
     return total
 
 
-def _sum_groups(found: Iterable[GroupCounters]) -> GroupCounters:
+def _sum_groups(counters: Iterable[GroupCounters]) -> GroupCounters:
     total = GroupCounters()
-    for one in found:
+    for one in counters:
         total.rebalances += one.rebalances
         total.commits += one.commits
     return total
 
 
-def _sum_topics(found: Iterable[TopicLatencies]) -> TopicLatencies:
+def _sum_topics(latencies: Iterable[TopicLatencies]) -> TopicLatencies:
     total = TopicLatencies()
-    for one in found:
+    for one in latencies:
         for acks, seconds in one.produce_seconds.items():
             _add(total.produce_seconds, acks, seconds)
         for cache_hit, seconds in one.fetch_seconds.items():

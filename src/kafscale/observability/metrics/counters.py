@@ -114,16 +114,16 @@ class TopicLatencies:
         """By cache hit."""
 
     def produced(self, acks: int, seconds: float) -> None:
-        found = self.produce_seconds.get(acks)
-        if found is None:
-            found = self.produce_seconds[acks] = Histogram(REQUEST_SECONDS_BOUNDS)
-        found.observe(seconds)
+        histogram = self.produce_seconds.get(acks)
+        if histogram is None:
+            histogram = self.produce_seconds[acks] = Histogram(REQUEST_SECONDS_BOUNDS)
+        histogram.observe(seconds)
 
     def fetched(self, cache_hit: bool, seconds: float) -> None:
-        found = self.fetch_seconds.get(cache_hit)
-        if found is None:
-            found = self.fetch_seconds[cache_hit] = Histogram(REQUEST_SECONDS_BOUNDS)
-        found.observe(seconds)
+        histogram = self.fetch_seconds.get(cache_hit)
+        if histogram is None:
+            histogram = self.fetch_seconds[cache_hit] = Histogram(REQUEST_SECONDS_BOUNDS)
+        histogram.observe(seconds)
 
 
 class OperationCounters:
@@ -246,36 +246,36 @@ class Counters:
         self._rates: dict[str, Rate] = {}
 
     def requests(self, api: str, version: int) -> RequestCounters:
-        found = self.by_request.get((api, version))
-        if found is None:
+        counters = self.by_request.get((api, version))
+        if counters is None:
             seconds = self.by_api.setdefault(api, Histogram(REQUEST_SECONDS_BOUNDS))
-            found = self.by_request[api, version] = RequestCounters(seconds)
-        return found
+            counters = self.by_request[api, version] = RequestCounters(seconds)
+        return counters
 
     def partition(self, topic: str, partition: int) -> PartitionCounters:
-        found = self.by_partition.get((topic, partition))
-        if found is None:
-            found = self.by_partition[topic, partition] = PartitionCounters()
-        return found
+        counters = self.by_partition.get((topic, partition))
+        if counters is None:
+            counters = self.by_partition[topic, partition] = PartitionCounters()
+        return counters
 
     def topic(self, topic: str) -> TopicLatencies:
-        found = self.by_topic.get(topic)
-        if found is None:
-            found = self.by_topic[topic] = TopicLatencies()
-        return found
+        latencies = self.by_topic.get(topic)
+        if latencies is None:
+            latencies = self.by_topic[topic] = TopicLatencies()
+        return latencies
 
     def operation(self, operation: str) -> OperationCounters:
         """The counters of an operation of the object store: `put`, `get`, `list`, ..."""
-        found = self.by_operation.get(operation)
-        if found is None:
-            found = self.by_operation[operation] = OperationCounters()
-        return found
+        counters = self.by_operation.get(operation)
+        if counters is None:
+            counters = self.by_operation[operation] = OperationCounters()
+        return counters
 
     def group(self, group_id: str) -> GroupCounters:
-        found = self.by_group.get(group_id)
-        if found is None:
-            found = self.by_group[group_id] = GroupCounters()
-        return found
+        counters = self.by_group.get(group_id)
+        if counters is None:
+            counters = self.by_group[group_id] = GroupCounters()
+        return counters
 
     def forget_group(self, group_id: str) -> None:
         self.by_group.pop(group_id, None)
@@ -295,7 +295,7 @@ class Counters:
 
     def total(self, api: str) -> int:
         """The number of requests of an API, in all versions."""
-        return sum(found.total for (name, _), found in self.by_request.items() if name == api)
+        return sum(counters.total for (name, _), counters in self.by_request.items() if name == api)
 
     def per_second(self, api: str) -> float:
         """The request rate of an API."""

@@ -8,9 +8,9 @@ from kafscale.observability.metrics.text_format import Series
 
 
 def _operations(traffic: Counters) -> Series:
-    for operation, found in traffic.by_operation.items():
-        yield (operation, "success"), found.succeeded
-        yield (operation, "error"), found.failed
+    for operation, counters in traffic.by_operation.items():
+        yield (operation, "success"), counters.succeeded
+        yield (operation, "error"), counters.failed
 
 
 STORAGE_METRICS: Final = (

@@ -29,12 +29,12 @@ def topic_key(resource: TopicResource) -> TopicKey:
 
 def owners_by_topic(resources: Iterable[TopicResource]) -> dict[TopicKey, TopicResource]:
     """The owner of each topic, among all resources of a namespace."""
-    found: dict[TopicKey, TopicResource] = {}
+    owners: dict[TopicKey, TopicResource] = {}
     for resource in resources:
-        rival = found.setdefault(topic_key(resource), resource)
+        rival = owners.setdefault(topic_key(resource), resource)
         if _age(resource) < _age(rival):
-            found[topic_key(resource)] = resource
-    return found
+            owners[topic_key(resource)] = resource
+    return owners
 
 
 def _age(resource: TopicResource) -> tuple[str, str]:

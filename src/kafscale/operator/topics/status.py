@@ -45,18 +45,18 @@ def partitions(
     """The partitions of a topic as they are."""
     is_same = before.topic_id == topic.id.hex()
     known = {each.id: each.log_end_offset for each in before.partitions} if is_same else {}
-    found = []
+    statuses = []
     for number in range(topic.partitions):
         leader_id, _ = leader(topic.name, number)
         end = log_end_offsets.get(Partition(topic.name, number), known.get(number))
-        found.append(
+        statuses.append(
             PartitionStatus(
                 id=number,
                 leader="" if leader_id == NO_BROKER else str(leader_id),
                 log_end_offset=end,
             )
         )
-    return found
+    return statuses
 
 
 def build_status(

@@ -78,11 +78,11 @@ def inner_message(wire_type: WireType) -> MessageType | None:
 
 def structs(message: MessageType) -> list[MessageType]:
     """The message and all nested structs, outermost first."""
-    found = [message]
+    collected = [message]
     for declaration in _declarations(message):
         if inner := inner_message(declaration.type):
-            found += [s for s in structs(inner) if s not in found]
-    return found
+            collected += [s for s in structs(inner) if s not in collected]
+    return collected
 
 
 @cache

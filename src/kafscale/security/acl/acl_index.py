@@ -59,8 +59,8 @@ _ALLOWING: Final = {
 }
 """The ACL operations that allow each operation."""
 _DENYING: Final = {
-    asked: frozenset(said for said in Operation if asked in _covered_by(said))
-    for asked in Operation
+    requested: frozenset(granted for granted in Operation if requested in _covered_by(granted))
+    for requested in Operation
 }
 """The ACL operations that deny each operation."""
 
@@ -82,11 +82,11 @@ class AclIndex:
         acl = _with_canonical_host(acl)
         kind, name = acl.pattern_type, acl.resource_name
         patterns = self._by_principal.setdefault((acl.resource_type, acl.principal), PatternIndex())
-        found = patterns.get(kind, name)
-        if found is None:
+        rules = patterns.get(kind, name)
+        if rules is None:
             patterns.put(kind, name, [acl])
         else:
-            found.append(acl)
+            rules.append(acl)
         counts = self._counts[acl.resource_type]
         counts.put(kind, name, (counts.get(kind, name) or 0) + 1)
 
@@ -96,10 +96,10 @@ class AclIndex:
         kind, name = acl.pattern_type, acl.resource_name
         subject = (acl.resource_type, acl.principal)
         patterns = self._by_principal[subject]
-        found = patterns.get(kind, name)
-        assert found is not None, acl
-        found.remove(acl)
-        if not found:
+        rules = patterns.get(kind, name)
+        assert rules is not None, acl
+        rules.remove(acl)
+        if not rules:
             patterns.drop(kind, name)
             if not patterns:
                 del self._by_principal[subject]

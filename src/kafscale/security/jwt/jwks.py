@@ -101,10 +101,10 @@ class Jwks:
     def find(self, key_id: str | None, algorithm: str) -> list[PublicKey]:
         """Return the keys that may have signed a token; if there are none, schedule a fetch."""
         from_file = self._file.value() if self._file is not None else ()
-        found = keys.matching_keys((*from_file, *self._fetched), key_id, algorithm)
-        if not found:
+        matching = keys.matching_keys((*from_file, *self._fetched), key_id, algorithm)
+        if not matching:
             self._key_missing.set()
-        return found
+        return matching
 
     async def _run(self) -> None:
         pause_ms = self._refresh_ms

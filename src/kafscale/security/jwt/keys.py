@@ -84,12 +84,12 @@ def parse_jwks(content: bytes) -> tuple[TokenKey, ...]:
 
 def matching_keys(keys: Iterable[TokenKey], key_id: str | None, algorithm: str) -> list[PublicKey]:
     """The keys that may have signed a token; without key ids, all with that algorithm."""
-    found = [
+    matching = [
         key.key
         for key in keys
         if algorithm in key.algorithms and (None in {key_id, key.id} or key_id == key.id)
     ]
-    return found[:CANDIDATE_COUNT_MAX]
+    return matching[:CANDIDATE_COUNT_MAX]
 
 
 def _key(raw_key: msgspec.Raw) -> TokenKey | None:

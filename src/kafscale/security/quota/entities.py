@@ -64,11 +64,11 @@ def address(text: str) -> str:
     ('10.0.0.1', '2001:db8::1')
     """
     try:
-        found = ipaddress.ip_address(text)
+        ip = ipaddress.ip_address(text)
     except ValueError:
         raise InvalidRequestError(f"{text} is not a valid IP address.") from None
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return str(mapped or found)
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return str(mapped or ip)
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -104,11 +104,11 @@ def select(
     by_type = {each.kind: each for each in filters}
     if IP in by_type and len(by_type) > 1:
         raise InvalidRequestError("An IP address cannot be combined with a user or a client id.")
-    found = []
+    selected = []
     for entity in entities:
         parts = dict(parts_of(entity))
         if all(each.matches(parts) for each in by_type.values()) and not (
             strict and parts.keys() - by_type.keys()
         ):
-            found.append(entity)
-    return found
+            selected.append(entity)
+    return selected

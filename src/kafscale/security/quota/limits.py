@@ -54,18 +54,18 @@ class Quotas:
 
     def for_client(self, user: str, client_id: str, now: float) -> Buckets:
         """The buckets of a client."""
-        found = self._buckets_by_client.get((user, client_id))
-        if found is None:
-            found = self._resolve((user, client_id), candidates(user, client_id), now)
-        return found
+        buckets = self._buckets_by_client.get((user, client_id))
+        if buckets is None:
+            buckets = self._resolve((user, client_id), candidates(user, client_id), now)
+        return buckets
 
     def for_address(self, ip: str, now: float) -> Buckets:
         """The buckets of an IP address."""
-        found = self._buckets_by_client.get((ip,))
-        if found is None:
+        buckets = self._buckets_by_client.get((ip,))
+        if buckets is None:
             own = QuotaEntity(ip=ip)
-            found = self._resolve((ip,), ((own, own), (QuotaEntity(ip=DEFAULT), own)), now)
-        return found
+            buckets = self._resolve((ip,), ((own, own), (QuotaEntity(ip=DEFAULT), own)), now)
+        return buckets
 
     def _resolve(self, name: tuple[str, ...], candidates: _Candidates, now: float) -> Buckets:
         if len(self._buckets_by_client) >= self._clients_max:
@@ -76,8 +76,8 @@ class Quotas:
                 # Unknown keys of newer versions and rates of 0 limit nothing.
                 if key in QUOTA_TYPES and key not in limits and rate > 0:
                     limits[key] = self._bucket(key, shared_by, rate)
-        found = self._buckets_by_client[name] = MappingProxyType(limits)
-        return found
+        resolved = self._buckets_by_client[name] = MappingProxyType(limits)
+        return resolved
 
     def _bucket(self, key: str, shared_by: QuotaEntity, rate: float) -> TokenBucket:
         bucket = self._buckets.get((key, shared_by))

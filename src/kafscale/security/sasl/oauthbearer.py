@@ -60,17 +60,17 @@ def _error_response(error: TokenError) -> bytes:
 
 def _parse(message: bytes) -> tuple[str, str]:
     """Return the authorization id and the token."""
-    found = _FIRST.fullmatch(_text(message))
-    if found is None:
+    match = _FIRST.fullmatch(_text(message))
+    if match is None:
         raise _malformed()
-    pairs = [pair.partition("=") for pair in found["pairs"].split("\x01")[:-1]]
+    pairs = [pair.partition("=") for pair in match["pairs"].split("\x01")[:-1]]
     values = {name: value for name, _, value in pairs}
     if len(values) < len(pairs):
         raise _malformed()
     bearer = _BEARER.fullmatch(values.get("auth", ""))
     if bearer is None:
         raise _malformed()
-    return unescape_name(found["authorization_id"] or ""), bearer["token"]
+    return unescape_name(match["authorization_id"] or ""), bearer["token"]
 
 
 def _text(message: bytes) -> str:

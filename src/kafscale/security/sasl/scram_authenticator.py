@@ -70,14 +70,14 @@ class ScramSaslServer:
                 " from username"
             )
         decoy = self._decoy(first.user)
-        found = self._credentials(first.user, self._mechanism)
-        credential = found or decoy
+        stored = self._credentials(first.user, self._mechanism)
+        credential = stored or decoy
         nonce = first.nonce + self._nonce
         salt = scram_messages.encode_base64(credential.salt)
         message = f"r={nonce},s={salt},i={credential.iterations}".encode()
         self._challenge = _Challenge(
             credential=credential,
-            user_exists=found is not None,
+            user_exists=stored is not None,
             header=first.header,
             nonce=nonce,
             signed=first.bare + b"," + message,

@@ -70,40 +70,40 @@ class ClientFinal(NamedTuple):
 
 
 def client_first(message: bytes) -> ClientFirst:
-    found = _match(_CLIENT_FIRST, message, "client first")
-    pairs = found["extensions"].removeprefix(",").split(",") if found["extensions"] else []
+    match = _match(_CLIENT_FIRST, message, "client first")
+    pairs = match["extensions"].removeprefix(",").split(",") if match["extensions"] else []
     return ClientFirst(
-        header=found["header"].encode(),
-        bare=found["bare"].encode(),
-        user=unescape_name(found["user"]),
-        authorization_id=unescape_name(found["authorization_id"] or ""),
-        nonce=found["nonce"],
+        header=match["header"].encode(),
+        bare=match["bare"].encode(),
+        user=unescape_name(match["user"]),
+        authorization_id=unescape_name(match["authorization_id"] or ""),
+        nonce=match["nonce"],
         extensions={name: value for name, _, value in (pair.partition("=") for pair in pairs)},
     )
 
 
 def server_first(message: bytes) -> ServerFirst:
-    found = _match(_SERVER_FIRST, message, "server first")
-    salt = _bytes(found["salt"], "server first")
-    return ServerFirst(found["nonce"], salt, int(found["iterations"]))
+    match = _match(_SERVER_FIRST, message, "server first")
+    salt = _bytes(match["salt"], "server first")
+    return ServerFirst(match["nonce"], salt, int(match["iterations"]))
 
 
 def client_final(message: bytes) -> ClientFinal:
-    found = _match(_CLIENT_FINAL, message, "client final")
+    match = _match(_CLIENT_FINAL, message, "client final")
     return ClientFinal(
-        unproven=found["unproven"].encode(),
-        binding=_bytes(found["binding"], "client final"),
-        nonce=found["nonce"],
-        proof=_bytes(found["proof"], "client final"),
+        unproven=match["unproven"].encode(),
+        binding=_bytes(match["binding"], "client final"),
+        nonce=match["nonce"],
+        proof=_bytes(match["proof"], "client final"),
     )
 
 
 def server_final(message: bytes) -> bytes:
     """Return the server's signature."""
-    found = _match(_SERVER_FINAL, message, "server final")
-    if found["error"] is not None:
-        raise AuthenticationError(f"the server rejected the proof: {found['error']}")
-    return _bytes(found["signature"], "server final")
+    match = _match(_SERVER_FINAL, message, "server final")
+    if match["error"] is not None:
+        raise AuthenticationError(f"the server rejected the proof: {match['error']}")
+    return _bytes(match["signature"], "server final")
 
 
 def encode_base64(value: bytes) -> str:
@@ -128,11 +128,11 @@ def unescape_name(name: str) -> str:
 def _match(pattern: re.Pattern[str], message: bytes, kind: str) -> re.Match[str]:
     if len(message) <= MESSAGE_BYTES_MAX:
         try:
-            found = pattern.fullmatch(message.decode())
+            match = pattern.fullmatch(message.decode())
         except UnicodeDecodeError:
-            found = None
-        if found is not None:
-            return found
+            match = None
+        if match is not None:
+            return match
     raise _malformed(kind)
 
 

@@ -73,17 +73,17 @@ def _parsed(rule_text: str) -> _Rule | None:
     """Parse a rule; None is the `DEFAULT` rule."""
     if rule_text == "DEFAULT":
         return None
-    found = _RULE.fullmatch(rule_text)
-    if found is None:
+    match = _RULE.fullmatch(rule_text)
+    if match is None:
         raise ConfigError(
             f"{SETTING}: {rule_text} is not a valid rule; expected DEFAULT or"
             " RULE:pattern/replacement/, optionally followed by L or U for lower or upper case"
         )
     try:
-        pattern = re.compile(found[1])
+        pattern = re.compile(match[1])
     except re.error as error:
         raise ConfigError(f"{SETTING}: the pattern of {rule_text} is invalid: {error}") from None
-    return _Rule(pattern, tuple(_tokens(rule_text, found[2], pattern)), found[3])
+    return _Rule(pattern, tuple(_tokens(rule_text, match[2], pattern)), match[3])
 
 
 def _tokens(rule_text: str, replacement: str, pattern: re.Pattern[str]) -> list[str | int]:

@@ -63,20 +63,20 @@ class ProtobufFiles:
     def from_descriptor_set(cls, descriptors: bytes) -> "ProtobufFiles":
         """Decode a FileDescriptorSet, as `protoc --descriptor_set_out` writes it."""
         try:
-            found = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
+            decoded = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
         except DecodeError as error:
             raise ConfigError("the descriptors are not a FileDescriptorSet") from error
-        return cls({file.name: file for file in found.file})
+        return cls({file.name: file for file in decoded.file})
 
     def message(self, name: str) -> Descriptor:
         """Return the message with a full name; without a name, the first of the main file."""
         if not name:
             return self.message_at((0,))
         try:
-            found = self._pool.FindMessageTypeByName(name)
+            descriptor = self._pool.FindMessageTypeByName(name)
         except KeyError as error:
             raise ConfigError(f"there is no message {name} in the Protobuf definitions") from error
-        return found
+        return descriptor
 
     def message_at(self, indexes: tuple[int, ...]) -> Descriptor:
         """Return the message at these indexes of the main file; see `registry.wire_format`."""

@@ -154,12 +154,12 @@ class Registry:
             raise InvalidRecordError("the references of the schema are nested too deeply")
         references = []
         for reference in response.references or ():
-            found = self._request(_version_path(reference.subject, str(reference.version)))
-            if found is None:
+            referenced = self._request(_version_path(reference.subject, str(reference.version)))
+            if referenced is None:
                 raise InvalidRecordError(
                     f"the schema refers to {reference.name}, which is not in the registry"
                 )
-            references.append(Reference(reference.name, self._resolve(found, depth + 1)))
+            references.append(Reference(reference.name, self._resolve(referenced, depth + 1)))
         return RegisteredSchema(response.schemaType or "AVRO", response.schema, tuple(references))
 
     def _request(self, path: str) -> _SchemaResponse | None:

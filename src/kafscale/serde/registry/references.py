@@ -39,10 +39,10 @@ def protobuf_set(schema: RegisteredSchema) -> bytes:
     imports = _imports(schema)
     files = {name: _descriptor(name, text) for name, text in imports.items()}
     files[MAIN_FILE] = _descriptor(MAIN_FILE, schema.text)
-    found = [file for file in files.values() if file is not None]
-    if len(found) < len(files):
+    known = [file for file in files.values() if file is not None]
+    if len(known) < len(files):
         return compile_source(schema.text, imports)
-    return descriptor_pb2.FileDescriptorSet(file=found).SerializeToString()
+    return descriptor_pb2.FileDescriptorSet(file=known).SerializeToString()
 
 
 def _imports(schema: RegisteredSchema) -> dict[str, str]:

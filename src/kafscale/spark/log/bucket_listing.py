@@ -67,7 +67,7 @@ class BucketLister:
     ) -> OffsetMap:
         for attempts_left in reversed(range(ATTEMPTS_MAX)):
             try:
-                found, gaps = await self._list_once(
+                listing, gaps = await self._list_once(
                     store, names, matches, allow_gaps=not attempts_left
                 )
             except ObjectNotFoundError:
@@ -76,7 +76,7 @@ class BucketLister:
                 continue
             if not gaps:
                 break
-        return found
+        return listing
 
     async def _list_once(
         self,
@@ -204,7 +204,7 @@ class BucketLister:
             ends[topic_partition] = segment.decode_footer(key, suffix).last_offset + 1
 
         await _run_all(
-            read(topic_partition, found[-1][0]) for topic_partition, found in segments.items()
+            read(topic_partition, listed[-1][0]) for topic_partition, listed in segments.items()
         )
         return ends
 

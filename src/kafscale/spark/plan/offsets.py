@@ -152,8 +152,12 @@ def resolve(
         case SpecificTimestamps(timestamps_ms):
             option = f"{side.name}OffsetsByTimestamp"
             _check_complete(option, timestamps_ms.keys(), partitions.keys())
-    found = search(timestamps_ms)
-    missing = [topic_partition for topic_partition in partitions if found[topic_partition] is None]
+    offsets_by_time = search(timestamps_ms)
+    missing = [
+        topic_partition
+        for topic_partition in partitions
+        if offsets_by_time[topic_partition] is None
+    ]
     if missing and side.needs_record:
         raise OffsetOutOfRangeError(
             f"{side.name}Timestamp: there is no record at or after "
@@ -166,7 +170,7 @@ def resolve(
     return {
         topic_partition: partition.end_offset if offset is None else offset
         for topic_partition, partition in partitions.items()
-        for offset in [found[topic_partition]]
+        for offset in [offsets_by_time[topic_partition]]
     }
 
 

@@ -62,10 +62,10 @@ def probe_workers(spark: "SparkSession") -> JobResult:
     workers = Counter(parallel_map(spark, slots, _describe_worker, description="probing workers"))
     local = _required_versions()
     problems = [
-        f"{worker.host}: {name} is {found or 'missing'}, the driver has {expected}"
+        f"{worker.host}: {name} is {version or 'missing'}, the driver has {expected}"
         for worker in workers
-        for name, found, expected in zip(REQUIRED, worker.versions, local, strict=True)
-        if found != expected
+        for name, version, expected in zip(REQUIRED, worker.versions, local, strict=True)
+        if version != expected
     ]
     return JobResult(
         "check",
@@ -87,18 +87,18 @@ def probe_workers(spark: "SparkSession") -> JobResult:
 
 def versions() -> dict[str, str]:
     """Return the versions of the installed packages."""
-    found = {}
+    installed = {}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def _required_versions() -> tuple[str | None, ...]:
-    found = versions()
-    return tuple(found.get(name) for name in REQUIRED)
+    installed = versions()
+    return tuple(installed.get(name) for name in REQUIRED)
 
 
 def _describe_worker(_: int) -> Worker:
@@ -108,11 +108,11 @@ def _describe_worker(_: int) -> Worker:
 
 def _java(environ: Mapping[str, str]) -> dict[str, str]:
     try:
-        found = java.find(environ)
+        runtime = java.find(environ)
     except KafscaleError as error:
         return {"problem": str(error)}
-    home = java.home_for_spark(found, cache_directory(environ))
-    return {"version": found.version, "home": str(home), "foundBy": found.origin}
+    home = java.home_for_spark(runtime, cache_directory(environ))
+    return {"version": runtime.version, "home": str(home), "foundBy": runtime.origin}
 
 
 def _java_version(spark: "SparkSession") -> str:

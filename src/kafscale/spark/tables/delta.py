@@ -67,7 +67,7 @@ class DeltaTable:
         return DeltaFiles(version.schema, version.granularity, self._filesystem)
 
     def data_files(self, version: Version) -> list[DataFile]:
-        found = []
+        files = []
         for row in pa.table(version.token.loaded.get_add_actions()).to_pylist():
             time_partition = None
             if version.granularity is not None:
@@ -75,8 +75,8 @@ class DeltaTable:
                     str(row["partition"][version.granularity.column]), version.granularity
                 )
             path = self._filesystem.join(row["path"])
-            found.append(DataFile(path, row["num_records"], row["size_bytes"], time_partition))
-        return found
+            files.append(DataFile(path, row["num_records"], row["size_bytes"], time_partition))
+        return files
 
     def _open(self) -> LoadedTable:
         return LoadedTable(self._filesystem.root, storage_options=self._storage_options())

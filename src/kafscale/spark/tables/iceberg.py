@@ -92,10 +92,10 @@ class IcebergTable:
         return IcebergFiles.of(version.token, version.granularity)
 
     def data_files(self, version: Version) -> list[DataFile]:
-        found = []
+        files = []
         for task in version.token.scan().plan_files():
             file = task.file
-            found.append(
+            files.append(
                 DataFile(
                     file.file_path,
                     file.record_count,
@@ -104,7 +104,7 @@ class IcebergTable:
                     task,
                 )
             )
-        return found
+        return files
 
     def _version(self, loaded: LoadedTable) -> Version:
         properties = loaded.properties

@@ -173,20 +173,20 @@ class _Parser:
         return matches
 
     def _expect(self, word: str) -> None:
-        found = self._take()
-        if found.lower() != word:
-            _fail(f"expected {word}, not {found}")
+        token = self._take()
+        if token.lower() != word:
+            _fail(f"expected {word}, not {token}")
 
 
 def _tokens(text: str) -> list[str]:
     tokens = []
     position, end = 0, len(text.rstrip())
     while position < end:
-        found = _TOKEN.match(text, position)
-        if found is None:
+        match = _TOKEN.match(text, position)
+        if match is None:
             _fail(f"unexpected {text[position:end].lstrip()[:20]}")
-        tokens.append(found[found.lastindex or 0])
-        position = found.end()
+        tokens.append(match[match.lastindex or 0])
+        position = match.end()
     return tokens
 
 

@@ -22,17 +22,17 @@ _EQUIVALENT: Final = ({pa.string(), pa.large_string()}, {pa.binary(), pa.large_b
 _Conflict = Callable[[str, pa.DataType, pa.DataType], pa.DataType]
 
 
-def merge(table: pa.Schema, found: pa.Schema) -> pa.Schema:
+def merge(table: pa.Schema, values: pa.Schema) -> pa.Schema:
     """Return the table schema extended for a found schema; raise if that is impossible."""
-    return pa.schema(_merge_fields("", table, found, _reject))
+    return pa.schema(_merge_fields("", table, values, _reject))
 
 
-def extend(table: pa.Schema, found: pa.Schema) -> pa.Schema:
+def extend(table: pa.Schema, values: pa.Schema) -> pa.Schema:
     """Like `merge`, but a column keeps its type if the two conflict.
 
     For decoders whose schema grows: values that do not fit are invalid records.
     """
-    return pa.schema(_merge_fields("", table, found, lambda _, kept, __: kept))
+    return pa.schema(_merge_fields("", table, values, lambda _, kept, __: kept))
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -53,9 +53,9 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _merge_fields(
-    path: str, table: Sequence[pa.Field], found: Sequence[pa.Field], conflict: _Conflict
+    path: str, table: Sequence[pa.Field], values: Sequence[pa.Field], conflict: _Conflict
 ) -> list[pa.Field]:
-    new = {field.name: field for field in found}
+    new = {field.name: field for field in values}
     merged = []
     for field in table:
         other = new.pop(field.name, None)
@@ -68,47 +68,47 @@ def _merge_fields(
 
 
 def _merge_type(
-    path: str, table: pa.DataType, found: pa.DataType, conflict: _Conflict
+    path: str, table: pa.DataType, values: pa.DataType, conflict: _Conflict
 ) -> pa.DataType:
-    if table == found or pa.types.is_null(found):
+    if table == values or pa.types.is_null(values):
         return table
     if pa.types.is_null(table):
-        return found
-    if pa.types.is_struct(table) and pa.types.is_struct(found):
-        return pa.struct(_merge_fields(f"{path}.", table.fields, found.fields, conflict))
-    if _is_list(table) and _is_list(found):
-        element = _merge_type(f"{path}.element", table.value_type, found.value_type, conflict)
+        return values
+    if pa.types.is_struct(table) and pa.types.is_struct(values):
+        return pa.struct(_merge_fields(f"{path}.", table.fields, values.fields, conflict))
+    if _is_list(table) and _is_list(values):
+        element = _merge_type(f"{path}.element", table.value_type, values.value_type, conflict)
         return table if element == table.value_type else list_of(element)
-    if pa.types.is_map(table) and pa.types.is_map(found) and table.key_type == found.key_type:
-        item = _merge_type(f"{path}.value", table.item_type, found.item_type, conflict)
+    if pa.types.is_map(table) and pa.types.is_map(values) and table.key_type == values.key_type:
+        item = _merge_type(f"{path}.value", table.item_type, values.item_type, conflict)
         return pa.map_(table.key_type, item)
-    wider = _wider(table, found)
-    return conflict(path, table, found) if wider is None else wider
+    wider = _wider(table, values)
+    return conflict(path, table, values) if wider is None else wider
 
 
-def _wider(table: pa.DataType, found: pa.DataType) -> pa.DataType | None:
+def _wider(table: pa.DataType, values: pa.DataType) -> pa.DataType | None:
     """Return the wider of two types; None if there is none."""
     for family in (_INTEGERS, _FLOATS):
-        if table in family and found in family:
-            return max(table, found, key=family.index)
-    if pa.types.is_decimal(table) and pa.types.is_decimal(found):
-        is_same_scale = table.scale == found.scale
-        return max(table, found, key=lambda type_: type_.precision) if is_same_scale else None
-    return table if _accepts(table, found) else None
+        if table in family and values in family:
+            return max(table, values, key=family.index)
+    if pa.types.is_decimal(table) and pa.types.is_decimal(values):
+        is_same_scale = table.scale == values.scale
+        return max(table, values, key=lambda type_: type_.precision) if is_same_scale else None
+    return table if _accepts(table, values) else None
 
 
-def _accepts(table: pa.DataType, found: pa.DataType) -> bool:
+def _accepts(table: pa.DataType, values: pa.DataType) -> bool:
     """Whether a column can hold values of another type without being widened."""
     if table == pa.float64():
-        return found in _INTEGERS
-    if pa.types.is_timestamp(table) and pa.types.is_timestamp(found):
-        is_finer = _TIME_UNITS.index(table.unit) >= _TIME_UNITS.index(found.unit)
-        return is_finer and (table.tz is None) == (found.tz is None)
-    return any(table in equivalent and found in equivalent for equivalent in _EQUIVALENT)
+        return values in _INTEGERS
+    if pa.types.is_timestamp(table) and pa.types.is_timestamp(values):
+        is_finer = _TIME_UNITS.index(table.unit) >= _TIME_UNITS.index(values.unit)
+        return is_finer and (table.tz is None) == (values.tz is None)
+    return any(table in equivalent and values in equivalent for equivalent in _EQUIVALENT)
 
 
-def _reject(path: str, table: pa.DataType, found: pa.DataType) -> NoReturn:
-    raise InvalidRequestError(f"column {path} is {table} and cannot become {found}")
+def _reject(path: str, table: pa.DataType, values: pa.DataType) -> NoReturn:
+    raise InvalidRequestError(f"column {path} is {table} and cannot become {values}")
 
 
 def _is_list(type_: pa.DataType) -> bool:

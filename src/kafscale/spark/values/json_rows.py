@@ -102,18 +102,20 @@ def _python_type(type_: pa.DataType, *, is_lenient: bool) -> Any:
 
 
 def _nullable_type(type_: pa.DataType, *, is_lenient: bool) -> Any:
-    found = _python_type(type_, is_lenient=is_lenient)
-    return found if found is msgspec.Raw else found | None
+    python_type = _python_type(type_, is_lenient=is_lenient)
+    return python_type if python_type is msgspec.Raw else python_type | None
 
 
 def _object_type(type_: pa.DataType, *, is_lenient: bool) -> Any:
     fields: dict[str, Any] = {}
     for field in type_:
-        found = _python_type(field.type, is_lenient=is_lenient)
-        if found is msgspec.Raw:  # It accepts null; `_object_conversion` checks required fields.
-            fields[field.name] = found
+        python_type = _python_type(field.type, is_lenient=is_lenient)
+        if (
+            python_type is msgspec.Raw
+        ):  # It accepts null; `_object_conversion` checks required fields.
+            fields[field.name] = python_type
         else:
-            fields[field.name] = found | None if field.nullable else Required[found]
+            fields[field.name] = python_type | None if field.nullable else Required[python_type]
     make: Any = TypedDict
     return make("Object", fields, total=False)
 
@@ -128,9 +130,9 @@ def _conversion(type_: pa.DataType) -> _Convert | None:
     if pa.types.is_timestamp(type_):
         return _timestamp
     if pa.types.is_struct(type_):
-        found = {field.name: _conversion(field.type) for field in type_}
+        conversions = {field.name: _conversion(field.type) for field in type_}
         required = frozenset(field.name for field in type_ if not field.nullable)
-        return _object_conversion({name: c for name, c in found.items() if c}, required)
+        return _object_conversion({name: c for name, c in conversions.items() if c}, required)
     if pa.types.is_list(type_):
         element = _conversion(type_.value_type)
         return element and (

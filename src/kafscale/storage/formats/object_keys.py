@@ -156,21 +156,21 @@ def wal_key(namespace: str, broker_id: int, epoch: int, sequence: int) -> str:
 
 def parse_segment(namespace: str, key: str) -> SegmentRef | None:
     """Parse the key of a segment or an index; None if it is neither."""
-    found = _SEGMENT.fullmatch(_relative_key(namespace, key))
-    if found is None:
+    match = _SEGMENT.fullmatch(_relative_key(namespace, key))
+    if match is None:
         return None
-    topic, partition, base_offset = found[1], int(found[2]), int(found[3])
+    topic, partition, base_offset = match[1], int(match[2]), int(match[3])
     if topic in RESERVED_TOPICS or topic in {".", ".."}:
         return None
     if partition > INT32_MAX or base_offset > INT64_MAX:
         return None
-    return SegmentRef(topic, partition, base_offset, is_index=found[4] == INDEX_SUFFIX)
+    return SegmentRef(topic, partition, base_offset, is_index=match[4] == INDEX_SUFFIX)
 
 
 def parse_log_start(namespace: str, key: str) -> tuple[str, int] | None:
     """Parse the key of a log start object into topic and partition; None if it is not one."""
-    found = _LOG_START.fullmatch(_relative_key(namespace, key))
-    return None if found is None else (found[1], int(found[2]))
+    match = _LOG_START.fullmatch(_relative_key(namespace, key))
+    return None if match is None else (match[1], int(match[2]))
 
 
 def parse_staged(namespace: str, key: str) -> SegmentRef | None:
@@ -182,10 +182,10 @@ def parse_staged(namespace: str, key: str) -> SegmentRef | None:
 
 def parse_wal(namespace: str, key: str) -> WalRef | None:
     """Parse the key of a WAL object; None if it is not one."""
-    found = _WAL.fullmatch(_relative_key(namespace, key))
-    if found is None:
+    match = _WAL.fullmatch(_relative_key(namespace, key))
+    if match is None:
         return None
-    broker_id, epoch, sequence = int(found[1]), int(found[2]), int(found[3])
+    broker_id, epoch, sequence = int(match[1]), int(match[2]), int(match[3])
     if broker_id > INT32_MAX or sequence > INT64_MAX:
         return None
     return WalRef(broker_id, epoch, sequence)
@@ -193,8 +193,8 @@ def parse_wal(namespace: str, key: str) -> WalRef | None:
 
 def parse_job_run(namespace: str, key: str) -> JobRunRef | None:
     """Parse the key of a job run; None if it is not one."""
-    found = _JOB_RUN.fullmatch(_relative_key(namespace, key))
-    return None if found is None else JobRunRef(found[1], int(found[2]), found[3])
+    match = _JOB_RUN.fullmatch(_relative_key(namespace, key))
+    return None if match is None else JobRunRef(match[1], int(match[2]), match[3])
 
 
 def _segment_stem(namespace: str, topic: str, partition: int, base_offset: int) -> str:

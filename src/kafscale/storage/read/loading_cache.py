@@ -82,10 +82,10 @@ class LoadingCache(Generic[Key, Value]):
         try:
             value = await loader()
         finally:
-            is_wanted = self._loads.get(key) is asyncio.current_task()
-            if is_wanted:
+            is_current = self._loads.get(key) is asyncio.current_task()
+            if is_current:
                 del self._loads[key]
-        if not is_wanted:
+        if not is_current:
             return value  # Discarded while loading; the object may have changed.
         self._values[key] = value
         self.size_bytes += self._cost(value)

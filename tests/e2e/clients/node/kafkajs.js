@@ -1,9 +1,7 @@
-// KafkaJS: its producer, its consumer and its admin client with their defaults. It obeys the same
-// commands as the clients in Go do; `go/puppet` says what they are. As a member of a group, it is in
-// `kafkajs_member.js`.
+// KafkaJS: its producer, consumer and admin client with the defaults. It executes the same commands
+// as the Go clients; `go/driver` defines them. `kafkajs_member.js` is the member of a group.
 //
-// Its consumer knows groups only: what is to be read from a single partition is read by the only
-// member of a new group.
+// KafkaJS consumes only in groups, so that `consume` reads as the only member of a new group.
 
 const { randomUUID } = require("node:crypto");
 const { readFileSync } = require("node:fs");
@@ -15,10 +13,9 @@ const UNKNOWN_CODE = -1;
 const TOPIC_ALREADY_EXISTS = 36;
 const EARLIEST = -2;
 const LATEST = -1;
-const PATIENCE_MS = 20_000;
-// The consumer lets the broker wait for so long for new records, and is not closed meanwhile: five
-// seconds, by default.
-const WAIT_MS = 200;
+const TIMEOUT_MS = 20_000;
+// How long the broker waits for new records. It delays closing the consumer; the default is 5 s.
+const MAX_WAIT_MS = 200;
 const CODECS = {
   none: CompressionTypes.None,
   gzip: CompressionTypes.GZIP,
@@ -28,16 +25,16 @@ const CODECS = {
 };
 const ACKS = { "0": 0, "1": 1, all: -1 };
 
-// How to log in at a broker that does not take everybody, as the environment says.
-function wayIn() {
-  const { CLIENT_USER: username, CLIENT_PASSWORD: password, CLIENT_AUTHORITY: file } = process.env;
+// TLS and SASL settings from the environment; none without authentication.
+function credentials() {
+  const { CLIENT_USER: username, CLIENT_PASSWORD: password, CLIENT_CA_FILE: file } = process.env;
   if (!username) return {};
   return { ssl: { ca: [readFileSync(file)] }, sasl: { mechanism: "scram-sha-512", username, password } };
 }
 
-class Puppet {
+class Driver {
   constructor(address) {
-    this.kafka = new Kafka({ brokers: [address], logLevel: logLevel.NOTHING, ...wayIn() });
+    this.kafka = new Kafka({ brokers: [address], logLevel: logLevel.NOTHING, ...credentials() });
     this.admin = this.kafka.admin();
     this.producers = new Map();
   }
@@ -46,7 +43,7 @@ class Puppet {
     const configEntries = Object.entries(configs).map(([name, value]) => ({ name, value }));
     const topics = [{ topic, numPartitions: partitions, configEntries }];
     const isNew = await this.admin.createTopics({ topics });
-    if (!isNew) throw Object.assign(new Error("it exists"), { code: TOPIC_ALREADY_EXISTS });
+    if (!isNew) throw Object.assign(new Error("the topic exists"), { code: TOPIC_ALREADY_EXISTS });
   }
 
   async delete({ topic }) {
@@ -72,20 +69,20 @@ class Puppet {
     await this.admin.alterConfigs({ resources: [resource] });
   }
 
-  async produce({ topic, records, sending = {} }) {
-    const producer = await this.producer(sending.idempotent ?? false);
+  async produce({ topic, records, producer: options = {} }) {
+    const producer = await this.producer(options.idempotent ?? false);
     const messages = records.map(({ key, value, headers, timestamp_ms: timestamp }) => ({
       key,
       value,
       headers: grouped(headers ?? []),
       ...(timestamp ? { timestamp: String(timestamp) } : {}),
     }));
-    const how = { topic, messages };
-    if (sending.codec) how.compression = CODECS[sending.codec];
-    if (sending.acks) how.acks = ACKS[sending.acks];
-    const [answer] = await producer.send(how);
-    // Only the first offset of a batch is told.
-    return records.map((_, index) => (answer ? Number(answer.baseOffset) + index : -1));
+    const request = { topic, messages };
+    if (options.codec) request.compression = CODECS[options.codec];
+    if (options.acks) request.acks = ACKS[options.acks];
+    const [response] = await producer.send(request);
+    // The response has only the first offset of a batch.
+    return records.map((_, index) => (response ? Number(response.baseOffset) + index : -1));
   }
 
   async producer(idempotent) {
@@ -98,19 +95,19 @@ class Puppet {
   }
 
   async consume({ topic, partition = 0, offset, count }) {
-    const found = [];
-    const consumer = this.kafka.consumer({ groupId: randomUUID(), maxWaitTimeInMs: WAIT_MS });
+    const records = [];
+    const consumer = this.kafka.consumer({ groupId: randomUUID(), maxWaitTimeInMs: MAX_WAIT_MS });
     await consumer.connect();
     await consumer.subscribe({ topic, fromBeginning: true });
     try {
       await new Promise((resolve, reject) => {
-        const tooFew = () => reject(new Error(`only ${found.length} records came`));
-        const patience = setTimeout(tooFew, PATIENCE_MS);
+        const tooFew = () => reject(new Error(`timed out after ${records.length} records`));
+        const timeout = setTimeout(tooFew, TIMEOUT_MS);
         const eachMessage = async ({ partition: from, message }) => {
-          // What is read again after the broker was away is known already.
-          if (from !== partition || Number(message.offset) !== offset + found.length) return;
-          if (found.length < count) found.push(received(from, message));
-          if (found.length === count) resolve(clearTimeout(patience));
+          // Records that are read again after a broker restart are skipped.
+          if (from !== partition || Number(message.offset) !== offset + records.length) return;
+          if (records.length < count) records.push(received(from, message));
+          if (records.length === count) resolve(clearTimeout(timeout));
         };
         consumer.on(consumer.events.CRASH, ({ payload }) => {
           if (!payload.restart) reject(payload.error);
@@ -121,21 +118,21 @@ class Puppet {
     } finally {
       await consumer.disconnect();
     }
-    return found;
+    return records;
   }
 
   async offset({ topic, partition = 0, timestamp_ms: timestamp }) {
     if (timestamp !== LATEST && timestamp !== EARLIEST) {
-      const found = await this.admin.fetchTopicOffsetsByTimestamp(topic, timestamp);
-      return Number(found.find((each) => each.partition === partition).offset);
+      const offsets = await this.admin.fetchTopicOffsetsByTimestamp(topic, timestamp);
+      return Number(offsets.find((each) => each.partition === partition).offset);
     }
-    const found = await this.admin.fetchTopicOffsets(topic);
-    const { low, high } = found.find((each) => each.partition === partition);
+    const offsets = await this.admin.fetchTopicOffsets(topic);
+    const { low, high } = offsets.find((each) => each.partition === partition);
     return Number(timestamp === EARLIEST ? low : high);
   }
 
   async trim({ topic, partition = 0, offset }) {
-    // It knows the leaders only of topics that it has been asked about.
+    // KafkaJS knows the leaders only of topics that it has requested metadata of.
     await this.admin.fetchTopicOffsets(topic);
     const partitions = [{ partition, offset: String(offset) }];
     await this.admin.deleteTopicRecords({ topic, partitions });
@@ -155,7 +152,7 @@ function received(partition, { offset, timestamp, key, value, headers }) {
   };
 }
 
-// KafkaJS keeps headers by their names: those that repeat are a list.
+// KafkaJS takes headers as an object; repeated names become a list.
 function grouped(headers) {
   const texts = {};
   for (const [name, text] of headers) (texts[name] ??= []).push(text);
@@ -172,15 +169,15 @@ function failure(error) {
 }
 
 async function main() {
-  const puppet = new Puppet(process.argv[2]);
-  await puppet.admin.connect();
+  const driver = new Driver(process.argv[2]);
+  await driver.admin.connect();
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const command = JSON.parse(line);
-    const answer = await puppet[command.do](command).then(
+    const response = await driver[command.command](command).then(
       (result) => ({ result: result ?? null, error: null }),
       (error) => ({ result: null, error: failure(error) }),
     );
-    process.stdout.write(`${JSON.stringify(answer)}\n`);
+    process.stdout.write(`${JSON.stringify(response)}\n`);
   }
   process.exit(0);
 }

@@ -1,65 +1,63 @@
-// KafkaJS as a member of a group, with its defaults: it shares partitions in turns, and commits after
-// each batch. It tells what happens to it, a line for each event, until it gets the signal to leave;
-// `tests/services/member_events.py` says what the events mean.
+// KafkaJS as a member of a consumer group, with the defaults: round robin, and a commit after each
+// batch. It prints one event a line until SIGTERM; `tests/services/member_events.py` defines them.
 
 const { Kafka, logLevel } = require("kafkajs");
 
 const STRATEGY = "roundrobin";
-// The broker may wait for so long for new records, and the member does not leave meanwhile: five
-// seconds, by default.
-const WAIT_MS = 200;
+// How long the broker waits for new records. It delays leaving the group; the default is 5 s.
+const MAX_WAIT_MS = 200;
 
-async function join(orders) {
-  if (orders.strategy !== STRATEGY) throw new Error(`no such strategy here: ${orders.strategy}`);
-  const kafka = new Kafka({ brokers: [orders.address], logLevel: logLevel.NOTHING });
+async function join(options) {
+  if (options.strategy !== STRATEGY) throw new Error(`unsupported strategy: ${options.strategy}`);
+  const kafka = new Kafka({ brokers: [options.address], logLevel: logLevel.NOTHING });
   const consumer = kafka.consumer({
-    groupId: orders.group,
-    sessionTimeout: orders.session_timeout_ms,
-    heartbeatInterval: orders.heartbeat_interval_ms,
-    maxWaitTimeInMs: WAIT_MS,
+    groupId: options.group,
+    sessionTimeout: options.session_timeout_ms,
+    heartbeatInterval: options.heartbeat_interval_ms,
+    maxWaitTimeInMs: MAX_WAIT_MS,
   });
-  tellOwnership(consumer, orders.topic);
-  tellCommits(consumer);
+  reportOwnership(consumer, options.topic);
+  reportCommits(consumer);
   await consumer.connect();
-  await consumer.subscribe({ topic: orders.topic, fromBeginning: true });
+  await consumer.subscribe({ topic: options.topic, fromBeginning: true });
   process.on("SIGTERM", async () => {
     await consumer.disconnect();
-    tell("ended");
+    emit("ended");
     process.exit(0);
   });
   const eachMessage = async ({ partition, message }) => {
     const first = Number(message.offset);
-    tell("read", { partition, first, end: first + 1 });
+    emit("read", { partition, first, end: first + 1 });
   };
   await consumer.run({ eachMessage });
 }
 
-function tellOwnership(consumer, topic) {
+function reportOwnership(consumer, topic) {
   let owned = [];
-  const giveUp = () => {
-    if (owned.length) tell("revoked", { partitions: owned });
+  const revoke = () => {
+    if (owned.length) emit("revoked", { partitions: owned });
     owned = [];
   };
-  consumer.on(consumer.events.REBALANCING, giveUp);
-  consumer.on(consumer.events.STOP, giveUp);
+  consumer.on(consumer.events.REBALANCING, revoke);
+  consumer.on(consumer.events.STOP, revoke);
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-    giveUp();
+    revoke();
     owned = payload.memberAssignment[topic] ?? [];
-    if (owned.length) tell("assigned", { partitions: owned });
+    if (owned.length) emit("assigned", { partitions: owned });
   });
 }
 
-function tellCommits(consumer) {
+function reportCommits(consumer) {
   consumer.on(consumer.events.COMMIT_OFFSETS, ({ payload }) => {
     for (const { partition, offset } of payload.topics.flatMap((topic) => topic.partitions)) {
-      tell("committed", { partition: Number(partition), offset: Number(offset) });
+      emit("committed", { partition: Number(partition), offset: Number(offset) });
     }
   });
-  consumer.on(consumer.events.CRASH, ({ payload }) => tell("failed", { error: `${payload.error}` }));
+  consumer.on(consumer.events.CRASH, ({ payload }) => emit("failed", { error: `${payload.error}` }));
 }
 
-function tell(what, details = {}) {
-  process.stdout.write(`${JSON.stringify({ what, at_ms: Date.now(), ...details })}\n`);
+function emit(event, details = {}) {
+  process.stdout.write(`${JSON.stringify({ event, at_ms: Date.now(), ...details })}\n`);
 }
 
 module.exports = { join };

@@ -17,7 +17,7 @@ from kafscale.protocol.messages.consumer_group_describe import (
     TopicPartitions,
 )
 from kafscale.protocol.messages.describe_groups import DescribeGroupsResponse
-from unit.cli.coordination import ScriptedCoordinator
+from unit.cli.scripted_coordinator import ScriptedCoordinator
 
 NO_CONSUMER_GROUP = ConsumerGroupDescribeResponse(
     groups=[consumer_group_describe.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)]

@@ -8,7 +8,7 @@ from kafscale.cli.commands.acl.request import AclRequest, principal_entries
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
 from kafscale.security.acl.filter import AclFilter
-from unit.cli.served_client import GUARDED, OPEN, on_broker
+from unit.cli.in_memory_client import AS_NORMAL_USER, WITHOUT_AUTHORIZATION, on_broker
 
 ALICE = principal_entries(Permission.ALLOW, ["User:alice"])
 
@@ -76,7 +76,7 @@ def test_disabled_authorization_says_what_to_set():
         with pytest.raises(KafscaleError, match=r"authorization\.enabled"):
             await acl_admin.add(client, AclRequest(topics=["orders"], entries=ALICE).to_acls())
 
-    on_broker(scenario, OPEN)
+    on_broker(scenario, WITHOUT_AUTHORIZATION)
 
 
 def test_authorization_error_says_who_is_allowed():
@@ -87,7 +87,7 @@ def test_authorization_error_says_who_is_allowed():
         with pytest.raises(KafscaleError, match=r"authorization\.superUsers"):
             await acl_admin.remove(client, rules)
 
-    on_broker(scenario, GUARDED)
+    on_broker(scenario, AS_NORMAL_USER)
 
 
 def test_acl_info_has_kafkas_names():

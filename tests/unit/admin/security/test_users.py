@@ -10,7 +10,7 @@ from kafscale.admin.security.users import Password
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import ScramMechanism
 from kafscale.security.sasl import scram
-from unit.cli.served_client import GUARDED, OPEN, on_broker
+from unit.cli.in_memory_client import AS_NORMAL_USER, WITHOUT_AUTHORIZATION, on_broker
 
 BOTH = list(ScramMechanism)
 
@@ -55,7 +55,7 @@ def test_user_is_created_listed_changed_and_deleted():
         assert deleted == (["alice", "bob"], [])
         assert await user_admin.list_all(client) == []
 
-    on_broker(scenario, OPEN)
+    on_broker(scenario, WITHOUT_AUTHORIZATION)
 
 
 def test_each_credential_has_its_own_salt():
@@ -99,7 +99,7 @@ def test_authorization_error_says_who_is_allowed():
         with pytest.raises(KafscaleError, match=r"authorization\.superUsers"):
             await user_admin.list_all(client)
 
-    on_broker(scenario, GUARDED)
+    on_broker(scenario, AS_NORMAL_USER)
 
 
 def test_password_is_not_in_repr():

@@ -25,7 +25,7 @@ every_version = pytest.mark.parametrize("version", OFFSET_COMMIT.versions)
 since_v9 = pytest.mark.parametrize("version", [9, 10])
 
 
-def kept(broker, index=0, topic="orders", group_id=GROUP):
+def committed_offset(broker, index=0, topic="orders", group_id=GROUP):
     return broker.services.groups.fetch(group_id, None, -1).get((topic, index))
 
 
@@ -41,7 +41,7 @@ def test_non_member_may_commit_to_an_empty_group(version, group_id):
         codes = await commit(broker, topic, *partitions, version=version, group_id=group_id)
 
         assert codes == [OK, OK]
-        first, second = (kept(broker, index, group_id=group_id) for index in (0, 1))
+        first, second = (committed_offset(broker, index, group_id=group_id) for index in (0, 1))
         assert (first.offset, first.metadata, first.topic_id) == (17, "note", topic.id)
         assert first.leader_epoch == (3 if version >= 6 else -1)
         assert (second.offset, second.metadata, second.leader_epoch) == (0, "", -1)
@@ -70,7 +70,7 @@ def test_member_commits_with_its_generation(version):
         assert await codes() == [OK]
         assert await codes(generation_id_or_member_epoch=7) == [ErrorCode.ILLEGAL_GENERATION]
         assert await codes(member_id="unknown-member") == [ErrorCode.UNKNOWN_MEMBER_ID]
-        assert kept(broker).offset == 5
+        assert committed_offset(broker).offset == 5
 
     run_with_broker(body)
 
@@ -84,7 +84,10 @@ def test_commit_survives_a_broker_restart(version):
             partition = PartitionToCommit(0, 17, metadata="note")
             assert await commit(broker, topic, partition, version=version) == [OK]
         async with running_broker(stores) as broker:
-            assert (kept(broker).offset, kept(broker).metadata) == (17, "note")
+            assert (committed_offset(broker).offset, committed_offset(broker).metadata) == (
+                17,
+                "note",
+            )
 
     virtual_time.run(scenario, seed=0)
 
@@ -111,8 +114,8 @@ def test_partitions_fail_on_their_own(version):
 
         codes = await commit(broker, topic, long, *others, version=version)
         assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, OK, unknown, unknown]
-        assert kept(broker, 0) is None
-        assert kept(broker, 1).offset == 3
+        assert committed_offset(broker, 0) is None
+        assert committed_offset(broker, 1).offset == 3
         assert await commit(broker, topic, short, version=version) == [OK]
 
     run_with_broker(body, config=SMALL_METADATA)
@@ -138,8 +141,8 @@ def test_v1_sets_the_commit_time():
         await asyncio.sleep(5)
         await commit(broker, topic, dated, undated, version=1)
 
-        assert kept(broker, 0).committed_ms == 1234
-        assert 0 <= virtual_time.clock_ms() - kept(broker, 1).committed_ms < 1000
+        assert committed_offset(broker, 0).committed_ms == 1234
+        assert 0 <= virtual_time.clock_ms() - committed_offset(broker, 1).committed_ms < 1000
 
     run_with_broker(body)
 
@@ -152,7 +155,7 @@ def test_v2_to_v4_set_the_retention_time(version):
             broker, topic, PartitionToCommit(0, 5), version=version, retention_time_ms=60_000
         )
 
-        found = kept(broker)
+        found = committed_offset(broker)
         expected = found.committed_ms + 60_000 if 2 <= version <= 4 else None
         assert found.expires_ms == expected
 
@@ -235,7 +238,7 @@ def test_commit_before_a_pipelined_leave_succeeds():
         )
 
         assert codes == [OK]
-        assert kept(broker).offset == 5
+        assert committed_offset(broker).offset == 5
 
     run_with_broker(body)
 

@@ -24,7 +24,7 @@ from kafscale.protocol.messages.offset_commit import (
     OffsetCommitResponse,
 )
 from kafscale.protocol.messages.sync_group import SyncGroupResponse
-from unit.cli.coordination import ScriptedCoordinator
+from unit.cli.scripted_coordinator import ScriptedCoordinator
 
 SETTINGS = Config().consumer
 ORDERS = encode_subscription(Subscription(("orders",)))
@@ -60,7 +60,7 @@ def test_member_joins_with_the_assigned_id():
     )
     member = member_of(coordinator)
     assert asyncio.run(member.join()) == [("orders", 0), ("orders", 2)]
-    first, second, sync = coordinator.asked
+    first, second, sync = coordinator.requests
     assert (first.member_id, second.member_id, sync.member_id) == ("", "me", "me")
     assert (second.session_timeout_ms, second.rebalance_timeout_ms) == (30_000, 60_000)
     assert [each.name for each in second.protocols] == ["range"]
@@ -78,7 +78,7 @@ def test_leader_assigns_partitions(assignor, mine):
     asyncio.run(member_of(coordinator, [{"orders": 3}], assignor).join())
     assigned = {
         each.member_id: decode_assignment(each.assignment)
-        for each in coordinator.asked[-1].assignments
+        for each in coordinator.requests[-1].assignments
     }
     (rest,) = {0, 1, 2} - set(mine["orders"])
     assert assigned == {"me": mine, "other": {"orders": (rest,)}}
@@ -91,7 +91,7 @@ def test_leader_skips_the_assignment_on_request():
         joined(leader="me", members=members, skip_assignment=True), synced(orders=[0])
     )
     asyncio.run(member_of(coordinator, [{"orders": 1}]).join())
-    assert coordinator.asked[-1].assignments == []
+    assert coordinator.requests[-1].assignments == []
 
 
 def test_leader_detects_new_partitions():
@@ -125,7 +125,7 @@ def test_join_is_retried_during_a_rebalance():
         synced(orders=[1]),
     )
     assert asyncio.run(member_of(coordinator).join()) == [("orders", 1)]
-    assert [coordinator.asked[index].member_id for index in (0, 2, 4)] == ["", "me", ""]
+    assert [coordinator.requests[index].member_id for index in (0, 2, 4)] == ["", "me", ""]
 
 
 def test_join_attempts_are_limited():
@@ -179,7 +179,7 @@ def test_commit_has_member_id_and_generation():
         member = member_of(coordinator)
         await member.join()
         await member.commit({("orders", 0): 5, ("orders", 2): 6})
-        request = coordinator.asked[-1]
+        request = coordinator.requests[-1]
         assert (request.member_id, request.generation_id_or_member_epoch) == ("me", 7)
         (topic,) = request.topics
         assert [(each.index, each.committed_offset) for each in topic.partitions] == [
@@ -191,10 +191,10 @@ def test_commit_has_member_id_and_generation():
             BrokerResponseError, match=r"topic orders, partition 0: .*ILLEGAL_GENERATION"
         ):
             await member.commit({("orders", 0): 9})
-        asked_count = len(coordinator.asked)
+        request_count = len(coordinator.requests)
         with pytest.raises(BrokerResponseError, match="UNKNOWN_MEMBER_ID"):
             await member.commit({("orders", 0): 9})
-        assert len(coordinator.asked) == asked_count, "no request is sent without membership"
+        assert len(coordinator.requests) == request_count, "no request is sent without membership"
 
     asyncio.run(run())
 
@@ -207,9 +207,9 @@ def test_leave_is_sent_once():
         await member.join()
         await member.leave("closed")
         await member.leave("closed")
-        request = coordinator.asked[-1]
+        request = coordinator.requests[-1]
         assert [(each.member_id, each.reason) for each in request.members] == [("me", "closed")]
-        assert len(coordinator.asked) == 3
+        assert len(coordinator.requests) == 3
         assert not member.is_in_group
 
     asyncio.run(run())

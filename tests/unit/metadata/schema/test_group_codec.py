@@ -125,7 +125,7 @@ GROUP_KEY = keys.consumer_group("billing")
 OFFSET_KEY = keys.committed_offset("billing", "orders", 3)
 
 
-def kept(value, key=GROUP_KEY):
+def entry_of(value, key=GROUP_KEY):
     return Entry(key, value, 3, 5)
 
 
@@ -142,7 +142,7 @@ def published(group, topic_names=None):
 
 @given(GROUPS)
 def test_group_round_trips(group):
-    assert decode_group(kept(encode_group(group), keys.consumer_group(group.group_id))) == group
+    assert decode_group(entry_of(encode_group(group), keys.consumer_group(group.group_id))) == group
 
 
 @given(GROUPS, st.dictionaries(IDS, TEXTS))
@@ -150,25 +150,25 @@ def test_published_names_are_not_read_back(group, topic_names):
     names = topic_names | {
         topic_id: "known" for member in group.members.values() for topic_id in member.assigned
     }
-    entry = kept(encode_group(group, names), keys.consumer_group(group.group_id))
+    entry = entry_of(encode_group(group, names), keys.consumer_group(group.group_id))
     assert decode_group(entry) == group
 
 
 @given(OFFSETS)
 def test_offset_round_trips(committed):
-    assert decode_offset(kept(encode_offset(committed), OFFSET_KEY)) == committed
+    assert decode_offset(entry_of(encode_offset(committed), OFFSET_KEY)) == committed
 
 
 @pytest.mark.parametrize("instance_id", [None, "", "till-4"])
 def test_missing_instance_id_differs_from_an_empty_one(instance_id):
     member = replace(CLASSIC_MEMBER, instance_id=instance_id, rack_id=instance_id)
     group = replace(CLASSIC, members={member.member_id: member})
-    assert decode_group(kept(encode_group(group))).members["consumer-1"] == member
+    assert decode_group(entry_of(encode_group(group))).members["consumer-1"] == member
 
 
 def test_offset_expiry_is_limited_to_the_year_9999():
     committed = CommittedOffset(offset=1, committed_ms=5, expires_ms=2**62)
-    assert decode_offset(kept(encode_offset(committed), OFFSET_KEY)).expires_ms == TIME_MS_MAX
+    assert decode_offset(entry_of(encode_offset(committed), OFFSET_KEY)).expires_ms == TIME_MS_MAX
 
 
 # --- readers and writers of the published schema ----------------------------------------------
@@ -234,7 +234,7 @@ def test_group_with_published_fields_only_is_decoded():
         },
         rebalance_timeout_ms=60_000,
     )
-    group = decode_group(kept(record.SerializeToString()))
+    group = decode_group(entry_of(record.SerializeToString()))
     assert (group.group_type, group.state, group.generation) == (GroupType.CLASSIC, "Stable", 4)
     member = group.members["consumer-1"]
     assert (member.is_classic, member.instance_id) == (True, None)
@@ -254,16 +254,16 @@ def test_no_fields_are_synthesized_without_a_protocol(protocol_type, protocol):
         protocol=protocol,
         members={"worker-1": messages.GroupMember(client_id="worker")},
     )
-    member = decode_group(kept(record.SerializeToString())).members["worker-1"]
+    member = decode_group(entry_of(record.SerializeToString())).members["worker-1"]
     assert member == MemberRecord(member_id="worker-1", client_id="worker")
 
 
 def test_offset_with_published_fields_only_is_decoded():
     record = messages.CommittedOffset(offset=150, committed_at="2025-01-15T10:30:00Z")
     expected = CommittedOffset(offset=150, committed_ms=1_736_937_000_000)
-    assert decode_offset(kept(record.SerializeToString(), OFFSET_KEY)) == expected
+    assert decode_offset(entry_of(record.SerializeToString(), OFFSET_KEY)) == expected
     record.leader_epoch = 3
-    decoded = decode_offset(kept(record.SerializeToString(), OFFSET_KEY))
+    decoded = decode_offset(entry_of(record.SerializeToString(), OFFSET_KEY))
     assert decoded == replace(expected, leader_epoch=3)
 
 
@@ -280,7 +280,7 @@ def test_large_group_omits_the_names():
     value = encode_group(group)
     assert NAMED_BYTES_MAX / 2 < len(value) < NAMED_BYTES_MAX
     assert published(group) == ([], {})
-    assert decode_group(kept(value)) == group
+    assert decode_group(entry_of(value)) == group
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_damaged_group_is_rejected(record, reason):
     with pytest.raises(
         DamagedObjectError, match=f"/kafscale/consumers/billing/metadata: .*{reason}"
     ):
-        decode_group(kept(value))
+        decode_group(entry_of(value))
 
 
 @pytest.mark.parametrize(
@@ -339,4 +339,4 @@ def test_damaged_group_is_rejected(record, reason):
 def test_damaged_offset_is_rejected(record, reason):
     value = record if isinstance(record, bytes) else record.SerializeToString()
     with pytest.raises(DamagedObjectError, match=f"/offsets/orders/3: .*{reason}"):
-        decode_offset(kept(value, OFFSET_KEY))
+        decode_offset(entry_of(value, OFFSET_KEY))

@@ -64,20 +64,20 @@ STATES = st.builds(
 ORDERS = Topic(name="orders", id=bytes(range(16)), partitions=6, configs={}, created_ms=0)
 
 
-def kept(value, key=None):
+def entry_of(value, key=None):
     return Entry(key or keys.topic_config("orders"), value, 3, 5)
 
 
 @given(TOPICS)
 def test_topic_round_trips(topic):
     value = encode_topic(topic)
-    assert decode_topic(kept(value, keys.topic_config(topic.name))) == topic
-    assert decode_topic(kept(value, keys.deletion(topic.name))) == topic
+    assert decode_topic(entry_of(value, keys.topic_config(topic.name))) == topic
+    assert decode_topic(entry_of(value, keys.deletion(topic.name))) == topic
 
 
 @given(STATES)
 def test_partition_state_round_trips(state):
-    assert decode_partition_state(kept(encode_partition_state(state), "/any")) == state
+    assert decode_partition_state(entry_of(encode_partition_state(state), "/any")) == state
 
 
 def test_topic_is_encoded_with_defaults():
@@ -99,7 +99,7 @@ def test_explicit_configs_are_in_the_published_fields():
 
 def test_explicit_default_differs_from_an_implicit_one():
     configs = {"cleanup.policy": "delete", "retention.ms": "604800000"}
-    assert decode_topic(kept(encode_topic(replace(ORDERS, configs=configs)))).configs == configs
+    assert decode_topic(entry_of(encode_topic(replace(ORDERS, configs=configs)))).configs == configs
 
 
 def test_topic_with_published_fields_only_is_decoded():
@@ -113,7 +113,7 @@ def test_topic_with_published_fields_only_is_decoded():
         created_at="2025-01-15T10:30:00Z",
         config={"compression.type": "zstd", "cleanup.policy": "delete"},
     )
-    entry = kept(record.SerializeToString())
+    entry = entry_of(record.SerializeToString())
     topic = decode_topic(entry)
     assert topic.partitions == 3
     assert topic.created_ms == 1_736_937_000_000
@@ -138,12 +138,12 @@ def test_topic_with_published_fields_only_is_decoded():
 )
 def test_damaged_topic_is_rejected(value):
     with pytest.raises(DamagedObjectError, match="/kafscale/topics/orders/config: "):
-        decode_topic(kept(value))
+        decode_topic(entry_of(value))
 
 
 def test_damaged_partition_state_is_rejected():
     with pytest.raises(DamagedObjectError, match="not a PartitionState"):
-        decode_partition_state(kept(b"\xff\xff\xff"))
+        decode_partition_state(entry_of(b"\xff\xff\xff"))
 
 
 def test_partition_state_lists_the_newest_segments_only():
@@ -168,6 +168,6 @@ def test_partition_state_lists_the_newest_segments_only():
     )
     value = encode_partition_state(state)
     assert len(value) < COMMIT_BYTES_MAX / 100
-    decoded = decode_partition_state(kept(value, "/any"))
+    decoded = decode_partition_state(entry_of(value, "/any"))
     assert decoded.segments == segments[-SEGMENTS_MAX:]
     assert decoded.segment_count == 100_000

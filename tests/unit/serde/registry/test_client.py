@@ -84,7 +84,7 @@ def test_latest(server):
 def test_latest_with_id(server):
     server.register(2, "new", subject="orders-value")
     assert client(server).latest_with_id("orders-value") == (2, RegisteredSchema("AVRO", "new"))
-    server.answer("/subjects/old/versions/latest", b'{"schema": "x"}')
+    server.set_response("/subjects/old/versions/latest", b'{"schema": "x"}')
     with pytest.raises(ConfigError, match="did not return the ID"):
         client(server).latest_with_id("old")
 
@@ -130,7 +130,7 @@ def test_an_unreachable_registry_raises():
 
 @pytest.mark.parametrize("content", [b"<html>", b"{}", b'{"schema":1}', b"\xff", b""])
 def test_an_invalid_response_raises(server, content):
-    server.answer("/schemas/ids/7", content)
+    server.set_response("/schemas/ids/7", content)
     with pytest.raises(StoreUnavailableError, match="not a schema"):
         client(server).schema(7)
 

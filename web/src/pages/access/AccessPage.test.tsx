@@ -2,11 +2,11 @@ import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 
-import type { AccessWords, Acl } from "../../api/contract";
+import type { AccessOptions, Acl } from "../../api/contract";
 import { expectAccessible, renderApp } from "../../test/render";
 import { fakeServer, noContent, problem } from "../../test/server";
 
-const OPTIONS: AccessWords = {
+const OPTIONS: AccessOptions = {
   operations: { TOPIC: ["READ", "WRITE"], CLUSTER: ["ALTER"] },
   patternTypes: ["LITERAL", "PREFIXED"],
   mechanisms: ["SCRAM-SHA-256", "SCRAM-SHA-512"],
@@ -22,7 +22,7 @@ const ACL: Acl = {
   patternType: "PREFIXED",
 };
 const ROUTES = {
-  "GET /access/words": OPTIONS,
+  "GET /access/options": OPTIONS,
   "GET /acls": { isEnabled: true, items: [ACL], problem: null },
   "GET /users": { items: [{ name: "ada", mechanisms: ["SCRAM-SHA-512"] }], problem: null },
   "GET /quotas": { items: [{ entity: { user: "ada", "client-id": null }, values: { producer_byte_rate: 1048576 } }], problem: null },

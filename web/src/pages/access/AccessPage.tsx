@@ -5,7 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
 import { api } from "../../api/client";
-import type { AccessWords, Acls, Quotas, Users } from "../../api/contract";
+import type { AccessOptions, Acls, Quotas, Users } from "../../api/contract";
 import { Loaded } from "../../components/Loaded";
 import { Page } from "../../components/Page";
 import { AclsTable } from "./AclsTable";
@@ -17,7 +17,7 @@ const PARTS = ["acls", "users", "quotas"] as const;
 export function AccessPage() {
   const [params, setParams] = useSearchParams();
   const part = PARTS.find((each) => each === params.get("part")) ?? "acls";
-  const options = useQuery({ queryKey: ["access-words"], queryFn: ({ signal }) => api.get<AccessWords>("/access/words", { signal }) });
+  const options = useQuery({ queryKey: ["access-options"], queryFn: ({ signal }) => api.get<AccessOptions>("/access/options", { signal }) });
   const acls = useQuery({ queryKey: ["acls"], queryFn: ({ signal }) => api.get<Acls>("/acls", { signal }) });
   const users = useQuery({ queryKey: ["users"], queryFn: ({ signal }) => api.get<Users>("/users", { signal }) });
   const quotas = useQuery({ queryKey: ["quotas"], queryFn: ({ signal }) => api.get<Quotas>("/quotas", { signal }) });

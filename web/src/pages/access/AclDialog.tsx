@@ -4,12 +4,12 @@ import { NativeSelect, SegmentedControl, Stack, Text, TextInput } from "@mantine
 import { useId, useState } from "react";
 
 import { api } from "../../api/client";
-import type { AccessWords, Acl, NewAcl } from "../../api/contract";
+import type { AccessOptions, Acl, NewAcl } from "../../api/contract";
 import { FormDialog } from "../../components/FormDialog";
 import { useChange } from "./useChange";
 
 interface Props {
-  options: AccessWords;
+  options: AccessOptions;
   isOpen: boolean;
   onClose: () => void;
 }
@@ -101,7 +101,7 @@ export function AclDialog({ options, isOpen, onClose }: Props) {
   );
 }
 
-function emptyAcl(options: AccessWords, resourceType: string): Required<NewAcl> {
+function emptyAcl(options: AccessOptions, resourceType: string): Required<NewAcl> {
   return {
     principal: "",
     operation: defaultOperation(options, resourceType),
@@ -114,7 +114,7 @@ function emptyAcl(options: AccessWords, resourceType: string): Required<NewAcl> 
 }
 
 /** READ or DESCRIBE rather than the first operation, which is ALL. */
-function defaultOperation(options: AccessWords, resourceType: string): string {
+function defaultOperation(options: AccessOptions, resourceType: string): string {
   const operations = options.operations[resourceType] ?? [];
   return operations.find((operation) => ["READ", "DESCRIBE"].includes(operation)) ?? operations[0] ?? "";
 }

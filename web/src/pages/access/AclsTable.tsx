@@ -4,7 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 
 import { api } from "../../api/client";
-import type { AccessWords, Acl, Acls } from "../../api/contract";
+import type { AccessOptions, Acl, Acls } from "../../api/contract";
 import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { type Column, DataTable } from "../../components/DataTable";
 import { EmptyState } from "../../components/EmptyState";
@@ -13,7 +13,7 @@ import { notifySuccess } from "../../components/notify";
 import { StateBadge } from "../../components/StateBadge";
 import { AclDialog } from "./AclDialog";
 
-export function AclsTable({ acls, options }: { acls: Acls; options: AccessWords }) {
+export function AclsTable({ acls, options }: { acls: Acls; options: AccessOptions }) {
   const [isCreating, setCreating] = useState(false);
   const [aclToDelete, setAclToDelete] = useState<Acl | null>(null);
   const client = useQueryClient();

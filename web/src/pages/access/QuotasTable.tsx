@@ -4,7 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 
 import { api } from "../../api/client";
-import type { AccessWords, Quota, Quotas } from "../../api/contract";
+import type { AccessOptions, Quota, Quotas } from "../../api/contract";
 import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { type Column, DataTable } from "../../components/DataTable";
 import { EmptyState } from "../../components/EmptyState";
@@ -19,7 +19,7 @@ interface QuotaKey {
   key: string;
 }
 
-export function QuotasTable({ quotas, options }: { quotas: Quotas; options: AccessWords }) {
+export function QuotasTable({ quotas, options }: { quotas: Quotas; options: AccessOptions }) {
   const [isSetting, setSetting] = useState(false);
   const [quotaToRemove, setQuotaToRemove] = useState<QuotaKey | null>(null);
   const client = useQueryClient();

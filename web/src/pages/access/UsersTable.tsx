@@ -4,7 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 
 import { api, at } from "../../api/client";
-import type { AccessWords, User, Users } from "../../api/contract";
+import type { AccessOptions, User, Users } from "../../api/contract";
 import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { type Column, DataTable } from "../../components/DataTable";
 import { EmptyState } from "../../components/EmptyState";
@@ -14,7 +14,7 @@ import { UserDialog } from "./UserDialog";
 
 type Action = { kind: "create" } | { kind: "password" | "delete"; user: User };
 
-export function UsersTable({ users, options }: { users: Users; options: AccessWords }) {
+export function UsersTable({ users, options }: { users: Users; options: AccessOptions }) {
   const [action, setAction] = useState<Action | null>(null);
   const client = useQueryClient();
   const columns = useMemo(() => columnsWith(setAction), []);

@@ -92,8 +92,8 @@ async def _open(
     """Read partitions from their committed offsets, or from the requested start without one."""
     topics = [name for name, _ in by_topic(topic_partitions)]
     reader = Reader(client, topics, follow=request.follow, notify=request.notify)
-    found = await committed(coordinator, topic_partitions) if topic_partitions else {}
-    offsets = {topic_partition: each.offset for topic_partition, each in found.items()}
+    commits = await committed(coordinator, topic_partitions) if topic_partitions else {}
+    offsets = {topic_partition: each.offset for topic_partition, each in commits.items()}
     # Groups often rebalance because brokers restart, so leaders may be missing for a moment.
     await retry(lambda: reader.open(request.start, topic_partitions, offsets))
     return reader.batches()

@@ -56,7 +56,7 @@ def print_snapshots(snapshots: Sequence[SnapshotInfo]) -> None:
             print_line((f"{each.key}: ", "red"), str(each.problem))
 
 
-def print_taken(taken: SnapshotInfo) -> None:
+def print_snapshot(taken: SnapshotInfo) -> None:
     print_line(
         "stored ",
         (taken.key, "bold"),

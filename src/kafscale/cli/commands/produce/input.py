@@ -90,8 +90,8 @@ class LineParser:
     def _parse_fields(self, line: int, text: bytes) -> OutgoingRecord:
         key = self.key
         if self.key_separator is not None:
-            encoded_key, found, text = text.partition(self.key_separator)
-            if not found:
+            encoded_key, delimiter, text = text.partition(self.key_separator)
+            if not delimiter:
                 separator = self.key_separator.decode(errors="replace")
                 raise ValueError(f"has no key: the separator {separator!r} is missing")
             key = record_text.decode(self.form, encoded_key)

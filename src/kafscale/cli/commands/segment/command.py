@@ -57,20 +57,20 @@ def verify(paths: PathsArgument, output: OutputOption = Output.TABLE) -> None:
     from kafscale.cli.commands.segment import files as segment_files
     from kafscale.cli.commands.segment import tables as segment_tables
 
-    found = segment_files.find(paths)
+    files = segment_files.find(paths)
     damaged: list[dict[str, str]] = []
-    for path in _with_progress(found):
+    for path in _with_progress(files):
         try:
             segment_files.verify_file(path)
         except KafscaleError as error:
             reason = str(error).removeprefix(f"{path}: ")
             damaged.append({"path": str(path), "reason": reason})
-    without_index = [str(path) for path in segment_files.without_index(found)]
+    without_index = [str(path) for path in segment_files.without_index(files)]
     if output is Output.TABLE:
-        segment_tables.print_verdict(len(found), damaged, without_index)
+        segment_tables.print_verdict(len(files), damaged, without_index)
     else:
         print_data(
-            {"objectCount": len(found), "damaged": damaged, "segmentsWithoutIndex": without_index},
+            {"objectCount": len(files), "damaged": damaged, "segmentsWithoutIndex": without_index},
             output,
         )
     if damaged:

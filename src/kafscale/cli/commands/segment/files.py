@@ -27,19 +27,19 @@ Data = dict[str, Any]
 
 def find(paths: Sequence[Path]) -> list[Path]:
     """The object files among the paths and in the directories, sorted by name."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted(_walk(path))
+            files += sorted(_walk(path))
         elif path.is_file():
             if path.suffix not in KINDS:
                 raise KafscaleError(
                     f"{path}: unknown file type; expected one of {', '.join(KINDS)}"
                 )
-            found.append(path)
+            files.append(path)
         else:
             raise KafscaleError(f"{path}: no such file or directory")
-    return found
+    return files
 
 
 def _walk(directory: Path) -> Iterator[Path]:
@@ -102,15 +102,15 @@ def _segment_summary(key: str, buffer: memoryview) -> Data:
     }
 
 
-def _index_summary(found: index.Index) -> Data:
+def _index_summary(decoded: index.Index) -> Data:
     return {
-        "baseOffset": found.offsets[0],
-        "entryCount": len(found),
-        "maxTimestampMs": found.max_timestamp_ms,
-        "priorMaxTimestampMs": found.prior_max_timestamp_ms,
+        "baseOffset": decoded.offsets[0],
+        "entryCount": len(decoded),
+        "maxTimestampMs": decoded.max_timestamp_ms,
+        "priorMaxTimestampMs": decoded.prior_max_timestamp_ms,
         "sections": {
             magic.decode("ascii", "backslashreplace"): len(content)
-            for magic, content in found.sections.items()
+            for magic, content in decoded.sections.items()
         },
     }
 
@@ -149,8 +149,8 @@ def describe(path: Path, *, records: bool) -> Data:
             described = _batches(batches, segment.HEADER_BYTES, records=records)
             return summary | {"batches": described}
         case object_keys.INDEX_SUFFIX:
-            found = index.decode(key, buffer)
-            return summary | {"entries": _entries(found)}
+            decoded = index.decode(key, buffer)
+            return summary | {"entries": _entries(decoded)}
         case _:
             read = wal_object.decode(key, buffer)
             ranges = [_range(read, each, records=records) for each in read.ranges]
@@ -204,11 +204,11 @@ def _value(value: bytes | None) -> str | Data | None:
         return {"base64": b64encode(value).decode()}
 
 
-def _entries(found: index.Index) -> list[Data]:
-    times = found.max_timestamps or [None] * len(found)
+def _entries(decoded: index.Index) -> list[Data]:
+    times = decoded.max_timestamps or [None] * len(decoded)
     return [
         {"offset": offset, "position": position, "maxTimestampMs": time_ms}
-        for offset, position, time_ms in zip(found.offsets, found.positions, times, strict=True)
+        for offset, position, time_ms in zip(decoded.offsets, decoded.positions, times, strict=True)
     ]
 
 

@@ -29,30 +29,30 @@ def verify(path: Path, buffer: memoryview, segment_buffer: memoryview | None = N
 
 
 def _verify_segment(path: Path, buffer: memoryview) -> None:
-    found = segment.read(str(path), buffer)
-    _check_batches(path, found.batches)
-    _check_base_offset(path, found.header.base_offset)
+    decoded = segment.read(str(path), buffer)
+    _check_batches(path, decoded.batches)
+    _check_base_offset(path, decoded.header.base_offset)
 
 
 def _verify_index(path: Path, buffer: memoryview, segment_buffer: memoryview | None) -> None:
-    found = index.decode(str(path), buffer)
-    _check_base_offset(path, found.offsets[0])
+    decoded = index.decode(str(path), buffer)
+    _check_base_offset(path, decoded.offsets[0])
     if segment_buffer is not None:
         with suppress(RecordsError):  # The damage is reported for the segment itself.
             batches = split(segment_buffer[segment.HEADER_BYTES : -segment.FOOTER_BYTES])
-            index.verify(str(path), found, batches)
+            index.verify(str(path), decoded, batches)
 
 
 def _verify_wal(path: Path, buffer: memoryview) -> None:
-    found = wal_object.decode(str(path), buffer)
-    for each in found.ranges:
+    decoded = wal_object.decode(str(path), buffer)
+    for each in decoded.ranges:
         try:
-            batches = split(found.body(each))
+            batches = split(decoded.body(each))
         except RecordsError as error:
             raise DamagedObjectError(str(path), f"{_partition_name(each)}: {error}") from None
         _check_offsets(path, each, batches)
         _check_batches(path, batches)
-    header = found.header
+    header = decoded.header
     parts = path.absolute().parts[-5:]
     named = object_keys.parse_wal(parts[0], "/".join(parts))
     if named not in (None, object_keys.WalRef(header.broker_id, header.epoch, header.sequence)):

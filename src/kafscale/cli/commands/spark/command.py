@@ -41,8 +41,8 @@ def info(output: OutputOption = Output.TABLE) -> None:
     from kafscale.cli.commands.spark import tables
     from kafscale.spark.runtime.diagnostics import inspect_machine
 
-    found = inspect_machine(os.environ)
-    print_result(found, output, tables.print_diagnostics)
+    diagnostics = inspect_machine(os.environ)
+    print_result(diagnostics, output, tables.print_diagnostics)
 
 
 @app.command()

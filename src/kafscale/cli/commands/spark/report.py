@@ -165,17 +165,17 @@ def report(
     )
     lags = _lags(bootstrap, topic) if bootstrap else None
     with recorded_session("report", settings.location, topic, spark) as (session, record):
-        made = job.run(session, settings, clock=clock, lags=lags)
-        record.set_totals(*run_totals(made), problems=made.damaged)
+        report = job.run(session, settings, clock=clock, lags=lags)
+        record.set_totals(*run_totals(report), problems=report.damaged)
     if html is not None:
-        html.write_text(page(made), encoding="utf-8")
+        html.write_text(page(report), encoding="utf-8")
     if spark.output is Output.TABLE:
-        _print_report(made, html)
+        _print_report(report, html)
     else:
-        print_data(_data(made), spark.output)
-    for damaged in made.damaged:
+        print_data(_data(report), spark.output)
+    for damaged in report.damaged:
         print_error(damaged)
-    if made.damaged:
+    if report.damaged:
         raise typer.Exit(1)
 
 

@@ -28,18 +28,18 @@ def print_summary(summary: "JobResult") -> None:
         print_error(problem)
 
 
-def print_diagnostics(found: dict[str, Any]) -> None:
-    for name, version in found["packages"].items():
+def print_diagnostics(diagnostics: dict[str, Any]) -> None:
+    for name, version in diagnostics["packages"].items():
         _print_fact(name, version)
-    _print_fact("python", "{version}, {program}".format_map(found["python"]))
-    if problem := found["java"].get("problem"):
+    _print_fact("python", "{version}, {program}".format_map(diagnostics["python"]))
+    if problem := diagnostics["java"].get("problem"):
         _print_fact("java", (problem, "red"))
     else:
-        _print_fact("java", "{version}, {home}, found by {foundBy}".format_map(found["java"]))
-    if found["sparkHome"]:
-        _print_fact("SPARK_HOME", found["sparkHome"])
-    _print_fact("jars", found["jars"]["directory"])
-    connector = found["jars"]["kafkaConnector"]
+        _print_fact("java", "{version}, {home}, found by {foundBy}".format_map(diagnostics["java"]))
+    if diagnostics["sparkHome"]:
+        _print_fact("SPARK_HOME", diagnostics["sparkHome"])
+    _print_fact("jars", diagnostics["jars"]["directory"])
+    connector = diagnostics["jars"]["kafkaConnector"]
     _print_fact(
         "", ", ".join(connector) or "no Kafka connector; download it with: kafscale spark jars"
     )

@@ -63,12 +63,12 @@ class _Document(msgspec.Struct, frozen=True):
 
 def problems(cluster: Cluster, name: str, text: str) -> list[str]:
     """The problems of a file with this name and text, and of the spec it was built from."""
-    found = [*_field_problems(cluster), *_settings_problems(cluster)]
+    all_problems = [*_field_problems(cluster), *_settings_problems(cluster)]
     try:
         config = load({}, cast("Path", _Document(name, text)))
     except ConfigError as error:
-        return [*found, *str(error).splitlines()]
-    return [*found, *_effective_problems(cluster, config)]
+        return [*all_problems, *str(error).splitlines()]
+    return [*all_problems, *_effective_problems(cluster, config)]
 
 
 def _field_problems(cluster: Cluster) -> Iterator[str]:

@@ -68,9 +68,9 @@ def config_map(cluster: Cluster, bootstrap: BootstrapConfig) -> Manifest:
     }
 
 
-def read(found: Manifest | None) -> BootstrapConfig | None:
+def read(manifest: Manifest | None) -> BootstrapConfig | None:
     """The config in a ConfigMap; None if there is none, or it is invalid."""
-    data = (found or {}).get("data") or {}
+    data = (manifest or {}).get("data") or {}
     try:
         mode = BootstrapMode(data[_MODE])
     except (KeyError, ValueError):

@@ -67,7 +67,7 @@ async def find_last_written(
     start, end = await partition.bounds()
     lowest = start if since_offset is None else max(start, since_offset)
     missing = set(producer_ids)
-    found: dict[int, LastWritten] = {}
+    by_producer: dict[int, LastWritten] = {}
     above, count = end, RANGE_FIRST
     while missing and above > lowest:
         below = max(lowest, above - count)
@@ -75,10 +75,10 @@ async def find_last_written(
         async for batch in partition.fetch_range(below, above):
             if batch.producer_id in missing:
                 last[batch.producer_id] = batch
-        found |= {producer_id: last_written(batch) for producer_id, batch in last.items()}
+        by_producer |= {producer_id: last_written(batch) for producer_id, batch in last.items()}
         missing -= last.keys()
         above, count = below, count * RANGE_GROWTH
-    return end, found
+    return end, by_producer
 
 
 class Progress(msgspec.Struct, frozen=True):

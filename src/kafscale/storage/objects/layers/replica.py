@@ -72,14 +72,14 @@ class ReplicaReadingObjectStore:
         was_available = self._is_available
         if was_available or self._should_probe():
             try:
-                found = await read(self._replica)
+                result = await read(self._replica)
             except ObjectNotFoundError:
                 self._on_success()
             except OperatingError as error:
                 self._on_failure(error, was_available=was_available)
             else:
                 self._on_success()
-                return found
+                return result
         return await read(self._main)
 
     def _should_probe(self) -> bool:

@@ -76,9 +76,9 @@ class FileTree:
         """Remove incomplete files of a killed process; return their number."""
         with (
             _translate_errors("clean", self._root),
-            os.scandir(f"{self._root}/{UNFINISHED}") as found,
+            os.scandir(f"{self._root}/{UNFINISHED}") as entries,
         ):
-            leftovers = [entry.path for entry in found]
+            leftovers = [entry.path for entry in entries]
             for path in leftovers:
                 os.unlink(path)
         return len(leftovers)
@@ -177,10 +177,10 @@ class FileTree:
             os.close(descriptor)
 
     def _link(self, temporary: str, path: str, *, create: bool) -> None:
-        give = os.link if create else os.replace
+        publish = os.link if create else os.replace
         for _ in range(_NAMING_ATTEMPTS_MAX):
             try:
-                return give(temporary, path)
+                return publish(temporary, path)
             except FileExistsError as error:
                 raise ObjectExistsError(path.removeprefix(f"{self._root}/")) from error
             except FileNotFoundError:

@@ -130,9 +130,9 @@ class BotoClient:
         by_name = {provider.METHOD: provider for provider in resolver.providers}
         by_name["assume-role-with-web-identity"] = self._web_identity()
         for name in _PROVIDERS[self._bucket.credential_source]:
-            found = by_name[name].load() if name in by_name else None
-            if found is not None:
-                return found
+            loaded = by_name[name].load() if name in by_name else None
+            if loaded is not None:
+                return loaded
         source = self._bucket.credential_source
         raise ConfigError(f"no credentials for S3: {_MISSING[source]}")
 
@@ -192,13 +192,13 @@ class BotoClient:
         with _translate_errors("replicate"):
             s3 = self._client("s3", self.keys())
             try:
-                found = s3.get_bucket_replication(Bucket=name)["ReplicationConfiguration"]
+                config = s3.get_bucket_replication(Bucket=name)["ReplicationConfiguration"]
             except ClientError as error:
                 if error.response["Error"]["Code"] != "ReplicationConfigurationNotFoundError":
                     raise
-                found = {"Role": "", "Rules": []}
-            others = [each for each in found["Rules"] if each.get("ID") != rule["ID"]]
-            if found["Role"] == role_arn and rule in found["Rules"]:
+                config = {"Role": "", "Rules": []}
+            others = [each for each in config["Rules"] if each.get("ID") != rule["ID"]]
+            if config["Role"] == role_arn and rule in config["Rules"]:
                 return False
             s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
             s3.put_bucket_replication(
@@ -220,9 +220,11 @@ class BotoClient:
                 return {"Rules": []}
         return {name: value for name, value in response.items() if name != "ResponseMetadata"}
 
-    def write_lifecycle(self, found: Mapping[str, Any], rules: Sequence[Mapping[str, Any]]) -> None:
+    def write_lifecycle(
+        self, current: Mapping[str, Any], rules: Sequence[Mapping[str, Any]]
+    ) -> None:
         """Replace the rules in the configuration that was read."""
-        others = {name: value for name, value in found.items() if name != "Rules"}
+        others = {name: value for name, value in current.items() if name != "Rules"}
         with _translate_errors("write lifecycle rules"):
             s3 = self._client("s3", self.keys())
             if rules:

@@ -58,8 +58,8 @@ class BucketLifecycle:
         S3 replaces all rules of a bucket at once, without a condition. So only one broker should
         call this, and only when topics change.
         """
-        wanted = list(topics)
-        changed, planned = await asyncio.to_thread(self._apply, wanted)
+        retentions = list(topics)
+        changed, planned = await asyncio.to_thread(self._apply, retentions)
         self._log_warnings(planned)
         if changed:
             logger.info("lifecycle rules written", rules=len(planned.rules))

@@ -120,5 +120,5 @@ def _transport(text: str) -> str:
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.search(text)
-    return found.group(1) if found else ""
+    match = pattern.search(text)
+    return match.group(1) if match else ""

@@ -55,9 +55,9 @@ class Plan(msgspec.Struct, frozen=True):
     """Ids of foreign rules that expire objects of this namespace."""
 
 
-def plan(namespace: str, topics: Iterable[TopicRetention], found: Sequence[Rule]) -> Plan:
+def plan(namespace: str, topics: Iterable[TopicRetention], current: Sequence[Rule]) -> Plan:
     """Update the rules that a bucket has."""
-    foreign = [rule for rule in found if not is_ours(namespace, rule)]
+    foreign = [rule for rule in current if not is_ours(namespace, rule)]
     largest = sorted(
         (topic for topic in topics if days(topic.retention_ms) is not None),
         key=lambda topic: (-topic.size_bytes, topic.topic),

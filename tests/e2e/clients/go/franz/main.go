@@ -1,4 +1,4 @@
-// franz-go: its client with its defaults, which are idempotent, and its admin client.
+// franz-go: its client with the defaults (idempotent), and its admin client.
 package main
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
-	"kafscale/clients/puppet"
+	"kafscale/clients/driver"
 )
 
-const patience = 20 * time.Second
+const timeout = 20 * time.Second
 
 var codecs = map[string]kgo.CompressionCodec{
 	"none":   kgo.NoCompression(),
@@ -33,53 +33,53 @@ var acks = map[string]kgo.Acks{
 type franz struct {
 	address   string
 	admin     *kadm.Client
-	producers map[puppet.Sending]*kgo.Client
+	producers map[driver.ProducerOptions]*kgo.Client
 }
 
-func main() { puppet.Main(connect, join) }
+func main() { driver.Main(connect, join) }
 
-func connect(address string) (puppet.Client, error) {
-	client, err := kgo.NewClient(wayIn(address)...)
+func connect(address string) (driver.Client, error) {
+	client, err := kgo.NewClient(connectionOptions(address)...)
 	if err != nil {
 		return nil, err
 	}
-	return &franz{address, kadm.NewClient(client), map[puppet.Sending]*kgo.Client{}}, nil
+	return &franz{address, kadm.NewClient(client), map[driver.ProducerOptions]*kgo.Client{}}, nil
 }
 
-// Where to connect to, and how to log in there, if one has to.
-func wayIn(address string) []kgo.Opt {
+// The address of the broker, and the credentials if there are any.
+func connectionOptions(address string) []kgo.Opt {
 	options := []kgo.Opt{kgo.SeedBrokers(address)}
-	if login := puppet.WayIn(); login != nil {
-		known := scram.Auth{User: login.User, Pass: login.Password}
-		options = append(options, kgo.DialTLSConfig(login.TLS), kgo.SASL(known.AsSha512Mechanism()))
+	if credentials := driver.EnvironmentCredentials(); credentials != nil {
+		auth := scram.Auth{User: credentials.User, Pass: credentials.Password}
+		options = append(options, kgo.DialTLSConfig(credentials.TLS), kgo.SASL(auth.AsSha512Mechanism()))
 	}
 	return options
 }
 
 func (f *franz) CodeOf(err error) int {
-	var known *kerr.Error
-	if errors.As(err, &known) {
-		return int(known.Code)
+	var kafkaError *kerr.Error
+	if errors.As(err, &kafkaError) {
+		return int(kafkaError.Code)
 	}
-	return puppet.UnknownCode
+	return driver.UnknownCode
 }
 
 func (f *franz) Create(topic string, partitions int32, configs map[string]string) error {
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	_, err := f.admin.CreateTopic(ctx, partitions, -1, pointers(configs), topic)
 	return err
 }
 
 func (f *franz) Delete(topic string) error {
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	_, err := f.admin.DeleteTopic(ctx, topic)
 	return err
 }
 
 func (f *franz) Topics() (map[string]int, error) {
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	topics, err := f.admin.ListTopics(ctx)
 	counts := map[string]int{}
@@ -90,48 +90,48 @@ func (f *franz) Topics() (map[string]int, error) {
 }
 
 func (f *franz) Configs(topic string) (map[string]string, error) {
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	described, err := f.admin.DescribeTopicConfigs(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]string{}
+	configs := map[string]string{}
 	for _, config := range described[0].Configs {
-		found[config.Key] = config.MaybeValue()
+		configs[config.Key] = config.MaybeValue()
 	}
-	return found, described[0].Err
+	return configs, described[0].Err
 }
 
 func (f *franz) Alter(topic string, configs map[string]string) error {
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	changes := []kadm.AlterConfig{}
 	for name, value := range pointers(configs) {
 		changes = append(changes, kadm.AlterConfig{Op: kadm.SetConfig, Name: name, Value: value})
 	}
-	answers, err := f.admin.AlterTopicConfigs(ctx, changes, topic)
+	responses, err := f.admin.AlterTopicConfigs(ctx, changes, topic)
 	if err != nil {
 		return err
 	}
-	return answers[0].Err
+	return responses[0].Err
 }
 
 func (f *franz) Produce(
-	topic string, records []puppet.Record, sending puppet.Sending,
+	topic string, records []driver.Record, options driver.ProducerOptions,
 ) ([]int64, error) {
-	producer, err := f.producer(sending)
+	producer, err := f.producer(options)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	sent := make([]*kgo.Record, len(records))
 	for i, record := range records {
 		sent[i] = &kgo.Record{
 			Topic: topic,
-			Key:   puppet.Bytes(record.Key),
-			Value: puppet.Bytes(record.Value),
+			Key:   driver.Bytes(record.Key),
+			Value: driver.Bytes(record.Value),
 		}
 		if record.TimestampMs > 0 {
 			sent[i].Timestamp = time.UnixMilli(record.TimestampMs)
@@ -149,71 +149,71 @@ func (f *franz) Produce(
 	return offsets, results.FirstErr()
 }
 
-// The producer of a way of sending. It is idempotent unless the acks are said and are not those of
-// an idempotent producer.
-func (f *franz) producer(sending puppet.Sending) (*kgo.Client, error) {
-	if producer, found := f.producers[sending]; found {
+// The producer with these options, created on first use. It is idempotent unless `Acks` is set and
+// `Idempotent` is not.
+func (f *franz) producer(options driver.ProducerOptions) (*kgo.Client, error) {
+	if producer, found := f.producers[options]; found {
 		return producer, nil
 	}
-	options := append(wayIn(f.address), kgo.AllowAutoTopicCreation())
-	if sending.Codec != "" {
-		options = append(options, kgo.ProducerBatchCompression(codecs[sending.Codec]))
+	settings := append(connectionOptions(f.address), kgo.AllowAutoTopicCreation())
+	if options.Codec != "" {
+		settings = append(settings, kgo.ProducerBatchCompression(codecs[options.Codec]))
 	}
-	if sending.Acks != "" {
-		options = append(options, kgo.RequiredAcks(acks[sending.Acks]))
-		if !sending.Idempotent {
-			options = append(options, kgo.DisableIdempotentWrite())
+	if options.Acks != "" {
+		settings = append(settings, kgo.RequiredAcks(acks[options.Acks]))
+		if !options.Idempotent {
+			settings = append(settings, kgo.DisableIdempotentWrite())
 		}
 	}
-	producer, err := kgo.NewClient(options...)
+	producer, err := kgo.NewClient(settings...)
 	if err == nil {
-		f.producers[sending] = producer
+		f.producers[options] = producer
 	}
 	return producer, err
 }
 
 func (f *franz) Consume(
 	topic string, partition int32, offset int64, count int,
-) ([]puppet.Record, error) {
+) ([]driver.Record, error) {
 	start := map[int32]kgo.Offset{partition: kgo.NewOffset().At(offset)}
 	read := kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: start})
-	consumer, err := kgo.NewClient(append(wayIn(f.address), read)...)
+	consumer, err := kgo.NewClient(append(connectionOptions(f.address), read)...)
 	if err != nil {
 		return nil, err
 	}
 	defer consumer.Close()
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
-	found := []puppet.Record{}
-	for len(found) < count {
+	records := []driver.Record{}
+	for len(records) < count {
 		fetches := consumer.PollFetches(ctx)
 		if err := fetches.Err(); err != nil {
-			return found, err
+			return records, err
 		}
 		fetches.EachRecord(func(record *kgo.Record) {
-			found = append(found, received(record))
+			records = append(records, received(record))
 		})
 	}
-	return found, nil
+	return records, nil
 }
 
-func received(record *kgo.Record) puppet.Record {
+func received(record *kgo.Record) driver.Record {
 	headers := [][2]string{}
 	for _, header := range record.Headers {
 		headers = append(headers, [2]string{header.Key, string(header.Value)})
 	}
-	return puppet.Record{
+	return driver.Record{
 		Partition:   record.Partition,
 		Offset:      record.Offset,
 		TimestampMs: record.Timestamp.UnixMilli(),
-		Key:         puppet.Text(record.Key),
-		Value:       puppet.Text(record.Value),
+		Key:         driver.Text(record.Key),
+		Value:       driver.Text(record.Value),
 		Headers:     headers,
 	}
 }
 
 func (f *franz) Offset(topic string, partition int32, timestampMs int64) (int64, error) {
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	list := func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
 		return f.admin.ListOffsetsAfterMilli(ctx, timestampMs, topics...)
@@ -228,30 +228,30 @@ func (f *franz) Offset(topic string, partition int32, timestampMs int64) (int64,
 	if err != nil {
 		return -1, err
 	}
-	found, _ := listed.Lookup(topic, partition)
-	return found.Offset, found.Err
+	result, _ := listed.Lookup(topic, partition)
+	return result.Offset, result.Err
 }
 
 func (f *franz) Trim(topic string, partition int32, offset int64) error {
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
-	before := kadm.Offsets{}
-	before.Add(kadm.Offset{Topic: topic, Partition: partition, At: offset})
-	answers, err := f.admin.DeleteRecords(ctx, before)
+	starts := kadm.Offsets{}
+	starts.Add(kadm.Offset{Topic: topic, Partition: partition, At: offset})
+	responses, err := f.admin.DeleteRecords(ctx, starts)
 	if err != nil {
 		return err
 	}
-	return answers[topic][partition].Err
+	return responses[topic][partition].Err
 }
 
-func within() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), patience)
+func withTimeout() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), timeout)
 }
 
 func pointers(texts map[string]string) map[string]*string {
-	found := map[string]*string{}
+	result := map[string]*string{}
 	for name, text := range texts {
-		found[name] = &text
+		result[name] = &text
 	}
-	return found
+	return result
 }

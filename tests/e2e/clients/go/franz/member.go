@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"kafscale/clients/puppet"
+	"kafscale/clients/driver"
 )
 
 var strategies = map[string][]kgo.GroupOpt{
@@ -15,24 +15,24 @@ var strategies = map[string][]kgo.GroupOpt{
 	"consumer":           {kgo.Balancers(kgo.StickyBalancer()), kgo.ServerSideBalancer()},
 }
 
-// A rebalance waits until what was polled is committed. The strategy "consumer" is the protocol in
-// which the broker assigns.
-func join(ctx context.Context, orders puppet.Orders, diary *puppet.Diary) error {
-	strategy, found := strategies[orders.Strategy]
+// A rebalance waits until the polled records are committed. The strategy "consumer" is the protocol
+// of KIP-848, in which the broker assigns.
+func join(ctx context.Context, member driver.MemberOptions, events *driver.EventWriter) error {
+	strategy, found := strategies[member.Strategy]
 	if !found {
-		return fmt.Errorf("%w: %s", puppet.ErrUnsupported, orders.Strategy)
+		return fmt.Errorf("%w: %s", driver.ErrUnsupported, member.Strategy)
 	}
 	options := []kgo.Opt{
-		kgo.SeedBrokers(orders.Address),
-		kgo.ConsumeTopics(orders.Topic),
-		kgo.ConsumerGroup(orders.Group),
-		kgo.SessionTimeout(orders.Session()),
-		kgo.HeartbeatInterval(orders.Heartbeat()),
+		kgo.SeedBrokers(member.Address),
+		kgo.ConsumeTopics(member.Topic),
+		kgo.ConsumerGroup(member.Group),
+		kgo.SessionTimeout(member.SessionTimeout()),
+		kgo.HeartbeatInterval(member.HeartbeatInterval()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
-		kgo.OnPartitionsAssigned(telling(orders.Topic, diary.Assigned)),
-		kgo.OnPartitionsRevoked(telling(orders.Topic, diary.Revoked)),
-		kgo.OnPartitionsLost(telling(orders.Topic, diary.Lost)),
+		kgo.OnPartitionsAssigned(onChange(member.Topic, events.Assigned)),
+		kgo.OnPartitionsRevoked(onChange(member.Topic, events.Revoked)),
+		kgo.OnPartitionsLost(onChange(member.Topic, events.Lost)),
 	}
 	for _, option := range strategy {
 		options = append(options, option)
@@ -48,39 +48,39 @@ func join(ctx context.Context, orders puppet.Orders, diary *puppet.Diary) error 
 			return nil
 		}
 		if err := fetches.Err(); err != nil {
-			diary.Failed(err)
+			events.Failed(err)
 		}
-		commit(consumer, fetches, diary)
+		commit(consumer, fetches, events)
 		consumer.AllowRebalance()
 	}
 }
 
-func commit(consumer *kgo.Client, fetches kgo.Fetches, diary *puppet.Diary) {
+func commit(consumer *kgo.Client, fetches kgo.Fetches, events *driver.EventWriter) {
 	ends := map[int32]int64{}
 	fetches.EachPartition(func(fetched kgo.FetchTopicPartition) {
 		if count := len(fetched.Records); count > 0 {
 			end := fetched.Records[count-1].Offset + 1
-			diary.Read(fetched.Partition, fetched.Records[0].Offset, end)
+			events.Read(fetched.Partition, fetched.Records[0].Offset, end)
 			ends[fetched.Partition] = end
 		}
 	})
-	ctx, cancel := within()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	if err := consumer.CommitRecords(ctx, fetches.Records()...); err != nil {
-		diary.Refused(err)
+		events.CommitRejected(err)
 		return
 	}
 	for partition, end := range ends {
-		diary.Committed(partition, end)
+		events.Committed(partition, end)
 	}
 }
 
-func telling(
-	topic string, tell func(...int32),
+func onChange(
+	topic string, report func(...int32),
 ) func(context.Context, *kgo.Client, map[string][]int32) {
 	return func(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
 		if len(partitions[topic]) > 0 {
-			tell(partitions[topic]...)
+			report(partitions[topic]...)
 		}
 	}
 }

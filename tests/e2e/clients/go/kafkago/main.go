@@ -1,5 +1,5 @@
-// kafka-go: its writer and its reader of single partitions with their defaults, which wait for no
-// acknowledgement, and its low-level client for the rest.
+// kafka-go: its writer and its reader of single partitions with the defaults (no acknowledgement),
+// and its low-level client for the rest.
 package main
 
 import (
@@ -11,17 +11,16 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl/plain"
 
-	"kafscale/clients/puppet"
+	"kafscale/clients/driver"
 )
 
-const patience = 20 * time.Second
+const timeout = 20 * time.Second
 
-// The writer waits for so long before it sends a batch that is not full: a second, by default.
+// How long the writer waits for more records before it sends a batch; the default is 1 s.
 const linger = 10 * time.Millisecond
 
-// The reader lets the broker wait for so long for new records, and is not closed meanwhile: ten
-// seconds, by default.
-const wait = 200 * time.Millisecond
+// How long the broker waits for new records. It delays closing the reader; the default is 10 s.
+const maxWait = 200 * time.Millisecond
 
 var codecs = map[string]kafka.Compression{
 	"none":   0,
@@ -41,36 +40,36 @@ var acks = map[string]kafka.RequiredAcks{
 type client struct {
 	address string
 	kafka   *kafka.Client
-	// How its writers log in, if one has to.
+	// TLS and credentials of its writers.
 	transport *kafka.Transport
 }
 
-func main() { puppet.Main(connect, join) }
+func main() { driver.Main(connect, join) }
 
-func connect(address string) (puppet.Client, error) {
+func connect(address string) (driver.Client, error) {
 	transport := &kafka.Transport{}
-	if login := puppet.WayIn(); login != nil {
-		transport.TLS = login.TLS
-		transport.SASL = plain.Mechanism{Username: login.User, Password: login.Password}
+	if credentials := driver.EnvironmentCredentials(); credentials != nil {
+		transport.TLS = credentials.TLS
+		transport.SASL = plain.Mechanism{Username: credentials.User, Password: credentials.Password}
 	}
-	known := &kafka.Client{Addr: kafka.TCP(address), Timeout: patience, Transport: transport}
-	return &client{address, known, transport}, nil
+	connected := &kafka.Client{Addr: kafka.TCP(address), Timeout: timeout, Transport: transport}
+	return &client{address, connected, transport}, nil
 }
 
 func (c *client) CodeOf(err error) int {
-	var known kafka.Error
-	if errors.As(err, &known) {
-		return int(known)
+	var kafkaError kafka.Error
+	if errors.As(err, &kafkaError) {
+		return int(kafkaError)
 	}
-	var several kafka.WriteErrors
-	if errors.As(err, &several) {
-		for _, each := range several {
+	var writeErrors kafka.WriteErrors
+	if errors.As(err, &writeErrors) {
+		for _, each := range writeErrors {
 			if each != nil {
 				return c.CodeOf(each)
 			}
 		}
 	}
-	return puppet.UnknownCode
+	return driver.UnknownCode
 }
 
 func (c *client) Create(topic string, partitions int32, configs map[string]string) error {
@@ -78,7 +77,7 @@ func (c *client) Create(topic string, partitions int32, configs map[string]strin
 	for name, value := range configs {
 		entries = append(entries, kafka.ConfigEntry{ConfigName: name, ConfigValue: value})
 	}
-	answer, err := c.kafka.CreateTopics(context.Background(), &kafka.CreateTopicsRequest{
+	response, err := c.kafka.CreateTopics(context.Background(), &kafka.CreateTopicsRequest{
 		Topics: []kafka.TopicConfig{{
 			Topic:             topic,
 			NumPartitions:     int(partitions),
@@ -89,32 +88,32 @@ func (c *client) Create(topic string, partitions int32, configs map[string]strin
 	if err != nil {
 		return err
 	}
-	return answer.Errors[topic]
+	return response.Errors[topic]
 }
 
 func (c *client) Delete(topic string) error {
 	request := &kafka.DeleteTopicsRequest{Topics: []string{topic}}
-	answer, err := c.kafka.DeleteTopics(context.Background(), request)
+	response, err := c.kafka.DeleteTopics(context.Background(), request)
 	if err != nil {
 		return err
 	}
-	return answer.Errors[topic]
+	return response.Errors[topic]
 }
 
 func (c *client) Topics() (map[string]int, error) {
-	answer, err := c.kafka.Metadata(context.Background(), &kafka.MetadataRequest{})
+	response, err := c.kafka.Metadata(context.Background(), &kafka.MetadataRequest{})
 	if err != nil {
 		return nil, err
 	}
 	counts := map[string]int{}
-	for _, topic := range answer.Topics {
+	for _, topic := range response.Topics {
 		counts[topic.Name] = len(topic.Partitions)
 	}
 	return counts, nil
 }
 
 func (c *client) Configs(topic string) (map[string]string, error) {
-	answer, err := c.kafka.DescribeConfigs(context.Background(), &kafka.DescribeConfigsRequest{
+	response, err := c.kafka.DescribeConfigs(context.Background(), &kafka.DescribeConfigsRequest{
 		Resources: []kafka.DescribeConfigRequestResource{{
 			ResourceType: kafka.ResourceTypeTopic, ResourceName: topic,
 		}},
@@ -122,11 +121,11 @@ func (c *client) Configs(topic string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]string{}
-	for _, config := range answer.Resources[0].ConfigEntries {
-		found[config.ConfigName] = config.ConfigValue
+	configs := map[string]string{}
+	for _, config := range response.Resources[0].ConfigEntries {
+		configs[config.ConfigName] = config.ConfigValue
 	}
-	return found, answer.Resources[0].Error
+	return configs, response.Resources[0].Error
 }
 
 func (c *client) Alter(topic string, configs map[string]string) error {
@@ -136,7 +135,7 @@ func (c *client) Alter(topic string, configs map[string]string) error {
 			Name: name, Value: value, ConfigOperation: kafka.ConfigOperationSet,
 		})
 	}
-	answer, err := c.kafka.IncrementalAlterConfigs(
+	response, err := c.kafka.IncrementalAlterConfigs(
 		context.Background(), &kafka.IncrementalAlterConfigsRequest{
 			Resources: []kafka.IncrementalAlterConfigsRequestResource{{
 				ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, Configs: changes,
@@ -145,14 +144,14 @@ func (c *client) Alter(topic string, configs map[string]string) error {
 	if err != nil {
 		return err
 	}
-	return answer.Resources[0].Error
+	return response.Resources[0].Error
 }
 
 func (c *client) Produce(
-	topic string, records []puppet.Record, sending puppet.Sending,
+	topic string, records []driver.Record, options driver.ProducerOptions,
 ) ([]int64, error) {
-	if sending.Idempotent {
-		return nil, puppet.ErrUnsupported
+	if options.Idempotent {
+		return nil, driver.ErrUnsupported
 	}
 	offsets := []int64{}
 	writer := &kafka.Writer{
@@ -160,8 +159,8 @@ func (c *client) Produce(
 		Transport:              c.transport,
 		Topic:                  topic,
 		BatchTimeout:           linger,
-		Compression:            codecs[sending.Codec],
-		RequiredAcks:           acks[sending.Acks],
+		Compression:            codecs[options.Codec],
+		RequiredAcks:           acks[options.Acks],
 		AllowAutoTopicCreation: true,
 		Completion: func(messages []kafka.Message, err error) {
 			for _, message := range messages {
@@ -171,7 +170,7 @@ func (c *client) Produce(
 	}
 	sent := make([]kafka.Message, len(records))
 	for i, record := range records {
-		sent[i] = kafka.Message{Key: puppet.Bytes(record.Key), Value: puppet.Bytes(record.Value)}
+		sent[i] = kafka.Message{Key: driver.Bytes(record.Key), Value: driver.Bytes(record.Value)}
 		if record.TimestampMs > 0 {
 			sent[i].Time = time.UnixMilli(record.TimestampMs)
 		}
@@ -180,7 +179,7 @@ func (c *client) Produce(
 				sent[i].Headers, kafka.Header{Key: header[0], Value: []byte(header[1])})
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := writer.WriteMessages(ctx, sent...)
 	return offsets, errors.Join(err, writer.Close())
@@ -188,69 +187,69 @@ func (c *client) Produce(
 
 func (c *client) Consume(
 	topic string, partition int32, offset int64, count int,
-) ([]puppet.Record, error) {
+) ([]driver.Record, error) {
 	reader := kafka.NewReader(kafka.ReaderConfig{
 		Brokers:   []string{c.address},
 		Topic:     topic,
 		Partition: int(partition),
-		MaxWait:   wait,
+		MaxWait:   maxWait,
 		Dialer:    &kafka.Dialer{TLS: c.transport.TLS, SASLMechanism: c.transport.SASL},
 	})
 	defer reader.Close()
 	if err := reader.SetOffset(offset); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	found := []puppet.Record{}
-	for len(found) < count {
+	records := []driver.Record{}
+	for len(records) < count {
 		message, err := reader.ReadMessage(ctx)
 		var network net.Error
 		if errors.As(err, &network) && ctx.Err() == nil {
-			continue // The reader tells of a lost connection, and goes on trying.
+			continue // The reader returns the error of a lost connection, and reconnects.
 		}
 		if err != nil {
-			return found, err
+			return records, err
 		}
-		found = append(found, received(message))
+		records = append(records, received(message))
 	}
-	return found, nil
+	return records, nil
 }
 
-func received(message kafka.Message) puppet.Record {
+func received(message kafka.Message) driver.Record {
 	headers := [][2]string{}
 	for _, header := range message.Headers {
 		headers = append(headers, [2]string{header.Key, string(header.Value)})
 	}
-	return puppet.Record{
+	return driver.Record{
 		Partition:   int32(message.Partition),
 		Offset:      message.Offset,
 		TimestampMs: message.Time.UnixMilli(),
-		Key:         puppet.Text(message.Key),
-		Value:       puppet.Text(message.Value),
+		Key:         driver.Text(message.Key),
+		Value:       driver.Text(message.Value),
 		Headers:     headers,
 	}
 }
 
 func (c *client) Offset(topic string, partition int32, timestampMs int64) (int64, error) {
 	request := kafka.OffsetRequest{Partition: int(partition), Timestamp: timestampMs}
-	answer, err := c.kafka.ListOffsets(context.Background(), &kafka.ListOffsetsRequest{
+	response, err := c.kafka.ListOffsets(context.Background(), &kafka.ListOffsetsRequest{
 		Topics: map[string][]kafka.OffsetRequest{topic: {request}},
 	})
 	if err != nil {
 		return -1, err
 	}
-	found := answer.Topics[topic][0]
+	listed := response.Topics[topic][0]
 	switch timestampMs {
 	case kafka.FirstOffset:
-		return found.FirstOffset, found.Error
+		return listed.FirstOffset, listed.Error
 	case kafka.LastOffset:
-		return found.LastOffset, found.Error
+		return listed.LastOffset, listed.Error
 	}
-	for offset := range found.Offsets {
-		return offset, found.Error
+	for offset := range listed.Offsets {
+		return offset, listed.Error
 	}
-	return -1, found.Error
+	return -1, listed.Error
 }
 
-func (c *client) Trim(string, int32, int64) error { return puppet.ErrUnsupported }
+func (c *client) Trim(string, int32, int64) error { return driver.ErrUnsupported }

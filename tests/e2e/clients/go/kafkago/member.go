@@ -9,95 +9,95 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"kafscale/clients/puppet"
+	"kafscale/clients/driver"
 )
 
-// The reader offers turns too, but ranges first.
+// The reader also offers round robin, but prefers range.
 const strategy = "range"
 
-const pause = 50 * time.Millisecond
-const batch = 50
+const pollTimeout = 50 * time.Millisecond
+const batchRecordsMax = 50
 
-func join(ctx context.Context, orders puppet.Orders, diary *puppet.Diary) error {
-	if orders.Strategy != strategy {
-		return fmt.Errorf("%w: %s", puppet.ErrUnsupported, orders.Strategy)
+func join(ctx context.Context, options driver.MemberOptions, events *driver.EventWriter) error {
+	if options.Strategy != strategy {
+		return fmt.Errorf("%w: %s", driver.ErrUnsupported, options.Strategy)
 	}
-	owned := &ownership{topic: orders.Topic, diary: diary}
+	owned := &ownership{topic: options.Topic, events: events}
 	reader := kafka.NewReader(kafka.ReaderConfig{
-		Brokers:           []string{orders.Address},
-		Topic:             orders.Topic,
-		GroupID:           orders.Group,
-		SessionTimeout:    orders.Session(),
-		HeartbeatInterval: orders.Heartbeat(),
-		MaxWait:           wait,
-		Logger:            kafka.LoggerFunc(owned.logged),
+		Brokers:           []string{options.Address},
+		Topic:             options.Topic,
+		GroupID:           options.Group,
+		SessionTimeout:    options.SessionTimeout(),
+		HeartbeatInterval: options.HeartbeatInterval(),
+		MaxWait:           maxWait,
+		Logger:            kafka.LoggerFunc(owned.onLog),
 	})
 	for ctx.Err() == nil {
-		if err := work(ctx, reader, diary); err != nil {
+		if err := readAndCommit(ctx, reader, events); err != nil {
 			return errors.Join(err, reader.Close())
 		}
 	}
 	return reader.Close()
 }
 
-// Reads what comes before long, and commits it.
-func work(ctx context.Context, reader *kafka.Reader, diary *puppet.Diary) error {
-	soon, cancel := context.WithTimeout(ctx, pause)
+// Reads the records that arrive within `pollTimeout`, and commits them.
+func readAndCommit(ctx context.Context, reader *kafka.Reader, events *driver.EventWriter) error {
+	polling, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	messages := []kafka.Message{}
-	for len(messages) < batch {
-		message, err := reader.FetchMessage(soon)
-		if err != nil && soon.Err() != nil {
+	for len(messages) < batchRecordsMax {
+		message, err := reader.FetchMessage(polling)
+		if err != nil && polling.Err() != nil {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		diary.Read(int32(message.Partition), message.Offset, message.Offset+1)
+		events.Read(int32(message.Partition), message.Offset, message.Offset+1)
 		messages = append(messages, message)
 	}
 	if len(messages) == 0 {
 		return nil
 	}
 	if err := reader.CommitMessages(context.Background(), messages...); err != nil {
-		diary.Refused(err)
+		events.CommitRejected(err)
 		return nil
 	}
 	for _, message := range messages {
-		diary.Committed(int32(message.Partition), message.Offset+1)
+		events.Committed(int32(message.Partition), message.Offset+1)
 	}
 	return nil
 }
 
-// What the reader owns, it tells its log only.
+// The owned partitions. The reader reports them only in its log.
 type ownership struct {
 	topic      string
-	diary      *puppet.Diary
+	events     *driver.EventWriter
 	partitions []int32
 }
 
-func (o *ownership) logged(text string, values ...any) {
+func (o *ownership) onLog(text string, values ...any) {
 	switch {
 	case strings.HasPrefix(text, "subscribed to topics and partitions"):
-		o.partitions = o.numbers(fmt.Sprintf("%+v", values[0]))
+		o.partitions = o.parsePartitions(fmt.Sprintf("%+v", values[0]))
 		if len(o.partitions) > 0 {
-			o.diary.Assigned(o.partitions...)
+			o.events.Assigned(o.partitions...)
 		}
 	case strings.HasPrefix(text, "stopped commit for group") && len(o.partitions) > 0:
-		o.diary.Revoked(o.partitions...)
+		o.events.Revoked(o.partitions...)
 		o.partitions = nil
 	}
 }
 
 // The partitions in a text such as `map[{topic:orders partition:3}:17]`.
-func (o *ownership) numbers(text string) []int32 {
-	found := []int32{}
+func (o *ownership) parsePartitions(text string) []int32 {
+	partitions := []int32{}
 	for _, rest := range strings.Split(text, "{topic:"+o.topic+" partition:")[1:] {
 		var number int32
 		if _, err := fmt.Sscanf(rest, "%d}", &number); err != nil {
 			panic(err)
 		}
-		found = append(found, number)
+		partitions = append(partitions, number)
 	}
-	return found
+	return partitions
 }

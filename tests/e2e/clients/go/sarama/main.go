@@ -1,5 +1,5 @@
-// Sarama: its synchronous producer and its consumer of single partitions with their defaults, which
-// wait for the leader only and are not idempotent, and its cluster admin.
+// Sarama: its synchronous producer and its consumer of single partitions with the defaults (acks=1,
+// not idempotent), and its cluster admin.
 package main
 
 import (
@@ -9,10 +9,10 @@ import (
 
 	"github.com/IBM/sarama"
 
-	"kafscale/clients/puppet"
+	"kafscale/clients/driver"
 )
 
-const patience = 20 * time.Second
+const timeout = 20 * time.Second
 
 var codecs = map[string]sarama.CompressionCodec{
 	"none":   sarama.CompressionNone,
@@ -32,42 +32,42 @@ type client struct {
 	address   string
 	sarama    sarama.Client
 	admin     sarama.ClusterAdmin
-	producers map[puppet.Sending]sarama.SyncProducer
+	producers map[driver.ProducerOptions]sarama.SyncProducer
 }
 
-func main() { puppet.Main(connect, join) }
+func main() { driver.Main(connect, join) }
 
-// Its defaults, and how to log in, if one has to.
+// The defaults, with the credentials if there are any.
 func newConfig() *sarama.Config {
 	config := sarama.NewConfig()
-	if login := puppet.WayIn(); login != nil {
-		config.Net.TLS.Enable, config.Net.TLS.Config = true, login.TLS
+	if credentials := driver.EnvironmentCredentials(); credentials != nil {
+		config.Net.TLS.Enable, config.Net.TLS.Config = true, credentials.TLS
 		config.Net.SASL.Enable = true
-		config.Net.SASL.User, config.Net.SASL.Password = login.User, login.Password
+		config.Net.SASL.User, config.Net.SASL.Password = credentials.User, credentials.Password
 	}
 	return config
 }
 
-func connect(address string) (puppet.Client, error) {
+func connect(address string) (driver.Client, error) {
 	connected, err := sarama.NewClient([]string{address}, newConfig())
 	if err != nil {
 		return nil, err
 	}
 	admin, err := sarama.NewClusterAdminFromClient(connected)
-	producers := map[puppet.Sending]sarama.SyncProducer{}
+	producers := map[driver.ProducerOptions]sarama.SyncProducer{}
 	return &client{address, connected, admin, producers}, err
 }
 
 func (c *client) CodeOf(err error) int {
-	var known sarama.KError
-	if errors.As(err, &known) {
-		return int(known)
+	var kafkaError sarama.KError
+	if errors.As(err, &kafkaError) {
+		return int(kafkaError)
 	}
-	var several sarama.ProducerErrors
-	if errors.As(err, &several) {
-		return c.CodeOf(several[0].Err)
+	var producerErrors sarama.ProducerErrors
+	if errors.As(err, &producerErrors) {
+		return c.CodeOf(producerErrors[0].Err)
 	}
-	return puppet.UnknownCode
+	return driver.UnknownCode
 }
 
 func (c *client) Create(topic string, partitions int32, configs map[string]string) error {
@@ -96,14 +96,14 @@ func (c *client) Configs(topic string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]string{}
+	configs := map[string]string{}
 	for _, config := range described[0].Configs {
-		found[config.Name] = config.Value
+		configs[config.Name] = config.Value
 	}
 	if code := described[0].ErrorCode; code != sarama.ErrNoError {
 		return nil, code
 	}
-	return found, nil
+	return configs, nil
 }
 
 func (c *client) Alter(topic string, configs map[string]string) error {
@@ -117,9 +117,9 @@ func (c *client) Alter(topic string, configs map[string]string) error {
 }
 
 func (c *client) Produce(
-	topic string, records []puppet.Record, sending puppet.Sending,
+	topic string, records []driver.Record, options driver.ProducerOptions,
 ) ([]int64, error) {
-	producer, err := c.producer(sending)
+	producer, err := c.producer(options)
 	if err != nil {
 		return nil, err
 	}
@@ -145,67 +145,67 @@ func (c *client) Produce(
 	return offsets, err
 }
 
-func (c *client) producer(sending puppet.Sending) (sarama.SyncProducer, error) {
-	if producer, found := c.producers[sending]; found {
+func (c *client) producer(options driver.ProducerOptions) (sarama.SyncProducer, error) {
+	if producer, found := c.producers[options]; found {
 		return producer, nil
 	}
 	config := newConfig()
-	config.Producer.Return.Successes = true // The synchronous producer demands it.
-	if sending.Codec != "" {
-		config.Producer.Compression = codecs[sending.Codec]
+	config.Producer.Return.Successes = true // The synchronous producer requires it.
+	if options.Codec != "" {
+		config.Producer.Compression = codecs[options.Codec]
 	}
-	if sending.Acks != "" {
-		config.Producer.RequiredAcks = acks[sending.Acks]
+	if options.Acks != "" {
+		config.Producer.RequiredAcks = acks[options.Acks]
 	}
-	if sending.Idempotent {
+	if options.Idempotent {
 		config.Producer.Idempotent = true
 		config.Producer.RequiredAcks = sarama.WaitForAll
 		config.Net.MaxOpenRequests = 1
 	}
 	producer, err := sarama.NewSyncProducer([]string{c.address}, config)
 	if err == nil {
-		c.producers[sending] = producer
+		c.producers[options] = producer
 	}
 	return producer, err
 }
 
 func (c *client) Consume(
 	topic string, partition int32, offset int64, count int,
-) ([]puppet.Record, error) {
+) ([]driver.Record, error) {
 	consumer, err := sarama.NewConsumer([]string{c.address}, newConfig())
 	if err != nil {
 		return nil, err
 	}
 	defer consumer.Close()
-	reading, err := consumer.ConsumePartition(topic, partition, offset)
+	partitionConsumer, err := consumer.ConsumePartition(topic, partition, offset)
 	if err != nil {
 		return nil, err
 	}
-	defer reading.Close()
-	deadline := time.After(patience)
-	found := []puppet.Record{}
-	for len(found) < count {
+	defer partitionConsumer.Close()
+	deadline := time.After(timeout)
+	records := []driver.Record{}
+	for len(records) < count {
 		select {
-		case message := <-reading.Messages():
-			found = append(found, received(message))
+		case message := <-partitionConsumer.Messages():
+			records = append(records, received(message))
 		case <-deadline:
-			return found, fmt.Errorf("only %d records came", len(found))
+			return records, fmt.Errorf("timed out after %d records", len(records))
 		}
 	}
-	return found, nil
+	return records, nil
 }
 
-func received(message *sarama.ConsumerMessage) puppet.Record {
+func received(message *sarama.ConsumerMessage) driver.Record {
 	headers := [][2]string{}
 	for _, header := range message.Headers {
 		headers = append(headers, [2]string{string(header.Key), string(header.Value)})
 	}
-	return puppet.Record{
+	return driver.Record{
 		Partition:   message.Partition,
 		Offset:      message.Offset,
 		TimestampMs: message.Timestamp.UnixMilli(),
-		Key:         puppet.Text(message.Key),
-		Value:       puppet.Text(message.Value),
+		Key:         driver.Text(message.Key),
+		Value:       driver.Text(message.Value),
 		Headers:     headers,
 	}
 }
@@ -226,9 +226,9 @@ func encoder(text *string) sarama.Encoder {
 }
 
 func pointers(texts map[string]string) map[string]*string {
-	found := map[string]*string{}
+	result := map[string]*string{}
 	for name, text := range texts {
-		found[name] = &text
+		result[name] = &text
 	}
-	return found
+	return result
 }

@@ -7,21 +7,21 @@ from contextlib import contextmanager
 
 import pytest
 
-from unit.cli.control_planes import control_planes
+from unit.cli.control_plane_cluster import control_planes
 
 
 @contextmanager
-def running(**book):
-    """Control planes that serve from a thread of their own, as a command has a loop of its own."""
+def running(**changes):
+    """Run control planes in a thread, because a command runs its own event loop."""
     ready, stop = threading.Event(), None
-    found = {}
+    server = {}
 
     async def serve():
         nonlocal stop
         stop = asyncio.Event()
-        found["loop"] = asyncio.get_running_loop()
-        async with control_planes(**book) as (_, shared):
-            found["address"] = str(shared["address"])
+        server["loop"] = asyncio.get_running_loop()
+        async with control_planes(**changes) as (_, state):
+            server["address"] = str(state["address"])
             ready.set()
             await stop.wait()
 
@@ -29,14 +29,14 @@ def running(**book):
     thread.start()
     assert ready.wait(10)
     try:
-        yield found["address"]
+        yield server["address"]
     finally:
-        found["loop"].call_soon_threadsafe(stop.set)
+        server["loop"].call_soon_threadsafe(stop.set)
         thread.join()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         (["flush"], "give either --topic or --all"),
         (["flush", "--all", "--topic", "orders"], "give either --topic or --all"),
@@ -47,10 +47,10 @@ def running(**book):
         (["status", "--control", "a:b"], "expected host:port"),
     ],
 )
-def test_wrong_usage_exits_with_2(kafscale, arguments, complaint):
+def test_wrong_usage_exits_with_2(kafscale, arguments, message):
     result = kafscale("cluster", *arguments)
     assert result.exit_code == 2
-    assert complaint in " ".join(result.stderr.replace("│", " ").split())
+    assert message in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_unreachable_control_plane_is_reported_with_advice(kafscale):

@@ -75,7 +75,7 @@ def test_snapshots_are_listed_with_their_problems(capsys):
 
 
 def test_taken_snapshot_is_shown_with_deleted_ones(capsys):
-    tables.print_taken(msgspec.convert(SNAPSHOT | {"deleted": ["a/old.db"]}, SnapshotInfo))
+    tables.print_snapshot(msgspec.convert(SNAPSHOT | {"deleted": ["a/old.db"]}, SnapshotInfo))
     assert rows(capsys) == ["stored a/b.db: 2.0 KiB, revision 7", "deleted a/old.db"]
 
 

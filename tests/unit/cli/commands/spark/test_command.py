@@ -1,4 +1,4 @@
-"""`kafscale spark` as far as no session is needed; jobs themselves are in the tests of Spark."""
+"""`kafscale spark` without a Spark session: options, locations and output."""
 
 import json
 import subprocess
@@ -20,13 +20,13 @@ def data_directory(kafscale):  # noqa: ARG001 - it gives an empty directory and 
     return Path("kafscale-data").absolute()
 
 
-def test_info_says_what_there_is(kafscale, tmp_path):
+def test_info_lists_packages_java_and_jars(kafscale, tmp_path):
     result = kafscale("spark", "info", "-o", "json", XDG_CACHE_HOME=str(tmp_path))
-    found = json.loads(result.stdout)
-    assert found["packages"]["pyspark"] == "4.2.0"
-    assert found["jars"]["directory"] == str(tmp_path / "kafscale" / "spark-jars")
+    info = json.loads(result.stdout)
+    assert info["packages"]["pyspark"] == "4.2.0"
+    assert info["jars"]["directory"] == str(tmp_path / "kafscale" / "spark-jars")
     shown = kafscale("spark", "info", XDG_CACHE_HOME=str(tmp_path), SPARK_HOME="/opt/spark").stdout
-    for part in ("pyspark", "4.2.0", found["java"]["version"], "/opt/spark", "kafscale spark jars"):
+    for part in ("pyspark", "4.2.0", info["java"]["version"], "/opt/spark", "kafscale spark jars"):
         assert part in shown
 
 
@@ -47,29 +47,29 @@ def test_help_needs_neither_spark_nor_the_decoder():
     assert {"pyspark", "numba", "pyarrow"}.isdisjoint(result.stdout.split())
 
 
-# --- where the records are ------------------------------------------------------------------------
+# --- location of the records ----------------------------------------------------------------------
 
 
-def test_by_default_they_are_where_the_settings_say(data_directory, monkeypatch):
+def test_default_location_is_that_of_the_settings(data_directory, monkeypatch):
     assert str(resolve_location("")) == f"{data_directory}/objects/default"
     monkeypatch.setenv("KAFSCALE_S3_BUCKET", "records")
     monkeypatch.setenv("KAFSCALE_S3_NAMESPACE", "live")
     assert str(resolve_location("")) == "s3://records/live"
 
 
-def test_a_path_is_taken_with_what_the_settings_say_of_buckets(data_directory, monkeypatch):
+def test_explicit_location_uses_the_bucket_settings(data_directory, monkeypatch):
     assert str(resolve_location(str(data_directory))) == f"{data_directory}/objects/default"
     monkeypatch.setenv("KAFSCALE_S3_BUCKET", "records")
     monkeypatch.setenv("KAFSCALE_S3_ENDPOINT", "http://store:9000")
     monkeypatch.setenv("KAFSCALE_S3_ACCESS_KEY", "AKIA")
-    monkeypatch.setenv("KAFSCALE_S3_SECRET_KEY", "hush")
+    monkeypatch.setenv("KAFSCALE_S3_SECRET_KEY", "hidden")
     location = resolve_location("s3://other/live")
     assert str(location) == "s3://other/live"
-    assert (location.bucket.endpoint, location.bucket.secret_key) == ("http://store:9000", "hush")
-    assert "hush" not in repr(location)
+    assert (location.bucket.endpoint, location.bucket.secret_key) == ("http://store:9000", "hidden")
+    assert "hidden" not in repr(location)
 
 
-def test_what_is_in_no_store_cannot_be_read(kafscale, monkeypatch):  # noqa: ARG001
+def test_missing_or_in_memory_location_is_an_error(kafscale, monkeypatch):  # noqa: ARG001
     with pytest.raises(InvalidRequestError, match="not a data directory"):
         resolve_location("")
     monkeypatch.setenv("KAFSCALE_USE_MEMORY_S3", "1")
@@ -77,10 +77,10 @@ def test_what_is_in_no_store_cannot_be_read(kafscale, monkeypatch):  # noqa: ARG
         resolve_location("")
 
 
-# --- what is printed ------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------
 
 
-def test_a_summary_is_a_table_and_a_line(capsys):
+def test_summary_is_a_table_and_a_line(capsys):
     tables.print_summary(
         JobResult(
             "merge",
@@ -99,13 +99,13 @@ def test_a_summary_is_a_table_and_a_line(capsys):
     assert printed.err == "error: logs-0 was left alone\n"
 
 
-def test_a_job_without_anything_to_tell_is_done(capsys):
+def test_summary_of_an_empty_result_is_done(capsys):
     tables.print_summary(JobResult("merge"))
     assert capsys.readouterr().out == "merge: done\n"
 
 
 @pytest.mark.parametrize(
-    ("error", "is_it"),
+    ("error", "is_explained"),
     [
         (OperatingError("Spark failed"), True),
         (KeyError("a defect"), True),
@@ -113,11 +113,11 @@ def test_a_job_without_anything_to_tell_is_done(capsys):
         (typer.Exit(1), False),
     ],
 )
-def test_the_log_of_spark_is_named_where_it_may_explain_something(error, is_it):
-    assert session._may_be_explained(error) is is_it
+def test_spark_log_is_mentioned_for_unexpected_errors(error, is_explained):
+    assert session._may_be_explained(error) is is_explained
 
 
-def test_wrong_settings_of_spark_are_refused(kafscale):
+def test_invalid_spark_setting_is_rejected(kafscale):
     result = kafscale("spark", "check", "--conf", "spark.ui.enabled", COLUMNS="200")
     assert result.exit_code == 2
     assert "key=value" in result.stderr

@@ -1,4 +1,4 @@
-"""`kafscale spark lake` as far as no session is needed: what its options come to."""
+"""`kafscale spark lake` without a Spark session: its options and the resulting settings."""
 
 import subprocess
 import sys
@@ -19,11 +19,11 @@ from kafscale.storage.objects import S3Bucket
 
 BUCKET = Location(
     namespace="live",
-    bucket=S3Bucket(name="records", endpoint="http://store", access_key="A", secret_key="hush"),  # noqa: S106
+    bucket=S3Bucket(name="records", endpoint="http://store", access_key="A", secret_key="hidden"),  # noqa: S106
 )
 
 
-def asked(**changes: Any) -> Request:
+def request_with(**changes: Any) -> Request:
     return Request(**({"topics": ["orders"], "to": "lake"} | changes))
 
 
@@ -41,7 +41,7 @@ def test_help_names_the_options_and_loads_little(kafscale):
 
 
 def test_the_least_that_can_be_said():
-    settings = asked().settings(BUCKET)
+    settings = request_with().settings(BUCKET)
     assert settings.subscription.names == {"orders"}
     assert settings.values is None
     assert (settings.mode, settings.start, settings.granularity) == (
@@ -54,10 +54,10 @@ def test_the_least_that_can_be_said():
     assert not settings.maintenance.is_enabled
 
 
-def test_everything_that_can_be_said(tmp_path):
+def test_all_options_are_applied(tmp_path):
     schema = tmp_path / "schema"
     schema.write_text("id long")
-    settings = asked(
+    settings = request_with(
         topics=None,
         pattern="shop.*",
         value_format=options.ValueFormat.JSON,
@@ -91,29 +91,29 @@ def test_everything_that_can_be_said(tmp_path):
     assert not settings.fail_on_data_loss
 
 
-def test_values_are_decoded_as_the_registry_says():
-    access = {"registry": "http://registry", "registry_user": "u", "registry_password": "hush"}
-    request = asked(value_format=options.ValueFormat.AVRO, **access)
+def test_registry_credentials_are_used_and_not_shown():
+    access = {"registry": "http://registry", "registry_user": "u", "registry_password": "hidden"}
+    request = request_with(value_format=options.ValueFormat.AVRO, **access)
     values = request.settings(BUCKET).values
     assert (values.format, values.registry.user) == ("avro", "u")
-    assert "hush" not in repr(values)
-    assert "hush" not in repr(request)
+    assert "hidden" not in repr(values)
+    assert "hidden" not in repr(request)
 
 
-def test_the_bucket_of_records_is_known_to_tables_in_buckets():
-    target = asked(to="s3://lake/x", table_format=options.TableFormat.DELTA).target(BUCKET)
+def test_tables_in_buckets_inherit_the_bucket_settings():
+    target = request_with(to="s3://lake/x", table_format=options.TableFormat.DELTA).target(BUCKET)
     assert target.table_format is TableFormat.DELTA
     assert target.properties["s3.endpoint"] == "http://store"
-    assert "hush" not in repr(target)
-    other = asked(
+    assert "hidden" not in repr(target)
+    other = request_with(
         to="s3://lake/x", catalog_property=["s3.endpoint=http://other", "type=rest"]
     ).target(BUCKET)
     assert other.properties["s3.endpoint"] == "http://other"
-    assert asked(to="lake").target(BUCKET).properties == {}
+    assert request_with(to="lake").target(BUCKET).properties == {}
 
 
-def test_what_contradicts_itself_is_refused(tmp_path):
-    for how, error in (
+def test_contradicting_options_are_rejected(tmp_path):
+    for changes, error in (
         ({"topics": None}, typer.BadParameter),
         ({"pattern": "x"}, typer.BadParameter),
         ({"interval": "soon"}, typer.BadParameter),
@@ -125,16 +125,16 @@ def test_what_contradicts_itself_is_refused(tmp_path):
         ({"value_format": options.ValueFormat.AVRO}, ConfigError),
     ):
         with pytest.raises(error):
-            asked(**how).settings(BUCKET)
+            request_with(**changes).settings(BUCKET)
 
 
-@pytest.mark.parametrize("how", [{"mode": options.Mode.UPSERT}, {"compact_files": True}])
-def test_plain_files_are_only_added_to(how):
+@pytest.mark.parametrize("changes", [{"mode": options.Mode.UPSERT}, {"compact_files": True}])
+def test_parquet_tables_are_append_only(changes):
     with pytest.raises(InvalidRequestError, match="append-only"):
-        asked(table_format=options.TableFormat.PARQUET, **how).target(BUCKET)
+        request_with(table_format=options.TableFormat.PARQUET, **changes).target(BUCKET)
 
 
-def test_wrong_usage_is_told_before_spark_starts(kafscale):
+def test_invalid_usage_is_reported_before_spark_starts(kafscale):
     Path("kafscale-data/objects").mkdir(parents=True)
     result = kafscale("spark", "lake", "orders")
     assert result.exit_code == 1

@@ -9,53 +9,53 @@ from kafscale.control_plane.messages import SwapSegmentsResponse
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, NotOwnerError, OperatingError
 from kafscale.spark.jobs.shared.owners import ATTEMPTS_MAX, PartitionOwners
-from unit.cli.control_planes import BookBroker, control_planes
+from unit.cli.control_plane_cluster import FakeBroker, control_planes
 
 JOB = "merge-1-0"
 
 
-class OwningBroker(BookBroker):
+class OwningBroker(FakeBroker):
     """A broker that swaps segments of its own partitions only."""
 
     async def swap_segments(self, partition, job):
-        if self.book["owners"].get(partition.number) != self.id:
+        if self.state["owners"].get(partition.number) != self.id:
             raise NotOwnerError(f"not the owner of {partition}")
         if job != JOB:
             raise InvalidRequestError("there are no segments")
-        self.asked.append(partition)
+        self.calls.append(partition)
         return SwapSegmentsResponse(end_offset=self.id)
 
 
-def scenario(body, **book):
+def scenario(body, **changes):
     async def run():
-        async with control_planes(make=OwningBroker, **book) as (_, found):
-            await body(found)
+        async with control_planes(broker_type=OwningBroker, **changes) as (_, state):
+            await body(state)
 
     asyncio.run(run())
 
 
-async def swap(book, partition, *, sleep=None):
+async def swap(state, partition, *, sleep=None):
     async def pause(_seconds):
         if sleep is not None:
             sleep()
 
-    async with PartitionOwners([str(book["address"])], sleep=pause) as owners:
+    async with PartitionOwners([str(state["address"])], sleep=pause) as owners:
         return (await owners.swap(Partition("orders", partition), JOB)).end_offset
 
 
 def test_swap_is_sent_to_the_owner_of_each_partition():
-    async def body(book):
-        assert [await swap(book, number) for number in range(3)] == [1, 2, 1]
+    async def body(state):
+        assert [await swap(state, number) for number in range(3)] == [1, 2, 1]
 
     scenario(body)
 
 
 def test_swap_finds_the_new_owner_of_a_moved_partition():
-    async def body(book):
+    async def body(state):
         async with PartitionOwners(
-            [str(book["address"])], sleep=lambda _: asyncio.sleep(0)
+            [str(state["address"])], sleep=lambda _: asyncio.sleep(0)
         ) as owners:
-            book["owners"][0] = 2
+            state["owners"][0] = 2
             response = await owners.swap(Partition("orders", 0), JOB)
             assert response.end_offset == 2
 
@@ -63,25 +63,25 @@ def test_swap_finds_the_new_owner_of_a_moved_partition():
 
 
 def test_swap_waits_until_a_partition_has_an_owner():
-    async def body(book):
+    async def body(state):
         pauses = []
 
         def sleep():
             pauses.append(1)
             if len(pauses) == 3:
-                book["owners"][7] = 1
+                state["owners"][7] = 1
 
-        assert await swap(book, 7, sleep=sleep) == 1
+        assert await swap(state, 7, sleep=sleep) == 1
         with pytest.raises(OperatingError, match="no broker serves orders/9"):
-            await swap(book, 9)
+            await swap(state, 9)
         assert len(pauses) < ATTEMPTS_MAX
 
     scenario(body)
 
 
 def test_swap_raises_the_error_of_a_rejecting_owner():
-    async def body(book):
-        async with PartitionOwners([str(book["address"])]) as owners:
+    async def body(state):
+        async with PartitionOwners([str(state["address"])]) as owners:
             with pytest.raises(ControlError, match="there are no segments") as rejected:
                 await owners.swap(Partition("orders", 0), "another")
             assert rejected.value.status == "INVALID_ARGUMENT"

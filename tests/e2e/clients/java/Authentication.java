@@ -1,5 +1,5 @@
-// Comes in by each of several ways, given as files of properties: sends a record to a topic, reads
-// it as the only member of a new group, and prints how that went: "ok", or what went wrong.
+// Tests client configs, given as properties files. With each, it produces a record to a topic, reads
+// it as the only member of a new group, and prints "ok" or the error.
 
 import java.io.FileReader;
 import java.time.Duration;
@@ -14,7 +14,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-public class Logins {
+public class Authentication {
     public static void main(String[] arguments) throws Exception {
         String topic = arguments[0];
         String group = arguments[1];
@@ -36,18 +36,18 @@ public class Logins {
 
     private static String attempt(Properties settings, String topic) {
         String value = UUID.randomUUID().toString();
-        StringSerializer writing = new StringSerializer();
+        StringSerializer serializer = new StringSerializer();
         try (KafkaProducer<String, String> producer =
-                new KafkaProducer<>(settings, writing, writing)) {
+                new KafkaProducer<>(settings, serializer, serializer)) {
             producer.send(new ProducerRecord<>(topic, value)).get();
         } catch (ExecutionException error) {
             return describe(error.getCause());
         } catch (Exception error) {
             return describe(error);
         }
-        StringDeserializer reading = new StringDeserializer();
+        StringDeserializer deserializer = new StringDeserializer();
         try (KafkaConsumer<String, String> consumer =
-                new KafkaConsumer<>(settings, reading, reading)) {
+                new KafkaConsumer<>(settings, deserializer, deserializer)) {
             consumer.subscribe(List.of(topic));
             long deadline = System.currentTimeMillis() + 20_000;
             while (System.currentTimeMillis() < deadline) {
@@ -57,7 +57,7 @@ public class Logins {
                     }
                 }
             }
-            return "nothing came back";
+            return "the consumer did not receive the record";
         } catch (Exception error) {
             return describe(error);
         }

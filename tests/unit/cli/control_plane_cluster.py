@@ -1,4 +1,4 @@
-"""Brokers as far as `kafscale cluster` sees them: control planes that answer by the book."""
+"""A cluster of two fake brokers with real control plane servers, for `kafscale cluster`."""
 
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -16,29 +16,29 @@ from kafscale.control_plane.server import ControlServer
 from kafscale.net.host_port import Address
 
 
-class BookBroker:
-    """One broker of a cluster whose book is the same for all: who owns which partition of orders,
-    and what the controller, which is broker 1, will move."""
+class FakeBroker:
+    """One broker; all share `state`: the owners of the partitions of `orders`, and the moves that
+    the controller, broker 1, plans."""
 
-    def __init__(self, number, book):
+    def __init__(self, number, state):
         self.id = number
-        self.book = book
-        self.asked = []
+        self.state = state
+        self.calls = []
         self.is_draining = False
         self.problems = {}
 
     async def status(self, *, with_partitions):
-        owned = [number for number, owner in self.book["owners"].items() if owner == self.id]
+        owned = [number for number, owner in self.state["owners"].items() if owner == self.id]
         return BrokerStatusResponse(
             broker_id=str(self.id),
             ready=not self.problems,
             problems=self.problems,
             draining=self.is_draining,
-            controller_id=self.book["controller"],
+            controller_id=self.state["controller"],
             cluster_id="cluster",
             store_health="healthy",
             uptime_ms=61_000,
-            brokers=[self._summary(number, port) for number, port in self.book["ports"].items()],
+            brokers=[self._summary(number, port) for number, port in self.state["ports"].items()],
             partitions=[
                 PartitionStatus(topic="orders", partition=number, leader=True, state="online")
                 for number in owned
@@ -47,7 +47,7 @@ class BookBroker:
         )
 
     def _summary(self, number, port):
-        owners = list(self.book["owners"].values())
+        owners = list(self.state["owners"].values())
         return BrokerSummary(
             broker_id=str(number),
             host="127.0.0.1",
@@ -57,29 +57,29 @@ class BookBroker:
             partition_count=owners.count(number),
             shard_count=0,
             version="9",
-            draining=number in self.book["draining"],
+            draining=number in self.state["draining"],
         )
 
     async def drain(self, partitions, reason, seconds_max):
-        self.asked.append(("drain", partitions, reason, seconds_max))
-        mine = [number for number, owner in self.book["owners"].items() if owner == self.id]
-        pending = [number for number in mine if number in self.book["stuck"]]
+        self.calls.append(("drain", partitions, reason, seconds_max))
+        mine = [number for number, owner in self.state["owners"].items() if owner == self.id]
+        pending = [number for number in mine if number in self.state["stuck"]]
         for number in set(mine) - set(pending):
-            self.book["owners"][number] = self.id + 1
+            self.state["owners"][number] = self.id + 1
         return DrainResult(
             [Partition("orders", number) for number in mine if number not in pending],
             [Partition("orders", number) for number in pending],
         )
 
     async def flush(self, partitions):
-        self.asked.append(("flush", partitions))
-        mine = [number for number, owner in self.book["owners"].items() if owner == self.id]
+        self.calls.append(("flush", partitions))
+        mine = [number for number, owner in self.state["owners"].items() if owner == self.id]
         return partitions or [Partition("orders", number) for number in mine]
 
     async def rebalance(self):
-        if str(self.id) != self.book["controller"]:
+        if str(self.id) != self.state["controller"]:
             raise NotControllerError("not the controller")
-        rounds = self.book["rounds"]
+        rounds = self.state["rounds"]
         moving = rounds.pop(0) if rounds else []
         return [
             Move(partition=Partition("orders", number).message, from_broker="1", to_broker="2")
@@ -94,35 +94,35 @@ class BookBroker:
 
 
 @asynccontextmanager
-async def control_planes(make=BookBroker, **book):
-    """Two brokers, of which the second is asked first; the book may say otherwise."""
-    book = {
+async def control_planes(broker_type=FakeBroker, **changes):
+    """Run two brokers; clients get the address of the second."""
+    state = {
         "owners": {0: 1, 1: 2, 2: 1},
         "controller": "1",
         "draining": (),
         "stuck": (),
         "rounds": [],
         "ports": {},
-    } | book
+    } | changes
     async with AsyncExitStack() as stack:
         brokers = []
         for number in (1, 2):
-            broker = make(number, book)
+            broker = broker_type(number, state)
             server = ControlServer(broker)
             await server.start("127.0.0.1", 0)
             stack.push_async_callback(server.close)
-            book["ports"][number] = server.port
+            state["ports"][number] = server.port
             brokers.append(broker)
-        book["address"] = Address("127.0.0.1", book["ports"][2])
-        yield brokers, book
+        state["address"] = Address("127.0.0.1", state["ports"][2])
+        yield brokers, state
 
 
 @asynccontextmanager
-async def cluster_of(**book):
+async def cluster_of(**changes):
     async with (
-        control_planes(**book) as (brokers, found),
-        ClusterControlClient([found["address"]]) as cluster,
+        control_planes(**changes) as (brokers, state),
+        ClusterControlClient([state["address"]]) as cluster,
     ):
-        cluster.staff = brokers
-        cluster.book = found
+        cluster.fake_brokers = brokers
+        cluster.state = state
         yield cluster

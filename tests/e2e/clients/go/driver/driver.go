@@ -1,8 +1,8 @@
-// Package puppet lets a test move a Kafka client: a command a line on standard input, as JSON, and
-// an answer a line on standard output. What the commands mean is the same for every client, so that
-// the test is written once; how a client carries them out is the client's own way. A client that is
-// told to be a member of a group is that and nothing else, and tells what happens to it.
-package puppet
+// Package driver lets a test drive a Kafka client: it reads one JSON command a line from standard
+// input and writes one JSON response a line to standard output. All clients implement the same
+// commands, so that the test is written once. A program that is started as a member of a consumer
+// group executes no commands; it prints the events of the member.
+package driver
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// ErrUnsupported says that the client has no such thing, whatever the broker has.
+// ErrUnsupported is returned for commands that the client library does not support.
 var ErrUnsupported = errors.New("this client does not support it")
 
 // UnknownCode is Kafka's code for errors that have none of their own.
@@ -27,17 +27,17 @@ type Record struct {
 	Headers     [][2]string `json:"headers"`
 }
 
-// Sending is how records are sent; what is not said is left to the client's defaults. A client keeps
-// one producer for each way.
-type Sending struct {
+// ProducerOptions configure a producer; empty fields keep the client's defaults. A client keeps one
+// producer for each combination.
+type ProducerOptions struct {
 	Codec      string `json:"codec"`
 	Acks       string `json:"acks"` // "0", "1" or "all".
 	Idempotent bool   `json:"idempotent"`
 }
 
-// Command is one line of input: `do` says which method of Client it is for.
+// Command is one line of input; `command` names the method of Client.
 type Command struct {
-	Do          string            `json:"do"`
+	Name        string            `json:"command"`
 	Topic       string            `json:"topic"`
 	Partitions  int32             `json:"partitions"`
 	Partition   int32             `json:"partition"`
@@ -46,18 +46,18 @@ type Command struct {
 	Count       int               `json:"count"`
 	Configs     map[string]string `json:"configs"`
 	Records     []Record          `json:"records"`
-	Sending     Sending           `json:"sending"`
+	Producer    ProducerOptions   `json:"producer"`
 }
 
-// Client is what every client is moved by. A timestamp of -1 asks for the end of a partition and -2
-// for its beginning, as on the wire.
+// Client is implemented by every client program. As in ListOffsets, timestamp -1 is the end of a
+// partition and -2 its beginning.
 type Client interface {
 	Create(topic string, partitions int32, configs map[string]string) error
 	Delete(topic string) error
 	Topics() (map[string]int, error)
 	Configs(topic string) (map[string]string, error)
 	Alter(topic string, configs map[string]string) error
-	Produce(topic string, records []Record, sending Sending) ([]int64, error)
+	Produce(topic string, records []Record, options ProducerOptions) ([]int64, error)
 	Consume(topic string, partition int32, offset int64, count int) ([]Record, error)
 	Offset(topic string, partition int32, timestampMs int64) (int64, error)
 	Trim(topic string, partition int32, offset int64) error
@@ -70,17 +70,17 @@ type failure struct {
 	Unsupported bool   `json:"unsupported"`
 }
 
-type answer struct {
+type response struct {
 	Result any      `json:"result"`
 	Error  *failure `json:"error"`
 }
 
-// Main does what the command line says. "member" and its orders make it a member of a group until
-// it gets the signal to leave; otherwise it connects to the broker that is named, and obeys until
-// the input ends.
+// Main runs the program. With the arguments "member" and MemberOptions it is a member of a consumer
+// group until SIGTERM; otherwise the argument is the address of a broker, and it executes commands
+// until the input ends.
 func Main(connect func(address string) (Client, error), join Join) {
 	if os.Args[1] == "member" {
-		beMember(join, os.Args[2])
+		runMember(join, os.Args[2])
 		return
 	}
 	client, err := connect(os.Args[1])
@@ -94,26 +94,26 @@ func Main(connect func(address string) (Client, error), join Join) {
 		if err := input.Decode(&command); err != nil {
 			panic(err)
 		}
-		if err := output.Encode(obey(client, command)); err != nil {
+		if err := output.Encode(respond(client, command)); err != nil {
 			panic(err)
 		}
 	}
 }
 
-func obey(client Client, command Command) answer {
-	result, err := do(client, command)
+func respond(client Client, command Command) response {
+	result, err := execute(client, command)
 	if err == nil {
-		return answer{Result: result}
+		return response{Result: result}
 	}
-	return answer{Error: &failure{
+	return response{Error: &failure{
 		Message:     err.Error(),
 		Code:        client.CodeOf(err),
 		Unsupported: errors.Is(err, ErrUnsupported),
 	}}
 }
 
-func do(client Client, c Command) (any, error) {
-	switch c.Do {
+func execute(client Client, c Command) (any, error) {
+	switch c.Name {
 	case "create":
 		return nil, client.Create(c.Topic, c.Partitions, c.Configs)
 	case "delete":
@@ -125,7 +125,7 @@ func do(client Client, c Command) (any, error) {
 	case "alter":
 		return nil, client.Alter(c.Topic, c.Configs)
 	case "produce":
-		return client.Produce(c.Topic, c.Records, c.Sending)
+		return client.Produce(c.Topic, c.Records, c.Producer)
 	case "consume":
 		return client.Consume(c.Topic, c.Partition, c.Offset, c.Count)
 	case "offset":
@@ -133,10 +133,10 @@ func do(client Client, c Command) (any, error) {
 	case "trim":
 		return nil, client.Trim(c.Topic, c.Partition, c.Offset)
 	}
-	panic("no such command: " + c.Do)
+	panic("unknown command: " + c.Name)
 }
 
-// Bytes are those of a text, or none at all.
+// Bytes encodes a text; nil stays nil.
 func Bytes(text *string) []byte {
 	if text == nil {
 		return nil
@@ -144,7 +144,7 @@ func Bytes(text *string) []byte {
 	return []byte(*text)
 }
 
-// Text is that of bytes, or none at all.
+// Text decodes bytes; nil stays nil.
 func Text(bytes []byte) *string {
 	if bytes == nil {
 		return nil

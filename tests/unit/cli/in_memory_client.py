@@ -1,4 +1,4 @@
-"""A client of a broker without sockets: what commands ask is answered by the real handlers.
+"""A client of a broker in memory: real handlers serve its requests, without sockets.
 
 users = on_broker(lambda client: user_admin.list_all(client))
 """
@@ -8,16 +8,16 @@ from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization
 from unit.broker.in_memory_broker import run_with_broker
 
-OPEN = Config(s3=S3(use_memory=True))
-RULED = Config(
+WITHOUT_AUTHORIZATION = Config(s3=S3(use_memory=True))
+AS_SUPER_USER = Config(
     s3=S3(use_memory=True),
     authorization=Authorization(enabled=True, super_users=("User:ANONYMOUS",)),
 )
-GUARDED = Config(s3=S3(use_memory=True), authorization=Authorization(enabled=True))
+AS_NORMAL_USER = Config(s3=S3(use_memory=True), authorization=Authorization(enabled=True))
 
 
-class ServedClient:
-    """Asks the one broker that there is."""
+class InMemoryClient:
+    """Sends every request to the only broker."""
 
     def __init__(self, broker):
         self.broker = broker
@@ -27,10 +27,10 @@ class ServedClient:
         return await self.broker.ask(api, request)
 
 
-def on_broker(story, config=RULED):
-    """Let a story happen with a new broker."""
+def on_broker(scenario, config=AS_SUPER_USER):
+    """Run a scenario with the client of a new broker."""
 
     async def body(broker):
-        await story(ServedClient(broker))
+        await scenario(InMemoryClient(broker))
 
     run_with_broker(body, config=config)
