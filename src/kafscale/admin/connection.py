@@ -14,7 +14,7 @@ from kafscale.client.client import Client
 from kafscale.client.security import Security
 from kafscale.config import Config
 from kafscale.errors import ConfigError
-from kafscale.net.host_port import CONTROL_PORT_DEFAULT, parse
+from kafscale.net.address import CONTROL_PORT_DEFAULT, parse
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects import factory
 from kafscale.storage.objects.local.store import LocalObjectStore

@@ -18,7 +18,7 @@ import typer
 
 from kafscale.cli.commands.config import load_config
 from kafscale.config.sections.security import ClientTls
-from kafscale.net.host_port import CONTROL_PORT_DEFAULT, Address, parse
+from kafscale.net.address import CONTROL_PORT_DEFAULT, Address, parse
 
 if TYPE_CHECKING:
     from kafscale.admin.cluster.control_client import ClusterControlClient

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from kafscale.client.client import Client
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError
-from kafscale.net.host_port import Address, parse
+from kafscale.net.address import Address, parse
 
 _Result = TypeVar("_Result")
 

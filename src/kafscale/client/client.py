@@ -12,7 +12,7 @@ from typing import Self
 from kafscale.client.connection import Connection
 from kafscale.client.errors import BrokerResponseError, UnreachableError, check
 from kafscale.client.security import PLAINTEXT, Security
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.protocol.api import Api, Request, Response
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.list_offsets import (

@@ -19,7 +19,7 @@ from kafscale.client.errors import UnreachableError, check
 from kafscale.client.sasl import authenticate
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import KafscaleError, ProtocolError, UnknownApiError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.protocol.api import Api, Request, Response
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.frame import FrameReader, frame

@@ -11,7 +11,7 @@ from typing import Final
 from kafscale.client.errors import UnreachableError
 from kafscale.client.security import Security
 from kafscale.errors import AuthenticationError, KafscaleError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 
 _PROTOCOL: Final = "client.securityProtocol (KAFSCALE_CLIENT_SECURITY_PROTOCOL)"
 _WRONG_NAME: Final = frozenset((62, 64))

@@ -15,7 +15,7 @@ from kafscale.client.connection import Connection
 from kafscale.client.errors import BrokerResponseError, UnreachableError, check
 from kafscale.client.retry import Pause, retry
 from kafscale.errors import KafscaleError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.protocol.api import Api, Request, Response
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest

@@ -13,7 +13,7 @@ from kafscale.control_plane.messages import (
 )
 from kafscale.control_plane.partition import Partition
 from kafscale.control_plane.server import ControlServer
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 
 
 class FakeBroker:

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 
 
 class ScriptedCoordinator:

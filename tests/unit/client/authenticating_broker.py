@@ -13,7 +13,7 @@ from random import Random
 
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.protocol.frame import frame
 from kafscale.protocol.header import decode_request_header, encode_response_header
 from kafscale.protocol.messages.api_versions import (

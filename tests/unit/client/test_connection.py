@@ -7,7 +7,7 @@ import pytest
 from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError
 from kafscale.errors import UnknownApiError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.protocol.frame import FrameReader, frame
 from kafscale.protocol.header import decode_request_header, encode_response_header
 from kafscale.protocol.messages.api_versions import (

@@ -13,7 +13,7 @@ from kafscale.client.errors import UnreachableError
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.config.sections.security import ClientTls, Sasl
 from kafscale.errors import AuthenticationError, ConfigError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
 from services.certificates import make_certificates
 from unit.client.authenticating_broker import AuthenticatingBroker

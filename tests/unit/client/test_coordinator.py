@@ -7,7 +7,7 @@ import pytest
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import BrokerResponseError, UnreachableError
 from kafscale.client.retry import RETRIES_COUNT_MAX
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages import find_coordinator
 from kafscale.protocol.messages.find_coordinator import FindCoordinatorResponse

@@ -18,7 +18,7 @@ from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 
 POLL_SECONDS_MAX: Final = 2.0
 

@@ -15,7 +15,7 @@ from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import UnreachableError
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 
 
 class ClusterControlClient:

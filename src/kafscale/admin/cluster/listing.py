@@ -16,7 +16,7 @@ from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError, check
 from kafscale.errors import KafscaleError
 from kafscale.groups.model import GroupType
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,

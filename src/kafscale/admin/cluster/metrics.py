@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import KafscaleError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 
 RESPONSE_BYTES_MAX: Final = 64 * 1024 * 1024
 _HEAD_BYTES_MAX: Final = 64 * 1024

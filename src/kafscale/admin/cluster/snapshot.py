@@ -32,7 +32,7 @@ from kafscale.admin.connection import ClusterConnections
 from kafscale.aio.clock import clock
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 
 BROKERS_MAX = 1_000
 BOOTSTRAP_MAX = 3

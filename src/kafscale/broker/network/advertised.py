@@ -9,7 +9,7 @@ registered address of the same listener; brokers without that listener are left 
 import msgspec
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.net.canonical_ip import canonical_ip
+from kafscale.net.address import canonical_ip
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):

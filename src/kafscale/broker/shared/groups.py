@@ -17,7 +17,7 @@ from kafscale.errors import (
     KafscaleError,
     OverloadedError,
 )
-from kafscale.net.canonical_ip import canonical_ip
+from kafscale.net.address import canonical_ip
 from kafscale.protocol.codec.wire import Message
 
 Reply = TypeVar("Reply")

@@ -11,6 +11,8 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from kafscale.net.address import parse_ip
+
 WINDOW_SECONDS: Final = 60.0
 FAILURES_MAX: Final = 5
 """Failures per address and window."""
@@ -58,11 +60,9 @@ def throttle_key(address: str) -> str:
     ('10.0.0.7', '')
     """
     try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
+        parsed = parse_ip(address.partition("%")[0])
     except ValueError:
         return address[:64]
     if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
-    if parsed.ipv4_mapped:
-        return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, 64), strict=False))

@@ -28,7 +28,7 @@ from kafscale.metadata.access.model import (
     Permission,
     ResourceType,
 )
-from kafscale.net.canonical_ip import canonical_ip
+from kafscale.net.address import canonical_ip
 from kafscale.security.acl.pattern_index import PatternIndex
 
 _IMPLIED: Final = {

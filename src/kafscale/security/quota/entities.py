@@ -6,7 +6,6 @@ An entity is a user, a client id, both, or an IP address. Addresses are normaliz
 not accepted, because their addresses may differ by broker and over time.
 """
 
-import ipaddress
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -14,6 +13,7 @@ import msgspec
 
 from kafscale.errors import InvalidRequestError, UnknownApiError
 from kafscale.metadata.access.model import QuotaEntity
+from kafscale.net.address import parse_ip
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
@@ -64,11 +64,9 @@ def address(text: str) -> str:
     ('10.0.0.1', '2001:db8::1')
     """
     try:
-        ip = ipaddress.ip_address(text)
+        return str(parse_ip(text))
     except ValueError:
         raise InvalidRequestError(f"{text} is not a valid IP address.") from None
-    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
-    return str(mapped or ip)
 
 
 class Filter(msgspec.Struct, frozen=True):

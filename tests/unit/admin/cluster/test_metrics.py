@@ -19,7 +19,7 @@ from kafscale.admin.cluster.metrics import (
     quantile,
     scrape,
 )
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.observability.metrics import text_format
 from kafscale.observability.metrics.broker import Metrics
 

@@ -8,7 +8,7 @@ from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.admin.cluster.operations import DrainResult, FlushedPartition, PartitionName
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import KafscaleError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from unit.broker.harness import run
 from unit.cli.control_plane_cluster import cluster_of, control_planes
 

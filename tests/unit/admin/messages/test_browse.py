@@ -11,7 +11,7 @@ from kafscale.admin.messages.query import BrowseQuery, FilterSpec
 from kafscale.client.client import Client
 from kafscale.client.errors import UnreachableError
 from kafscale.errors import InvalidRequestError, OverloadedError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 
 NOWHERE = Address("127.0.0.1", 9)
 

@@ -21,7 +21,7 @@ from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import wait_for_leaders
 from kafscale.errors import InvalidRequestError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.records import Codec
 from kafscale.spark.codec.encoder import Encoder
 from kafscale.spark.jobs.replay.progress import (

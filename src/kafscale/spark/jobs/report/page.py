@@ -21,14 +21,14 @@ from kafscale.text.formatting import (
     format_minute,
     format_percent,
     format_ratio,
+    pluralize,
 )
+from kafscale.text.units import show_size
 
 BARS_MAX: Final = 12
 """How many topics or groups a chart shows; the others are summed up in one bar."""
 
 DAYS_MAX: Final = 60
-
-_POWERS: Final = ("B", "KiB", "MiB", "GiB")
 
 _PROFILES: Final = {
     "now": ("Current", "measured from the WAL objects of the last day"),
@@ -154,16 +154,9 @@ def _sizes(report: Report) -> str:
     marks = []
     while below <= greatest:
         count = counts.get(below, 0)
-        text = f"{count:,} segment{'s' if count != 1 else ''}"
-        marks.append(Mark(f"< {_binary(below)}", count, text))
+        marks.append(Mark(f"< {show_size(below)}B", count, pluralize(count, "segment")))
         below *= 2
     return columns("Segments by size", marks, format_count)
-
-
-def _binary(size_bytes: int) -> str:
-    """Format a power of two in binary units."""
-    power = (size_bytes.bit_length() - 1) // 10
-    return f"{size_bytes >> 10 * power} {_POWERS[power]}"
 
 
 def _costs(report: Report) -> str:

@@ -24,7 +24,7 @@ from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import wait_for_leaders
 from kafscale.errors import InvalidRequestError
-from kafscale.net.host_port import Address
+from kafscale.net.address import Address
 from kafscale.records import BatchView, Codec, Record, build, iterate
 from kafscale.records.compression import CODEC_MASK
 from kafscale.spark.codec.decoder import Decoder

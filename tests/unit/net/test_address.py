@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.net.host_port import Address, parse
+from kafscale.net.address import Address, parse
 
 
 @pytest.mark.parametrize(

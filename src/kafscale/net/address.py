@@ -1,0 +1,59 @@
+"""Addresses of brokers: `host:port`, `host`, `[::1]:9092`; and IP addresses of clients. Pure."""
+
+import re
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final, NamedTuple
+
+PORT_DEFAULT: Final = 9092
+CONTROL_PORT_DEFAULT: Final = 9093
+_ADDRESS: Final = re.compile(
+    r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^\s:/@,]+))(?::(?P<port>\d+))?"
+)
+
+
+class Address(NamedTuple):
+    """A host and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse(text: str, port_default: int = PORT_DEFAULT) -> Address:
+    """Parse an address.
+
+    >>> parse("broker-0:19092"), parse("broker-0"), str(parse("[::1]:9092"))
+    (Address(host='broker-0', port=19092), Address(host='broker-0', port=9092), '[::1]:9092')
+    """
+    match = _ADDRESS.fullmatch(text)
+    port = int(match["port"] or port_default) if match else 0
+    if match is None or not 0 < port < 65536:
+        raise ValueError(f"{text!r} is not an address, expected host:port")
+    return Address(match["bracketed"] or match["host"], port)
+
+
+def parse_ip(text: str) -> IPv4Address | IPv6Address:
+    """Parse an IP address; one that a dual-stack socket shows as mapped IPv6 becomes IPv4."""
+    found = ip_address(text)
+    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+
+
+@lru_cache(4_096)
+def canonical_ip(host: str) -> str:
+    """Return the canonical notation of an IP address; other strings are returned unchanged.
+
+    Java writes `0:0:0:0:0:0:0:1` where others write `::1`. An ACL that denies one notation must not
+    be bypassed by another.
+
+    >>> canonical_ip("0:0:0:0:0:0:0:1"), canonical_ip("::ffff:192.0.2.1")
+    ('::1', '192.0.2.1')
+    >>> canonical_ip("fe80::1%eth0")
+    'fe80::1'
+    """
+    try:
+        return str(parse_ip(host.partition("%")[0]))
+    except ValueError:
+        return host
