@@ -20,6 +20,19 @@ import typer
 
 from kafscale.errors import KafscaleError
 
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+PasswordFileOption = Annotated[
+    str,
+    typer.Option(
+        "--password-file",
+        metavar="FILE",
+        help="File with the password, or - for standard input; by default, a prompt asks for it.",
+        show_default=False,
+    ),
+]
+_HINT: Final = "--password-file"
+
 
 class Format(StrEnum):
     """Text formats for the bytes of keys and values."""
@@ -94,9 +107,6 @@ def parse_pairs(pairs: Sequence[str]) -> list[tuple[str, str]]:
     return parsed
 
 
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-
-
 def confirm_deletion(names: Sequence[str], loss: str, *, yes: bool) -> None:
     """Ask on a terminal whether to delete `names`; `loss` is what is deleted with them."""
     if not yes and sys.stdin.isatty():
@@ -109,18 +119,6 @@ def report_deletions(kind: str, deleted: Sequence[str], problems: Sequence[str])
         typer.echo(f"deleted {kind} {name}")
     if problems:
         raise KafscaleError("\n".join(problems))
-
-
-PasswordFileOption = Annotated[
-    str,
-    typer.Option(
-        "--password-file",
-        metavar="FILE",
-        help="File with the password, or - for standard input; by default, a prompt asks for it.",
-        show_default=False,
-    ),
-]
-_HINT: Final = "--password-file"
 
 
 def read_password(file: str, user: str) -> str:

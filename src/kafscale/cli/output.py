@@ -28,6 +28,10 @@ Result = TypeVar("Result")
 _PIPE_WIDTH = 10_000
 
 
+UpdateProgress = Callable[[int, int], None]
+"""Called with the completed amount and the total."""
+
+
 class Output(StrEnum):
     """Output formats of a result."""
 
@@ -106,10 +110,6 @@ def _console() -> "Console":
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
-
-
-UpdateProgress = Callable[[int, int], None]
-"""Called with the completed amount and the total."""
 
 
 def progress_bar(description: str) -> AbstractContextManager[UpdateProgress]:

@@ -21,16 +21,20 @@ from starlette.routing import Mount
 from starlette.routing import Route as HttpRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kafscale.admin import jobs
+from kafscale.aio.clock import clock
+from kafscale.console.api import access, brokers, etcd, groups, messages, overview, pipeline, topics
 from kafscale.console.api.route import ApiRequest, Route
-from kafscale.console.api.routes import ALL_ROUTES, PREFIX
-from kafscale.console.context import ApiContext
-from kafscale.console.http import csrf_and_access, request_body, responses
+from kafscale.console.context import ApiContext, JobRunCache
+from kafscale.console.http import requests, responses
 from kafscale.console.http.auth import Authenticator
-from kafscale.console.http.metrics import metrics
-from kafscale.console.http.security_headers import NO_STORE, security_headers
+from kafscale.console.http.responses import NO_STORE, security_headers
 from kafscale.console.http.sessions import LoginSession
 from kafscale.console.http.static_files import DIRECTORY, static_app
+from kafscale.errors import ConfigError, KafscaleError
 from kafscale.observability.logging import get_logger
+from kafscale.observability.metrics.jobs import PipelineStatus, exposition
+from kafscale.observability.metrics.text_format import CONTENT_TYPE
 
 log = get_logger(__name__)
 
@@ -39,6 +43,20 @@ SLOW_SECONDS_MAX: Final = 660.0
 """For operations such as a drain."""
 STREAM: Final = "stream"
 SLOW: Final = "slow"
+
+PREFIX: Final = "/api/v1"
+
+ALL_ROUTES: Final[tuple[Route, ...]] = (
+    *overview.ROUTES,
+    *brokers.ROUTES,
+    *topics.ROUTES,
+    *messages.ROUTES,
+    *groups.ROUTES,
+    *access.ROUTES,
+    *pipeline.ROUTES,
+    *etcd.ROUTES,
+)
+"""All routes of the API except those of the session."""
 
 _METHODS: Final = ("GET", "POST", "PUT", "DELETE")
 _HOST: Final = re.compile(r"[0-9A-Za-z.:\[\]%_-]{1,255}")
@@ -58,7 +76,7 @@ def create_app(
         Starlette(
             routes=[
                 HttpRoute("/healthz", _healthz),
-                HttpRoute("/metrics", partial(metrics, context.job_runs)),
+                HttpRoute("/metrics", partial(_metrics, context.job_runs)),
                 HttpRoute(
                     f"{PREFIX}/session",
                     _with_error_responses(_with_timeout(authenticator.session)),
@@ -115,7 +133,7 @@ def _endpoint(
     async def handle(request: Request) -> Response:
         session = authenticator.check_access(request)
         if not isinstance(session, LoginSession):
-            return responses.rejection(session or csrf_and_access.SIGNED_OUT)
+            return responses.rejection(session or requests.SIGNED_OUT)
         if request.method == "HEAD" and STREAM in route.tags:
             return responses.success(None)  # The stream has no end.
         async with asyncio.timeout(seconds_max):
@@ -136,8 +154,8 @@ async def _api_request(route: Route, request: Request) -> ApiRequest:
         path=request.path_params,
         query=None
         if route.query is None
-        else request_body.parse_query(request.query_params, route.query),
-        body=None if route.body is None else await request_body.read_body(request, route.body),
+        else requests.parse_query(request.query_params, route.query),
+        body=None if route.body is None else await requests.read_body(request, route.body),
     )
 
 
@@ -191,10 +209,22 @@ def _not_found(authenticator: Authenticator) -> Endpoint:
     async def handle(request: Request) -> Response:
         session = authenticator.check_access(request)
         if not isinstance(session, LoginSession):
-            return responses.rejection(session or csrf_and_access.SIGNED_OUT)
+            return responses.rejection(session or requests.SIGNED_OUT)
         return responses.problem(404, "not-found", "The API has no such path or method.")
 
     return handle
+
+
+async def _metrics(runs: JobRunCache, _: Request) -> Response:
+    """The results of pipeline jobs, which no broker knows; 503 if the bucket cannot be read."""
+    try:
+        by_job = await runs.by_job()
+    except ConfigError:
+        by_job = {}  # There is no bucket to read, so no job has run.
+    except (KafscaleError, TimeoutError):
+        return PlainTextResponse("cannot read the records of jobs\n", status_code=503)
+    text = exposition(PipelineStatus.of(clock(), jobs.last_runs(by_job)))
+    return Response(text, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": NO_STORE})
 
 
 async def _healthz(_: Request) -> Response:

@@ -12,8 +12,7 @@ from kafscale.admin.connection import ClusterConnections
 from kafscale.admin.groups import groups
 from kafscale.admin.groups.reset import ResetTarget, TargetKind, reset
 from kafscale.admin.messages.codecs import from_config
-from kafscale.admin.messages.input_parser import PayloadInput
-from kafscale.admin.messages.produce import NewRecord, produce
+from kafscale.admin.messages.produce import NewRecord, PayloadInput, produce
 from kafscale.admin.topics import configs as topics_configs
 from kafscale.admin.topics import describe, topics
 from kafscale.aio.clock import clock

@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from kafscale.console.api.routes import ALL_ROUTES
+from kafscale.console.app import ALL_ROUTES
 from services.broker import BrokerProcess
 from services.certificates import make_certificates
 from services.console import PASSWORD, USERNAME, ConsoleProcess

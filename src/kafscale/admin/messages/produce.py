@@ -1,23 +1,31 @@
-"""Produces one record and waits until it is durable.
+"""Produces one record and waits until it is durable; encodes payloads that a user entered.
 
-The record is written once, however often it is sent. If no broker responds in time, the error says
-that the record may have been written.
+Input that is not in the stated format is rejected with a reason, before anything is written. The
+record is written once, however often it is sent. If no broker responds in time, the error says that
+the record may have been written.
 """
 
 import asyncio
+import base64
+import binascii
 from random import SystemRandom
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from kafscale.admin.messages.codecs import SchemaCodecs
-from kafscale.admin.messages.input_parser import PayloadInput, encode_input
+from kafscale.admin.messages.query import SchemaText, schema_for
 from kafscale.client.client import Client
 from kafscale.client.errors import UnreachableError
 from kafscale.client.idempotent_appender import IdempotentAppender, producer_id_of
 from kafscale.client.partition import Partition
 from kafscale.client.partitioner import partition_of
-from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
+from kafscale.errors import (
+    InvalidRecordError,
+    InvalidRequestError,
+    KafscaleError,
+    UnknownTopicError,
+)
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.records import Header, Record, TimestampType, build
 
@@ -25,6 +33,17 @@ SECONDS_MAX: Final = 20.0
 HEADERS_MAX: Final = 100
 _INT64_MAX: Final = 2**63 - 1
 _RANDOM_BITS: Final = 128
+
+
+InputFormat = Literal["text", "json", "hex", "base64", "avro", "protobuf"]
+
+
+class PayloadInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A key or a value as entered."""
+
+    text: str
+    format: InputFormat = "text"
+    schema: SchemaText | None = None
 
 
 class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,3 +123,34 @@ async def _stored_timestamp(partition: Partition, offset: int, sent_ms: int) -> 
     if batches and batches[0].timestamp_type is TimestampType.LOG_APPEND_TIME:
         return batches[0].max_timestamp_ms
     return sent_ms
+
+
+def encode_input(payload: PayloadInput, codecs: SchemaCodecs, subject: str) -> bytes:
+    """The bytes of a payload; without a schema, the registry's latest of the subject is used."""
+    schema = schema_for(payload.format, payload.schema)
+    if schema is None:
+        return _plain_bytes(payload)
+    try:
+        value = msgspec.json.decode(payload.text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        raise InvalidRequestError(
+            f"a payload in {payload.format} must be given as JSON: {error}"
+        ) from None
+    try:
+        return codecs.encode(schema, subject, value)
+    except InvalidRecordError as error:
+        raise InvalidRequestError(str(error)) from error
+
+
+def _plain_bytes(payload: PayloadInput) -> bytes:
+    try:
+        match payload.format:
+            case "json":
+                msgspec.json.decode(payload.text, type=msgspec.Raw)
+            case "hex":
+                return bytes.fromhex(payload.text)
+            case "base64":
+                return base64.b64decode("".join(payload.text.split()), validate=True)
+        return payload.text.encode()
+    except (msgspec.MsgspecError, RecursionError, binascii.Error, ValueError) as error:
+        raise InvalidRequestError(f"invalid {payload.format}: {error}") from None

@@ -10,9 +10,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from kafscale.admin.security.errors import check_access
 from kafscale.client.client import Client
-from kafscale.client.errors import BrokerResponseError
+from kafscale.client.errors import BrokerResponseError, check
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import (
     ROLES,
@@ -22,6 +21,7 @@ from kafscale.metadata.access.model import (
     Permission,
     ResourceType,
 )
+from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_acls import CREATE_ACLS, AclToCreate, CreateAclsRequest
 from kafscale.protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsRequest
 from kafscale.protocol.messages.delete_acls import AclFilter as FilterMessage
@@ -79,6 +79,15 @@ _OPERATIONS_BY_NAME: Final = {
     operation.name.replace("_", "").lower(): operation
     for operation in Operation
     if operation > Operation.ANY and operation not in ROLES
+}
+
+
+_HINTS: Final = {
+    ErrorCode.SECURITY_DISABLED: "set authorization.enabled (KAFSCALE_AUTHORIZATION_ENABLED=true)"
+    " for the brokers, and name a user in authorization.superUsers who can add the first ACLs",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "only users in authorization.superUsers, or"
+    " with an ACL for Alter on the cluster, can do this; log in as one with --command-config or"
+    " KAFSCALE_CLIENT_USERNAME",
 }
 
 
@@ -232,3 +241,8 @@ def _raise_problems(results: Iterable[tuple[str, int, str | None]]) -> None:
             problems[str(error)] = None
     if problems:
         raise KafscaleError("\n".join(problems))
+
+
+def check_access(subject: str, code: int, message: str | None = None) -> None:
+    """Raise an error unless the response about `subject` is a success."""
+    check(subject, code, message, hint=_HINTS.get(ErrorCode.of(code), ""))

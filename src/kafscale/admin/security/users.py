@@ -9,7 +9,7 @@ from random import Random
 
 import msgspec
 
-from kafscale.admin.security.errors import check_access
+from kafscale.admin.security.acls import check_access
 from kafscale.client.client import Client
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import ScramMechanism

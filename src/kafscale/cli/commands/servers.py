@@ -91,8 +91,7 @@ def mcp(
     KAFSCALE_MCP_TOKEN=... kafscale mcp --http
     """
     with _extra("mcp"):
-        from kafscale.mcp.http import serve
-        from kafscale.mcp.server import server
+        from kafscale.mcp.server import serve, server
     from kafscale.admin.connection import ClusterConnections
     from kafscale.observability import logging
 

@@ -10,13 +10,12 @@ import msgspec
 
 from kafscale.admin.etcd import members as etcd_members
 from kafscale.admin.etcd.backups import listing
-from kafscale.admin.etcd.backups.listing import SnapshotInfo
-from kafscale.admin.etcd.backups.location import PREFIX, SnapshotLocation
+from kafscale.admin.etcd.backups.listing import PREFIX, SnapshotInfo, SnapshotLocation
 from kafscale.admin.etcd.members import MemberInfo
 from kafscale.config import Config
 from kafscale.console.api.route import ApiRequest, Route
 from kafscale.console.context import ApiContext
-from kafscale.console.schema.etcd import EtcdMember, EtcdState, Snapshot, TakeSnapshot
+from kafscale.console.schema.cluster import EtcdMember, EtcdState, Snapshot, TakeSnapshot
 from kafscale.errors import (
     ConfigError,
     DuplicateResourceError,

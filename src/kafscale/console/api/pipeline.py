@@ -7,7 +7,7 @@ from kafscale.admin import jobs as admin_jobs
 from kafscale.aio.clock import clock
 from kafscale.console.api.route import ApiRequest, Route
 from kafscale.console.context import ApiContext
-from kafscale.console.schema.pipeline import CostReport, Job, Pipeline, Run, TopicCost
+from kafscale.console.schema.cluster import CostReport, Job, Pipeline, Run, TopicCost
 from kafscale.errors import KafscaleError
 from kafscale.storage.job_runs import JobRun
 

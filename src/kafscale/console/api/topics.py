@@ -15,8 +15,7 @@ from kafscale.admin.topics import consumers as topics_consumers
 from kafscale.admin.topics import describe as topics_describe
 from kafscale.admin.topics import segments, topics
 from kafscale.admin.topics.wal_tail import wal_tail
-from kafscale.console.api.pagination import page_items, page_start
-from kafscale.console.api.route import ApiRequest, Route, check_confirmation
+from kafscale.console.api.route import ApiRequest, Route, check_confirmation, page_items, page_start
 from kafscale.console.context import ApiContext
 from kafscale.console.schema.cluster import Flush, Flushed, PartitionName
 from kafscale.console.schema.topics import (

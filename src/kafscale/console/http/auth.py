@@ -16,9 +16,9 @@ from starlette.responses import Response
 from kafscale import __version__
 from kafscale.aio.clock import clock
 from kafscale.config.sections.ui import Ui
-from kafscale.console.http import csrf_and_access, responses
+from kafscale.console.http import requests, responses
 from kafscale.console.http.login_throttle import LoginThrottle
-from kafscale.console.http.request_body import read_body
+from kafscale.console.http.requests import read_body
 from kafscale.console.http.sessions import (
     COOKIE,
     ID_BYTES,
@@ -27,7 +27,7 @@ from kafscale.console.http.sessions import (
     constant_time_equal,
     signing_key,
 )
-from kafscale.console.schema.session import Login, Session
+from kafscale.console.schema.access import Login, Session
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
@@ -61,12 +61,10 @@ class Authenticator:
 
     def check_access(
         self, request: Request, *, to_session: bool = False
-    ) -> LoginSession | csrf_and_access.Rejection | None:
+    ) -> LoginSession | requests.Rejection | None:
         """The session of a request, or why it is rejected."""
-        info = csrf_and_access.RequestInfo(
-            request.method, request.headers, request.cookies, to_session
-        )
-        return csrf_and_access.check_access(
+        info = requests.RequestInfo(request.method, request.headers, request.cookies, to_session)
+        return requests.check_access(
             info, self.sessions, is_configured=self.is_configured, now_ms=clock()
         )
 
@@ -76,13 +74,13 @@ class Authenticator:
     async def session(self, request: Request) -> Response:
         """Handle requests for the session resource: read, log in, log out."""
         session = self.check_access(request, to_session=True)
-        if isinstance(session, csrf_and_access.Rejection):
+        if isinstance(session, requests.Rejection):
             return responses.rejection(session)
         if request.method == "POST":
             return await self._log_in(request, session)
         if request.method == "DELETE":
             return self._log_out(session)
-        if request.method not in csrf_and_access.SAFE_METHODS:
+        if request.method not in requests.SAFE_METHODS:
             return responses.problem(
                 405, "invalid-request", "The session resource supports GET, POST and DELETE."
             )
@@ -102,7 +100,7 @@ class Authenticator:
         if not is_correct:
             self.throttle.failed(address, time.monotonic())
             log.warning("login failed", address=address)
-            return responses.rejection(csrf_and_access.WRONG_CREDENTIALS)
+            return responses.rejection(requests.WRONG_CREDENTIALS)
         self.throttle.succeeded(address)
         if previous is not None:
             self.sessions.revoke(previous, clock())
@@ -144,8 +142,8 @@ class Authenticator:
         )
 
 
-def _throttle_rejection(wait_seconds: int) -> csrf_and_access.Rejection:
-    return csrf_and_access.Rejection(
+def _throttle_rejection(wait_seconds: int) -> requests.Rejection:
+    return requests.Rejection(
         429,
         "throttled",
         f"Too many failed logins: try again in {wait_seconds} seconds.",

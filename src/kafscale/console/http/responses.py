@@ -1,19 +1,17 @@
-"""HTTP responses: results as JSON, errors as a status with a `Problem`.
+"""HTTP responses: results as JSON, errors as a status with a `Problem`; headers of all responses.
 
 Messages of `KafscaleError` are shown, as they are written for people. Details of other errors are
 only logged. Programs should use the error code, not the message.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 
 from kafscale.client.errors import BrokerResponseError, UnreachableError
-from kafscale.console.http.csrf_and_access import Rejection
-from kafscale.console.http.request_body import JSON, TooLargeError
-from kafscale.console.http.security_headers import NO_STORE
+from kafscale.console.http.requests import JSON, Rejection, TooLargeError
 from kafscale.console.schema.base import Problem
 from kafscale.control_plane.errors import ControlError
 from kafscale.control_plane.errors import UnreachableError as ControlUnreachableError
@@ -94,6 +92,31 @@ _BY_STATUS: Final = {
 """The same for gRPC statuses of the control plane."""
 
 
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+    " font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none';"
+    " form-action 'self'; frame-ancestors 'none'"
+)
+"""No foreign content is loaded or executed, and the console cannot be framed. Inline styles are
+allowed, as charts and menus use them for positioning; inline scripts are not."""
+
+COMMON_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+TLS_HEADERS: Final[Mapping[str, str]] = {"Strict-Transport-Security": "max-age=31536000"}
+
+NO_STORE: Final = "no-store"
+NO_CACHE: Final = "no-cache"
+IMMUTABLE: Final = "public, max-age=31536000, immutable"
+"""For files whose names contain a hash of their content."""
+
+
 def success(content: Any) -> Response:
     """A successful response; None has no content."""
     if content is None:
@@ -164,3 +187,8 @@ def _kafka_statuses(code: ErrorCode) -> Iterator[tuple[int, str]]:
 
 def _json(status: int, body: bytes) -> Response:
     return Response(body, status, {"Cache-Control": NO_STORE}, media_type=JSON)
+
+
+def security_headers(*, over_tls: bool) -> dict[str, str]:
+    """The headers added to every response."""
+    return {**COMMON_HEADERS, **(TLS_HEADERS if over_tls else {})}

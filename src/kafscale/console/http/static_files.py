@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
-from kafscale.console.http.security_headers import IMMUTABLE, NO_CACHE
+from kafscale.console.http.responses import IMMUTABLE, NO_CACHE
 
 DIRECTORY: Final = Path(__file__).parents[1] / "static"
 INDEX: Final = "index.html"

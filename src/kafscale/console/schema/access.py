@@ -1,4 +1,4 @@
-"""ACLs, users and quotas."""
+"""The login session, ACLs, users and quotas."""
 
 from kafscale.admin.security.acls import AclInfo
 from kafscale.console.schema.base import RequestModel, ResponseModel
@@ -69,3 +69,20 @@ class AccessOptions(ResponseModel):
     pattern_types: list[str]
     mechanisms: list[str]
     quota_keys: list[str]
+
+
+class Session(ResponseModel):
+    """What a page needs to know first."""
+
+    is_configured: bool
+    """True if a user name and a password are set; without them, no login is possible."""
+    username: str | None
+    csrf_token: str | None
+    """Sent as the header `X-CSRF-Token` with every request that changes something."""
+    expires_at_ms: int | None
+    version: str
+
+
+class Login(RequestModel):
+    username: str
+    password: str

@@ -1,4 +1,4 @@
-"""The cluster as a whole, and its brokers."""
+"""The cluster as a whole: brokers, etcd and pipeline jobs."""
 
 from typing import Literal
 
@@ -139,3 +139,87 @@ class Move(ResponseModel):
 
 class Rebalanced(ResponseModel):
     moves: list[Move]
+
+
+class EtcdMember(ResponseModel):
+    name: str
+    endpoint: str
+    role: str | None
+    version: str | None
+    database_bytes: int | None
+    used_bytes: int | None
+    """The used part of the database; defragmentation frees the rest."""
+    revision: int | None
+    alarms: list[str]
+    problem: str | None
+
+
+class Snapshot(ResponseModel, kw_only=True):
+    key: str
+    taken_at: str
+    age_seconds: int
+    size_bytes: int
+    revision: int
+    etcd_version: str | None = None
+    verified: str
+    problem: str | None = None
+
+
+class EtcdState(ResponseModel):
+    is_configured: bool
+    """False for the embedded store, which keeps its metadata in a file."""
+    members: list[EtcdMember]
+    snapshots: list[Snapshot]
+    """Newest first."""
+    snapshots_at: str | None
+    """The bucket and the prefix of the snapshots."""
+    problem: str | None
+
+
+class TakeSnapshot(RequestModel):
+    retain: int = 0
+    """How many snapshots to keep, the newest; 0 keeps all."""
+
+
+class Run(ResponseModel):
+    job: str
+    topics: list[str]
+    started_at_ms: int
+    ended_at_ms: int | None
+    outcome: Literal["running", "succeeded", "failed"]
+    error: str | None
+    records_in: int | None
+    records_out: int | None
+    size_bytes: int | None
+    newest_timestamp_ms: int | None
+    details: dict[str, str | int | float | None]
+
+
+class Job(ResponseModel):
+    job: str
+    last: Run
+    success_rate: float
+    freshness_ms: int | None
+    """The age of the newest record that the job has processed."""
+    runs: list[Run]
+    """Newest first, at most 50."""
+
+
+class TopicCost(ResponseModel):
+    topic: str
+    stored_bytes: int
+    record_count: int | None
+    cost_per_day: float
+
+
+class CostReport(ResponseModel):
+    made_at_ms: int
+    total_per_day: float
+    currency: str
+    topics: list[TopicCost]
+
+
+class Pipeline(ResponseModel):
+    jobs: list[Job]
+    cost: CostReport | None
+    problem: str | None

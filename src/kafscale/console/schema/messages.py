@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from kafscale.admin.messages import browse, produce, query
-from kafscale.admin.messages.input_parser import PayloadInput
+from kafscale.admin.messages.produce import PayloadInput
 from kafscale.admin.messages.renderer import RenderedPayload
 from kafscale.console.schema.base import RequestModel
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.etcd.backups import object_keys as snapshot_keys
+from kafscale.admin.etcd.backups import snapshot_format as snapshot_keys
 from kafscale.admin.etcd.backups.store import SnapshotStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError

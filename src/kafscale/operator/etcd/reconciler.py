@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kafscale.admin.etcd.backups.object_keys import LATEST
+from kafscale.admin.etcd.backups.snapshot_format import LATEST
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError, KubeError, OperatingError
 from kafscale.metadata.store.etcd.maintenance import Maintenance

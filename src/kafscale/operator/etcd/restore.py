@@ -26,7 +26,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.etcd.backups.checksum import SnapshotChecksum
+from kafscale.admin.etcd.backups.snapshot_format import SnapshotChecksum
 from kafscale.errors import DamagedObjectError, OperatingError
 from kafscale.metadata.cluster.restore_marker import REVISION_BUMP
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kafscale.admin.messages.codecs import UNKNOWN_IDS_MAX, RegistryCodecs, SchemaCodecs
-from kafscale.admin.messages.input_parser import PayloadInput, encode_input
+from kafscale.admin.messages.produce import PayloadInput, encode_input
 from kafscale.admin.messages.query import DisplayFormat, SchemaText
 from kafscale.admin.messages.renderer import PayloadRenderer
 from kafscale.errors import InvalidRequestError

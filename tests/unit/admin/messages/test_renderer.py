@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.admin.messages.codecs import SchemaCodecs
-from kafscale.admin.messages.input_parser import PayloadInput, encode_input
+from kafscale.admin.messages.produce import PayloadInput, encode_input
 from kafscale.admin.messages.query import DisplayFormat, SchemaText
 from kafscale.admin.messages.renderer import PayloadRenderer
 from kafscale.errors import InvalidRequestError

@@ -8,7 +8,7 @@ import pytest
 from kafscale.client.errors import BrokerResponseError
 from kafscale.client.errors import UnreachableError as ClientUnreachableError
 from kafscale.console.http import responses
-from kafscale.console.http.request_body import TooLargeError
+from kafscale.console.http.requests import TooLargeError
 from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.errors import (
     ConfigError,

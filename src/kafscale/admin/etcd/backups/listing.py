@@ -1,13 +1,18 @@
-"""Takes and lists snapshots of etcd in a bucket, and marks a store as restored."""
+"""Takes and lists snapshots of etcd in a bucket, and marks a store as restored.
+
+The bucket and the prefix come from options, which override settings. Snapshots always use the
+standard storage class, whatever segments use.
+"""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kafscale.admin.etcd.backups.location import SnapshotLocation, open_snapshots
 from kafscale.admin.etcd.backups.source_selection import take_from_any
 from kafscale.admin.etcd.backups.store import SnapshotStore, StoredSnapshot
 from kafscale.aio.clock import clock
@@ -16,12 +21,27 @@ from kafscale.errors import DamagedObjectError, KafscaleError
 from kafscale.metadata.cluster.restore_marker import mark_restored
 from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.metadata.store.etcd.maintenance import Maintenance
+from kafscale.storage.objects import factory
+from kafscale.storage.objects.s3.bucket_config import STANDARD
 from kafscale.text.formatting import format_time
 
 Progress = Callable[[int, int], None]
 
 READS_MAX: Final = 16
 """How many descriptions are read concurrently."""
+
+
+PREFIX: Final = "etcd-snapshots"
+
+
+@dataclass(frozen=True)
+class SnapshotLocation:
+    """Where snapshots are; empty fields are taken from the settings."""
+
+    bucket: str = ""
+    prefix: str = ""
+    region: str = ""
+    endpoint: str = ""
 
 
 class SnapshotInfo(msgspec.Struct, frozen=True, rename="camel"):
@@ -139,3 +159,24 @@ async def _verify(snapshots: SnapshotStore, stored: StoredSnapshot) -> SnapshotI
 
 def _damaged(info: SnapshotInfo, problem: str) -> SnapshotInfo:
     return msgspec.structs.replace(info, verified="no", problem=problem)
+
+
+@asynccontextmanager
+async def open_snapshots(
+    config: Config, location: SnapshotLocation
+) -> AsyncIterator[SnapshotStore]:
+    """Open the snapshot store for the duration of the block."""
+    if not (location.bucket or config.s3.bucket):
+        raise KafscaleError("no bucket is set: use --bucket or KAFSCALE_S3_BUCKET")
+    configured = factory.bucket(config)
+    bucket = replace(
+        configured,
+        name=location.bucket or configured.name,
+        region=location.region or configured.region,
+        endpoint=location.endpoint or configured.endpoint,
+        # Servers with a custom endpoint rarely support virtual-hosted bucket names.
+        path_style=configured.path_style or bool(location.endpoint),
+        storage_class=STANDARD,
+    )
+    async with factory.open_bucket(bucket, retries_max=config.s3.retries_max) as store:
+        yield SnapshotStore(store, location.prefix or f"{PREFIX}/{config.s3.namespace}", clock)

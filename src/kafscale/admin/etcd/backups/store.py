@@ -20,9 +20,8 @@ from typing import IO, Final, Protocol
 
 import msgspec
 
-from kafscale.admin.etcd.backups import object_keys
-from kafscale.admin.etcd.backups.checksum import SnapshotChecksum
-from kafscale.admin.etcd.backups.object_keys import SnapshotName
+from kafscale.admin.etcd.backups import snapshot_format
+from kafscale.admin.etcd.backups.snapshot_format import SnapshotChecksum, SnapshotName
 from kafscale.errors import (
     DamagedObjectError,
     ObjectNotFoundError,
@@ -89,7 +88,7 @@ class StoredSnapshot(msgspec.Struct, frozen=True, order=True):
 
 
 class SnapshotStore:
-    """All snapshots under a prefix, which `object_keys.directory` returns."""
+    """All snapshots under a prefix, which `snapshot_format.directory` returns."""
 
     def __init__(
         self, store: ObjectStore, prefix: str, clock: Callable[[], int], *, spool: str | None = None
@@ -108,7 +107,7 @@ class SnapshotStore:
         with self._spool_file() as file:
             status, checksum = await _spool_snapshot(source, file, progress)
             name = SnapshotName(taken_at_ms // 1000 * 1000, status.revision)
-            key = object_keys.database_key(self.prefix, name)
+            key = snapshot_format.database_key(self.prefix, name)
             is_small = checksum.size_bytes <= SINGLE_PUT_BYTES_MAX
             await self._store.put(key, _map_file(file), create=is_small)
         description = SnapshotDescription(
@@ -119,7 +118,9 @@ class SnapshotStore:
             cluster_id=f"{status.cluster_id:x}",
             taken_at=format_time(taken_at_ms),
         )
-        await self._store.put(object_keys.description_key(key), [msgspec.json.encode(description)])
+        await self._store.put(
+            snapshot_format.description_key(key), [msgspec.json.encode(description)]
+        )
         return StoredSnapshot(name, key, checksum.size_bytes)
 
     async def list(self) -> Sequence[StoredSnapshot]:
@@ -131,7 +132,7 @@ class SnapshotStore:
 
     async def find(self, name: str) -> str:
         """The key of a snapshot by its key, its name, or `latest`."""
-        if name == object_keys.LATEST:
+        if name == snapshot_format.LATEST:
             newest = await self.newest()
             if newest is None:
                 raise OperatingError(f"there is no snapshot under {self.prefix}/")
@@ -141,13 +142,13 @@ class SnapshotStore:
     async def describe(self, key: str) -> SnapshotDescription:
         """Read the description of a snapshot; raises an error if it is incomplete."""
         try:
-            content = await self._store.get(object_keys.description_key(key))
+            content = await self._store.get(snapshot_format.description_key(key))
         except ObjectNotFoundError:
             raise OperatingError(f"there is no complete snapshot {key}") from None
         try:
             return msgspec.json.decode(content, type=SnapshotDescription)
         except msgspec.MsgspecError as error:
-            raise DamagedObjectError(object_keys.description_key(key), str(error)) from error
+            raise DamagedObjectError(snapshot_format.description_key(key), str(error)) from error
 
     async def fetch(
         self, key: str, path: Path, progress: Progress = lambda _done, _all: None
@@ -167,13 +168,13 @@ class SnapshotStore:
         complete = _complete(objects)
         surplus = [each.key for each in complete[:-retain]]
         kept = {each.key for each in complete}
-        kept |= {object_keys.description_key(key) for key in kept}
+        kept |= {snapshot_format.description_key(key) for key in kept}
         abandoned = [
             key
             for key, info in objects.items()
             if key not in kept and self._clock() - info.modified_ms > ABANDONED_MS
         ]
-        await self._store.delete([object_keys.description_key(key) for key in surplus])
+        await self._store.delete([snapshot_format.description_key(key) for key in surplus])
         await self._store.delete([*surplus, *abandoned])
         return [*surplus, *abandoned]
 
@@ -220,18 +221,18 @@ class SnapshotStore:
             info.key: info
             async for chunk in self._store.list(f"{self.prefix}/")
             for info in chunk
-            if object_keys.parse(info.key) and info.key.rpartition("/")[0] == self.prefix
+            if snapshot_format.parse(info.key) and info.key.rpartition("/")[0] == self.prefix
         }
 
 
 def _complete(objects: dict[str, ObjectInfo]) -> Sequence[StoredSnapshot]:
     snapshots = []
     for key, info in objects.items():
-        name = object_keys.parse(key)
+        name = snapshot_format.parse(key)
         assert name, key
         if (
-            key.endswith(object_keys.DATABASE_SUFFIX)
-            and object_keys.description_key(key) in objects
+            key.endswith(snapshot_format.DATABASE_SUFFIX)
+            and snapshot_format.description_key(key) in objects
         ):
             snapshots.append(StoredSnapshot(name, key, info.size_bytes))
     return sorted(snapshots)

@@ -14,7 +14,7 @@ from kafscale.config import Config
 from kafscale.errors import KafscaleError
 
 if TYPE_CHECKING:
-    from kafscale.admin.etcd.backups.location import SnapshotLocation
+    from kafscale.admin.etcd.backups.listing import SnapshotLocation
 
 Result = TypeVar("Result")
 
@@ -79,7 +79,7 @@ class LocationOptions:
     ] = ""
 
     def location(self) -> "SnapshotLocation":
-        from kafscale.admin.etcd.backups.location import SnapshotLocation
+        from kafscale.admin.etcd.backups.listing import SnapshotLocation
 
         return SnapshotLocation(self.bucket, self.prefix, self.region, self.endpoint)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kafscale.admin.etcd.backups.object_keys import LATEST
+from kafscale.admin.etcd.backups.snapshot_format import LATEST
 from kafscale.cli.commands.config import load_config
 from kafscale.cli.commands.etcd.access import (
     InitialClusterOption,
@@ -170,7 +170,7 @@ def restored(
     kafscale etcd restored --snapshot backup.db --taken-at 2026-01-31T12:00:00Z
     """
     from kafscale.admin.etcd.backups import listing
-    from kafscale.admin.etcd.backups import object_keys as snapshot_keys
+    from kafscale.admin.etcd.backups import snapshot_format as snapshot_keys
 
     if taken_at:
         try:

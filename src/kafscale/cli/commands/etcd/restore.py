@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafscale.admin.etcd.backups import object_keys as snapshot_keys
-from kafscale.admin.etcd.backups.location import SnapshotLocation, open_snapshots
+from kafscale.admin.etcd.backups import snapshot_format as snapshot_keys
+from kafscale.admin.etcd.backups.listing import SnapshotLocation, open_snapshots
 from kafscale.aio.clock import clock
 from kafscale.cli.commands.config import load_config
 from kafscale.cli.commands.etcd.access import run

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.admin.etcd.backups.object_keys import directory
+from kafscale.admin.etcd.backups.snapshot_format import directory
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.names import Platform

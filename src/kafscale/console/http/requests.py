@@ -1,4 +1,4 @@
-"""Checks every API request before its handler runs: configuration, origin, session, CSRF. Pure.
+"""Checks API requests before their handlers run, and reads their bodies and queries.
 
 The order of the checks:
 
@@ -6,18 +6,26 @@ The order of the checks:
 something must come from a page of this console. 3. Without a session, only the session resource can
 be used. 4. Requests that change something must carry the CSRF token of the session.
 
-Login attempts are limited elsewhere.
+Login attempts are limited elsewhere. The size of a body is bounded, and invalid input is rejected.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+import msgspec
+from starlette.requests import Request
+
 from kafscale.console.http.sessions import COOKIE, LoginSession, Sessions, constant_time_equal
+from kafscale.errors import InvalidRequestError
 
 CSRF_HEADER: Final = "x-csrf-token"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+
+
+JSON: Final = "application/json"
+BODY_BYTES_MAX: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -86,3 +94,25 @@ def _is_same_origin(headers: Mapping[str, str]) -> bool:
     # Older browsers, and all of them without TLS, send only Origin.
     origin = headers.get("origin")
     return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+
+
+class TooLargeError(InvalidRequestError):
+    """A body exceeds its limit."""
+
+
+async def read_body(request: Request, model: Any, *, bytes_max: int = BODY_BYTES_MAX) -> Any:
+    """Read a JSON body. Forms of other sites cannot send this content type without preflight."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != JSON:
+        raise InvalidRequestError(f"send JSON with the header Content-Type: {JSON}")
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > bytes_max:
+            raise TooLargeError(f"the request body exceeds {bytes_max} bytes")
+    return msgspec.json.decode(content, type=model)
+
+
+def parse_query(parameters: Mapping[str, str], model: Any) -> Any:
+    """Parse the query string, where numbers are text."""
+    return msgspec.convert(dict(parameters), type=model, strict=False)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import uvicorn
 from starlette.responses import PlainTextResponse
 
-from kafscale.console.http.request_timeout import RequestTimeoutProtocol
+from kafscale.console.server import RequestTimeoutProtocol
 from services.process import free_port
 
 

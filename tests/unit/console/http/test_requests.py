@@ -2,15 +2,15 @@
 
 import pytest
 
-from kafscale.console.http import csrf_and_access
-from kafscale.console.http.csrf_and_access import RequestInfo, check_access
+from kafscale.console.http import requests
+from kafscale.console.http.requests import RequestInfo, check_access
 from kafscale.console.http.sessions import COOKIE, Sessions
 
 NOW_MS = 1_700_000_000_000
 SESSIONS = Sessions(b"key", 3_600_000)
 SESSION = SESSIONS.issue("admin", NOW_MS, bytes(16))
 COOKIES = {COOKIE: SESSIONS.cookie(SESSION)}
-TOKEN = {csrf_and_access.CSRF_HEADER: SESSIONS.csrf_token(SESSION)}
+TOKEN = {requests.CSRF_HEADER: SESSIONS.csrf_token(SESSION)}
 CHANGES = ("POST", "PUT", "DELETE", "PATCH")
 
 
@@ -22,26 +22,24 @@ def check(method, headers=None, cookies=None, *, to_session=False, is_configured
 @pytest.mark.parametrize("method", ["GET", "HEAD", *CHANGES])
 def test_unconfigured_console_rejects_all_requests(method):
     result = check(method, TOKEN, COOKIES, is_configured=False)
-    assert result is csrf_and_access.DISABLED
+    assert result is requests.DISABLED
 
 
 def test_unconfigured_console_returns_the_session():
     assert check("GET", to_session=True, is_configured=False) is None
-    assert check("POST", to_session=True, is_configured=False) is csrf_and_access.DISABLED
+    assert check("POST", to_session=True, is_configured=False) is requests.DISABLED
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", *CHANGES])
 def test_without_session_only_the_session_resource_is_allowed(method):
-    assert check(method) is csrf_and_access.SIGNED_OUT
+    assert check(method) is requests.SIGNED_OUT
     assert check(method, to_session=True) is None
 
 
 @pytest.mark.parametrize("method", CHANGES)
 def test_unsafe_requests_need_the_csrf_token(method):
-    assert check(method, {}, COOKIES) is csrf_and_access.BAD_CSRF_TOKEN
-    assert (
-        check(method, {csrf_and_access.CSRF_HEADER: "x"}, COOKIES) is csrf_and_access.BAD_CSRF_TOKEN
-    )
+    assert check(method, {}, COOKIES) is requests.BAD_CSRF_TOKEN
+    assert check(method, {requests.CSRF_HEADER: "x"}, COOKIES) is requests.BAD_CSRF_TOKEN
     assert check(method, TOKEN, COOKIES) == SESSION
 
 
@@ -52,7 +50,7 @@ def test_safe_requests_need_no_csrf_token():
 
 def test_login_needs_no_csrf_token_but_logout_does():
     assert check("POST", {}, COOKIES, to_session=True) == SESSION
-    assert check("DELETE", {}, COOKIES, to_session=True) is csrf_and_access.BAD_CSRF_TOKEN
+    assert check("DELETE", {}, COOKIES, to_session=True) is requests.BAD_CSRF_TOKEN
 
 
 HOST = {"host": "console.example:8080"}
@@ -81,5 +79,5 @@ HOST = {"host": "console.example:8080"}
 @pytest.mark.parametrize("to_session", [False, True])
 def test_unsafe_requests_must_be_same_origin(headers, is_cross_site, to_session):
     result = check("POST", HOST | TOKEN | headers, COOKIES, to_session=to_session)
-    assert (result is csrf_and_access.CROSS_SITE) is is_cross_site
+    assert (result is requests.CROSS_SITE) is is_cross_site
     assert check("GET", HOST | headers, COOKIES) == SESSION, "browsers protect reads"

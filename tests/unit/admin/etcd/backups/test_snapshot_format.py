@@ -1,4 +1,4 @@
-"""The checksum of a snapshot, for any chunk sizes."""
+"""Keys and checksums of snapshots."""
 
 import hashlib
 
@@ -6,7 +6,57 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.admin.etcd.backups.checksum import SnapshotChecksum
+from kafscale.admin.etcd.backups import snapshot_format
+from kafscale.admin.etcd.backups.snapshot_format import SnapshotChecksum, SnapshotName
+from kafscale.storage.objects.store import is_key
+
+names = st.builds(
+    SnapshotName,
+    st.integers(0, 253_402_300_799).map(lambda seconds: seconds * 1000),
+    st.integers(0, 2**62),
+)
+
+
+@given(names)
+def test_formatted_names_are_parsed(name):
+    key = snapshot_format.database_key("snapshots/default.production", name)
+    assert is_key(key)
+    assert (
+        snapshot_format.parse(key)
+        == snapshot_format.parse(snapshot_format.description_key(key))
+        == name
+    )
+
+
+@given(names, names)
+def test_names_sort_by_time(one, other):
+    if one.taken_at_ms < other.taken_at_ms:
+        assert one < other
+        assert str(one) < str(other)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "a/access-probe",
+        "a/20231114T221320Z-7",
+        "a/20231114T221320Z-7.tmp",
+        "a/20231114T221320Z-07.db",
+        "a/20231314T221320Z-7.db",
+        "a/20231114T221320-7.db",
+        "a/20231114T221320Z-7.db.db",
+        "a/20231114T221320Z-7.db/x",
+    ],
+)
+def test_other_keys_are_not_parsed(key):
+    assert snapshot_format.parse(key) is None
+
+
+def test_directory_with_any_prefix():
+    assert snapshot_format.directory("", "default", "one") == "default.one"
+    assert (
+        snapshot_format.directory("/backups/etcd/", "default", "one") == "backups/etcd/default.one"
+    )
 
 
 def with_checksum(database):

@@ -1,4 +1,4 @@
-"""The table of routes is complete and consistent."""
+"""Routes of the API, and pages of long lists."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -7,8 +7,10 @@ import msgspec
 import pytest
 
 from kafscale.console import api
-from kafscale.console.api.routes import ALL_ROUTES
+from kafscale.console.api.route import SIZE_MAX, page_items
+from kafscale.console.app import ALL_ROUTES
 from kafscale.console.schema.base import RequestModel
+from kafscale.errors import InvalidRequestError
 
 
 def test_all_modules_are_in_the_table():
@@ -37,3 +39,20 @@ def test_route_is_consistent(route):
         assert model is None or issubclass(model, RequestModel)
     if route.response is not None:
         assert msgspec.json.schema(route.response)
+
+
+@pytest.mark.parametrize("size", [0, -1, SIZE_MAX + 1])
+def test_page_size_is_limited(size):
+    with pytest.raises(InvalidRequestError, match="a page has 1 to 500 items"):
+        page_items([1, 2], 1, size)
+
+
+@pytest.mark.parametrize("page", [0, -1, 2**63])
+def test_page_numbers_start_at_one(page):
+    with pytest.raises(InvalidRequestError, match="between 1 and"):
+        page_items([1, 2], page, 10)
+
+
+def test_pages_cover_the_list():
+    items = list(range(1_001))
+    assert [each for page in range(1, 5) for each in page_items(items, page, SIZE_MAX)] == items

@@ -1,12 +1,14 @@
-"""Object keys of snapshots: formatting and parsing. Pure.
+"""Snapshots of etcd as objects: their keys, and the checksum that each carries in itself. Pure.
 
     etcd-snapshots/default.production/20260131T120000Z-48151.db     the database
     etcd-snapshots/default.production/20260131T120000Z-48151.json   its description
 
 The name has the time of the snapshot in seconds, and a revision that the snapshot contains. Only
-names that formatting would produce are parsed.
+names that formatting would produce are parsed. etcd ends the stream of a snapshot with the SHA-256
+of everything before it. A snapshot that was not verified against it does not count as taken.
 """
 
+import hashlib
 import re
 from datetime import UTC, datetime
 from typing import Final
@@ -21,6 +23,9 @@ DESCRIPTION_SUFFIX: Final = ".json"
 
 _NAME: Final = re.compile(r"([0-9]{8}T[0-9]{6}Z)-(0|[1-9][0-9]{0,18})")
 _TIME: Final = "%Y%m%dT%H%M%SZ"
+
+
+DIGEST_BYTES: Final = hashlib.sha256().digest_size
 
 
 class SnapshotName(msgspec.Struct, frozen=True, order=True):
@@ -80,3 +85,45 @@ def parse(key: str) -> SnapshotName | None:
     except ValueError:
         return None
     return SnapshotName(int(taken_at.timestamp()) * 1000, int(match[2]))
+
+
+class SnapshotChecksum:
+    """Verifies a snapshot that is passed in chunks.
+
+    >>> checksum = SnapshotChecksum()
+    >>> checksum.update(b"database")
+    >>> checksum.is_valid
+    False
+    """
+
+    __slots__ = ("_database", "_tail", "size_bytes")
+
+    def __init__(self) -> None:
+        self._database = hashlib.sha256()
+        self._tail = b""
+        self.size_bytes = 0
+
+    def update(self, chunk: bytes | memoryview) -> None:
+        """Add the next chunk; the last bytes are held back, as they may be the checksum."""
+        self.size_bytes += len(chunk)
+        end = bytes(chunk[-DIGEST_BYTES:])
+        if len(end) < len(chunk):
+            self._database.update(self._tail)
+            self._database.update(chunk[:-DIGEST_BYTES])
+            self._tail = end
+        else:
+            tail = self._tail + end
+            self._database.update(tail[:-DIGEST_BYTES])
+            self._tail = tail[-DIGEST_BYTES:]
+
+    @property
+    def is_valid(self) -> bool:
+        """True if it ends with the checksum of the rest, and the rest is not empty."""
+        return self.size_bytes > DIGEST_BYTES and self._tail == self._database.digest()
+
+    @property
+    def sha256(self) -> str:
+        """Of everything, as printed by `sha256sum`."""
+        everything = self._database.copy()
+        everything.update(self._tail)
+        return everything.hexdigest()
