@@ -42,7 +42,7 @@ def tls_broker(start_broker, certificates):
     """A broker whose control plane accepts only the operator and brokers, with its address."""
     port = free_port()
     broker = start_broker(
-        **tls_settings(certificates, port), control_allowed_names="operator,broker"
+        **tls_settings(certificates, port), control_allowed_subjects="operator,broker"
     )
     broker.control = f"localhost:{port}"
     return broker

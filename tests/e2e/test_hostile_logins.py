@@ -84,7 +84,10 @@ PIECES["SCRAM-SHA-512"] = PIECES["SCRAM-SHA-256"]
 @pytest.fixture(scope="module")
 def attack(tmp_path_factory):
     # Failed logins are expected here, so they should not be delayed.
-    hasty = {"sasl_failed_delay_ms": "1", "sasl_failed_delay_max_ms": "2"}
+    hasty = {
+        "sasl_failed_authentication_delay_ms": "1",
+        "sasl_failed_authentication_delay_max_ms": "2",
+    }
     with AttackHarness(tmp_path_factory.mktemp("attack"), **hasty) as running:
         running.secrets.add(SECRET)
         yield running
@@ -166,7 +169,10 @@ def test_large_frame_before_login_closes_the_connection(attack):
 
 def test_failed_logins_are_delayed_and_logged(tmp_path):
     """Each failure is delayed longer, up to a limit; a correct password is not delayed."""
-    slow = {"sasl_failed_delay_ms": "50", "sasl_failed_delay_max_ms": "300"}
+    slow = {
+        "sasl_failed_authentication_delay_ms": "50",
+        "sasl_failed_authentication_delay_max_ms": "300",
+    }
     with AttackHarness(tmp_path, **slow) as attack, attack.assert_unharmed():
         attack.secrets.add(SECRET)
         logged_bytes = attack.broker.log.stat().st_size

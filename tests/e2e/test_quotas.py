@@ -68,7 +68,7 @@ def consume(address: str, topic: str, count: int, **settings) -> float:
 
 def throttled(broker, quota: str) -> float:
     """The number of responses that were throttled by a quota."""
-    name = f'kafscale_throttled_answers_total{{quota="{quota}"}} '
+    name = f'kafscale_throttled_responses_total{{quota="{quota}"}} '
     lines = broker.http("/metrics")[1].splitlines()
     return sum(float(line.removeprefix(name)) for line in lines if line.startswith(name))
 

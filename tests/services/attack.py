@@ -48,7 +48,7 @@ class AttackHarness:
             "sasl_enabled_mechanisms": ",".join(MECHANISMS),
             "network_connection_timeout": f"{TIMEOUT_S * 1000:.0f}ms",
             "network_request_timeout": f"{FRAME_S * 1000:.0f}ms",
-            "sasl_failed_delay_ms": "10",
+            "sasl_failed_authentication_delay_ms": "10",
         }
         self.broker = SecuredBroker(directory, users=("alice",), **(defaults | settings))
         self.secrets = {password_of(ADMIN), password_of("alice")}

@@ -110,7 +110,7 @@ class ConsoleProcess:
             "ui_port": str(self.port),
             "ui_username": USERNAME,
             "ui_password": PASSWORD,
-            "ui_look_interval_ms": "500",
+            "ui_refresh_interval_ms": "500",
         }
         if self._broker is not None:
             own |= self._broker.settings | {

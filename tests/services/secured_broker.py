@@ -130,7 +130,7 @@ class SecuredBroker(BrokerProcess):
             "sasl_plain_users": ",".join(f"{user}:{password_of(user)}" for user in users),
             "sasl_oauth_jwks_file": str(self.provider.keys_file),
             "sasl_oauth_clock_skew_sec": "0",
-            "sasl_failed_delay_max_ms": "100",
+            "sasl_failed_authentication_delay_max_ms": "100",
             "authorization_enabled": "true",
             "authorization_super_users": f"User:{ADMIN}",
             "group_initial_rebalance_delay_ms": "0",

@@ -15,7 +15,7 @@ STALE_S: Final = 7200
 """The default of etcd.snapshots.staleAfterSeconds."""
 
 _READY: Final = max_by("kafscale_operator_etcd_members_ready", *CLUSTER_LABELS)
-_DESIRED: Final = max_by("kafscale_operator_etcd_members_wanted", *CLUSTER_LABELS)
+_DESIRED: Final = max_by("kafscale_operator_etcd_members_desired", *CLUSTER_LABELS)
 
 ETCD: Final = RuleGroup(
     "kafscale-etcd",

@@ -114,7 +114,7 @@ _CLUSTERS: Final = Row(
             "Desired brokers that are not ready; 0 while a cluster is scaled to zero.",
             Unit.COUNT,
             Query(
-                f"{max_by(_cluster_metric('brokers_wanted'), *_CLUSTER_LABELS)}"
+                f"{max_by(_cluster_metric('brokers_desired'), *_CLUSTER_LABELS)}"
                 f" - {max_by(_cluster_metric('brokers_ready'), *_CLUSTER_LABELS)}",
                 _CLUSTER_LEGEND,
             ),

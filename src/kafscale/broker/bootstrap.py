@@ -342,7 +342,7 @@ def engine_settings(config: Config) -> EngineSettings:
             uploads_max=storage.wal_uploads_max,
             # A local disk does one write at a time: batches that arrive meanwhile share the next.
             idle_uploads_max=storage.wal_uploads_max if remote else 1,
-            quiet_bytes=storage.wal_quiet_bytes if remote else None,
+            quiet_bytes=storage.wal_idle_flush_bytes if remote else None,
         ),
         puts_per_second=storage.wal_puts_per_second if remote else None,
         puts_burst=storage.wal_puts_burst,

@@ -96,10 +96,10 @@ def _pem(value: str) -> Changes:
     return {}
 
 
-def _check_host(value: str) -> Changes:
+def _verify_hostname(value: str) -> Changes:
     if value.lower() not in {"https", "none", ""}:
         raise ValueError(f"{value!r} is neither https nor none")
-    return {"check_host": value.lower() == "https"}
+    return {"verify_hostname": value.lower() == "https"}
 
 
 def parse_jaas(text: str) -> dict[str, str]:
@@ -197,5 +197,5 @@ _TLS: Final[Mapping[str, Callable[[str], Changes]]] = {
     "ssl.keystore.location": _text("cert_file"),
     "ssl.certificate.location": _text("cert_file"),
     "ssl.key.location": _text("key_file"),
-    "ssl.endpoint.identification.algorithm": _check_host,
+    "ssl.endpoint.identification.algorithm": _verify_hostname,
 }

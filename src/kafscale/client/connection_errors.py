@@ -90,7 +90,7 @@ def _untrusted_server_message(address: Address, error: ssl.SSLCertVerificationEr
         return (
             f"the certificate of the broker at {address} is for another host:"
             f" {error.verify_message}; connect by the host name in the certificate, or set"
-            " client.tls.checkHost to false to accept any broker of this CA"
+            " client.tls.verifyHostname to false to accept any broker of this CA"
         )
     if error.verify_code in _WRONG_TIME:
         return (

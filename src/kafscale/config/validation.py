@@ -150,11 +150,11 @@ def _control(config: Config) -> Iterator[str]:
     control, tls = config.control, config.control.tls
     files = {"certFile": tls.cert_file, "keyFile": tls.key_file, "caFile": tls.ca_file}
     if not tls.enabled:
-        if control.allowed_names or any(files.values()):
+        if control.allowed_subjects or any(files.values()):
             yield (
-                "control.allowedNames or files in control.tls are set, but control.tls.enabled is "
-                "false: the control plane would be open to all; set it to true, or remove the "
-                "others"
+                "control.allowedSubjects or files in control.tls are set, but control.tls.enabled"
+                " is false: the control plane would be open to all; set it to true, or remove the"
+                " others"
             )
         return
     for key, path in files.items():

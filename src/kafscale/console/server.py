@@ -43,7 +43,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; `announce` is called with the address."""
     settings, connections = config.ui, ClusterConnections(config)
     ssl_context = _ssl_context(settings)
-    monitor = ClusterMonitor(connections, poll_seconds=settings.look_interval_ms / 1000)
+    monitor = ClusterMonitor(connections, poll_seconds=settings.refresh_interval_ms / 1000)
     authenticator = Authenticator.of(settings)
     with _listen(settings.host, settings.port) as bound:
         stopping = asyncio.Event()

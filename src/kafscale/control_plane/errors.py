@@ -75,7 +75,7 @@ _STATUSES: Final = (
 
 _TLS_HINTS: Final = {
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not issued by a trusted CA (caFile)",
-    "Hostname Verification Check failed": "its certificate is for another host name (checkHost)",
+    "Hostname Verification Check failed": "the certificate is for another host (verifyHostname)",
     "WRONG_VERSION_NUMBER": "the server does not use TLS (controlTls)",
     "Socket closed": "it closed the connection: with TLS, it requires a certificate"
     " (controlTls, certFile)",

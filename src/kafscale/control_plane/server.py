@@ -4,7 +4,7 @@ Without TLS, the server listens on a private Unix socket, to which the metrics p
 connections (`dial`), and on its own port if one is set. With TLS, it listens on its own port only.
 
 Invariants: concurrent requests, message sizes and idle connections are bounded; dead clients are
-detected. `AllowedNames` and interceptors authorize requests. Methods that are declared but not
+detected. `AllowedSubjects` and interceptors authorize requests. Methods that are declared but not
 served here fail with UNIMPLEMENTED and an explanation.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import grpc
 
-from kafscale.control_plane.allowed_names import AllowedNames
+from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.assignment_feed import AssignmentFeed
 from kafscale.control_plane.errors import BROKER_KEY, NotServedError, status_of
 from kafscale.control_plane.interface import ControlledBroker
@@ -64,7 +64,7 @@ class GrpcServer:
         requests_max: int = REQUESTS_MAX,
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
         tls: ServerTls | None = None,
-        allowed_names: AllowedNames | None = None,
+        allowed_subjects: AllowedSubjects | None = None,
     ) -> None:
         """`identity` is sent with every error; `handlers` are by method name."""
         assert handlers.keys() <= METHODS.keys(), "all handlers are of declared methods"
@@ -73,7 +73,7 @@ class GrpcServer:
         self._requests_max = requests_max
         self._interceptors = interceptors
         self._tls = tls
-        self._allowed_names = allowed_names
+        self._allowed_subjects = allowed_subjects
         self._server: grpc.aio.Server | None = None
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self.port: int | None = None
@@ -192,8 +192,8 @@ class GrpcServer:
         return handle
 
     def _authorize(self, method: Method, context: Context) -> None:
-        if self._allowed_names is not None:
-            self._allowed_names.authorize(method.name, context)
+        if self._allowed_subjects is not None:
+            self._allowed_subjects.authorize(method.name, context)
 
     async def _abort(self, method: Method, context: Context, error: Exception) -> None:
         status = status_of(error)
@@ -213,7 +213,7 @@ class ControlServer:
         *,
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
         tls: ServerTls | None = None,
-        allowed_names: AllowedNames | None = None,
+        allowed_subjects: AllowedSubjects | None = None,
     ) -> None:
         self._broker = broker
         self._feed = AssignmentFeed(broker.partition_owners)
@@ -224,7 +224,7 @@ class ControlServer:
             handlers,
             interceptors=interceptors,
             tls=tls,
-            allowed_names=allowed_names,
+            allowed_subjects=allowed_subjects,
         )
 
     @property

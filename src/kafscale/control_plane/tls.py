@@ -77,7 +77,7 @@ async def open_channel(
     if tls is None:
         return grpc.aio.insecure_channel(address, options)
     context = _ssl_context(tls)
-    if not tls.check_host:
+    if not tls.verify_hostname:
         # gRPC always checks the host name, so it is overridden with the one in the certificate.
         name = await _certificate_name(address, context)
         options = [*options, ("grpc.ssl_target_name_override", name)]
@@ -87,7 +87,7 @@ async def open_channel(
 def _ssl_context(tls: ClientTls) -> ssl.SSLContext:
     """The context of the standard library, which reports problems of the files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = tls.check_host
+    context.check_hostname = tls.verify_hostname
     context.set_alpn_protocols(["h2"])
     if tls.ca_file:
         tls_files.load_authorities(context, "client.tls", tls.ca_file)

@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
 from kafscale.config import Config
-from kafscale.control_plane.allowed_names import AllowedNames
+from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.assignment_feed import AssignmentFeed, partition_owners
 from kafscale.control_plane.messages import (
     Ack,
@@ -114,7 +114,7 @@ async def control_plane(
         {"StreamMetrics": service.stream_metrics, "WatchAssignments": service.watch_assignments},
         requests_max=REQUESTS_MAX,
         tls=tls,
-        allowed_names=AllowedNames(security.allowed_names) if tls else None,
+        allowed_subjects=AllowedSubjects(security.allowed_subjects) if tls else None,
     )
     await endpoint.start(settings.host, settings.control_port)
     assert endpoint.port is not None, "a port was requested"

@@ -191,7 +191,7 @@ def test_all_responses_have_security_headers(console):
 
 
 def test_cookies_are_secure_and_hsts_is_set_behind_tls(tmp_path, broker):
-    with ConsoleProcess(tmp_path, broker, ui_behind_tls="true") as console:
+    with ConsoleProcess(tmp_path, broker, ui_tls_terminated_upstream="true") as console:
         response = console.anonymous_client().sign_in()
         assert "secure" in response.headers["Set-Cookie"].lower()
         assert "max-age=" in response.headers["Strict-Transport-Security"]

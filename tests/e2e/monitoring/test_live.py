@@ -112,7 +112,7 @@ def test_scraped_series_equal_the_documented_ones(live):
     missing = SERIES.keys() - {each["__name__"] for each in scraped} - {"up"}
     assert missing <= {
         "kafscale_logins_total",
-        "kafscale_throttled_answers_total",
+        "kafscale_throttled_responses_total",
         "kafscale_operator_drains_total",
     }
 

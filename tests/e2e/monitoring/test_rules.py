@@ -113,7 +113,7 @@ CASES = [
         "KafscaleEtcdQuorumLost",  # Two of three are a quorum.
         {
             f"kafscale_operator_etcd_members_ready{{{CLUSTER_LABELS}}}": "3x4 2x5 1x20",
-            f"kafscale_operator_etcd_members_wanted{{{CLUSTER_LABELS}}}": "3x40",
+            f"kafscale_operator_etcd_members_desired{{{CLUSTER_LABELS}}}": "3x40",
         },
         "9m",
         "13m",

@@ -81,7 +81,7 @@ def test_java_properties_are_applied():
         sasl_mechanism="SCRAM-SHA-256",
         username="alice",
         password='pa"ss',  # noqa: S106
-        tls=ClientTls(ca_file="ca.pem", cert_file="alice.pem", check_host=False),
+        tls=ClientTls(ca_file="ca.pem", cert_file="alice.pem", verify_hostname=False),
     )
 
 
@@ -103,7 +103,7 @@ def test_librdkafka_properties_are_applied():
     assert (settings.security_protocol, settings.sasl_mechanism) == ("SASL_SSL", "PLAIN")
     assert (settings.username, settings.password) == ("alice", "secret")
     assert settings.tls == ClientTls(
-        ca_file="ca.pem", cert_file="alice.crt", key_file="alice.key", check_host=True
+        ca_file="ca.pem", cert_file="alice.crt", key_file="alice.key", verify_hostname=True
     )
 
 

@@ -104,12 +104,14 @@ def test_system_cas_are_used_without_a_ca_file(certificates):
 
 def test_host_name_of_certificate_is_checked(certificates):
     elsewhere = {"context": server(certificates), "host": "127.0.0.2"}
-    with pytest.raises(AuthenticationError, match=r"for another host: .*client\.tls\.checkHost"):
+    with pytest.raises(
+        AuthenticationError, match=r"for another host: .*client\.tls\.verifyHostname"
+    ):
         connect(AuthenticatingBroker(**elsewhere), security_trusting(certificates), "127.0.0.2")
     assert (
         connect(
             AuthenticatingBroker(**elsewhere),
-            security_trusting(certificates, check_host=False),
+            security_trusting(certificates, verify_hostname=False),
             "127.0.0.2",
         )
         == "it"

@@ -15,7 +15,7 @@ SETTINGS = {
     "KAFSCALE_CLIENT_USERNAME": "alice",
     "KAFSCALE_CLIENT_PASSWORD": "hush",
     "KAFSCALE_CLIENT_TLS_CA_FILE": "ca.pem",
-    "KAFSCALE_CLIENT_TLS_CHECK_HOST": "false",
+    "KAFSCALE_CLIENT_TLS_VERIFY_HOSTNAME": "false",
 }
 
 
@@ -31,7 +31,7 @@ def test_security_is_picklable_and_hides_secrets():
     assert (security.encrypts, security.authenticates) == (True, True)
     assert (security.mechanism, security.username, security.password) == ("PLAIN", "alice", "hush")
     assert security.tls.ca_file == str(Path.cwd() / "ca.pem")
-    assert not security.tls.check_host
+    assert not security.tls.verify_hostname
     assert "hush" not in repr(security)
     assert pickle.loads(pickle.dumps(security)) == security  # noqa: S301
 

@@ -65,8 +65,8 @@ sasl.oauthGroupsClaim         | groups       | KAFSCALE_SASL_OAUTH_GROUPS_CLAIM
 sasl.oauthClockSkewSec        | 30s          | KAFSCALE_SASL_OAUTH_CLOCK_SKEW_SEC
 sasl.connectionsMaxReauthMs   | 0            | KAFSCALE_SASL_CONNECTIONS_MAX_REAUTH_MS
 sasl.serverMaxReceiveSize     | 512Ki        | KAFSCALE_SASL_SERVER_MAX_RECEIVE_SIZE
-sasl.failedDelayMs | 100ms        | KAFSCALE_SASL_FAILED_DELAY_MS
-sasl.failedDelayMaxMs | 10s          | KAFSCALE_SASL_FAILED_DELAY_MAX_MS
+sasl.failedAuthenticationDelayMs | 100ms | KAFSCALE_SASL_FAILED_AUTHENTICATION_DELAY_MS
+sasl.failedAuthenticationDelayMaxMs | 10s | KAFSCALE_SASL_FAILED_AUTHENTICATION_DELAY_MAX_MS
 authorization.enabled         | false        | KAFSCALE_AUTHORIZATION_ENABLED
 authorization.superUsers      |              | KAFSCALE_AUTHORIZATION_SUPER_USERS
 authorization.allowEveryoneIfNoAclFound|false|KAFSCALE_AUTHORIZATION_ALLOW_EVERYONE_IF_NO_ACL_FOUND
@@ -74,7 +74,7 @@ control.tls.enabled           | false        | KAFSCALE_CONTROL_TLS_ENABLED
 control.tls.certFile          |              | KAFSCALE_CONTROL_TLS_CERT_FILE
 control.tls.keyFile           |              | KAFSCALE_CONTROL_TLS_KEY_FILE
 control.tls.caFile            |              | KAFSCALE_CONTROL_TLS_CA_FILE
-control.allowedNames          |              | KAFSCALE_CONTROL_ALLOWED_NAMES
+control.allowedSubjects       |              | KAFSCALE_CONTROL_ALLOWED_SUBJECTS
 control.operatorAddress       |              | KAFSCALE_CONTROL_OPERATOR_ADDRESS
 s3.bucket                     |              | KAFSCALE_S3_BUCKET
 s3.region                     | us-east-1    | KAFSCALE_S3_REGION
@@ -124,7 +124,7 @@ storage.flushIntervalMs       | 500          | KAFSCALE_FLUSH_INTERVAL_MS
 storage.flushMessages         | 10000        | KAFSCALE_STORAGE_FLUSH_MESSAGES
 storage.walPutsPerSecond      | 2.0          | KAFSCALE_STORAGE_WAL_PUTS_PER_SECOND
 storage.walPutsBurst          | 4            | KAFSCALE_STORAGE_WAL_PUTS_BURST
-storage.walQuietBytes         | 1Mi          | KAFSCALE_STORAGE_WAL_QUIET_BYTES
+storage.walIdleFlushBytes     | 1Mi          | KAFSCALE_STORAGE_WAL_IDLE_FLUSH_BYTES
 storage.maxWalUploads         | 8            | KAFSCALE_STORAGE_MAX_WAL_UPLOADS
 storage.maxWalBytes           | 1Gi          | KAFSCALE_STORAGE_MAX_WAL_BYTES
 storage.maxBufferBytes        | 64Mi         | KAFSCALE_STORAGE_MAX_BUFFER_BYTES
@@ -182,11 +182,11 @@ ui.host                       | 127.0.0.1    | KAFSCALE_UI_HOST
 ui.port                       | 8080         | KAFSCALE_UI_PORT
 ui.certFile                   |              | KAFSCALE_UI_CERT_FILE
 ui.keyFile                    |              | KAFSCALE_UI_KEY_FILE
-ui.behindTls                  | false        | KAFSCALE_UI_BEHIND_TLS
+ui.tlsTerminatedUpstream      | false        | KAFSCALE_UI_TLS_TERMINATED_UPSTREAM
 ui.trustedProxies             |              | KAFSCALE_UI_TRUSTED_PROXIES
 ui.sessionHours               | 12           | KAFSCALE_UI_SESSION_HOURS
 ui.sessionKey                 |              | KAFSCALE_UI_SESSION_KEY
-ui.lookIntervalMs             | 2s           | KAFSCALE_UI_LOOK_INTERVAL_MS
+ui.refreshIntervalMs          | 2s           | KAFSCALE_UI_REFRESH_INTERVAL_MS
 ui.schemaRegistryUrl          |              | KAFSCALE_SCHEMA_REGISTRY_URL
 mcp.allowWrites               | false        | KAFSCALE_MCP_ALLOW_WRITES
 mcp.token                     |              | KAFSCALE_MCP_TOKEN
@@ -201,7 +201,7 @@ client.tokenFile              |              | KAFSCALE_CLIENT_TOKEN_FILE
 client.tls.caFile             |              | KAFSCALE_CLIENT_TLS_CA_FILE
 client.tls.certFile           |              | KAFSCALE_CLIENT_TLS_CERT_FILE
 client.tls.keyFile            |              | KAFSCALE_CLIENT_TLS_KEY_FILE
-client.tls.checkHost          | true         | KAFSCALE_CLIENT_TLS_CHECK_HOST
+client.tls.verifyHostname     | true         | KAFSCALE_CLIENT_TLS_VERIFY_HOSTNAME
 client.controlTls             | false        | KAFSCALE_CLIENT_CONTROL_TLS
 client.controlServers         | localhost:9093 | KAFSCALE_CONTROL_SERVERS
 """

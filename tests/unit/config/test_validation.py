@@ -97,7 +97,7 @@ MECHANISMS = {"KAFSCALE_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-512"}
         ),
         (CONTROL | {"KAFSCALE_CONTROL_ADDR": ":0"}, "but broker.controlPort is not set"),
         (CONTROL | {"KAFSCALE_CONTROL_TLS_ENABLED": "0"}, "but control.tls.enabled is false"),
-        ({"KAFSCALE_CONTROL_ALLOWED_NAMES": "operator"}, "but control.tls.enabled is false"),
+        ({"KAFSCALE_CONTROL_ALLOWED_SUBJECTS": "operator"}, "but control.tls.enabled is false"),
         ({"KAFSCALE_S3_LATENCY_WARN_MS": "3001"}, "s3.latencyWarnMs is above s3.latencyCritMs"),
         ({"KAFSCALE_S3_ERROR_RATE_CRIT": "0.1"}, "s3.errorRateWarn is above s3.errorRateCrit"),
         (
@@ -140,7 +140,7 @@ def test_invalid_combination_is_rejected(environ, problem):
         | {"KAFSCALE_ETCD_ENDPOINTS": "https://etcd:2379", "KAFSCALE_ETCD_TLS_ENABLED": "true"},
         {"KAFSCALE_UI_USERNAME": "admin", "KAFSCALE_UI_PASSWORD": "secret"},
         {"KAFSCALE_OPERATOR_ETCD_ENDPOINTS": "etcd:2379"},
-        CONTROL | {"KAFSCALE_CONTROL_ALLOWED_NAMES": "operator"},
+        CONTROL | {"KAFSCALE_CONTROL_ALLOWED_SUBJECTS": "operator"},
         SSL | {"KAFSCALE_TLS_CLIENT_AUTH": "required", "KAFSCALE_TLS_CA_FILE": "/ca"},
         SASL | MECHANISMS | {"KAFSCALE_SASL_ENABLED_MECHANISMS": "PLAIN"},  # passwords in the clear
         LISTENERS | MECHANISMS | {"KAFSCALE_TLS_CERT_FILE": "OUTSIDE=/crt"},

@@ -9,7 +9,7 @@ import uvloop
 from structlog.testing import capture_logs
 
 from kafscale.config.sections.security import ClientTls, PeerTls
-from kafscale.control_plane.allowed_names import AllowedNames
+from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.control_plane.server import ControlServer
@@ -57,7 +57,7 @@ def client_tls(trusted, certificate_files=None, **others):
 async def served(certificates, *, allowed=(), host="127.0.0.1"):
     """The address of a control plane with TLS."""
     server = ControlServer(
-        ScriptedBroker(), tls=server_tls(certificates), allowed_names=AllowedNames(allowed)
+        ScriptedBroker(), tls=server_tls(certificates), allowed_subjects=AllowedSubjects(allowed)
     )
     await server.start(host, 0)
     try:
@@ -119,15 +119,15 @@ def test_tls_client_at_a_plain_server(certificates):
 def test_host_name_is_checked_unless_disabled(certificates, foreign_certificates):
     async def scenario():
         async with served(certificates, host="127.0.0.2") as address:
-            with pytest.raises(UnreachableError, match=r"for another host name \(checkHost\)"):
+            with pytest.raises(UnreachableError, match=r"for another host \(verifyHostname\)"):
                 await status(address, client_tls(certificates, certificates))
             assert (
-                await status(address, client_tls(certificates, certificates, check_host=False))
+                await status(address, client_tls(certificates, certificates, verify_hostname=False))
                 == "3"
             )
             with pytest.raises(UnreachableError, match="certificate verify failed"):
                 await status(
-                    address, client_tls(foreign_certificates, certificates, check_host=False)
+                    address, client_tls(foreign_certificates, certificates, verify_hostname=False)
                 )
 
     run(scenario)
@@ -138,7 +138,7 @@ def test_unchecked_host_name_of_a_closed_port(certificates):
         async with served(certificates) as address:
             pass
         with pytest.raises(UnreachableError, match=f"no broker answers .* at {address}"):
-            await status(address, client_tls(certificates, certificates, check_host=False))
+            await status(address, client_tls(certificates, certificates, verify_hostname=False))
 
     run(scenario)
 
@@ -176,7 +176,7 @@ def test_other_names_are_rejected_and_audited(certificates):
             served(certificates, allowed=["operator"]) as address,
             ControlClient(address, client_tls(certificates, certificates)) as client,
         ):
-            with pytest.raises(ControlError, match=r"CN=client may not .*allowedNames") as one:
+            with pytest.raises(ControlError, match=r"CN=client may not .*allowedSubjects") as one:
                 await client.flush()
             assert one.value.status == "PERMISSION_DENIED"
             with pytest.raises(ControlError, match="PERMISSION_DENIED"):

@@ -10,7 +10,7 @@ from kafscale.broker.network.sockets import Address
 from kafscale.broker.services import Services
 from kafscale.config import Config
 from kafscale.config.sections.security import PeerTls
-from kafscale.control_plane.allowed_names import AllowedNames
+from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.tls import ServerTls
 from kafscale.security.reloading_file import WatchedFiles
@@ -36,8 +36,8 @@ async def control_plane(
     settings, security = services.config.broker, services.config.control
     broker = BrokerControlService(_parts(services, node))
     tls = _tls(security.tls) if security.tls.enabled else None
-    allowed_names = AllowedNames(security.allowed_names) if tls else None
-    server = ControlServer(broker, tls=tls, allowed_names=allowed_names)
+    allowed_subjects = AllowedSubjects(security.allowed_subjects) if tls else None
+    server = ControlServer(broker, tls=tls, allowed_subjects=allowed_subjects)
     await server.start(settings.control_host, settings.control_port)
     if tls is None:
         http.serve_control(server.dial)

@@ -93,7 +93,9 @@ class SaslSessions:
         self.throttled_ms = throttled_ms
         self.receive_bytes_max = settings.receive_bytes_max
         self.session_ms_max = settings.max_reauth_ms
-        self.backoff = LoginBackoff(settings.failed_delay_ms, settings.failed_delay_ms_max)
+        self.backoff = LoginBackoff(
+            settings.failed_authentication_delay_ms, settings.failed_authentication_delay_ms_max
+        )
 
     def open(self, listener: str) -> "SaslSession":
         return SaslSession(self, self.mechanisms.offered(listener))

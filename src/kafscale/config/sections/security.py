@@ -160,12 +160,14 @@ class Sasl:
     receive_bytes_max: int = setting(512 * KIB, Size(KIB, 100 * MIB), key="serverMaxReceiveSize")
     """The maximum request size before authentication, in bytes. 512 KiB, as in Kafka."""
 
-    failed_delay_ms: int = setting(100, Duration(0, 10 * SECOND_MS), key="failedDelayMs")
+    failed_authentication_delay_ms: int = setting(
+        100, Duration(0, 10 * SECOND_MS), key="failedAuthenticationDelayMs"
+    )
     """The delay of the response to a failed authentication; it doubles with every failure from the
     same address. In milliseconds. 100, as in Kafka."""
 
-    failed_delay_ms_max: int = setting(
-        10 * SECOND_MS, Duration(0, MINUTE_MS), key="failedDelayMaxMs"
+    failed_authentication_delay_ms_max: int = setting(
+        10 * SECOND_MS, Duration(0, MINUTE_MS), key="failedAuthenticationDelayMaxMs"
     )
     """The maximum of that delay. In milliseconds. After 10 seconds most clients still wait."""
 
@@ -216,7 +218,7 @@ class Control:
 
     tls: PeerTls = field(default_factory=PeerTls)
 
-    allowed_names: tuple[str, ...] = setting((), StringList(Text()))
+    allowed_subjects: tuple[str, ...] = setting((), StringList(Text()))
     """The certificate names (CN or DNS) of the clients that may use the control plane. Empty, the
     default, allows every certificate of the CA."""
 
@@ -239,6 +241,6 @@ class ClientTls:
     key_file: str = setting("", _FILE)
     """The private key of the certificate, as PEM. Empty, the default, reads it from `certFile`."""
 
-    check_host: bool = setting(True, Boolean())
+    verify_hostname: bool = setting(True, Boolean())
     """Whether the certificate of a broker must match its host name. True; false accepts any
     certificate of the CA for any broker."""

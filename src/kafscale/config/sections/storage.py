@@ -48,7 +48,7 @@ class Storage:
     """How many WAL objects may be uploaded at once after an idle time. With 4, occasional produce
     requests are not delayed."""
 
-    wal_quiet_bytes: int = setting(MIB, Size(KIB, GIB))
+    wal_idle_flush_bytes: int = setting(MIB, Size(KIB, GIB))
     """The size from which a WAL object is uploaded beyond the rate as soon as no more records
     arrive, because then all producers wait for it. 1 MiB costs at most half a cent per GB on S3.
     With 256 KiB a single producer of small batches is several times as fast, for up to 2 cents per

@@ -41,7 +41,7 @@ class Ui:
     key_file: str = setting("", _FILE)
     """The private key of that certificate, unencrypted. Empty by default."""
 
-    behind_tls: bool = setting(False, Boolean())
+    tls_terminated_upstream: bool = setting(False, Boolean())
     """Whether a proxy in front of the console, such as an Ingress, terminates TLS. Cookies are then
     marked as secure, and browsers must use HTTPS only. False, because a new installation has
     no proxy."""
@@ -59,7 +59,7 @@ class Ui:
     the default, generates a key at each start, which ends all sessions. Several consoles behind one
     name need the same key."""
 
-    look_interval_ms: int = setting(2_000, Duration(500, 60_000))
+    refresh_interval_ms: int = setting(2_000, Duration(500, 60_000))
     """How often the console polls the brokers. In milliseconds. 2 seconds show changes promptly and
     cause little load."""
 

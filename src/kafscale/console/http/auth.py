@@ -57,7 +57,7 @@ class Authenticator:
 
     @property
     def is_over_tls(self) -> bool:
-        return bool(self.settings.cert_file) or self.settings.behind_tls
+        return bool(self.settings.cert_file) or self.settings.tls_terminated_upstream
 
     def check_access(
         self, request: Request, *, to_session: bool = False

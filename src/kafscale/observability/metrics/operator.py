@@ -185,7 +185,7 @@ OPERATOR_METRICS: Final[tuple[OperatorMetric, ...]] = (
         lambda cluster: cluster.brokers_ready,
     ),
     _cluster(
-        "kafscale_operator_brokers_wanted",
+        "kafscale_operator_brokers_desired",
         "Desired brokers of a cluster; 0 while it is scaled to zero.",
         lambda cluster: cluster.brokers_desired,
     ),
@@ -210,7 +210,7 @@ OPERATOR_METRICS: Final[tuple[OperatorMetric, ...]] = (
         lambda cluster: cluster.etcd_members_ready,
     ),
     _cluster(
-        "kafscale_operator_etcd_members_wanted",
+        "kafscale_operator_etcd_members_desired",
         "Desired members of the managed etcd.",
         lambda cluster: cluster.etcd_members_desired,
     ),

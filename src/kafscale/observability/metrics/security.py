@@ -31,7 +31,7 @@ SECURITY_METRICS: Final = (
         _logins,
     ),
     BrokerMetric(
-        "kafscale_throttled_answers_total",
+        "kafscale_throttled_responses_total",
         "counter",
         ("quota",),
         "Responses that throttled a client.",

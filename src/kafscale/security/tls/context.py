@@ -112,7 +112,7 @@ def client_context(settings: ClientTls) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= _OPTIONS
     context.set_ciphers(CIPHERS)
-    context.check_hostname = settings.check_host
+    context.check_hostname = settings.verify_hostname
     if settings.ca_file:
         tls_files.load_authorities(context, "client.tls", settings.ca_file)
     else:

@@ -5,7 +5,7 @@ import asyncio
 from doubles import virtual_time
 from kafscale.broker.metrics.consumer_lag import STALE_MS, ConsumerLag
 from kafscale.config.sections.security import PeerTls
-from kafscale.control_plane.allowed_names import AllowedNames
+from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.tls import ServerTls
 from kafscale.groups.committed_offsets import CommittedOffset
@@ -85,7 +85,9 @@ def test_brokers_are_polled_over_tls(tmp_path):
 
     async def scenario():
         tls = ServerTls(settings, lambda: False)
-        other = ControlServer(ScriptedBroker(), tls=tls, allowed_names=AllowedNames(["localhost"]))
+        other = ControlServer(
+            ScriptedBroker(), tls=tls, allowed_subjects=AllowedSubjects(["localhost"])
+        )
         await other.start("127.0.0.1", 0)
         consumer_lag = ConsumerLag(
             None, None, None, broker_id=1, steady=int, tls=settings.as_client()

@@ -114,7 +114,9 @@ def test_authenticated_connection_has_the_idle_timeout():
 
 def test_failed_login_response_is_delayed_and_reading_paused():
     async def scenario():
-        peer = SaslPeer(settings=Sasl(enabled_mechanisms=MECHANISMS, failed_delay_ms=400))
+        peer = SaslPeer(
+            settings=Sasl(enabled_mechanisms=MECHANISMS, failed_authentication_delay_ms=400)
+        )
         peer.handshake()
         answered = len(peer.frames())
         peer.authenticate(b"wrong")
@@ -184,7 +186,9 @@ def test_raw_tokens_are_answered_by_raw_tokens():
 
 def test_failed_raw_token_closes_the_connection_after_the_delay():
     async def scenario():
-        peer = SaslPeer(settings=Sasl(enabled_mechanisms=MECHANISMS, failed_delay_ms=400))
+        peer = SaslPeer(
+            settings=Sasl(enabled_mechanisms=MECHANISMS, failed_authentication_delay_ms=400)
+        )
         peer.handshake(version=0)
         answered = len(peer.frames())
         peer.send(raw(b"wrong"), raw(b"User:alice"), heartbeat(1))

@@ -190,7 +190,9 @@ def test_failed_reauthentication_ends_the_session():
 
 
 def test_delay_grows_with_failures_of_an_address():
-    harness = SessionHarness(failed_delay_ms=100, failed_delay_ms_max=350)
+    harness = SessionHarness(
+        failed_authentication_delay_ms=100, failed_authentication_delay_ms_max=350
+    )
 
     def failed(host):
         client = ClientInfo(host, 50_000)
@@ -205,7 +207,7 @@ def test_delay_grows_with_failures_of_an_address():
 
 
 def test_failure_with_acknowledgement_is_logged_once():
-    harness = SessionHarness(failed_delay_ms=100)
+    harness = SessionHarness(failed_authentication_delay_ms=100)
     assert harness.log_in(b"refused") == SaslResult(b"say yes")
     events = [("failed", "PLAIN", "claimed", "that is not enough")]
     assert (harness.audit.events, harness.session.delay_ms) == (events, 100)

@@ -124,7 +124,7 @@ def test_client_verifies_the_host_name(made, stranger):
         shake_hands(client(stranger), tls.context)
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
         shake_hands(client(made), tls.context, "elsewhere.example.com")
-    unnamed = client(made, check_host=False)
+    unnamed = client(made, verify_hostname=False)
     assert exchange(shake_hands(unnamed, tls.context, "elsewhere.example.com")) == b"hello"
 
 
@@ -184,7 +184,7 @@ def test_replaced_ca_is_no_longer_trusted(renewable, made):
             ca_file=str(made.authority),
             cert_file=str(renewable.client_certificate),
             key_file=str(renewable.client_key),
-            check_host=False,
+            verify_hostname=False,
         )
     )
     untrusted.verify_mode = ssl.CERT_NONE

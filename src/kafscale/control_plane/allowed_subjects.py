@@ -1,4 +1,4 @@
-"""`AllowedNames`: who may use a control plane with TLS, by the names in client certificates.
+"""`AllowedSubjects`: who may use a control plane with TLS, by the names in client certificates.
 
 Invariants: a client that is not listed is rejected; an empty list allows every client with a
 certificate of the right CA, which TLS checks. Every rejection, and every request that changes the
@@ -20,12 +20,12 @@ READ_ONLY_METHODS: Final = frozenset({"GetStatus", "StreamMetrics", "WatchAssign
 """Methods that change nothing."""
 
 
-class AllowedNames:
+class AllowedSubjects:
     """Authorizes clients by certificate name."""
 
-    def __init__(self, allowed_names: Iterable[str] = ()) -> None:
+    def __init__(self, allowed_subjects: Iterable[str] = ()) -> None:
         """Names as in certificates: the common name, or a DNS name."""
-        self._allowed = frozenset(allowed_names)
+        self._allowed = frozenset(allowed_subjects)
 
     def authorize(self, method: str, context: "grpc.aio.ServicerContext[Any, Any]") -> None:
         """Log a request; raises `ClusterAuthorizationError` if the client is not allowed."""
@@ -38,7 +38,7 @@ class AllowedNames:
         if self._allowed and self._allowed.isdisjoint(names(auth_context)):
             audit.warning("access denied", **facts)
             raise ClusterAuthorizationError(
-                f"{facts['principal']} may not use the control plane (control.allowedNames)"
+                f"{facts['principal']} may not use the control plane (control.allowedSubjects)"
             )
         if method not in READ_ONLY_METHODS:
             audit.info("changed", **facts)
