@@ -8,7 +8,7 @@ import yaml
 from kafscale.operator.cluster.scale_to_zero.wake_listener import PORTS
 from unit.deploy.chart import CHART, CONFIG, read
 
-RIGHTS = read("files/rights.yaml")
+PERMISSIONS = read("files/rbac.yaml")
 CLUSTER_WIDE = {"customresourcedefinitions", "namespaces", "nodes"}
 
 
@@ -34,23 +34,23 @@ def flatten(rules):
 @pytest.mark.parametrize(
     ("parts", "file", "name"),
     [
-        (("clusters", "surroundings"), "operator_role.yaml", "kafscale-operator"),
-        (("leadership",), "leader_election_role.yaml", "kafscale-operator-leader-election"),
-        (("editors",), "user_roles.yaml", "kafscale-edit"),
-        (("viewers",), "user_roles.yaml", "kafscale-view"),
+        (("namespaced", "clusterScoped"), "operator_role.yaml", "kafscale-operator"),
+        (("leaderElection",), "leader_election_role.yaml", "kafscale-operator-leader-election"),
+        (("edit",), "user_roles.yaml", "kafscale-edit"),
+        (("view",), "user_roles.yaml", "kafscale-view"),
     ],
 )
 def test_permissions_equal_those_of_kustomize(parts, file, name):
-    ours = [rule for part in parts for rule in RIGHTS[part]]
+    ours = [rule for part in parts for rule in PERMISSIONS[part]]
     assert flatten(ours) == flatten(role(file, name))
 
 
 def test_cluster_scoped_permissions_are_separate():
     def resources(part):
-        return {resource for rule in RIGHTS[part] for resource in rule["resources"]}
+        return {resource for rule in PERMISSIONS[part] for resource in rule["resources"]}
 
-    assert resources("surroundings") == CLUSTER_WIDE
-    assert not resources("clusters") & CLUSTER_WIDE
+    assert resources("clusterScoped") == CLUSTER_WIDE
+    assert not resources("namespaced") & CLUSTER_WIDE
 
 
 def test_network_policy_allows_the_wake_listener():

@@ -22,7 +22,7 @@
 {{- end -}}
 
 {{/* The cluster that the console shows. */}}
-{{- define "kafscale.shown" -}}
+{{- define "kafscale.consoleCluster" -}}
 {{- .Values.console.cluster | default (include "kafscale.cluster" .) -}}
 {{- end -}}
 
@@ -31,20 +31,20 @@
 {{- end -}}
 
 {{/* The operator's ServiceAccount. */}}
-{{- define "kafscale.account" -}}
+{{- define "kafscale.serviceAccountName" -}}
 {{- .Values.operator.serviceAccount.name | default (include "kafscale.operator" .) -}}
 {{- end -}}
 
 {{/* The labels of an object; takes the chart and the name of a component. */}}
 {{- define "kafscale.labels" -}}
 {{- $root := index . 0 -}}
-{{- $part := index . 1 -}}
+{{- $component := index . 1 -}}
 {{- with $root.Values.commonLabels }}
 {{- toYaml . }}
 {{ end -}}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
-{{ include "kafscale.selector" (list $root $part) }}
-app.kubernetes.io/name: {{ $part }}
+{{ include "kafscale.selector" (list $root $component) }}
+app.kubernetes.io/name: {{ $component }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: kafscale
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}

@@ -1,5 +1,5 @@
 {{/* A role and its binding; takes the chart, "" or "Cluster", a suffix of the name, the namespace, the rules. */}}
-{{- define "kafscale.right" -}}
+{{- define "kafscale.role" -}}
 {{- $root := index . 0 -}}
 {{- $scope := index . 1 -}}
 {{- $name := printf "%s%s" (include "kafscale.operator" $root) (index . 2) -}}
@@ -31,6 +31,6 @@ roleRef:
   name: {{ $name }}
 subjects:
 - kind: ServiceAccount
-  name: {{ include "kafscale.account" $root }}
+  name: {{ include "kafscale.serviceAccountName" $root }}
   namespace: {{ $root.Release.Namespace }}
 {{- end -}}
