@@ -13,7 +13,7 @@ nested list one), at most `VALUES_MAX` values are read, `DEPTH_MAX` deep. Pure.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from struct import Struct
 from typing import Any, Final
 
@@ -41,31 +41,13 @@ def read(schema: AvroSchema, payload: bytes) -> Any:
 class _Reader:
     """Reads one value."""
 
-    __slots__ = ("_compounds", "_data", "_left", "_named", "_primitives", "position")
+    __slots__ = ("_data", "_left", "_named", "position")
 
     def __init__(self, data: bytes, named: dict[str, Any]) -> None:
         self._data = data
         self._named = named
         self._left = VALUES_MAX
         self.position = 0
-        self._compounds: dict[str, Callable[[dict[str, Any], int], Any]] = {
-            "record": self._record,
-            "error": self._record,
-            "array": self._array,
-            "map": self._map,
-            "enum": self._enum,
-            "fixed": self._fixed,
-        }
-        self._primitives: dict[str, Callable[[], Any]] = {
-            "null": lambda: None,
-            "boolean": self._boolean,
-            "int": self._int,
-            "long": self._long,
-            "float": lambda: _float(*_FLOAT.unpack(self._bytes(_FLOAT.size))),
-            "double": lambda: _float(*_DOUBLE.unpack(self._bytes(_DOUBLE.size))),
-            "bytes": lambda: self._bytes(self._long()),
-            "string": self._text,
-        }
 
     def value(self, schema: Any, depth: int) -> Any:
         self._left -= 1
@@ -76,25 +58,20 @@ class _Reader:
         if isinstance(schema, list):
             return self._union(schema, depth)
         if isinstance(schema, str):
-            named = self._named.get(schema)
-            return self._plain(schema) if named is None else self.value(named, depth)
-        kind = schema["type"]
-        compound = self._compounds.get(kind) if isinstance(kind, str) else self._nested
-        if compound is not None:
-            return compound(schema, depth)
-        return _to_text(logical_types.to_json(schema, self._raw(kind)))
-
-    def _nested(self, schema: dict[str, Any], depth: int) -> Any:
-        return self.value(schema["type"], depth + 1)
-
-    def _record(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        return {field["name"]: self.value(field["type"], depth + 1) for field in schema["fields"]}
-
-    def _enum(self, schema: dict[str, Any], _: int) -> Any:
-        return self._choice(schema["symbols"])
-
-    def _fixed(self, schema: dict[str, Any], _: int) -> Any:
-        return _to_text(logical_types.to_json(schema, self._bytes(schema["size"])))
+            schema = self._named.get(schema) or {"type": schema}
+        match schema["type"]:
+            case "record" | "error":
+                fields = schema["fields"]
+                return {field["name"]: self.value(field["type"], depth + 1) for field in fields}
+            case "array":
+                return [self.value(schema["items"], depth + 1) for _ in self._elements()]
+            case "map":
+                values = schema["values"]
+                return {self._text(): self.value(values, depth + 1) for _ in self._elements()}
+            case dict() | list() as nested:
+                return self.value(nested, depth + 1)
+        value = logical_types.to_json(schema, self._scalar(schema))
+        return value.decode("latin-1") if isinstance(value, bytes) else value
 
     def _union(self, branches: list[Any], depth: int) -> Any:
         branch = self._choice(branches)
@@ -103,30 +80,37 @@ class _Reader:
             return value
         return {branch_name(branch): value}
 
-    def _array(self, schema: dict[str, Any], depth: int) -> list[Any]:
-        items = schema["items"]
-        values: list[Any] = []
-        while count := self._block():
-            # One by one: the count of a block is not trustworthy.
-            for _ in range(count):
-                values.append(self.value(items, depth + 1))  # noqa: PERF401
-        return values
+    def _elements(self) -> Iterator[None]:
+        """Count the elements of an array or a map; the count of a block is not trustworthy."""
+        while count := self._long():
+            if count < 0:
+                self._long()  # The size of the block in bytes.
+            for _ in range(abs(count)):
+                yield
 
-    def _map(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        items = schema["values"]
-        values: dict[str, Any] = {}
-        while count := self._block():
-            for _ in range(count):
-                key = self._text()
-                values[key] = self.value(items, depth + 1)
-        return values
-
-    def _block(self) -> int:
-        count = self._long()
-        if count < 0:
-            self._long()  # The size of the block in bytes.
-            return -count
-        return count
+    def _scalar(self, schema: dict[str, Any]) -> Any:  # noqa: C901, PLR0911
+        match schema["type"]:
+            case "null":
+                return None
+            case "boolean":
+                return self._boolean()
+            case "int":
+                return self._long(32)
+            case "long":
+                return self._long()
+            case "float":
+                return _float(*_FLOAT.unpack(self._bytes(_FLOAT.size)))
+            case "double":
+                return _float(*_DOUBLE.unpack(self._bytes(_DOUBLE.size)))
+            case "bytes":
+                return self._bytes(self._long())
+            case "string":
+                return self._text()
+            case "enum":
+                return self._choice(schema["symbols"])
+            case "fixed":
+                return self._bytes(schema["size"])
+        raise InvalidRecordError(f"unknown Avro type {schema['type']}")
 
     def _choice(self, choices: list[Any]) -> Any:
         index = self._long()
@@ -134,36 +118,21 @@ class _Reader:
             raise InvalidRecordError(f"invalid index {index} of {len(choices)}")
         return choices[index]
 
-    def _plain(self, kind: str) -> Any:
-        return _to_text(self._raw(kind))
-
-    def _raw(self, kind: str) -> Any:
-        primitive = self._primitives.get(kind)
-        if primitive is None:
-            raise InvalidRecordError(f"unknown Avro type {kind}")
-        return primitive()
-
     def _boolean(self) -> bool:
         (byte,) = self._bytes(1)
         if byte > 1:
             raise InvalidRecordError(f"invalid boolean {byte}")
         return bool(byte)
 
-    def _int(self) -> int:
-        number = self._long()
-        if not -(2**31) <= number < 2**31:
-            raise InvalidRecordError(f"int out of range: {number}")
-        return number
-
-    def _long(self) -> int:
+    def _long(self, bits: int = 64) -> int:
         number = 0
         data, position = self._data, self.position
         for shift, byte in enumerate(data[position : position + _VARINT_BYTES_MAX]):
             number |= (byte & 0x7F) << (7 * shift)
             if byte < 0x80:
                 self.position = position + shift + 1
-                if number >= 2**64:
-                    raise InvalidRecordError("a number exceeds 64 bits")
+                if number >= 2**bits:
+                    raise InvalidRecordError(f"a number exceeds {bits} bits")
                 return (number >> 1) ^ -(number & 1)
         raise InvalidRecordError("the value ends within a number")
 
@@ -188,10 +157,6 @@ def branch_name(branch: Any) -> str:
         return branch
     kind = branch["type"]
     return str(branch["name"] if kind in NAMED else kind)
-
-
-def _to_text(value: Any) -> Any:
-    return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def _float(value: float) -> float | str:

@@ -8,21 +8,22 @@ branch is used. Pure.
 
 import reprlib
 import struct
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar
 
 from kafscale.errors import InvalidRecordError, InvalidRequestError
 from kafscale.serde.avro import logical_types
-from kafscale.serde.avro.reader import DEPTH_MAX, branch_name
+from kafscale.serde.avro.reader import DEPTH_MAX, VALUES_MAX, branch_name
 from kafscale.serde.avro.schema import AvroSchema
 
-STEPS_MAX: Final = 300_000
-"""Bounds the attempts at nested unions."""
+STEPS_MAX: Final = VALUES_MAX * 3 // 2
+"""Bounds the attempts at nested unions; what `reader` returns takes at most `VALUES_MAX` steps."""
 
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 _NON_FINITE: Final = frozenset({"NaN", "Infinity", "-Infinity"})
 _INTEGER_BITS: Final = {"int": 32, "long": 64}
+_Type = TypeVar("_Type")
 _CONVERSION_ERRORS: Final = (struct.error, OverflowError, TypeError, ValueError)
 
 
@@ -31,18 +32,11 @@ def write(schema: AvroSchema, value: Any) -> bytes:
 
 
 class _Writer:
-    __slots__ = ("_compounds", "_left", "_named")
+    __slots__ = ("_left", "_named")
 
     def __init__(self, named: dict[str, Any]) -> None:
         self._named = named
         self._left = STEPS_MAX
-        self._compounds: dict[str, Callable[[dict[str, Any], Any, tuple[str, ...]], bytes]] = {
-            "record": self._record,
-            "error": self._record,
-            "array": self._array,
-            "map": self._map,
-            "enum": self._enum,
-        }
 
     def encode(self, schema: Any, value: Any, path: tuple[str, ...]) -> bytes:
         self._left -= 1
@@ -53,20 +47,28 @@ class _Writer:
         if isinstance(schema, list):
             return self._union(schema, value, path)
         if isinstance(schema, str):
-            named = self._named.get(schema)
-            if named is not None:
-                return self.encode(named, value, path)
-            schema = {"type": schema}
-        kind = schema["type"]
-        if not isinstance(kind, str):
-            return self.encode(kind, value, path)
-        compound = self._compounds.get(kind)
-        if compound is not None:
-            return compound(schema, value, path)
+            schema = self._named.get(schema) or {"type": schema}
+        match schema["type"]:
+            case "record" | "error":
+                return self._record(schema, value, path)
+            case "array":
+                items = _expect(list, value, path, "a list")
+                return _block(
+                    self.encode(schema["items"], each, (*path, str(index)))
+                    for index, each in enumerate(items)
+                )
+            case "map":
+                return _block(
+                    _with_length(name.encode()) + self.encode(schema["values"], each, (*path, name))
+                    for name, each in _expect(dict, value, path, "an object").items()
+                )
+            case dict() | list() as nested:
+                return self.encode(nested, value, path)
         try:
             return _scalar(schema, logical_types.from_json(schema, value))
         except _CONVERSION_ERRORS as error:
-            raise _mismatch(path, f"{_brief(value)} is not a valid {kind}: {error}") from None
+            reason = f"{_brief(value)} is not a valid {schema['type']}: {error}"
+            raise _mismatch(path, reason) from None
 
     def _union(self, branches: list[Any], value: Any, path: tuple[str, ...]) -> bytes:
         if value is None and "null" in branches:
@@ -90,48 +92,22 @@ class _Writer:
         raise _mismatch(path, f"{_brief(value)} is none of {names}")
 
     def _record(self, schema: dict[str, Any], value: Any, path: tuple[str, ...]) -> bytes:
-        if not isinstance(value, dict):
-            raise _mismatch(
-                path, f"{_brief(value)} is not an object with the fields of {schema['name']}"
-            )
+        name = schema["name"]
+        values = _expect(dict, value, path, f"an object with the fields of {name}")
         fields = {field["name"]: field for field in schema["fields"]}
-        unknown = [name for name in value if name not in fields]
+        unknown = [each for each in values if each not in fields]
         if unknown:
-            raise _mismatch(path, f"{schema['name']} has no field {unknown[0]}")
+            raise _mismatch(path, f"{name} has no field {unknown[0]}")
         encoded = []
         for name, field in fields.items():
-            if name not in value and "default" not in field:
+            if name not in values and "default" not in field:
                 raise _mismatch((*path, name), "the field is missing and has no default")
-            inner = value[name] if name in value else field["default"]
+            inner = values[name] if name in values else field["default"]
             encoded.append(self.encode(field["type"], inner, (*path, name)))
         return b"".join(encoded)
 
-    def _array(self, schema: dict[str, Any], value: Any, path: tuple[str, ...]) -> bytes:
-        if not isinstance(value, list):
-            raise _mismatch(path, f"{_brief(value)} is not a list")
-        items = [
-            self.encode(schema["items"], each, (*path, str(index)))
-            for index, each in enumerate(value)
-        ]
-        return _block(items)
 
-    def _map(self, schema: dict[str, Any], value: Any, path: tuple[str, ...]) -> bytes:
-        if not isinstance(value, dict):
-            raise _mismatch(path, f"{_brief(value)} is not an object")
-        return _block(
-            [
-                _with_length(name.encode()) + self.encode(schema["values"], each, (*path, name))
-                for name, each in value.items()
-            ]
-        )
-
-    def _enum(self, schema: dict[str, Any], value: Any, path: tuple[str, ...]) -> bytes:
-        if value not in schema["symbols"]:
-            raise _mismatch(path, f"{_brief(value)} is none of {', '.join(schema['symbols'])}")
-        return _long(schema["symbols"].index(value))
-
-
-def _scalar(schema: dict[str, Any], value: Any) -> bytes:  # noqa: PLR0911
+def _scalar(schema: dict[str, Any], value: Any) -> bytes:  # noqa: C901, PLR0911
     kind = schema["type"]
     match kind:
         case "null" if value is None:
@@ -154,6 +130,10 @@ def _scalar(schema: dict[str, Any], value: Any) -> bytes:  # noqa: PLR0911
             return raw
         case "string" if isinstance(value, str):
             return _with_length(value.encode())
+        case "enum" if isinstance(value, str):
+            if value not in schema["symbols"]:
+                raise ValueError(f"it is none of {', '.join(schema['symbols'])}")
+            return _long(schema["symbols"].index(value))
     raise TypeError(f"unexpected {type(value).__name__}")
 
 
@@ -172,8 +152,15 @@ def _raw(value: bytes | str) -> bytes:
         raise ValueError("bytes must be characters from \\u0000 to \\u00ff") from None
 
 
-def _block(items: list[bytes]) -> bytes:
-    return _long(len(items)) + b"".join(items) + b"\0" if items else b"\0"
+def _block(elements: Iterable[bytes]) -> bytes:
+    encoded = list(elements)
+    return _long(len(encoded)) + b"".join(encoded) + b"\0" if encoded else b"\0"
+
+
+def _expect(type_: type[_Type], value: Any, path: tuple[str, ...], meaning: str) -> _Type:
+    if not isinstance(value, type_):
+        raise _mismatch(path, f"{_brief(value)} is not {meaning}")
+    return value
 
 
 def _with_length(content: bytes) -> bytes:
