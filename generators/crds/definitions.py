@@ -6,8 +6,7 @@ import msgspec
 
 from generators.crds.schema import Schema, spec_schema, status_schema
 from generators.crds.validation_rules import CLUSTER_RULES, TOPIC_RULES, Rules, add_rules
-from kafscale.operator.kube.api import Manifest
-from kafscale.operator.kube.kinds import CLUSTERS, TOPICS, Kind
+from kafscale.operator.kube.api import CLUSTERS, TOPICS, Kind, Manifest
 from kafscale.operator.spec.cluster import ClusterSpec
 from kafscale.operator.spec.status import ClusterStatus, TopicStatus
 from kafscale.operator.spec.topic import TopicSpec

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.operator.kube.kinds import NODES, SECRETS, STATEFUL_SETS
+from kafscale.operator.kube.api import NODES, SECRETS, STATEFUL_SETS
 from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import SECRET, Installation
 from services.kubernetes.kube_client import ApiError, KubeClient

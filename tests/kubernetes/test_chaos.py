@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kafscale.operator.kube.kinds import TOPICS
+from kafscale.operator.kube.api import TOPICS
 from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.deployed_etcd import SIZE, DeployedEtcd
 from services.kubernetes.faults import FaultInjector

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS
+from kafscale.operator.kube.api import CLUSTERS, PODS, TOPICS
 from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.helm import Helm, HelmError
 from services.kubernetes.kube_client import APPLY_PATCH, ApiError, KubeClient, Manifest

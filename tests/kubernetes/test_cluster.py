@@ -2,7 +2,7 @@
 
 from confluent_kafka import Producer
 
-from kafscale.operator.kube.kinds import TOPICS
+from kafscale.operator.kube.api import TOPICS
 from services.kubernetes.installation import Installation
 from services.kubernetes.traffic import consume_values
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafscale.operator.kube import kinds
-from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, ROLE_BINDINGS, ROLES, Kind
+from kafscale.operator.kube import api
+from kafscale.operator.kube.api import CONFIG_MAPS, PODS, ROLE_BINDINGS, ROLES, Kind
 from services.kubernetes import binaries, namespaces
 from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.helm import Helm, HelmError
@@ -18,7 +18,7 @@ from services.kubernetes.kube_client import NAMESPACES, ApiError, KubeClient, Ma
 from services.waiting import wait_until
 
 OURS = ("kafscale.io", "monitoring.coreos.com")
-BUILT_IN = [kind for kind in kinds.ALL if not kind.api_version.startswith(OURS)]
+BUILT_IN = [kind for kind in api.ALL if not kind.api_version.startswith(OURS)]
 
 
 def config_map(**data: str) -> Manifest:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from generators.crds.validation_rules import CLUSTER_RULES, TOPIC_RULES
-from kafscale.operator.kube.kinds import CLUSTERS, TOPICS
+from kafscale.operator.kube.api import CLUSTERS, TOPICS
 from kafscale.operator.spec.cluster import ClusterSpec, read_cluster
 from kafscale.operator.spec.status import (
     ClusterStatus,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafscale.errors import KafscaleError
-from kafscale.operator.kube.kinds import TOPICS
+from kafscale.operator.kube.api import TOPICS
 from services import etcd_programs
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.deployed import DeployedCluster

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.operator.kube.kinds import CLUSTERS, STATEFUL_SETS
+from kafscale.operator.kube.api import CLUSTERS, STATEFUL_SETS
 from services.etcd_server import EtcdServer
 from services.kubernetes.installation import Installation
 from services.kubernetes.namespaces import GATEWAY

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafscale.metadata.store.etcd.channel import open_channel
-from kafscale.operator.kube.kinds import (
+from kafscale.operator.kube.api import (
     CONFIG_MAPS,
     PODS,
     SERVICES,

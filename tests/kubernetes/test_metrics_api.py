@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafscale.operator.kube.kinds import AUTOSCALERS, PODS, STATEFUL_SETS
+from kafscale.operator.kube.api import AUTOSCALERS, PODS, STATEFUL_SETS
 from services.kubernetes.kube_client import KubeClient, Manifest, has_condition
 from services.kubernetes.metrics_api import MetricsApi
 

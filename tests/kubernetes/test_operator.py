@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafscale.operator.kube.kinds import PODS, TOPICS
+from kafscale.operator.kube.api import PODS, TOPICS
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import HOME, Installation

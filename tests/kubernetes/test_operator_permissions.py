@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafscale.operator.kube.kinds import (
+from kafscale.operator.kube.api import (
     AUTOSCALERS,
     CONFIG_MAPS,
     LEASES,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS
+from kafscale.operator.kube.api import CLUSTERS, PODS, TOPICS
 from services.kubernetes import namespaces
 from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.helm import Helm

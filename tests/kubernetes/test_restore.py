@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafscale.metadata.cluster.restore_marker import REVISION_BUMP
-from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS, VOLUME_CLAIMS
+from kafscale.operator.kube.api import CLUSTERS, PODS, TOPICS, VOLUME_CLAIMS
 from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.deployed_etcd import SIZE, DeployedEtcd
 from services.kubernetes.installation import Installation

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import Producer
 
-from kafscale.operator.kube.kinds import CLUSTERS, ENDPOINT_SLICES
+from kafscale.operator.kube.api import CLUSTERS, ENDPOINT_SLICES
 from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import Installation
 from services.kubernetes.traffic import consume_values

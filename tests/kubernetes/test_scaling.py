@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafscale.operator.kube.kinds import AUTOSCALERS, STATEFUL_SETS
+from kafscale.operator.kube.api import AUTOSCALERS, STATEFUL_SETS
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import Installation

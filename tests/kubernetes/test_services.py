@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
-from kafscale.operator.kube.kinds import (
+from kafscale.operator.kube.api import (
     ALL,
     CLUSTERS,
     DISRUPTION_BUDGETS,

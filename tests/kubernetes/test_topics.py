@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 )
 
 from kafscale.operator.cluster.broker_status import FRESH_MS
-from kafscale.operator.kube.kinds import EVENTS, TOPICS
+from kafscale.operator.kube.api import EVENTS, TOPICS
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import Installation

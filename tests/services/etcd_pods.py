@@ -24,7 +24,7 @@ from typing import Any, Self
 
 from kafscale.config.sections.etcd import Etcd
 from kafscale.metadata.store.etcd.maintenance import EtcdMember, Maintenance
-from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, SECRETS, STATEFUL_SETS, VOLUME_CLAIMS
+from kafscale.operator.kube.api import CONFIG_MAPS, PODS, SECRETS, STATEFUL_SETS, VOLUME_CLAIMS
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd import pods
 from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set

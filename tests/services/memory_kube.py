@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from kafscale.errors import KubeError
-from kafscale.operator.kube.api import Manifest
-from kafscale.operator.kube.kinds import (
+from kafscale.operator.kube.api import (
     AUTOSCALERS,
     CLUSTERS,
     DISRUPTION_BUDGETS,
@@ -27,6 +26,7 @@ from kafscale.operator.kube.kinds import (
     TOPICS,
     VOLUME_CLAIMS,
     Kind,
+    Manifest,
     kind_of,
 )
 

@@ -19,6 +19,7 @@ from random import SystemRandom
 from typing import Any, Final
 
 import kopf
+from aiohttp import web
 
 from kafscale.aio.clock import clock
 from kafscale.config import Config
@@ -27,7 +28,7 @@ from kafscale.errors import OperatingError
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
-from kafscale.operator import http
+from kafscale.observability.metrics.text_format import CONTENT_TYPE
 from kafscale.operator.cluster.backups import BackupReconciler
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector, fetch_over_control_plane
 from kafscale.operator.cluster.bucket import BucketReconciler
@@ -37,12 +38,11 @@ from kafscale.operator.cluster.rollout import RolloutExecutor
 from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
 from kafscale.operator.control_plane import control_plane
 from kafscale.operator.etcd.reconciler import EtcdReconciler
-from kafscale.operator.kopf_handlers import registry
+from kafscale.operator.event_sources import registry, watch
 from kafscale.operator.kube.client import ApiServer, api_server
 from kafscale.operator.kube.lease import Leadership
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.topics.reconciler import TopicReconciler
-from kafscale.operator.watches import watch
 from kafscale.operator.work_queue import Worker, WorkQueue
 
 log = get_logger(__name__)
@@ -62,7 +62,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
         await stack.enter_async_context(tracing.running(config.tracing, "kafscale-operator"))
         kube = await stack.enter_async_context(api_server())
         port = await stack.enter_async_context(
-            http.serving(settings.host, settings.metrics_port, metrics)
+            _serving(settings.host, settings.metrics_port, metrics)
         )
         announce(f"operator listening on {settings.host}:{port}")
         leadership = Leadership(
@@ -228,3 +228,35 @@ async def _own_address() -> str:
         return ""
     addresses = [ipaddress.ip_address(address[0]) for *_, address in resolved]
     return next((str(each) for each in addresses if not each.is_loopback), "")
+
+
+@asynccontextmanager
+async def _serving(host: str, port: int, metrics: OperatorMetrics) -> AsyncIterator[int]:
+    """Serve metrics, liveness and readiness until the block ends; yields the bound port.
+
+    A standby operator is ready too: it is ready to take over.
+    """
+
+    async def scrape(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.exposition(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def health(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    application = web.Application()
+    application.add_routes(
+        [
+            web.get("/metrics", scrape),
+            web.get("/health", health),
+            web.get("/healthz", health),
+            web.get("/readyz", health),
+        ]
+    )
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()

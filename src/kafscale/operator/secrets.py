@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import SECRETS
+from kafscale.operator.kube.api import SECRETS, Kube, Manifest
 from kafscale.operator.manifests import names
 
 _ACCESS_KEYS = ("KAFSCALE_S3_ACCESS_KEY", "AWS_ACCESS_KEY_ID")

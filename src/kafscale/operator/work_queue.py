@@ -18,8 +18,7 @@ from kafscale.aio.backoff import Backoff
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import CLUSTERS, TOPICS
+from kafscale.operator.kube.api import CLUSTERS, TOPICS, Kube, Manifest
 
 log = get_logger(__name__)
 
@@ -77,7 +76,7 @@ class Reconciler(Protocol):
 
 
 class Worker:
-    """Runs the reconcilers for `kopf_handlers`."""
+    """Runs the reconcilers for `event_sources`."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.operator.etcd.connection import etcd_settings
 from kafscale.operator.etcd.health import EtcdState
 from kafscale.operator.etcd.reconciler import EtcdReconciler
-from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, VOLUME_CLAIMS
+from kafscale.operator.kube.api import CONFIG_MAPS, PODS, VOLUME_CLAIMS
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster, read_cluster
 from services.etcd_pods import EtcdPods

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
-from kafscale.operator.kube.kinds import CONFIG_MAPS, SERVICE_ACCOUNTS
+from kafscale.operator.kube.api import CONFIG_MAPS, SERVICE_ACCOUNTS
 from services.etcd_server import EtcdServer
 from services.kubernetes import binaries
 from services.kubernetes.credentials import ADMIN, AGGREGATOR, CONTROLLERS, Credentials

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from confluent_kafka.admin import AdminClient
 
-from kafscale.operator.kube.kinds import CLUSTERS, EVENTS, PODS, STATEFUL_SETS, TOPICS
+from kafscale.operator.kube.api import CLUSTERS, EVENTS, PODS, STATEFUL_SETS, TOPICS
 from services.kubernetes.installation import Installation
 from services.kubernetes.kube_client import Manifest, has_condition
 

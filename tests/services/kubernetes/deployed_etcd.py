@@ -10,7 +10,7 @@ from pathlib import Path
 from kafscale.config.sections.etcd import Etcd, EtcdTls
 from kafscale.errors import KafscaleError
 from kafscale.metadata.store.etcd.maintenance import EtcdMember, Maintenance, MemberStatus
-from kafscale.operator.kube.kinds import PODS, SECRETS, VOLUME_CLAIMS
+from kafscale.operator.kube.api import PODS, SECRETS, VOLUME_CLAIMS
 from services.kubernetes.deployed import DeployedCluster, is_ready
 from services.kubernetes.kube_client import Manifest
 

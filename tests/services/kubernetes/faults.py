@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable
 
-from kafscale.operator.kube.kinds import PODS
+from kafscale.operator.kube.api import PODS
 from services.kubernetes.deployed import DeployedCluster, is_ready
 from services.kubernetes.installation import HOME
 from services.waiting import wait_until

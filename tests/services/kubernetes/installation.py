@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import yaml
 
-from kafscale.operator.kube.kinds import CLUSTERS, LEASES, PODS, SECRETS, TOPICS, Kind
+from kafscale.operator.kube.api import CLUSTERS, LEASES, PODS, SECRETS, TOPICS, Kind
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.kube_client import Manifest
 from services.kubernetes.kubelet.kubelet import Kubelet

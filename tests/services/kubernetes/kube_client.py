@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from kafscale.operator.kube.kinds import Kind
+from kafscale.operator.kube.api import Kind
 from services.waiting import wait_until
 
 Manifest = dict[str, Any]

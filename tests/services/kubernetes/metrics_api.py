@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from kafscale.operator.kube.kinds import PODS, SERVICES, Kind
+from kafscale.operator.kube.api import PODS, SERVICES, Kind
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.kube_client import Manifest, has_condition
 from services.kubernetes.namespaces import GATEWAY

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from kafscale.config.model import SETTINGS
-from kafscale.operator.kube.kinds import ALL, LEASES
+from kafscale.operator.kube.api import ALL, LEASES
 
 CONFIG = Path(__file__).parents[3] / "config"
 RBAC = [

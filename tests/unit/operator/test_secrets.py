@@ -5,8 +5,7 @@ import asyncio
 import base64
 
 from kafscale.operator import secrets
-from kafscale.operator.kube.api import Manifest
-from kafscale.operator.kube.kinds import SECRETS
+from kafscale.operator.kube.api import SECRETS, Manifest
 from kafscale.operator.manifests.names import WATCHED
 from services.memory_kube import MemoryKube
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kafscale.errors import KubeError
-from kafscale.operator.kube.kinds import (
+from kafscale.operator.kube.api import (
     CLUSTERS,
     CONFIG_MAPS,
     SERVICE_MONITORS,

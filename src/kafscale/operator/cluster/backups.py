@@ -14,7 +14,7 @@ from kafscale.errors import KafscaleError
 from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotMetrics
 from kafscale.operator.cluster.bucket import BucketReconciler
 from kafscale.operator.conditions import Condition, bad
-from kafscale.operator.etcd.backups.conditions import ACCESS, SNAPSHOT, disabled
+from kafscale.operator.etcd.backups.schedule import ACCESS, SNAPSHOT, disabled
 from kafscale.operator.etcd.backups.scheduler import SnapshotScheduler, SnapshotState
 from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
 from kafscale.operator.spec.status import SnapshotStatus

@@ -18,8 +18,7 @@ from kafscale.metadata.topics.config_validation import DELETE
 from kafscale.observability.logging import get_logger
 from kafscale.operator import secrets
 from kafscale.operator.conditions import TRUE, Condition, bad, ok
-from kafscale.operator.kube.api import Kube
-from kafscale.operator.kube.kinds import NODES, SECRETS
+from kafscale.operator.kube.api import NODES, SECRETS, Kube
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.spec.s3 import S3Spec
 from kafscale.storage.objects.conditional_put_probe import probe_access

@@ -2,22 +2,21 @@
 
 from collections.abc import Iterator
 
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import (
+from kafscale.operator.kube.api import (
     AUTOSCALERS,
     NETWORK_POLICIES,
     SERVICE_MONITORS,
     STATEFUL_SETS,
     Kind,
+    Kube,
+    Manifest,
 )
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import (
-    autoscaler,
     config_map,
     network_policy,
-    pod_disruption_budget,
+    scaling,
     service_account,
-    service_monitor,
     services,
 )
 from kafscale.operator.manifests.brokers import stateful_set as brokers_stateful_set
@@ -39,12 +38,12 @@ class ManifestApplier:
         stateful_set = await self._apply_brokers(cluster, etcd, secrets_checksum)
         for manifest in (services.headless(cluster), services.client(cluster)):
             await self._kube.apply(manifest)
-        await self._apply_or_delete(cluster, AUTOSCALERS, autoscaler.autoscaler(cluster))
-        await self._kube.apply(pod_disruption_budget.pod_disruption_budget(cluster))
+        await self._apply_or_delete(cluster, AUTOSCALERS, scaling.autoscaler(cluster))
+        await self._kube.apply(scaling.pod_disruption_budget(cluster))
         policy = network_policy.policy(cluster, self._platform)
         await self._apply_or_delete(cluster, NETWORK_POLICIES, policy)
         if await self._kube.supports(SERVICE_MONITORS):
-            desired = service_monitor.service_monitor(cluster)
+            desired = services.service_monitor(cluster)
             await self._apply_or_delete(cluster, SERVICE_MONITORS, desired)
         return stateful_set
 

@@ -20,18 +20,16 @@ from kafscale.operator.cluster import status as cluster_status
 from kafscale.operator.cluster.backups import BackupReconciler
 from kafscale.operator.cluster.bucket import BucketReconciler
 from kafscale.operator.cluster.manifests import ManifestApplier
-from kafscale.operator.cluster.memory_check import memory_condition
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
 from kafscale.operator.cluster.rollout import RolloutExecutor
 from kafscale.operator.cluster.rollout_plan import Wait
 from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
-from kafscale.operator.cluster.status import ObservedCluster
+from kafscale.operator.cluster.status import ObservedCluster, memory_condition
 from kafscale.operator.conditions import TRUE, bad, ok
 from kafscale.operator.etcd.reconciler import EtcdReconciler
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import CLUSTERS
+from kafscale.operator.kube.api import CLUSTERS, Kube, Manifest
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.brokers import config_map, env, services
+from kafscale.operator.manifests.brokers import config_map, services
 from kafscale.operator.manifests.brokers import pods as broker_pods
 from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster, read_cluster
@@ -136,7 +134,7 @@ class ClusterReconciler:
         Returns the seconds until the next check, if no change is in progress.
         """
         # Brokers read certificates of etcd only at the start.
-        names_used = [*env.secrets(cluster, access), access.tls_secret]
+        names_used = [*config_map.env_secrets(cluster, access), access.tls_secret]
         secret_names = [name for name in names_used if name]
         checksum = await secrets.checksum(self._kube, cluster.namespace, secret_names)
         stateful_set = await self._manifests.apply(cluster, access, checksum)

@@ -25,8 +25,7 @@ from kafscale.operator.cluster.rollout_plan import (
     Wait,
     plan,
 )
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import PODS, STATEFUL_SETS
+from kafscale.operator.kube.api import PODS, STATEFUL_SETS, Kube, Manifest
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import pods as broker_pods
 from kafscale.operator.spec.cluster import Cluster

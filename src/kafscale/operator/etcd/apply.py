@@ -8,8 +8,7 @@ depends on the storage class. A NetworkPolicy that is no longer desired is delet
 from kafscale.errors import KubeError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd.observe import Objects
-from kafscale.operator.kube.api import Kube
-from kafscale.operator.kube.kinds import NETWORK_POLICIES, VOLUME_CLAIMS
+from kafscale.operator.kube.api import NETWORK_POLICIES, VOLUME_CLAIMS, Kube
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import service_account
 from kafscale.operator.manifests.etcd import bootstrap_config, services

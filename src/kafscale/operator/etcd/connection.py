@@ -16,8 +16,7 @@ import msgspec
 from kafscale.config.sections.etcd import Etcd, EtcdTls
 from kafscale.errors import OperatingError
 from kafscale.operator import secrets
-from kafscale.operator.kube.api import Kube
-from kafscale.operator.kube.kinds import SECRETS
+from kafscale.operator.kube.api import SECRETS, Kube
 from kafscale.operator.manifests.names import EtcdAccess
 
 CA_CERTIFICATE: Final = "ca.crt"

@@ -23,8 +23,7 @@ from kafscale.operator.etcd.actions import (
 )
 from kafscale.operator.etcd.observe import Connect, Connection
 from kafscale.operator.etcd.view import EtcdView
-from kafscale.operator.kube.api import Kube
-from kafscale.operator.kube.kinds import PODS, VOLUME_CLAIMS
+from kafscale.operator.kube.api import PODS, VOLUME_CLAIMS, Kube
 from kafscale.operator.manifests.etcd import bootstrap_config, stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.names import Platform

@@ -21,8 +21,15 @@ from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberSt
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd import certificates
 from kafscale.operator.etcd.view import EtcdView, MemberView, PodView
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, SECRETS, STATEFUL_SETS, VOLUME_CLAIMS
+from kafscale.operator.kube.api import (
+    CONFIG_MAPS,
+    PODS,
+    SECRETS,
+    STATEFUL_SETS,
+    VOLUME_CLAIMS,
+    Kube,
+    Manifest,
+)
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import pods as broker_pods
 from kafscale.operator.manifests.etcd import bootstrap_config, pods, stateful_set

@@ -45,8 +45,7 @@ from kafscale.operator.etcd.observe import (
 from kafscale.operator.etcd.ownership import leftovers
 from kafscale.operator.etcd.plan import next_bootstrap, plan, replicas
 from kafscale.operator.etcd.view import EtcdView
-from kafscale.operator.kube.api import Kube
-from kafscale.operator.kube.kinds import CLUSTERS, PODS
+from kafscale.operator.kube.api import CLUSTERS, PODS, Kube
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd import bootstrap_config, stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode

@@ -1,4 +1,4 @@
-"""The Kubernetes API as the operator uses it: a Protocol with the guarantees of each verb.
+"""The Kubernetes API as the operator uses it: kinds, and the guarantees of each verb.
 
 Invariants: everything that the operator creates it applies server-side as field manager
 `FIELD_MANAGER`, so that fields set by others stay theirs. An object that does not exist is `None`,
@@ -8,7 +8,81 @@ never an error. All other failures are a `KubeError` with a readable message.
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from kafscale.operator.kube.kinds import Kind
+import msgspec
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A kind and its path at the API server."""
+
+    api_version: str
+    kind: str
+    plural: str
+    is_namespaced: bool = True
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The path of an object, or of its collection.
+
+        >>> PODS.path("default", "web-0", "status")
+        '/api/v1/namespaces/default/pods/web-0/status'
+        >>> STATEFUL_SETS.path()
+        '/apis/apps/v1/statefulsets'
+        """
+        root = "/api" if self.api_version == "v1" else "/apis"
+        inside = f"/namespaces/{namespace}" if namespace and self.is_namespaced else ""
+        parts = [f"{root}/{self.api_version}{inside}", self.plural, name, subresource]
+        return "/".join(part for part in parts if part)
+
+
+PODS: Final = Kind("v1", "Pod", "pods")
+NODES: Final = Kind("v1", "Node", "nodes", is_namespaced=False)
+SERVICES: Final = Kind("v1", "Service", "services")
+SECRETS: Final = Kind("v1", "Secret", "secrets")
+CONFIG_MAPS: Final = Kind("v1", "ConfigMap", "configmaps")
+SERVICE_ACCOUNTS: Final = Kind("v1", "ServiceAccount", "serviceaccounts")
+VOLUME_CLAIMS: Final = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+EVENTS: Final = Kind("v1", "Event", "events")
+STATEFUL_SETS: Final = Kind("apps/v1", "StatefulSet", "statefulsets")
+AUTOSCALERS: Final = Kind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
+DISRUPTION_BUDGETS: Final = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+NETWORK_POLICIES: Final = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
+ENDPOINT_SLICES: Final = Kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices")
+ROLES: Final = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
+ROLE_BINDINGS: Final = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
+LEASES: Final = Kind("coordination.k8s.io/v1", "Lease", "leases")
+SERVICE_MONITORS: Final = Kind("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors")
+CLUSTERS: Final = Kind("kafscale.io/v1alpha1", "KafscaleCluster", "kafscaleclusters")
+TOPICS: Final = Kind("kafscale.io/v1alpha1", "KafscaleTopic", "kafscaletopics")
+
+ALL: Final = (
+    PODS,
+    NODES,
+    SERVICES,
+    SECRETS,
+    CONFIG_MAPS,
+    SERVICE_ACCOUNTS,
+    VOLUME_CLAIMS,
+    EVENTS,
+    STATEFUL_SETS,
+    AUTOSCALERS,
+    DISRUPTION_BUDGETS,
+    NETWORK_POLICIES,
+    ENDPOINT_SLICES,
+    ROLES,
+    ROLE_BINDINGS,
+    LEASES,
+    SERVICE_MONITORS,
+    CLUSTERS,
+    TOPICS,
+)
+
+
+def kind_of(manifest: dict[str, object]) -> Kind:
+    """The kind of a manifest; it must be one of `ALL`."""
+    for kind in ALL:
+        if (kind.api_version, kind.kind) == (manifest["apiVersion"], manifest["kind"]):
+            return kind
+    raise AssertionError(f"{manifest['apiVersion']} {manifest['kind']} is not a known kind")
+
 
 Manifest = dict[str, Any]
 

@@ -16,8 +16,7 @@ from kubernetes_asyncio.config import ConfigException, load_incluster_config, lo
 from kafscale.aio.clock import clock
 from kafscale.errors import ConfigError, KubeError
 from kafscale.observability.logging import get_logger
-from kafscale.operator.kube.api import FIELD_MANAGER, Manifest
-from kafscale.operator.kube.kinds import EVENTS, Kind, kind_of
+from kafscale.operator.kube.api import EVENTS, FIELD_MANAGER, Kind, Manifest, kind_of
 from kafscale.text.formatting import format_time
 
 log = get_logger(__name__)

@@ -18,8 +18,7 @@ from typing import Any, Final, Protocol
 
 from kafscale.errors import KubeError
 from kafscale.observability.logging import get_logger
-from kafscale.operator.kube.api import Manifest
-from kafscale.operator.kube.kinds import LEASES, Kind
+from kafscale.operator.kube.api import LEASES, Kind, Manifest
 
 log = get_logger(__name__)
 

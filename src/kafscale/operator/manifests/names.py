@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from kafscale.config.sections.operator import Operator
-from kafscale.operator.kube.kinds import CLUSTERS
+from kafscale.operator.kube.api import CLUSTERS
 from kafscale.operator.spec.cluster import Cluster
 
 KAFKA_PORT: Final = 9092

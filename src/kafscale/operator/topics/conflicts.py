@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import TOPICS
+from kafscale.operator.kube.api import TOPICS, Kube, Manifest
 from kafscale.operator.spec.topic import TopicResource, read_topic
 
 FRESH_MS: Final = 20_000

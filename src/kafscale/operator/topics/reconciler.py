@@ -32,8 +32,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
 from kafscale.operator.conditions import Condition, bad, unknown
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import CLUSTERS
+from kafscale.operator.kube.api import CLUSTERS, Kube, Manifest
 from kafscale.operator.spec.status import TopicStatus
 from kafscale.operator.spec.topic import TopicResource, read_topic
 from kafscale.operator.topics import apply, status

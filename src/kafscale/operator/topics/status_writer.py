@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kafscale.operator.conditions import TRUE, Condition
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import TOPICS
+from kafscale.operator.kube.api import TOPICS, Kube, Manifest
 from kafscale.operator.spec.status import AppliedStatus, PartitionStatus, TopicStatus, as_manifest
 from kafscale.operator.spec.topic import TopicResource
 from kafscale.operator.topics import status

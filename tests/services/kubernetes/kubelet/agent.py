@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from kafscale.operator.kube.kinds import SERVICES
+from kafscale.operator.kube.api import SERVICES
 from services.kubernetes.kubelet import claims, nodes, scheduler
 from services.kubernetes.kubelet.api import Api, Manifest
 from services.kubernetes.kubelet.cluster_cache import ClusterCache

@@ -8,7 +8,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from kafscale.operator.kube.kinds import Kind
+from kafscale.operator.kube.api import Kind
 from services.kubernetes.kubelet.api import Api, Manifest
 from services.kubernetes.kubelet.cluster_cache import VOLUMES
 

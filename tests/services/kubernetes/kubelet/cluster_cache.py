@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from kafscale.operator.kube.kinds import (
+from kafscale.operator.kube.api import (
     CONFIG_MAPS,
     ENDPOINT_SLICES,
     NODES,

@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 from collections.abc import Mapping
 
-from kafscale.operator.kube.kinds import LEASES, NODES
+from kafscale.operator.kube.api import LEASES, NODES
 from services.kubernetes.kubelet.api import Api, Manifest
 from services.kubernetes.kubelet.status import now
 from services.kubernetes.namespaces import GATEWAY

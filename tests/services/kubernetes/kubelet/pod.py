@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kafscale.operator.kube.kinds import PODS
+from kafscale.operator.kube.api import PODS
 from services.kubernetes.kubelet import status
 from services.kubernetes.kubelet.api import STRATEGIC, Api, Manifest
 from services.kubernetes.kubelet.cluster_cache import ClusterCache

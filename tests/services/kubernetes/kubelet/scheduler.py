@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kafscale.operator.kube.kinds import PODS
+from kafscale.operator.kube.api import PODS
 from services.kubernetes.kubelet.api import STRATEGIC, Api
 from services.kubernetes.kubelet.status import now
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafscale.operator.kube.kinds import SERVICE_ACCOUNTS
+from kafscale.operator.kube.api import SERVICE_ACCOUNTS
 from services.kubernetes.kubelet import projection
 from services.kubernetes.kubelet.api import Api, Manifest
 from services.kubernetes.kubelet.cluster_cache import ClusterCache

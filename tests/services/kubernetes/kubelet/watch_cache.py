@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import aiohttp
 
-from kafscale.operator.kube.kinds import Kind
+from kafscale.operator.kube.api import Kind
 from services.kubernetes.kubelet.api import Api, Manifest
 
 RETRY_S = 0.2

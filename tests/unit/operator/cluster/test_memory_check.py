@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafscale.config import Config
-from kafscale.operator.cluster.memory_check import TAIL_BYTES, memory_condition
+from kafscale.operator.cluster.status import TAIL_BYTES, memory_condition
 from kafscale.operator.spec.cluster import read_cluster
 
 

@@ -10,7 +10,7 @@ from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KubeError, OperatingError, StoreUnavailableError
 from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberStatus
 from kafscale.operator.etcd.reconciler import EtcdReconciler
-from kafscale.operator.kube.kinds import (
+from kafscale.operator.kube.api import (
     CONFIG_MAPS,
     NETWORK_POLICIES,
     PODS,

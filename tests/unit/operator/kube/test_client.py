@@ -8,8 +8,8 @@ import pytest
 from kubernetes_asyncio.client import ApiClient, Configuration
 
 from kafscale.errors import KubeError
+from kafscale.operator.kube.api import PODS
 from kafscale.operator.kube.client import ApiServer
-from kafscale.operator.kube.kinds import PODS
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}}
 WRITES: dict[str, Callable[[ApiServer], Coroutine[Any, Any, Any]]] = {

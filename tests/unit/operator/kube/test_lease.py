@@ -8,8 +8,7 @@ import pytest
 
 from doubles.virtual_time import run
 from kafscale.errors import KubeError
-from kafscale.operator.kube.api import Manifest
-from kafscale.operator.kube.kinds import Kind
+from kafscale.operator.kube.api import Kind, Manifest
 from kafscale.operator.kube.lease import Leadership
 
 

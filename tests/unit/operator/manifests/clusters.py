@@ -6,12 +6,10 @@ import yaml
 
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests.brokers import (
-    autoscaler,
     config_map,
     network_policy,
-    pod_disruption_budget,
+    scaling,
     service_account,
-    service_monitor,
     services,
     stateful_set,
 )
@@ -156,10 +154,10 @@ def manifests(
         services.headless(cluster),
         services.client(cluster),
         stateful_set.stateful_set(cluster, platform, etcd, secrets_checksum=checksum),
-        autoscaler.autoscaler(cluster),
-        pod_disruption_budget.pod_disruption_budget(cluster),
+        scaling.autoscaler(cluster),
+        scaling.pod_disruption_budget(cluster),
         network_policy.policy(cluster, platform),
-        service_monitor.service_monitor(cluster),
+        services.service_monitor(cluster),
     ]
     return [each for each in objects if each is not None]
 

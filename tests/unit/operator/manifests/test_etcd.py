@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafscale.operator.kube.kinds import kind_of
+from kafscale.operator.kube.api import kind_of
 from kafscale.operator.manifests.etcd import bootstrap_config, pods, services, stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.etcd.restore import Restore

@@ -6,7 +6,7 @@ change means for existing clusters.
 
 import pytest
 
-from kafscale.operator.kube.kinds import kind_of
+from kafscale.operator.kube.api import kind_of
 from kafscale.operator.manifests.brokers import config_map
 from unit.operator.manifests.clusters import CASES, PLATFORM, case, manifests
 

@@ -14,7 +14,7 @@ from kafscale.metadata.store.base import Put
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import MetadataRegistry
-from kafscale.operator.kube.kinds import CLUSTERS, TOPICS
+from kafscale.operator.kube.api import CLUSTERS, TOPICS
 from kafscale.operator.topics.reconciler import TopicReconciler
 from services.memory_kube import MemoryKube
 from unit.operator.topics.resources import NAMESPACE, manifest

@@ -1,7 +1,7 @@
 """Topic resources and topics for several tests."""
 
 from kafscale.metadata.schema.model import Topic
-from kafscale.operator.kube.kinds import TOPICS
+from kafscale.operator.kube.api import TOPICS
 from kafscale.operator.spec.status import AppliedStatus, TopicStatus
 from kafscale.operator.spec.topic import read_topic
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from doubles import virtual_time
-from kafscale.operator.kube.kinds import TOPICS
+from kafscale.operator.kube.api import TOPICS
 from kafscale.operator.spec.topic import read_topic
 from kafscale.operator.topics.conflicts import FRESH_MS, TopicOwners, owners_by_topic
 from services.memory_kube import MemoryKube

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.operator.kube.kinds import CLUSTERS
+from kafscale.operator.kube.api import CLUSTERS
 from kafscale.operator.topics.reconciler import RESYNC_SECONDS
 from unit.operator.topics.fixture import CLUSTER, run_test, wait_for_watches
 from unit.operator.topics.resources import NAMESPACE

@@ -12,7 +12,7 @@ from kafscale.metadata.cluster.restore_marker import (
 )
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
-from kafscale.operator.kube.kinds import TOPICS
+from kafscale.operator.kube.api import TOPICS
 from kafscale.operator.topics.reconciler import RECHECK_SECONDS, RESYNC_SECONDS
 from unit.operator.topics.fixture import run_test, wait_for_watches
 from unit.operator.topics.resources import NAMESPACE, WEEK

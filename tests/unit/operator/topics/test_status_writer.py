@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from doubles import virtual_time
 from kafscale.operator.conditions import bad, ok
-from kafscale.operator.kube.kinds import TOPICS
+from kafscale.operator.kube.api import TOPICS
 from kafscale.operator.spec.topic import read_topic
 from kafscale.operator.topics.status_writer import Outcome, StatusWriter
 from services.memory_kube import MemoryKube

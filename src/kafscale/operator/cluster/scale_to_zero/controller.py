@@ -31,10 +31,9 @@ from kafscale.operator.cluster.scale_to_zero.policy import (
     Observation,
 )
 from kafscale.operator.cluster.scale_to_zero.wake_listener import WakeListener
-from kafscale.operator.kube.api import Kube, Manifest
-from kafscale.operator.kube.kinds import CLUSTERS, ENDPOINT_SLICES, STATEFUL_SETS
+from kafscale.operator.kube.api import CLUSTERS, ENDPOINT_SLICES, STATEFUL_SETS, Kube, Manifest
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.brokers import wake_endpoint_slice
+from kafscale.operator.manifests.brokers import services
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.work_queue import ResourceKey, WorkQueue
 
@@ -208,13 +207,11 @@ class ScaleToZeroController:
             listener = WakeListener(lambda: self._queue.notify(key))
             await listener.open(self._host)
             self._listeners[key] = listener
-        await self._kube.apply(
-            wake_endpoint_slice.endpoint_slice(cluster, self._address, listener.port)
-        )
+        await self._kube.apply(services.endpoint_slice(cluster, self._address, listener.port))
 
     async def _stop_listener(self, cluster: Cluster) -> None:
         await self._kube.delete(
-            ENDPOINT_SLICES, cluster.namespace, wake_endpoint_slice.name(cluster)
+            ENDPOINT_SLICES, cluster.namespace, services.wake_slice_name(cluster)
         )
         await self.forget(cluster.namespace, cluster.name)
 

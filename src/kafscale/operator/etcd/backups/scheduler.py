@@ -24,8 +24,13 @@ from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import SnapshotMetrics
 from kafscale.operator.conditions import Condition
-from kafscale.operator.etcd.backups.conditions import SnapshotView, conditions
-from kafscale.operator.etcd.backups.schedule import Failures, is_due, is_retry_due
+from kafscale.operator.etcd.backups.schedule import (
+    Failures,
+    SnapshotView,
+    conditions,
+    is_due,
+    is_retry_due,
+)
 from kafscale.operator.spec.cluster import SnapshotsSpec
 
 CHECK_INTERVAL_MS: Final = 300_000

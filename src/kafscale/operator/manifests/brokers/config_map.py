@@ -1,7 +1,8 @@
-"""broker.yaml: the settings that all brokers of a cluster share, in a ConfigMap.
+"""The configuration of brokers: broker.yaml in a ConfigMap, and the environment.
 
 Invariants: `spec.config.settings` overrides the other fields. Secrets, and settings that differ per
-broker, are in the environment (`env`) instead. The loader that brokers start with checks the file
+broker, are in the environment. Variables override broker.yaml, so those that repeat a setting take
+its value from there, and the two never disagree. The loader that brokers start with checks the file
 before any pod is created.
 """
 
@@ -14,8 +15,8 @@ from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import config_check, listeners
 from kafscale.operator.manifests.names import EtcdAccess, Platform
-from kafscale.operator.manifests.pod_spec import POD_NAME
-from kafscale.operator.manifests.settings_tree import Tree, merge
+from kafscale.operator.manifests.pod_spec import POD_NAME, ZONE, field, pod_name
+from kafscale.operator.manifests.settings_tree import Tree, merge, value_at
 from kafscale.operator.spec.cluster import Cluster
 
 FILE: Final = "broker.yaml"
@@ -23,6 +24,16 @@ DIRECTORY: Final = "/etc/kafscale"
 ETCD_TLS_DIRECTORY: Final = f"{DIRECTORY}/etcd-tls"
 GRACE_SECONDS_KEPT: Final = 10
 """The part of a pod's grace period after the drain, for pending responses and uploads."""
+
+
+_REPEATED: Final = {
+    "KAFSCALE_S3_BUCKET": "s3.bucket",
+    "KAFSCALE_S3_REGION": "s3.region",
+    "KAFSCALE_ETCD_ENDPOINTS": "etcd.endpoints",
+    "KAFSCALE_SEGMENT_BYTES": "storage.segmentBytes",
+    "KAFSCALE_FLUSH_INTERVAL_MS": "storage.flushIntervalMs",
+    "KAFSCALE_CACHE_SIZE": "cache.segmentCacheSize",
+}
 
 
 def config_map(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> Manifest:
@@ -107,3 +118,40 @@ def _etcd(etcd: EtcdAccess) -> Tree:
         tls["certFile"] = f"{ETCD_TLS_DIRECTORY}/tls.crt"
         tls["keyFile"] = f"{ETCD_TLS_DIRECTORY}/tls.key"
     return {"endpoints": list(etcd.endpoints), "tls": tls}
+
+
+def env_variables(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> list[dict[str, Any]]:
+    """The `env` of the container; POD_NAME comes first, because others refer to it."""
+    advertised = {
+        "KAFSCALE_BROKER_ADVERTISED_HOST": listeners.advertised_host(cluster, platform),
+        "KAFSCALE_BROKER_ADVERTISED_LISTENERS": ",".join(
+            listeners.advertised_listeners(cluster, platform)
+        ),
+    }
+    tree = settings(cluster, platform, etcd)
+    repeated = {name: value_at(tree, path) for name, path in _REPEATED.items()}
+    return [
+        pod_name(),
+        # Pods carry the zone of their node since Kubernetes 1.35. Before that the label is missing
+        # and the rack is empty, as without this variable.
+        field("KAFSCALE_BROKER_RACK", f"metadata.labels['{ZONE}']"),
+        *({"name": name, "value": value} for name, value in advertised.items() if value),
+        *({"name": name, "value": _env_text(value)} for name, value in repeated.items() if value),
+    ]
+
+
+def env_secrets(cluster: Cluster, etcd: EtcdAccess) -> list[str]:
+    """The Secrets in the environment; a broker sees their changes only after a restart."""
+    s3 = cluster.spec.s3
+    keys = s3.secret if s3.credential_source == "env" else ""
+    desired = [keys, etcd.credentials_secret, *cluster.spec.brokers.env_secrets]
+    return list(dict.fromkeys(name for name in desired if name))
+
+
+def env_sources(cluster: Cluster, etcd: EtcdAccess) -> list[dict[str, Any]]:
+    """The `envFrom` of the container."""
+    return [{"secretRef": {"name": name}} for name in env_secrets(cluster, etcd)]
+
+
+def _env_text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,6 +1,8 @@
-"""The Services of the brokers: one for bootstrapping clients, and a headless one.
+"""The Services of the brokers, the ServiceMonitor, and the EndpointSlice of the wake listener.
 
-Invariant: the control plane, which shares a port with the metrics, is never exposed outside.
+Invariants: the control plane, which shares a port with the metrics, is never exposed outside. Each
+broker is scraped once, even if it is not ready, through the headless Service. The EndpointSlice
+has only the ports for Kafka clients, so that a scrape of metrics wakes no cluster.
 """
 
 from typing import Any, Final
@@ -73,3 +75,52 @@ def _ports(ports: dict[str, int]) -> list[dict[str, Any]]:
         {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
         for name, port in ports.items()
     ]
+
+
+def service_monitor(cluster: Cluster) -> Manifest | None:
+    """The ServiceMonitor, if enabled."""
+    desired = cluster.spec.monitoring
+    if not desired.service_monitor:
+        return None
+    metadata = names.metadata(cluster, names.broker(cluster), names.BROKER_APP)
+    # The operator's own labels win: it selects its objects by them.
+    metadata["labels"] = {**desired.labels, **metadata["labels"]}
+    selected = {**names.labels(cluster, names.BROKER_APP), ROLE: HEADLESS}
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": metadata,
+        "spec": {
+            "selector": {"matchLabels": selected},
+            "namespaceSelector": {"matchNames": [cluster.namespace]},
+            # Every series gets a label with the cluster's name.
+            "targetLabels": ["cluster"],
+            "endpoints": [
+                {"port": METRICS, "path": "/metrics", "interval": f"{desired.interval_seconds}s"}
+            ],
+        },
+    }
+
+
+def wake_slice_name(cluster: Cluster) -> str:
+    return f"{names.broker(cluster)}-wake"
+
+
+def endpoint_slice(cluster: Cluster, address: str, port: int) -> Manifest:
+    """An endpoint of the client Service besides its pods; all of its ports lead to `port`."""
+    metadata = names.metadata(cluster, wake_slice_name(cluster), names.BROKER_APP)
+    metadata["labels"] |= {
+        "kubernetes.io/service-name": names.broker(cluster),
+        # So that Kubernetes' own controller leaves it alone.
+        "endpointslice.kubernetes.io/managed-by": names.MANAGED_BY,
+    }
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": metadata,
+        "addressType": "IPv6" if ":" in address else "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": [
+            {"name": name, "port": port, "protocol": "TCP"} for name in client_ports(cluster)
+        ],
+    }

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.brokers import config_map, env, listeners
+from kafscale.operator.manifests.brokers import config_map, listeners
 from kafscale.operator.manifests.brokers.config_check import STARTUP_SECONDS_MAX
 from kafscale.operator.manifests.names import EtcdAccess, Platform
 from kafscale.operator.manifests.pod_spec import (
@@ -31,7 +31,7 @@ READABLE_BY_GROUP: Final = 0o440
 def stateful_set(
     cluster: Cluster, platform: Platform, etcd: EtcdAccess, *, secrets_checksum: str
 ) -> Manifest:
-    """The brokers; `secrets_checksum` is that of the Secrets in `env.secrets`."""
+    """The brokers; `secrets_checksum` is that of the Secrets in `config_map.secrets`."""
     annotations = {
         **cluster.spec.brokers.pod_annotations,
         names.CONFIG_CHECKSUM: config_map.checksum(cluster, platform, etcd),
@@ -89,8 +89,8 @@ def _container(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[s
         "ports": [
             {"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()
         ],
-        "env": env.variables(cluster, platform, etcd),
-        "envFrom": env.sources(cluster, etcd),
+        "env": config_map.env_variables(cluster, platform, etcd),
+        "envFrom": config_map.env_sources(cluster, etcd),
         "resources": {
             "requests": _resource_list(resources.requests),
             "limits": _resource_list(resources.limits),

@@ -11,7 +11,7 @@ from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.operator.cluster.rollout_plan import Pod, RolloutState
 from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
 from kafscale.operator.cluster.scale_to_zero.policy import STATE_ANNOTATION, WAKE_ANNOTATION
-from kafscale.operator.kube.kinds import CLUSTERS, ENDPOINT_SLICES, STATEFUL_SETS
+from kafscale.operator.kube.api import CLUSTERS, ENDPOINT_SLICES, STATEFUL_SETS
 from kafscale.operator.spec.cluster import read_cluster
 from kafscale.operator.work_queue import ResourceKey, WorkQueue
 from services.memory_kube import MemoryKube

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from kafscale.config import load
-from kafscale.operator.manifests.brokers import config_map, env
+from kafscale.operator.manifests.brokers import config_map
 from kafscale.operator.manifests.names import EtcdAccess, Platform
 from unit.operator.manifests.clusters import CASES, PLATFORM, PRODUCTION, case, cluster
 
@@ -21,7 +21,7 @@ def broker_config(name, tmp_path, pod="x-broker-2"):
     file = tmp_path / "broker.yaml"
     file.write_text(config_map.config_map(built, PLATFORM, etcd)["data"]["broker.yaml"])
     environment = {"POD_NAME": pod, "KAFSCALE_BROKER_RACK": ""}
-    for each in env.variables(built, PLATFORM, etcd):
+    for each in config_map.env_variables(built, PLATFORM, etcd):
         if "value" in each:
             environment[each["name"]] = each["value"].replace("$(POD_NAME)", pod)
     return load(environment, file)

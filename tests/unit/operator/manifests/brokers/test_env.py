@@ -1,7 +1,7 @@
 """Tests of a broker's environment variables, and of the Secrets in it."""
 
 from kafscale.config import VARIABLES
-from kafscale.operator.manifests.brokers import env
+from kafscale.operator.manifests.brokers import config_map
 from kafscale.operator.manifests.names import EtcdAccess
 from unit.operator.manifests.clusters import PLATFORM, case, cluster
 
@@ -9,19 +9,21 @@ ETCD = EtcdAccess(endpoints=("etcd-0:2379",))
 
 
 def test_variables_are_known_settings():
-    built = env.variables(*_everything())
+    built = config_map.env_variables(*_everything())
     assert {each["name"] for each in built} - {"POD_NAME"} <= set(VARIABLES)
 
 
 def test_pod_name_comes_before_its_uses():
-    first, *others = env.variables(*_everything())
+    first, *others = config_map.env_variables(*_everything())
     assert first["name"] == "POD_NAME"
     assert sum("$(POD_NAME)" in each.get("value", "") for each in others) == 2
 
 
 def test_sample_has_the_variables_of_its_fields():
     built, etcd = case("production")
-    values = {each["name"]: each.get("value") for each in env.variables(built, PLATFORM, etcd)}
+    values = {
+        each["name"]: each.get("value") for each in config_map.env_variables(built, PLATFORM, etcd)
+    }
     assert values["KAFSCALE_S3_BUCKET"] == "kafscale-production-data"
     assert values["KAFSCALE_S3_REGION"] == "eu-west-1"
     assert values["KAFSCALE_ETCD_ENDPOINTS"] == (
@@ -42,7 +44,9 @@ def test_settings_override_variables_of_fields():
             "config": {"settings": {"cache": {"segmentCacheSize": "512Mi"}}},
         }
     )
-    values = {each["name"]: each.get("value") for each in env.variables(built, PLATFORM, ETCD)}
+    values = {
+        each["name"]: each.get("value") for each in config_map.env_variables(built, PLATFORM, ETCD)
+    }
     assert values["KAFSCALE_CACHE_SIZE"] == "512Mi"
 
 
@@ -50,18 +54,18 @@ def test_secrets_are_named_once_and_in_order():
     brokers = {"envSecrets": ["users", "keys"]}
     built = cluster({"brokers": brokers, "s3": {"bucket": "records", "credentialsSecret": "keys"}})
     etcd = EtcdAccess(endpoints=("a:1",), credentials_secret="etcd")  # noqa: S106 - its name.
-    assert env.secrets(built, etcd) == ["keys", "etcd", "users"]
-    assert env.sources(built, etcd)[0] == {"secretRef": {"name": "keys"}}
+    assert config_map.env_secrets(built, etcd) == ["keys", "etcd", "users"]
+    assert config_map.env_sources(built, etcd)[0] == {"secretRef": {"name": "keys"}}
 
 
 def test_credentials_secret_ref_wins_over_its_alias():
     s3 = {"bucket": "records", "credentialsSecret": "old", "credentialsSecretRef": "new"}
-    assert env.secrets(cluster({"brokers": {}, "s3": s3}), ETCD) == ["new"]
+    assert config_map.env_secrets(cluster({"brokers": {}, "s3": s3}), ETCD) == ["new"]
 
 
 def test_keys_are_left_out_with_a_role():
     s3 = {"bucket": "records", "credentialsSecret": "keys", "credentialSource": "iam"}
-    assert env.secrets(cluster({"brokers": {}, "s3": s3}), ETCD) == []
+    assert config_map.env_secrets(cluster({"brokers": {}, "s3": s3}), ETCD) == []
 
 
 def _everything():

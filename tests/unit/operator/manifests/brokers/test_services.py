@@ -1,8 +1,10 @@
-"""Tests of the brokers' two Services."""
+"""Tests of Services, of the ServiceMonitor, and of the EndpointSlice of the wake listener."""
 
 import pytest
 
 from kafscale.operator.manifests.brokers import services
+from kafscale.operator.manifests.brokers.services import service_monitor
+from unit.operator.manifests import clusters
 from unit.operator.manifests.clusters import PLATFORM, case, cluster
 
 
@@ -48,3 +50,50 @@ def test_additional_listeners_have_ports():
         "metrics",
         "control",
     }
+
+
+def test_only_the_headless_service_is_scraped():
+    built = case("production")[0]
+    monitor = service_monitor(built)
+    assert monitor is not None
+    desired = monitor["spec"]["selector"]["matchLabels"].items()
+    selected = [
+        each["metadata"]["name"]
+        for each in (services.headless(built), services.client(built))
+        if desired <= each["metadata"]["labels"].items()
+    ]
+    assert selected == ["production-broker-headless"]
+    [endpoint] = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in {each["name"] for each in services.headless(built)["spec"]["ports"]}
+
+
+def test_user_labels_do_not_override_our_own():
+    built = case("everything")[0]
+    built.spec.monitoring.labels["cluster"] = "another"
+    monitor = service_monitor(built)
+    assert monitor is not None
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    assert monitor["metadata"]["labels"]["cluster"] == "everything"
+
+
+def test_service_monitor_can_be_disabled():
+    assert service_monitor(case("try_out")[0]) is None
+
+
+@pytest.mark.parametrize("name", clusters.CASES)
+def test_all_client_ports_lead_to_the_wake_listener(name):
+    cluster, _ = clusters.case(name)
+    service = services.client(cluster)
+    built = services.endpoint_slice(cluster, "10.0.0.9", 9500)
+    assert built["metadata"]["labels"]["kubernetes.io/service-name"] == service["metadata"]["name"]
+    assert built["metadata"]["namespace"] == service["metadata"]["namespace"]
+    ports = {port["name"] for port in service["spec"]["ports"]} - {"metrics"}
+    assert {port["name"]: port["port"] for port in built["ports"]} == dict.fromkeys(ports, 9500)
+    assert built["endpoints"] == [{"addresses": ["10.0.0.9"], "conditions": {"ready": True}}]
+    assert built["metadata"]["ownerReferences"][0]["uid"] == cluster.uid
+
+
+@pytest.mark.parametrize(("address", "kind"), [("10.0.0.9", "IPv4"), ("fd00::9", "IPv6")])
+def test_address_type(address, kind):
+    cluster, _ = clusters.case("production")
+    assert services.endpoint_slice(cluster, address, 9500)["addressType"] == kind

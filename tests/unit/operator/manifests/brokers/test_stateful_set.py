@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.brokers import env
+from kafscale.operator.manifests.brokers import config_map
 from kafscale.operator.manifests.brokers import stateful_set as brokers_stateful_set
 from unit.operator.manifests.clusters import CASES, PLATFORM, case, pod_template
 
@@ -82,7 +82,7 @@ def test_secrets_are_those_of_the_spec():
     mounted = {each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
     assert mounted == {"etcd-tls", "listener-tls"}
     read = [each["secretRef"]["name"] for each in pod["containers"][0]["envFrom"]]
-    assert read == env.secrets(cluster, etcd) == ["keys", "etcd-user", "users"]
+    assert read == config_map.env_secrets(cluster, etcd) == ["keys", "etcd-user", "users"]
 
 
 def test_user_annotations_do_not_override_checksums():

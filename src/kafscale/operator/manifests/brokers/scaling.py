@@ -1,7 +1,8 @@
-"""The HorizontalPodAutoscaler of the brokers: scales up fast and down slowly.
+"""The HorizontalPodAutoscaler and the PodDisruptionBudget of the brokers.
 
-Invariant: a cluster never has fewer brokers than `spec.brokers.replicas`, or `minReplicas` if set,
-even if `maxReplicas` is lower.
+Invariants: brokers are added fast and removed slowly, and nodes are drained one broker at a time. A
+cluster never has fewer brokers than `spec.brokers.replicas`, or `minReplicas` if set, even if
+`maxReplicas` is lower.
 """
 
 from typing import Any, Final
@@ -65,5 +66,19 @@ def _behavior() -> dict[str, Any]:
                 {"type": "Pods", "value": 4, "periodSeconds": 15},
             ],
             "selectPolicy": "Max",
+        },
+    }
+
+
+def pod_disruption_budget(cluster: Cluster) -> Manifest:
+    """The budget; a broker that is not ready serves no clients and may always be evicted."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": names.metadata(cluster, names.broker(cluster), names.BROKER_APP),
+        "spec": {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": names.labels(cluster, names.BROKER_APP)},
         },
     }

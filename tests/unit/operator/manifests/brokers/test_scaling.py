@@ -2,7 +2,7 @@
 
 import yaml
 
-from kafscale.operator.manifests.brokers.autoscaler import autoscaler
+from kafscale.operator.manifests.brokers.scaling import autoscaler
 from unit.operator.manifests.clusters import case, cluster
 
 SPECIFIED = """

@@ -1,23 +1,42 @@
-"""kopf handlers: one task per resource, woken by events.
+"""What notifies the work queue: kopf handlers of resources, and watches on their objects.
 
-Invariant: nothing is decided here. The worker re-reads a resource whenever it reconciles, so a
-missed event does no harm.
+Invariants: nothing is decided here. The worker re-reads a resource whenever it reconciles, so a
+missed event does no harm, and changes that a watch misses while it reconnects are found by the next
+resync.
 """
 
 import asyncio
 import contextlib
 import logging
-from typing import Any, Final
+from collections.abc import AsyncIterator
+from typing import Any, Final, Protocol
 
 import kopf
 
-from kafscale.operator.kube.kinds import CLUSTERS, TOPICS, Kind
+from kafscale.errors import KubeError
+from kafscale.observability.logging import get_logger
+from kafscale.operator.kube.api import (
+    CLUSTERS,
+    PODS,
+    SECRETS,
+    STATEFUL_SETS,
+    TOPICS,
+    Kind,
+    Manifest,
+)
+from kafscale.operator.manifests import names
 from kafscale.operator.work_queue import ResourceKey, Worker, WorkQueue
 
 FINALIZER: Final = "kafscale.io/operator"
 PREFIX: Final = "kafscale.io"
 CANCELLATION_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 5.0
+
+
+log = get_logger(__name__)
+
+WATCH_RETRY_SECONDS: Final = 2.0
+APP_SELECTOR: Final = f"app in ({names.BROKER_APP},{names.ETCD_APP})"
 
 
 def registry(worker: Worker, queue: WorkQueue) -> kopf.OperatorRegistry:
@@ -84,3 +103,41 @@ def _register(
     async def finalize(namespace: str | None, name: str | None, body: kopf.Body, **_: Any) -> None:
         if not await worker.finalize(key_of(namespace, name), dict(body)):
             raise kopf.TemporaryError("finalizing is not complete", delay=RETRY_SECONDS)
+
+
+class WatchApi(Protocol):
+    """The part of the API server that watches need."""
+
+    def watch(
+        self, kind: Kind, namespace: str = "", selector: str = ""
+    ) -> AsyncIterator[Manifest]: ...
+
+
+async def watch(kube: WatchApi, queue: WorkQueue, namespaces: tuple[str, ...]) -> None:
+    """Notify the queue of clusters whose pods, StatefulSets or Secrets change; never returns."""
+    async with asyncio.TaskGroup() as tasks:
+        for namespace in namespaces or ("",):
+            for kind in (PODS, STATEFUL_SETS):
+                tasks.create_task(_watch(kube, queue, kind, namespace, APP_SELECTOR))
+            tasks.create_task(_watch(kube, queue, SECRETS, namespace, names.WATCHED))
+
+
+async def _watch(
+    kube: WatchApi, queue: WorkQueue, kind: Kind, namespace: str, selector: str
+) -> None:
+    while True:
+        try:
+            async for manifest in kube.watch(kind, namespace, selector):
+                _notify(queue, kind, manifest)
+        except KubeError as error:
+            log.warning("watch interrupted", kind=kind.kind, reason=str(error))
+            await asyncio.sleep(WATCH_RETRY_SECONDS)
+
+
+def _notify(queue: WorkQueue, kind: Kind, manifest: Manifest) -> None:
+    metadata = manifest["metadata"]
+    cluster = (metadata.get("labels") or {}).get("cluster", "")
+    if kind == SECRETS or not cluster:
+        queue.notify_all(CLUSTERS.kind, metadata["namespace"])
+    else:
+        queue.notify(ResourceKey(CLUSTERS.kind, metadata["namespace"], cluster))
