@@ -8,16 +8,16 @@ it ends. Nothing else depends on it, and unreadable records are skipped. The new
 records of each job are kept. All texts and tables in a record are bounded.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 import msgspec
 
-from kafscale.aio.gather import gather_or_cancel
+from kafscale.aio.gather import map_limited
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
+from kafscale.storage.bucket import list_objects
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.store import ObjectStore
 
@@ -145,30 +145,27 @@ class JobRuns:
     async def _refs(self, job: str | None = None) -> list[object_keys.JobRunRef]:
         prefix = object_keys.jobs_root(self._namespace) + (f"{job}/" if job else "")
         refs: list[object_keys.JobRunRef] = []
-        async for chunk in self._store.list(prefix):
-            parsed = (object_keys.parse_job_run(self._namespace, item.key) for item in chunk)
-            refs += [ref for ref in parsed if ref is not None]
+        async for ref, _ in list_objects(self._store, self._namespace, prefix):
+            if isinstance(ref, object_keys.JobRunRef):
+                refs.append(ref)
             if len(refs) >= LISTED_MAX:
                 logger.warning("too many job records, the rest is ignored", limit=LISTED_MAX)
                 break
         return refs
 
     async def _read(self, refs: Sequence[object_keys.JobRunRef]) -> list[JobRun]:
-        reads = asyncio.Semaphore(READS_MAX)
-        runs: dict[object_keys.JobRunRef, JobRun] = {}
-
-        async def read(ref: object_keys.JobRunRef) -> None:
+        async def read(ref: object_keys.JobRunRef) -> JobRun | None:
             key = object_keys.job_run_key(self._namespace, ref.job, ref.started_at_ms, ref.run)
             try:
-                async with reads:
-                    runs[ref] = decode(key, await self._store.get(key))
+                return decode(key, await self._store.get(key))
             except ObjectNotFoundError:
-                pass  # Pruned since the listing.
+                return None  # Pruned since the listing.
             except DamagedObjectError as error:
                 logger.warning("damaged job record", key=key, reason=error.reason)
+                return None
 
-        await gather_or_cancel(read(ref) for ref in refs)
-        return [runs[ref] for ref in refs if ref in runs]
+        runs = await map_limited(read, refs, READS_MAX)
+        return [run for run in runs if run is not None]
 
     async def _prune(self, job: str) -> None:
         old = (await self._refs(job))[:-RUNS_MAX]

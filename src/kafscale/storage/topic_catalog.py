@@ -57,6 +57,13 @@ def decode(key: str, data: bytes) -> Catalog:
     return catalog
 
 
+async def read(store: ObjectStore, namespace: str) -> tuple[Catalog, int]:
+    """Read the catalog of a namespace, and when it was written."""
+    key = object_keys.catalog_key(namespace)
+    modified_ms = (await store.head(key)).modified_ms
+    return decode(key, bytes(await store.get(key))), modified_ms
+
+
 class CatalogWriter:
     """Writes the catalog of a cluster when its topics have changed."""
 

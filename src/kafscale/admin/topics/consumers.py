@@ -12,7 +12,7 @@ import msgspec
 
 from kafscale.admin.groups.describe import GroupMember, describe_group, partition_assignments
 from kafscale.admin.topics.describe import sum_known
-from kafscale.aio.gather import gather_or_cancel
+from kafscale.aio.gather import map_limited
 from kafscale.client.client import LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import BrokerResponseError
@@ -42,13 +42,11 @@ async def topic_consumers(client: Client, name: str, groups: Sequence[str]) -> l
     ends: dict[int, int] = {}
     if with_leader:
         ends = await client.offsets(topic, dict.fromkeys(with_leader, LATEST_TIME))
-    slots = asyncio.Semaphore(CONCURRENCY_MAX)
 
     async def query(group: str) -> TopicConsumer | None:
-        async with slots:
-            return await _topic_consumer(client, group, topic, ends)
+        return await _topic_consumer(client, group, topic, ends)
 
-    consumers = await gather_or_cancel(query(group) for group in sorted(groups)[:GROUPS_MAX])
+    consumers = await map_limited(query, sorted(groups)[:GROUPS_MAX], CONCURRENCY_MAX)
     return [each for each in consumers if each is not None]
 
 

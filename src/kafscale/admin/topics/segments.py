@@ -12,7 +12,8 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, StoreUnavailableError
-from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.bucket import list_objects, read_segment_footer
+from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.store import ObjectStore
 
 LIST_SECONDS_MAX: Final = 20.0
@@ -53,18 +54,17 @@ class SegmentListing:
 
     async def read(self, store: ObjectStore) -> None:
         namespace = self._topic_partition[0]
-        async for chunk in store.list(object_keys.partition_prefix(*self._topic_partition)):
-            for item in chunk:
-                parsed = object_keys.parse_segment(namespace, item.key)
-                if parsed is None:
-                    continue
-                if parsed.is_index:
-                    self._indexed.add(parsed.base_offset)
-                    continue
-                self._bases.append(parsed.base_offset)
-                self._sizes.append(item.size_bytes)
-                self._modified.append(item.modified_ms)
-                self.size_bytes += item.size_bytes
+        prefix = object_keys.partition_prefix(*self._topic_partition)
+        async for ref, item in list_objects(store, namespace, prefix):
+            if not isinstance(ref, object_keys.SegmentRef):
+                continue
+            if ref.is_index:
+                self._indexed.add(ref.base_offset)
+                continue
+            self._bases.append(ref.base_offset)
+            self._sizes.append(item.size_bytes)
+            self._modified.append(item.modified_ms)
+            self.size_bytes += item.size_bytes
 
     def newest(self, first: int, count: int) -> list[SegmentInfo]:
         """`count` segments in descending order, after skipping the `first` newest ones."""
@@ -107,7 +107,6 @@ async def list_segments(
 async def _last_offset(store: ObjectStore, key: str) -> int | None:
     """The last offset from the footer of a segment; None if it is damaged or deleted."""
     try:
-        footer = segment.decode_footer(key, await store.get_suffix(key, segment.FOOTER_BYTES))
+        return (await read_segment_footer(store, key)).last_offset
     except (DamagedObjectError, ObjectNotFoundError):
         return None
-    return footer.last_offset

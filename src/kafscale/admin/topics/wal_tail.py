@@ -11,16 +11,14 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.topics.describe import PartitionDescription
-from kafscale.aio.gather import gather_or_cancel
-from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError
+from kafscale.errors import OperatingError
+from kafscale.storage.bucket import read_wal_ranges
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
-from kafscale.storage.wal.streams import read_ranges
 
 OBJECTS_MAX: Final = 200
 """In a namespace with more WAL objects than this, they are not read."""
 
-READS_MAX: Final = 16
 READ_SECONDS_MAX: Final = 5.0
 
 
@@ -66,20 +64,14 @@ async def _lengths(
         items += (item for item in chunk if item.size_bytes > wal_object.EMPTY_BYTES)
         if len(items) > OBJECTS_MAX:
             return None
-    reads = asyncio.Semaphore(READS_MAX)
-
-    async def tail_length(item: ObjectInfo) -> int:
-        async with reads:
-            try:
-                ranges = await read_ranges(store, item)
-            except (DamagedObjectError, ObjectNotFoundError):
-                return 0  # It was trimmed meanwhile, or it is damaged.
-        return sum(
+    lengths = [
+        sum(
             each.length
             for each in ranges
             if (each.topic_id, each.partition) == topic_partition
             and each.last_offset >= start
             and each.base_offset < end
         )
-
-    return [length for length in await gather_or_cancel(map(tail_length, items)) if length]
+        for ranges in (await read_wal_ranges(store, items)).values()
+    ]
+    return [length for length in lengths if length]

@@ -6,29 +6,30 @@ the segment listing shows them. In a fenced stream all objects below the fence a
 a live stream, those below the first missing sequence number. Their records are durable.
 """
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 import msgspec
 
-from kafscale.aio.gather import gather_or_cancel
-from kafscale.errors import DamagedObjectError, ObjectNotFoundError
-from kafscale.observability.logging import get_logger
+from kafscale.aio.gather import map_limited
+from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, TopicPartition, WalRun, build
 from kafscale.storage import topic_catalog
-from kafscale.storage.formats import object_keys, segment, wal_object
+from kafscale.storage.bucket import (
+    READS_MAX,
+    list_objects,
+    read_log_start,
+    read_segment_footer,
+    read_wal_ranges,
+)
+from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.objects.store import ObjectInfo, ObjectStore
-from kafscale.storage.wal.streams import Stream, Streams, read_ranges
-
-log = get_logger(__name__)
+from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.wal.streams import Streams
 
 ATTEMPTS_MAX: Final = 5
 """How often a listing is repeated when objects vanish during it, or when offsets are missing."""
-
-READS_MAX: Final = 32
 
 _Segments = dict[TopicPartition, list[tuple[str, int, int]]]
 """Key, base offset and size of the segments of each partition, ascending."""
@@ -40,7 +41,7 @@ class _TopicListing(msgspec.Struct, frozen=True):
     """What the listing of topics shows."""
 
     segments: _Segments
-    with_log_start: set[TopicPartition]
+    with_log_start: list[TopicPartition]
     """The partitions that have a log start object."""
 
 
@@ -90,7 +91,7 @@ class BucketLister:
         catalog = {name: topic for name, topic in topics.items() if matches(name)}
         runs = _current_runs(await self._list_wal(store, matches), catalog, catalog_ms)
         listing = await self._list_segments(store, names, matches)
-        ends = await self._read_segment_ends(store, listing.segments)
+        ends = await _read_segment_ends(store, listing.segments)
         starts = await self._read_log_starts(store, listing.with_log_start)
         cataloged = {
             (name, index) for name, topic in catalog.items() for index in range(topic.partitions)
@@ -113,12 +114,12 @@ class BucketLister:
 
     async def _list_wal(self, store: ObjectStore, matches: Callable[[str], bool]) -> _WalRuns:
         streams = await Streams(store, self._namespace, lambda: 0).all()
-        items = [item for stream in streams for item in _acknowledged(stream)]
-        keys = {item.key for item in items}
-        self._footers = {key: footer for key, footer in self._footers.items() if key in keys}
-        await _run_all(
-            self._read_footer(store, item) for item in items if item.key not in self._footers
+        items = [item for stream in streams for item in stream.with_records]
+        new = await read_wal_ranges(
+            store, [item for item in items if item.key not in self._footers]
         )
+        known = self._footers | new
+        self._footers = {item.key: known[item.key] for item in items if item.key in known}
         runs: _WalRuns = defaultdict(list)
         for item in items:
             for held in self._footers.get(item.key, ()):
@@ -137,14 +138,6 @@ class BucketLister:
                     )
         return runs
 
-    async def _read_footer(self, store: ObjectStore, item: ObjectInfo) -> None:
-        try:
-            self._footers[item.key] = await read_ranges(store, item)
-        except ObjectNotFoundError:
-            pass  # It was trimmed; its records are in segments now.
-        except DamagedObjectError as error:
-            log.warning("damaged WAL object skipped", key=item.key, reason=error.reason)
-
     # --- segments -----------------------------------------------------------------------------
 
     async def _list_segments(
@@ -154,59 +147,29 @@ class BucketLister:
             prefixes = [f"{self._namespace}/"]
         else:
             prefixes = [object_keys.topic_prefix(self._namespace, name) for name in sorted(names)]
-        listing = _TopicListing(defaultdict(list), set())
-        await _run_all(self._list_prefix(store, prefix, matches, listing) for prefix in prefixes)
+        listing = _TopicListing(defaultdict(list), [])
+
+        async def list_prefix(prefix: str) -> None:
+            async for ref, item in list_objects(store, self._namespace, prefix):
+                match ref:
+                    case object_keys.SegmentRef(is_index=False) if matches(ref.topic):
+                        listing.segments[ref.topic_partition].append(
+                            (item.key, ref.base_offset, item.size_bytes)
+                        )
+                    case object_keys.LogStartRef() if matches(ref.topic):
+                        listing.with_log_start.append(ref.topic_partition)
+
+        await map_limited(list_prefix, prefixes, READS_MAX)
         return listing
 
-    async def _list_prefix(
-        self,
-        store: ObjectStore,
-        prefix: str,
-        matches: Callable[[str], bool],
-        listing: _TopicListing,
-    ) -> None:
-        async for chunk in store.list(prefix):
-            for item in chunk:
-                if item.key.endswith(object_keys.INDEX_SUFFIX):
-                    continue
-                parsed = object_keys.parse_segment(self._namespace, item.key)
-                if parsed is not None and matches(parsed.topic):
-                    listing.segments[parsed.topic, parsed.partition].append(
-                        (item.key, parsed.base_offset, item.size_bytes)
-                    )
-                    continue
-                started = object_keys.parse_log_start(self._namespace, item.key)
-                if started is not None and matches(started[0]):
-                    listing.with_log_start.add(started)
-
     async def _read_log_starts(
-        self, store: ObjectStore, topic_partitions: Iterable[TopicPartition]
+        self, store: ObjectStore, topic_partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        starts: dict[TopicPartition, int] = {}
+        async def read(topic_partition: TopicPartition) -> int:
+            return await read_log_start(store, self._namespace, *topic_partition)
 
-        async def read(topic_partition: TopicPartition) -> None:
-            key = object_keys.log_start_key(self._namespace, *topic_partition)
-            data = bytes(await store.get(key))
-            if not data.isdigit():
-                raise DamagedObjectError(key, f"invalid log start offset {data[:20]!r}")
-            starts[topic_partition] = int(data)
-
-        await _run_all(read(topic_partition) for topic_partition in topic_partitions)
-        return starts
-
-    async def _read_segment_ends(
-        self, store: ObjectStore, segments: _Segments
-    ) -> dict[TopicPartition, int]:
-        ends: dict[TopicPartition, int] = {}
-
-        async def read(topic_partition: TopicPartition, key: str) -> None:
-            suffix = await store.get_suffix(key, segment.FOOTER_BYTES)
-            ends[topic_partition] = segment.decode_footer(key, suffix).last_offset + 1
-
-        await _run_all(
-            read(topic_partition, listed[-1][0]) for topic_partition, listed in segments.items()
-        )
-        return ends
+        starts = await map_limited(read, topic_partitions, READS_MAX)
+        return dict(zip(topic_partitions, starts, strict=True))
 
 
 def list_bucket(
@@ -219,32 +182,26 @@ def list_bucket(
     return BucketLister(store, namespace).list(topics, matches)
 
 
+async def _read_segment_ends(store: ObjectStore, segments: _Segments) -> dict[TopicPartition, int]:
+    async def read(of_partition: list[tuple[str, int, int]]) -> int:
+        return (await read_segment_footer(store, of_partition[-1][0])).last_offset + 1
+
+    ends = await map_limited(read, segments.values(), READS_MAX)
+    return dict(zip(segments, ends, strict=True))
+
+
 async def _read_catalog(store: ObjectStore, namespace: str) -> tuple[dict[str, CatalogTopic], int]:
     """Read the topic catalog that brokers publish, if any, and when it was written."""
-    key = object_keys.catalog_key(namespace)
     try:
-        modified_ms = (await store.head(key)).modified_ms
-        data = await store.get(key)
+        catalog, modified_ms = await topic_catalog.read(store, namespace)
     except ObjectNotFoundError:
         return {}, -1
-    topics = topic_catalog.decode(key, bytes(data)).topics
     return {
         topic.name: CatalogTopic(
             topic.name, bytes.fromhex(topic.topic_id), topic.partition_count, topic.configs
         )
-        for topic in topics
+        for topic in catalog.topics
     }, modified_ms
-
-
-def _acknowledged(stream: Stream) -> list[ObjectInfo]:
-    """Return the acknowledged objects of a stream that are not empty."""
-    if stream.fence is not None:
-        items = stream.acknowledged
-    else:
-        items = [
-            item for number, item in stream.objects.items() if number < stream.first_free_sequence
-        ]
-    return [item for item in items if item.size_bytes != wal_object.EMPTY_BYTES]
 
 
 def _current_runs(runs: _WalRuns, catalog: dict[str, CatalogTopic], catalog_ms: int) -> _WalRuns:
@@ -266,14 +223,3 @@ def _current_runs(runs: _WalRuns, catalog: dict[str, CatalogTopic], catalog_ms: 
         ]
         for topic_partition, partition_runs in runs.items()
     }
-
-
-async def _run_all(work: Iterable[Awaitable[None]]) -> None:
-    """Await everything, at most `READS_MAX` at a time."""
-    semaphore = asyncio.Semaphore(READS_MAX)
-
-    async def run(awaitable: Awaitable[None]) -> None:
-        async with semaphore:
-            await awaitable
-
-    await gather_or_cancel(run(awaitable) for awaitable in work)

@@ -59,6 +59,21 @@ class SegmentRef(msgspec.Struct, frozen=True, gc=False):
     base_offset: int
     is_index: bool
 
+    @property
+    def topic_partition(self) -> tuple[str, int]:
+        return self.topic, self.partition
+
+
+class LogStartRef(msgspec.Struct, frozen=True, gc=False):
+    """The parts of the key of a log start object."""
+
+    topic: str
+    partition: int
+
+    @property
+    def topic_partition(self) -> tuple[str, int]:
+        return self.topic, self.partition
+
 
 class WalRef(msgspec.Struct, frozen=True, gc=False):
     """The parts of the key of a WAL object."""
@@ -74,6 +89,9 @@ class JobRunRef(msgspec.Struct, frozen=True, gc=False):
     job: str
     started_at_ms: int
     run: str
+
+
+Ref = SegmentRef | LogStartRef | WalRef | JobRunRef
 
 
 # --- building -------------------------------------------------------------------------------------
@@ -154,23 +172,33 @@ def wal_key(namespace: str, broker_id: int, epoch: int, sequence: int) -> str:
 # --- parsing --------------------------------------------------------------------------------------
 
 
+def parse(namespace: str, key: str) -> Ref | None:
+    """Parse a key into its parts; None if it is of no kind with a `Ref`."""
+    return (
+        parse_segment(namespace, key)
+        or parse_wal(namespace, key)
+        or _parse_log_start(namespace, key)
+        or parse_job_run(namespace, key)
+    )
+
+
 def parse_segment(namespace: str, key: str) -> SegmentRef | None:
     """Parse the key of a segment or an index; None if it is neither."""
     match = _SEGMENT.fullmatch(_relative_key(namespace, key))
     if match is None:
         return None
     topic, partition, base_offset = match[1], int(match[2]), int(match[3])
-    if topic in RESERVED_TOPICS or topic in {".", ".."}:
-        return None
-    if partition > INT32_MAX or base_offset > INT64_MAX:
+    if not _is_topic_partition(topic, partition) or base_offset > INT64_MAX:
         return None
     return SegmentRef(topic, partition, base_offset, is_index=match[4] == INDEX_SUFFIX)
 
 
-def parse_log_start(namespace: str, key: str) -> tuple[str, int] | None:
-    """Parse the key of a log start object into topic and partition; None if it is not one."""
+def _parse_log_start(namespace: str, key: str) -> LogStartRef | None:
+    """Parse the key of a log start object; None if it is not one."""
     match = _LOG_START.fullmatch(_relative_key(namespace, key))
-    return None if match is None else (match[1], int(match[2]))
+    if match is None or not _is_topic_partition(match[1], int(match[2])):
+        return None
+    return LogStartRef(match[1], int(match[2]))
 
 
 def parse_staged(namespace: str, key: str) -> SegmentRef | None:
@@ -202,6 +230,11 @@ def _segment_stem(namespace: str, topic: str, partition: int, base_offset: int) 
     assert 0 <= partition <= INT32_MAX
     assert 0 <= base_offset <= INT64_MAX
     return f"{partition_prefix(namespace, topic, partition)}segment-{base_offset:020d}"
+
+
+def _is_topic_partition(topic: str, partition: int) -> bool:
+    is_topic = topic not in RESERVED_TOPICS and topic not in {".", ".."}
+    return is_topic and partition <= INT32_MAX
 
 
 def _relative_key(namespace: str, key: str) -> str:

@@ -16,6 +16,7 @@ from kafscale.aio.gather import gather_or_cancel
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
+from kafscale.storage.bucket import list_objects, read_segment_footer
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index import Index
@@ -122,16 +123,12 @@ class LogOpener:
     async def _list_below(self, prefix: str, listing: Listing) -> None:
         ignored_count = 0
         async with self._parallel:
-            async for chunk in self._store.list(prefix):
-                for item in chunk:
-                    ref = object_keys.parse_segment(self._namespace, item.key)
-                    if ref is None:
-                        if object_keys.parse_log_start(self._namespace, item.key):
-                            continue  # For readers without metadata.
-                        ignored_count += 1
-                        logger.debug("object ignored", key=item.key)
-                    elif not ref.is_index:
-                        listing[ref.topic, ref.partition].append((ref.base_offset, item.size_bytes))
+            async for ref, item in list_objects(self._store, self._namespace, prefix):
+                if ref is None:
+                    ignored_count += 1
+                    logger.debug("object ignored", key=item.key)
+                elif isinstance(ref, object_keys.SegmentRef) and not ref.is_index:
+                    listing[ref.topic_partition].append((ref.base_offset, item.size_bytes))
         if ignored_count:
             logger.warning(
                 "unknown objects in topic prefix ignored", prefix=prefix, count=ignored_count
@@ -184,9 +181,9 @@ class LogOpener:
             key = object_keys.segment_key(
                 self._namespace, partition.topic, partition.partition, base_offset
             )
-            suffix = await self._store.get_suffix(key, segment_format.FOOTER_BYTES)
             try:
-                segments.end_offset = segment_format.decode_footer(key, suffix).last_offset + 1
+                footer = await read_segment_footer(self._store, key)
+                segments.end_offset = footer.last_offset + 1
             except DamagedObjectError as error:
                 reason = error.reason
             else:

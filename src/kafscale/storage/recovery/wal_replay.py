@@ -75,7 +75,10 @@ class WalReplay:
         """Collect the records of the streams that are not in the logs' segments."""
         newest = {stream.acknowledged[-1].key for stream in streams if stream.acknowledged}
         items = (
-            item for item in _objects_with_records(streams) if self._may_contain_records(item.key)
+            item
+            for stream in streams
+            for item in stream.with_records
+            if self._may_contain_records(item.key)
         )
         async with aclosing(self._read_objects(items)) as objects:
             async for item, data in objects:
@@ -151,12 +154,3 @@ class WalReplay:
                 key, f"it contains object {header.sequence} of epoch {header.epoch}"
             )
         return object_
-
-
-def _objects_with_records(streams: Iterable[Stream]) -> Iterator[ObjectInfo]:
-    return (
-        item
-        for stream in streams
-        for item in stream.acknowledged
-        if item.size_bytes != wal_object.EMPTY_BYTES
-    )

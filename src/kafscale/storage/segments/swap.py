@@ -26,6 +26,7 @@ import msgspec
 
 from kafscale.errors import DamagedObjectError, InvalidRequestError
 from kafscale.observability.logging import get_logger
+from kafscale.storage.bucket import list_segments
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
@@ -135,15 +136,12 @@ class Swapper:
         The known segments hold all records.
         """
         prefix = object_keys.partition_prefix(self._namespace, log.topic, log.partition)
-        strays = []
-        async for chunk in self._store.list(prefix):
-            for item in chunk:
-                ref = object_keys.parse_segment(self._namespace, item.key)
-                if ref is not None and not ref.is_index:
-                    strays.append(ref.base_offset)
+        listed = {
+            ref.base_offset async for ref, _ in list_segments(self._store, self._namespace, prefix)
+        }
         known = {segment.base_offset for segment in log.segments}
         end_offset = log.segments.end_offset
-        for base_offset in sorted(set(strays) - known):
+        for base_offset in sorted(listed - known):
             if base_offset < end_offset:
                 await self._save(log)  # Fails unless this broker owns the log.
                 await self._store.delete(self._keys(log, base_offset))

@@ -15,20 +15,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from kafscale.aio.gather import gather_or_cancel
-from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
-from kafscale.storage.formats import wal_object
+from kafscale.storage.bucket import read_wal_ranges
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, ObjectStore
-from kafscale.storage.wal.streams import Stream, Streams, read_ranges
+from kafscale.storage.wal.streams import Stream, Streams
 
 logger = get_logger(__name__)
 
 FENCE_RETENTION_MS = 24 * 60 * 60 * 1000
 """How long a fence is kept: much longer than a process may be suspended and wake up again."""
 
-PARALLEL_READS_MAX = 16
-"""Limit of concurrent footer reads."""
+READ_AHEAD = 16
+"""How many footers are read at once, oldest objects first."""
 
 ABANDONED_MS = 10 * 60 * 1000
 """A stream without a live owner and without new objects for this time counts as abandoned."""
@@ -108,9 +106,9 @@ class DeadStreamCleaner:
 
     async def _count_deletable(self, items: Sequence[ObjectInfo], rolled_end: RolledEnd) -> int:
         """Number of objects, from the oldest, that are not needed."""
-        for start in range(0, len(items), PARALLEL_READS_MAX):
-            chunk = items[start : start + PARALLEL_READS_MAX]
-            await gather_or_cancel(self._load_ranges(item) for item in chunk)
+        for start in range(0, len(items), READ_AHEAD):
+            chunk = items[start : start + READ_AHEAD]
+            await self._load_ranges(chunk)
             for number, item in enumerate(chunk, start):
                 if not self._is_deletable(item, rolled_end):
                     return number
@@ -125,18 +123,12 @@ class DeadStreamCleaner:
         self._pins[item.key] = left  # Rolled ranges stay rolled; no need to check them again.
         return not left
 
-    async def _load_ranges(self, item: ObjectInfo) -> None:
-        """Read what an object holds from its footer; a damaged object holds nothing."""
-        if item.key in self._pins:
-            return
-        ranges: list[wal_object.Range] = []
-        try:
-            if item.size_bytes != wal_object.EMPTY_BYTES:
-                ranges = await read_ranges(self._store, item)
-        except ObjectNotFoundError:
-            logger.debug("wal object already deleted", key=item.key)
-        except DamagedObjectError as error:
-            logger.warning("damaged WAL object", key=item.key, reason=error.reason)
-        self._pins[item.key] = [
-            _Pin(range_.topic_id, range_.partition, range_.last_offset) for range_ in ranges
-        ]
+    async def _load_ranges(self, items: Sequence[ObjectInfo]) -> None:
+        """Read what objects hold from their footers; a damaged object holds nothing."""
+        new = [item for item in items if item.key not in self._pins]
+        ranges = await read_wal_ranges(self._store, new)
+        for item in new:
+            self._pins[item.key] = [
+                _Pin(range_.topic_id, range_.partition, range_.last_offset)
+                for range_ in ranges.get(item.key, ())
+            ]

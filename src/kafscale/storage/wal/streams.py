@@ -32,6 +32,7 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.observability.logging import get_logger
+from kafscale.storage.bucket import list_objects
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
@@ -71,6 +72,16 @@ class Stream(msgspec.Struct, frozen=True, gc=False):
         """
         assert self.fence is not None
         return [item for number, item in self.objects.items() if number < self.fence_sequence]
+
+    @property
+    def with_records(self) -> list[ObjectInfo]:
+        """The acknowledged objects that hold records, also of a stream without a fence."""
+        end = self.first_free_sequence if self.fence is None else self.fence_sequence
+        return [
+            item
+            for number, item in self.objects.items()
+            if number < end and item.size_bytes != wal_object.EMPTY_BYTES
+        ]
 
     @property
     def after_fence(self) -> list[ObjectInfo]:
@@ -147,13 +158,11 @@ class Streams:
     async def _list(self, prefix: str) -> dict[tuple[int, int], Objects]:
         """The objects of streams, by broker and epoch."""
         listed: dict[tuple[int, int], Objects] = defaultdict(dict)
-        async for chunk in self._store.list(prefix):
-            for item in chunk:
-                ref = object_keys.parse_wal(self._namespace, item.key)
-                if ref is None:
-                    logger.warning("unknown object in WAL prefix ignored", key=item.key)
-                else:
-                    listed[ref.broker_id, ref.epoch][ref.sequence] = item
+        async for ref, item in list_objects(self._store, self._namespace, prefix):
+            if isinstance(ref, object_keys.WalRef):
+                listed[ref.broker_id, ref.epoch][ref.sequence] = item
+            else:
+                logger.warning("unknown object in WAL prefix ignored", key=item.key)
         return listed
 
     async def _inspect(self, broker_id: int, epoch: int, listed: Objects) -> Stream:
@@ -283,14 +292,3 @@ class Streams:
                 logger.warning("fence not removed", key=key, error=str(error))
             else:
                 return
-
-
-async def read_ranges(store: ObjectStore, item: ObjectInfo) -> list[wal_object.Range]:
-    """Return the ranges of a WAL object; fetches only its footer, not the batches."""
-    length = min(wal_object.TAIL_BYTES_HINT, item.size_bytes)
-    while True:
-        suffix = await store.get_suffix(item.key, length)
-        ranges = wal_object.decode_footer(item.key, suffix, item.size_bytes)
-        if not isinstance(ranges, int):
-            return ranges
-        length = ranges

@@ -19,9 +19,9 @@ from kafscale.metadata.store.base import Entry
 from kafscale.metadata.store.local_history import COMMITS_MAX, History
 from kafscale.records import iterate, split
 from kafscale.storage import topic_catalog
-from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.bucket import read_wal_ranges
+from kafscale.storage.formats import object_keys
 from kafscale.storage.topic_catalog import CatalogWriter
-from kafscale.storage.wal.streams import read_ranges
 from unit.broker.cluster.unreachable_store import UnreachableStore
 from unit.broker.in_memory_broker import CLUSTER_ID, CONFIG, InMemoryBroker, Stores, running_broker
 from unit.storage.engines import values_batch
@@ -184,9 +184,8 @@ class RestorableCluster:
         left = {
             held.topic
             async for chunk in self.stores.objects.list(object_keys.wal_root(CONFIG.s3.namespace))
-            for item in chunk
-            if item.size_bytes != wal_object.EMPTY_BYTES
-            for held in await read_ranges(self.stores.objects, item)
+            for ranges in (await read_wal_ranges(self.stores.objects, chunk)).values()
+            for held in ranges
         }
         assert topic not in left
 

@@ -10,9 +10,12 @@ from kafscale.storage.formats.object_keys import (
     INT32_MAX,
     INT64_MAX,
     RESERVED_TOPICS,
+    LogStartRef,
     SegmentRef,
     WalRef,
     index_key,
+    log_start_key,
+    parse,
     parse_segment,
     parse_staged,
     parse_wal,
@@ -51,18 +54,24 @@ def test_segment_and_index_keys_round_trip(namespace, topic, partition, base_off
         assert key.startswith(partition_prefix(namespace, topic, partition))
         assert key.startswith(topic_prefix(namespace, topic))
         ref = SegmentRef(topic, partition, base_offset, is_index)
-        assert parse_segment(namespace, key) == ref
-        assert parse_wal(namespace, key) is None
-        assert parse_segment("elsewhere", key) is None
+        assert parse_segment(namespace, key) == parse(namespace, key) == ref
+        assert parse("elsewhere", key) is None
 
 
 @given(namespaces, st.integers(0, INT32_MAX), st.integers(0, EPOCH_MAX), offsets)
 def test_wal_keys_round_trip(namespace, broker_id, epoch, sequence):
     key = wal_key(namespace, broker_id, epoch, sequence)
     assert key.startswith(wal_prefix(namespace, broker_id))
-    assert parse_wal(namespace, key) == WalRef(broker_id, epoch, sequence)
-    assert parse_segment(namespace, key) is None
-    assert parse_wal("elsewhere", key) is None
+    assert parse_wal(namespace, key) == parse(namespace, key) == WalRef(broker_id, epoch, sequence)
+    assert parse("elsewhere", key) is None
+
+
+@given(namespaces, topics, partitions)
+def test_log_start_keys_round_trip(namespace, topic, partition):
+    key = log_start_key(namespace, topic, partition)
+    assert parse(namespace, key) == LogStartRef(topic, partition)
+    assert parse("elsewhere", key) is None
+    assert parse(namespace, key.replace("/log-start", "9999999999/log-start")) is None
 
 
 @given(st.lists(offsets, min_size=2))
@@ -114,14 +123,15 @@ def test_stream_listing_is_in_order_of_epochs_and_sequences(places):
     ],
 )
 def test_other_keys_parse_to_none(key):
-    assert parse_segment("default", key) is None
-    assert parse_wal("default", key) is None
+    assert parse("default", key) is None
 
 
 @pytest.mark.parametrize("topic", sorted(RESERVED_TOPICS))
 def test_segment_keys_of_reserved_topics_parse_to_none(topic):
     with pytest.raises(AssertionError):
         segment_key("default", topic, 0, 0)
+    assert parse("default", segment_key("default", "orders", 0, 0).replace("orders", topic)) is None
+    assert parse("default", log_start_key("default", topic, 0)) is None
 
 
 def test_reserved_directories_are_invalid_topic_names():

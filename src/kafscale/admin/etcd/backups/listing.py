@@ -4,10 +4,10 @@ The bucket and the prefix come from options, which override settings. Snapshots 
 standard storage class, whatever segments use.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 from kafscale.admin.etcd.backups.source_selection import take_from_any
 from kafscale.admin.etcd.backups.store import SnapshotStore, StoredSnapshot
 from kafscale.aio.clock import clock
+from kafscale.aio.gather import map_limited
 from kafscale.config import Config
 from kafscale.errors import DamagedObjectError, KafscaleError
 from kafscale.metadata.cluster.restore_marker import mark_restored
@@ -137,13 +138,7 @@ async def _describe(snapshots: SnapshotStore, stored: StoredSnapshot) -> Snapsho
 async def _describe_all(
     snapshots: SnapshotStore, stored: Sequence[StoredSnapshot]
 ) -> list[SnapshotInfo]:
-    slots = asyncio.Semaphore(READS_MAX)
-
-    async def describe(each: StoredSnapshot) -> SnapshotInfo:
-        async with slots:
-            return await _describe(snapshots, each)
-
-    return list(await asyncio.gather(*map(describe, stored)))
+    return await map_limited(partial(_describe, snapshots), stored, READS_MAX)
 
 
 async def _verify(snapshots: SnapshotStore, stored: StoredSnapshot) -> SnapshotInfo:

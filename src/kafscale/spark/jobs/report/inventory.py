@@ -9,13 +9,14 @@ returns one `PartitionUsage` for each partition, and usages add up in any order.
 deleted in the meantime is omitted; a damaged one is counted by its size and reported.
 """
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
+from kafscale.aio.gather import map_limited
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, RecordsError
 from kafscale.records import inflate, split
 from kafscale.records.batch import HEADER, LENGTH_OVERHEAD_BYTES, BatchHeader, check_magic
@@ -23,6 +24,7 @@ from kafscale.records.batch import HEADER_BYTES as BATCH_HEADER_BYTES
 from kafscale.records.compression import codec_of
 from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets, TopicPartition
 from kafscale.spark.source.location import Location
+from kafscale.storage.bucket import list_objects
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.objects.store import ObjectStore
 
@@ -168,14 +170,9 @@ def measure(location: Location, items: Sequence[SegmentItem]) -> list[PartitionU
 async def measure_segments(
     store: ObjectStore, namespace: str, items: Sequence[SegmentItem]
 ) -> list[PartitionUsage]:
-    limit = asyncio.Semaphore(READS_MAX)
-
-    async def measure_one(item: SegmentItem) -> PartitionUsage | None:
-        async with limit:
-            return await _measure_segment(store, namespace, item)
-
     usages: dict[TopicPartition, PartitionUsage] = {}
-    for usage in await asyncio.gather(*map(measure_one, items)):
+    measure_one = partial(_measure_segment, store, namespace)
+    for usage in await map_limited(measure_one, items, READS_MAX):
         if usage is not None:
             key = usage.topic_partition
             usages.setdefault(key, PartitionUsage(key)).add(usage)
@@ -294,11 +291,9 @@ async def wal_activity(store: ObjectStore, namespace: str, now_ms: int) -> WalAc
     were written in between, including those that were trimmed.
     """
     written: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    async for chunk in store.list(object_keys.wal_root(namespace)):
-        for item in chunk:
-            ref = object_keys.parse_wal(namespace, item.key)
-            if ref is not None and now_ms - item.modified_ms < DAY_MS:
-                written[ref.broker_id, ref.epoch].append((ref.sequence, item.modified_ms))
+    async for ref, item in list_objects(store, namespace, object_keys.wal_root(namespace)):
+        if isinstance(ref, object_keys.WalRef) and now_ms - item.modified_ms < DAY_MS:
+            written[ref.broker_id, ref.epoch].append((ref.sequence, item.modified_ms))
     if not written:
         return WalActivity(0, None)
     span_ms = now_ms - min(modified_ms for items in written.values() for _, modified_ms in items)

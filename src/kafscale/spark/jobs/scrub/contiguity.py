@@ -6,7 +6,7 @@ listed again until two listings are equal.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from functools import partial
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Final
@@ -15,8 +15,10 @@ from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.spark.jobs.scrub.listing import Finding, FindingKind
 from kafscale.spark.jobs.scrub.task import CheckedSegment
 from kafscale.spark.plan.offset_map import OffsetMap, TopicPartition
-from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.bucket import list_segments, read_segment_footer
+from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.store import ObjectStore
 
 LISTINGS_MAX: Final = 10
 
@@ -56,26 +58,22 @@ def _stable_ends(
     """List the segments of a partition until two listings are equal."""
     ends: _Ends = {}
     for _ in range(LISTINGS_MAX):
-        before, ends = ends, _list_ends(store, namespace, topic_partition)
+        before, ends = ends, store.run(partial(_list_ends, namespace, topic_partition))
         if ends == before:
             break
     return ends
 
 
-def _list_ends(
-    store: BlockingObjectStore, namespace: str, topic_partition: TopicPartition
-) -> _Ends:
+async def _list_ends(namespace: str, topic_partition: TopicPartition, store: ObjectStore) -> _Ends:
     ends: dict[int, int | None] = {}
-    for item in store.list(object_keys.partition_prefix(namespace, *topic_partition)):
-        ref = object_keys.parse_segment(namespace, item.key)
-        if ref is None or ref.is_index:
+    prefix = object_keys.partition_prefix(namespace, *topic_partition)
+    async for ref, item in list_segments(store, namespace, prefix):
+        try:
+            ends[ref.base_offset] = (await read_segment_footer(store, item.key)).last_offset + 1
+        except DamagedObjectError:
+            ends[ref.base_offset] = None
+        except ObjectNotFoundError:
             continue
-        with suppress(ObjectNotFoundError):
-            suffix = store.get_suffix(item.key, segment.FOOTER_BYTES)
-            try:
-                ends[ref.base_offset] = segment.decode_footer(item.key, suffix).last_offset + 1
-            except DamagedObjectError:
-                ends[ref.base_offset] = None
     return ends
 
 

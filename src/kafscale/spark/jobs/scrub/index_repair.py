@@ -18,7 +18,8 @@ from typing import Final
 
 from kafscale.errors import DamagedObjectError, ObjectExistsError, ObjectNotFoundError
 from kafscale.records import BatchView
-from kafscale.storage.formats import index, segment
+from kafscale.storage.bucket import read_segment_footer
+from kafscale.storage.formats import index
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
@@ -75,8 +76,7 @@ def install_index(
 
 def _checksum(store: BlockingObjectStore, segment_key: str) -> int | None:
     try:
-        suffix = store.get_suffix(segment_key, segment.FOOTER_BYTES)
-        return segment.decode_footer(segment_key, suffix).checksum
+        return store.run(lambda objects: read_segment_footer(objects, segment_key)).checksum
     except (ObjectNotFoundError, DamagedObjectError):
         return None
 

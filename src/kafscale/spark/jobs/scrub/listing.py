@@ -104,21 +104,21 @@ def list_namespace(
 ) -> Listing:
     """List all objects, except segments of topics that are not selected."""
     listing = Listing()
-    indexes: dict[str, ObjectInfo] = {}
+    indexes: dict[str, str] = {}
+    """The topics of indexes by key."""
     orphans: list[tuple[str, FindingKind, str]] = []
     for item in store.list(f"{namespace}/"):
         listing.count += 1
-        ref = object_keys.parse_segment(namespace, item.key)
-        if ref is not None:
+        ref = object_keys.parse(namespace, item.key)
+        if isinstance(ref, object_keys.SegmentRef):
             if not is_selected(ref.topic):
                 continue
             if ref.is_index:
-                indexes[item.key] = item
+                indexes[item.key] = ref.topic
             else:
-                topic_partition = (ref.topic, ref.partition)
                 listing.segments.append(
                     ListedSegment(
-                        topic_partition,
+                        ref.topic_partition,
                         ref.base_offset,
                         item.key,
                         item.size_bytes,
@@ -127,13 +127,13 @@ def list_namespace(
                 )
             if known and not _is_known(known, ref.topic, ref.partition):
                 orphans.append((item.key, FindingKind.ORPHAN_TOPIC, ref.topic))
-        elif object_keys.parse_wal(namespace, item.key):
+        elif isinstance(ref, object_keys.WalRef):
             listing.wal.append(item)
-        else:
+        elif ref is None:
             orphans += _orphan(namespace, item, now_ms)
     for segment in listing.segments:
         indexes.pop(segment.index_key, None)
-    orphans += [(key, FindingKind.ORPHAN_INDEX, _topic_of(namespace, key)) for key in indexes]
+    orphans += [(key, FindingKind.ORPHAN_INDEX, topic) for key, topic in indexes.items()]
     listing.findings += _check_again(store, orphans)
     listing.segments.sort(key=lambda each: (each.topic_partition, each.base_offset))
     return listing
@@ -146,24 +146,15 @@ def _is_known(known: Mapping[str, CatalogTopic], topic: str, partition: int) -> 
 def _orphan(
     namespace: str, item: ObjectInfo, now_ms: int
 ) -> Iterator[tuple[str, FindingKind, str]]:
-    """Return the orphan, if an object that is neither a segment nor a WAL object is one."""
+    """Return the orphan, if an object with an unparsed key is one."""
     directory = item.key.removeprefix(f"{namespace}/").partition("/")[0]
     if directory in _TEMPORARY:
         if now_ms - item.modified_ms > LEFTOVER_MS:
             yield item.key, FindingKind.STAGED, ""
-    elif not (
-        object_keys.parse_log_start(namespace, item.key)
-        or item.key == object_keys.catalog_key(namespace)
-        or item.key.startswith(checkpoint_prefix(namespace))
-        or object_keys.parse_job_run(namespace, item.key)
+    elif item.key != object_keys.catalog_key(namespace) and not item.key.startswith(
+        checkpoint_prefix(namespace)
     ):
         yield item.key, FindingKind.UNKNOWN, ""
-
-
-def _topic_of(namespace: str, key: str) -> str:
-    ref = object_keys.parse_segment(namespace, key)
-    assert ref is not None
-    return ref.topic
 
 
 def _check_again(

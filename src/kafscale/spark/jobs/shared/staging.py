@@ -9,16 +9,18 @@ any point can be run again. Two concurrent runs of a job do not damage the log, 
 deletes the staged segments of the other.
 """
 
-import asyncio
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
+from kafscale.aio.gather import map_limited
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.shared.segment_group import SegmentGroup
 from kafscale.spark.plan.offset_map import TopicPartition
-from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.bucket import read_segment_footer
+from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectStore
 
@@ -87,20 +89,14 @@ def delete_objects(store: BlockingObjectStore, keys: Sequence[str]) -> None:
 
 async def read_checksum(store: ObjectStore, key: str) -> int:
     """Return the checksum in the footer of a segment."""
-    suffix = await store.get_suffix(key, segment.FOOTER_BYTES)
-    return segment.decode_footer(key, suffix).checksum
+    return (await read_segment_footer(store, key)).checksum
 
 
 async def read_checksums(store: ObjectStore, group: SegmentGroup) -> tuple[int, ...] | None:
     """Return the checksums of a group's segments; None if one of them no longer exists."""
-    limit = asyncio.Semaphore(READS_MAX)
-
-    async def read(key: str) -> int:
-        async with limit:
-            return await read_checksum(store, key)
-
+    keys = [source.key for source in group.sources]
     try:
-        return tuple(await asyncio.gather(*(read(source.key) for source in group.sources)))
+        return tuple(await map_limited(partial(read_checksum, store), keys, READS_MAX))
     except ObjectNotFoundError:
         return None
 
