@@ -21,12 +21,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOWEST_FAMILIES = 15
+SLOW_FOLDERS = ("tests/chaos/", "tests/e2e/", "tests/integration/", "tests/conformance/groups/")
+"""Their tests start servers and wait."""
 STARTED_AT = time.monotonic()
 FILES_MAX = 65536
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Allow as many open files as the system permits; many brokers run side by side."""
+    config.option.loadscopereorder = False  # xdist keeps the order of files.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, FILES_MAX), hard))
 
@@ -56,6 +59,12 @@ def _log_as_at_start() -> Iterator[None]:
     yield
     root.handlers[:], root.level = handlers, level
     structlog.reset_defaults()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run slow files first, so that all workers are busy until the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOW_FOLDERS))
 
 
 @pytest.hookimpl(tryfirst=True)

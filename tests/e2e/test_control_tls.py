@@ -15,6 +15,8 @@ from services.certificates import make_certificates
 from services.process import free_port
 from services.shell import Shell
 
+pytestmark = pytest.mark.timeout(90)
+
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):

@@ -19,14 +19,14 @@ from services.kubernetes.kubelet.kubelet import Kubelet
 from services.kubernetes.metrics_api import MetricsApi
 from services.s3_server import S3Server
 
-HERE = Path(__file__).parent
+FOLDER = "tests/kubernetes/"
 TIMEOUT_S = 120
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.nodeid.startswith(FOLDER):
             item.add_marker(pytest.mark.kubernetes)
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(TIMEOUT_S))

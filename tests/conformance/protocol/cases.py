@@ -1,5 +1,7 @@
 """All messages in all versions, as a flat list of test cases."""
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +11,7 @@ from kafscale.protocol.api import Api
 from kafscale.protocol.apis import APIS
 from kafscale.protocol.codec.codec import Codec
 from kafscale.protocol.codec.schema import Field, MessageType, fields, structs
-from services.selection import long_except
+from services.for_each import check_each
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,28 @@ CASES = [
     for version in api.versions
 ]
 
-every_case = pytest.mark.parametrize(
-    "case", long_except(CASES, lambda case: case.is_representative), ids=str
-)
-"""Every version in `make test-all`; else the first, the last, and those that change."""
+
+def every_case(test: Callable[[Case], None]) -> Callable[..., None]:
+    """One test per API and side: of the first and last version and those that change the layout.
+
+    Another test, in `make test-all`, is of all other versions.
+    """
+    groups = []
+    for api in APIS:
+        for side in ("request", "response"):
+            of_side = [case for case in CASES if (case.api, case.side) == (api, side)]
+            kept = [case for case in of_side if case.is_representative]
+            rest = [case for case in of_side if not case.is_representative]
+            groups.append(pytest.param(kept, id=f"{api.name}-{side}"))
+            if rest:
+                groups.append(
+                    pytest.param(rest, id=f"{api.name}-{side}-others", marks=pytest.mark.long)
+                )
+
+    @pytest.mark.parametrize("cases", groups)
+    @functools.wraps(test)
+    def test_cases(cases: list[Case]) -> None:
+        check_each(cases, test)
+
+    del test_cases.__wrapped__  # pytest would ask for the arguments of `test`.
+    return test_cases

@@ -10,7 +10,11 @@ pytestmark = pytest.mark.timeout(60)
 
 
 def test_segments_and_wal_tail(console_client, broker, topic):
-    """Three segments are rolled, newest first; the WAL has the rest."""
+    """Three segments are rolled, newest first; the WAL has the rest.
+
+    The number of WAL objects is not compared: it is unknown while the namespace has many of them,
+    which other tests may have written to this broker.
+    """
     console_client.post("/topics", {"name": topic, "partitionCount": 2})
     for _ in range(3):
         produce(broker, topic, 10)
@@ -28,8 +32,6 @@ def test_segments_and_wal_tail(console_client, broker, topic):
     ]
     wal = page["wal"]
     assert (wal["fromOffset"], wal["toOffset"], wal["recordCount"]) == (30, 34, 4)
-    assert wal["objectCount"] >= 1
-    assert wal["sizeBytes"] > 0
 
 
 def test_pages_of_segments(console_client, broker, topic):
@@ -100,6 +102,7 @@ def test_segments_of_a_bucket(s3, start_broker, tmp_path, topic):
         page = console_client.get(f"/topics/{topic}/segments", partition=1)
         assert bounds(page) == [(0, 9)]
         assert (page["wal"]["recordCount"], page["wal"]["objectCount"]) == (3, 1)
+        assert page["wal"]["sizeBytes"] > 0
 
 
 def bounds(page):

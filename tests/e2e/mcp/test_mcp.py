@@ -247,7 +247,7 @@ def test_http_server_needs_a_token(broker: BrokerProcess) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=15,
+        timeout=60,
     )
     assert done.returncode == 1
     assert "KAFSCALE_MCP_TOKEN" in done.stderr

@@ -8,6 +8,7 @@ import pytest
 from e2e.monitoring.environment import CLUSTER, GROUP, JOB, NAMESPACE, TOPIC
 from generators.monitoring.alerts import GROUPS
 from generators.monitoring.dashboards import DASHBOARDS
+from services.for_each import for_each
 from services.prometheus import PrometheusError
 from services.shell import Shell
 from services.waiting import wait_until
@@ -20,18 +21,12 @@ SELECTED = {"namespace": NAMESPACE, "cluster": CLUSTER, "topic": ".*", "group": 
 LABELS_OF_ALL_TARGETS = TARGET_LABELS | {"__name__", "instance", "job"}
 
 QUERIES = [
-    pytest.param(query, id=f"{dashboard.name}: {panel.title} {index}")
-    for dashboard in DASHBOARDS
-    for panel in dashboard.panels()
-    for index, query in enumerate(panel.queries)
+    query for dashboard in DASHBOARDS for panel in dashboard.panels() for query in panel.queries
 ]
-VARIABLES = [
-    pytest.param(variable, id=f"{dashboard.name}: {variable.name}")
-    for dashboard in DASHBOARDS
-    for variable in dashboard.variables
-]
+VARIABLES = [variable for dashboard in DASHBOARDS for variable in dashboard.variables]
 ALERTS = [alert for group in GROUPS for alert in group.alerts]
-every_alert = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+every_query = for_each(QUERIES, lambda query: query.expression)
+every_alert = for_each(ALERTS, lambda alert: alert.name)
 
 
 def fill_in(expression):
@@ -51,8 +46,8 @@ def wait_for_data(live, expression):
     )
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_panel_query_returns_data(live, query):
+@every_query
+def test_panel_query_returns_data(query, live):
     expression = fill_in(query.expression)
     if query.may_be_empty:
         live.prometheus.query(expression)
@@ -60,15 +55,15 @@ def test_panel_query_returns_data(live, query):
         wait_for_data(live, expression)
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_legend_labels_exist(live, query):
+@every_query
+def test_legend_labels_exist(query, live):
     named = set(re.findall(r"\{\{(\w+)\}\}", query.legend))
     for each in live.prometheus.query(fill_in(query.expression)):
         assert named <= each["metric"].keys()
 
 
-@pytest.mark.parametrize("variable", VARIABLES)
-def test_variable_has_values(live, variable):
+@for_each(VARIABLES)
+def test_variable_has_values(variable, live):
     [(selector, label)] = re.findall(r"label_values\((.*), (\w+)\)", variable.values)
     expected = {
         "namespace": NAMESPACE,
@@ -85,7 +80,7 @@ def test_variable_has_values(live, variable):
 
 
 @every_alert
-def test_measured_series_of_an_alert_exist(live, alert):
+def test_measured_series_of_an_alert_exist(alert, live):
     if alert.may_be_empty:
         live.prometheus.query(alert.measured)
     else:
@@ -93,7 +88,7 @@ def test_measured_series_of_an_alert_exist(live, alert):
 
 
 @every_alert
-def test_no_alert_fires_in_a_healthy_system(live, alert):
+def test_no_alert_fires_in_a_healthy_system(alert, live):
     """Short lags are ignored: it waits until the condition is false."""
     wait_until(
         lambda: not live.prometheus.query(alert.expression),

@@ -11,14 +11,14 @@ import pytest
 
 from services import spark as service
 
-HERE = Path(__file__).parent
+FOLDER = "tests/e2e/spark/"
 TIMEOUT_S = 300
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.nodeid.startswith(FOLDER):
             item.add_marker(pytest.mark.spark)
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(TIMEOUT_S))

@@ -98,7 +98,11 @@ def test_full_database_raises_an_alarm_until_space_is_freed(tmp_path):
             asyncio.run(write(server, 100, 100_000))
 
         async def body(member):
-            [alarm] = await member.alarms()
+            async with asyncio.timeout(10):
+                # etcd raises the alarm after it has rejected the write.
+                while not (alarms := await member.alarms()):  # noqa: ASYNC110 - etcd sends no event.
+                    await asyncio.sleep(0.05)
+            [alarm] = alarms
             status = await member.status()
             await member.compact(status.revision)
             await member.defragment()

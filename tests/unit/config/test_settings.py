@@ -6,6 +6,7 @@ import pytest
 
 from kafscale.config import MASK, SETTINGS, VARIABLES, Config, load
 from kafscale.config.schema import descriptions
+from services.for_each import for_each
 
 # Written down once more, by hand, so that no name and no default changes unnoticed.
 NAMED = """
@@ -212,8 +213,9 @@ def test_list_of_settings_is_complete():
     assert [setting.path for setting in SETTINGS] == [path for path, _, _ in ROWS]
 
 
-@pytest.mark.parametrize(("path", "default", "variables"), ROWS)
-def test_setting_has_default_and_variables(path, default, variables):
+@for_each(ROWS)
+def test_setting_has_default_and_variables(row):
+    path, default, variables = row
     setting = next(setting for setting in SETTINGS if setting.path == path)
     assert setting.default == setting.read(default)
     assert setting.variables == tuple(variables.split())
@@ -242,7 +244,7 @@ def test_secrets_are_marked():
     }
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.path)
+@for_each(SETTINGS, lambda setting: setting.path)
 def test_every_setting_has_a_description(setting):
     description = setting.description
     assert description.count(". ") >= 1, (

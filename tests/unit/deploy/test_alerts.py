@@ -2,13 +2,12 @@
 
 import re
 
-import pytest
-
 from generators.monitoring.alerts import GROUPS
 from kafscale.config.model import SETTINGS
 from kafscale.observability.metrics.counters import StoreHealth
 from kafscale.operator.spec.cluster import ManagedEtcdSpec, SnapshotsSpec
 from kafscale.text.units import GIB
+from services.for_each import for_each
 from unit.deploy import promql_checks
 from unit.deploy.chart import CHART, read
 
@@ -38,7 +37,7 @@ REQUIRED = {
 }
 """Alerts that the specification requires."""
 
-every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+every_rule = for_each(RULES, lambda rule: rule["alert"])
 
 
 @every_rule

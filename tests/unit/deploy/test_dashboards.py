@@ -4,16 +4,13 @@ import re
 
 import pytest
 
+from services.for_each import for_each
 from unit.deploy import promql_checks
 from unit.deploy.chart import dashboards
 
 BOARDS = dashboards()
-PANELS = [
-    pytest.param(panel, id=f"{name}: {panel['title']}")
-    for name, board in BOARDS.items()
-    for panel in board["panels"]
-    if panel["type"] != "row"
-]
+PANELS = [panel for board in BOARDS.values() for panel in board["panels"] if panel["type"] != "row"]
+every_panel = for_each(PANELS, lambda panel: panel["title"])
 OF_CLUSTER = 'namespace="$namespace", cluster="$cluster"'
 SPECIFIED = {
     "Produce Throughput": (
@@ -39,21 +36,21 @@ SPECIFIED = {
 }
 
 
-@pytest.mark.parametrize("panel", PANELS)
+@every_panel
 def test_panel_uses_existing_series(panel):
     for target in panel["targets"]:
         assert list(promql_checks.selectors(target["expr"]))
         assert promql_checks.problems(target["expr"]) == []
 
 
-@pytest.mark.parametrize("panel", PANELS)
+@every_panel
 def test_legend_uses_remaining_labels(panel):
     for target in panel["targets"]:
         named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
         assert named <= promql_checks.remaining_labels(target["expr"])
 
 
-@pytest.mark.parametrize("panel", PANELS)
+@every_panel
 def test_quantile_is_computed_from_a_sum_by_le(panel):
     for target in panel["targets"]:
         expression = target["expr"]
@@ -69,7 +66,7 @@ def test_panel_of_the_specification_exists(title):
     assert [target["expr"] for target in panel["targets"]] == [expression % OF_CLUSTER]
 
 
-@pytest.mark.parametrize("panel", PANELS)
+@every_panel
 def test_panel_has_description_unit_and_thresholds(panel):
     assert panel["description"].endswith(".")
     defaults = panel["fieldConfig"]["defaults"]
@@ -80,7 +77,7 @@ def test_panel_has_description_unit_and_thresholds(panel):
     assert bounds[1:] == sorted(set(bounds[1:]))
 
 
-@pytest.mark.parametrize("panel", PANELS)
+@every_panel
 def test_link_target_exists(panel):
     addresses = {f"/d/{board['uid']}" for board in BOARDS.values()}
     for link in panel.get("links", ()):

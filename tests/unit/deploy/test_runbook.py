@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-
+from services.for_each import for_each
 from unit.deploy.chart import ROOT, read
 
 PAGE = (ROOT / "docs" / "operations" / "runbook.md").read_text()
@@ -17,7 +16,7 @@ def test_sections_are_in_the_order_of_alerts():
     assert list(SECTIONS) == list(RULES)
 
 
-@pytest.mark.parametrize("name", RULES)
+@for_each(RULES)
 def test_section_has_severity_and_instructions(name):
     severity = RULES[name]["labels"]["severity"]
     assert SECTIONS[name].startswith(f"*{severity}.* ")

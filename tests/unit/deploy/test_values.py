@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 from kafscale.config.model import SETTINGS
+from services.for_each import for_each
 from unit.deploy.chart import CHART, ROOT, read
 
 VALUES = read("values.yaml")
@@ -78,7 +79,7 @@ def test_all_values_are_documented():
     assert set(leaves(VALUES, paths)) == paths
 
 
-@pytest.mark.parametrize("path", sorted(documented()))
+@for_each(sorted(documented()))
 def test_value_has_a_schema(path):
     schema = schema_of(path)
     assert schema.get("type") or schema.get("enum")
@@ -148,7 +149,7 @@ def test_environment_variables_of_the_operator_exist():
     assert named <= known
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHART)))
+@for_each(FILES)
 def test_file_names_no_registry(path):
     assert not HOST.search(path.read_text())
 

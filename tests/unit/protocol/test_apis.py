@@ -14,6 +14,7 @@ from kafscale.protocol.apis import (
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.produce import PRODUCE
+from services.for_each import for_each
 
 
 def test_table_is_sorted_by_key():
@@ -62,6 +63,6 @@ def test_unsupported_api_versions_request_gets_a_v0_response():
     assert encoded.hex() == "002300000001001200000004"
 
 
-@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+@for_each(APIS, lambda api: api.name)
 def test_every_api_has_a_description(api):
     assert docs.purpose(api).endswith(".")

@@ -7,6 +7,7 @@ import pytest
 
 from kafscale import errors
 from kafscale.protocol.error_codes import ErrorCode
+from services.for_each import for_each
 
 OUR_ERRORS = [
     error
@@ -27,7 +28,7 @@ def test_error_numbers_are_consecutive():
     assert list(ErrorCode) == list(range(-1, 134))
 
 
-@pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)
+@for_each(ErrorCode, lambda code: code.name)
 def test_of_returns_the_member_of_a_number(code: ErrorCode):
     assert ErrorCode.of(int(code)) is code
 
@@ -37,7 +38,7 @@ def test_of_returns_unknown_server_error_for_unknown_numbers(number: int):
     assert ErrorCode.of(number) is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-@pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)
+@for_each(ErrorCode, lambda code: code.name)
 def test_messages_are_one_sentence(code: ErrorCode):
     assert code.message[0].isupper()
     assert code.message.endswith(".")
@@ -53,7 +54,7 @@ def test_success_is_not_retriable():
     assert not ErrorCode.NONE.retriable
 
 
-@pytest.mark.parametrize("error", OUR_ERRORS)
+@for_each(OUR_ERRORS)
 def test_exception_codes_exist(error: type[errors.KafscaleError]):
     assert error.code in set(ErrorCode)
     assert error.code != ErrorCode.NONE

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from services import axe
 from services.selection import long_except
 from services.shop import PARTITION_COUNTS
-from services.window import PHONE
+from services.window import DESKTOP, PHONE
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -68,15 +68,25 @@ def show(window, path):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_pages_are_accessible(open_window, console, scheme):
+def test_pages_are_accessible_and_fit_a_phone(open_window, console, scheme):
+    """Each button, too, is pressed by a test: in the dialogs below, or in its own test."""
     assert axe.is_available(), "axe-core is not installed: run make web"
     window = open_window(console, color_scheme=scheme, bypass_csp=True).sign_in()
-    violations = {}
+    violations, buttons, overflowing = {}, {}, {}
     for path in PAGES:
         page = show(window, path)
         for violation in axe.violations(page):
             violations.setdefault(violation, []).append(path)
+        names = {name for name in page.evaluate(BUTTONS) if not name.startswith("Record ")}
+        buttons[path] = names - {"Show as a table"}  # Charts have it once there is data.
+        page.set_viewport_size(PHONE)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        if width > PHONE["width"]:
+            overflowing[path] = (width, page.evaluate(OVERFLOWING)[:5])
+        page.set_viewport_size(DESKTOP)
     assert violations == {}
+    assert buttons == {path: case.buttons for path, case in PAGES.items()}
+    assert overflowing == {}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -119,26 +129,6 @@ def test_dialogs_are_accessible(open_window, console, scheme):
         expect(dialog).to_have_count(0)
         expect(window.button(button)).to_be_focused()
     assert violations == {}
-
-
-def test_all_buttons_are_covered_by_tests(window):
-    """Each button is pressed by a test: in the dialogs above, or in its own test."""
-    for path, case in PAGES.items():
-        page = show(window, path)
-        buttons = {name for name in page.evaluate(BUTTONS) if not name.startswith("Record ")}
-        buttons.discard("Show as a table")  # Charts have it once there is data.
-        assert buttons == case.buttons, path
-
-
-def test_pages_fit_a_phone(open_window, console):
-    window = open_window(console, viewport=PHONE).sign_in()
-    overflowing = {}
-    for path in PAGES:
-        page = show(window, path)
-        width = page.evaluate("document.documentElement.scrollWidth")
-        if width > PHONE["width"]:
-            overflowing[path] = (width, page.evaluate(OVERFLOWING)[:5])
-    assert overflowing == {}
 
 
 def test_phone_navigation_opens_and_closes(open_window, console):

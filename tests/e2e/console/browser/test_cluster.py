@@ -33,10 +33,9 @@ def console(cluster, tmp_path_factory):
 
 
 def state_colour(window, table, broker):
-    """The colour of a broker's state."""
-    cells = window.page.get_by_role("cell", name=re.compile(rf"^{broker}\b"))
-    row = window.row(table, "").filter(has=cells.first)
-    return row.locator("[data-tone]").first
+    """The colour of a broker's state; its row is the one with the link to it."""
+    link = window.page.get_by_role("link", name=str(broker), exact=True)
+    return window.row(table, "").filter(has=link).locator("[data-tone]").first
 
 
 def test_broker_is_flushed(window):

@@ -9,6 +9,7 @@ import pytest
 from kafscale.broker.requests.routes import ROUTES
 from kafscale.broker.security.permissions import PERMISSIONS
 from kafscale.protocol.messages.api_versions import API_VERSIONS
+from services.for_each import check_each, for_each
 from unit.broker.handlers import (
     permission_cases_cluster,
     permission_cases_groups,
@@ -37,12 +38,6 @@ REQUIREMENTS = {
 }
 
 
-def walk():
-    for case in CASES:
-        for version in case.version_numbers:
-            yield pytest.param(case, version, id=f"{case}-v{version}")
-
-
 def test_every_api_has_an_entry():
     assert PERMISSIONS.keys() == {API_VERSIONS.name, *(route.api.name for route in ROUTES)}
 
@@ -55,8 +50,12 @@ def test_grants_are_unique_per_api():
     assert sum(map(len, PERMISSIONS.values())) == len(REQUIREMENTS)
 
 
-@pytest.mark.parametrize(("case", "version"), list(walk()))
-def test_required_operation_is_enforced(case, version):
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_required_operation_is_enforced(case):
+    check_each(case.version_numbers, lambda version: _check_enforced(case, version))
+
+
+def _check_enforced(case, version):
     requirement = REQUIREMENTS[case.key]
 
     async def body(broker):
@@ -79,7 +78,7 @@ def test_required_operation_is_enforced(case, version):
     run_with_broker(body, config=ACLS_ENABLED)
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=str(case)) for case in CASES])
+@for_each(CASES)
 def test_client_without_acls_is_denied(case):
     """Denied by default: without ACLs, the response is an error, or empty."""
     requirement = REQUIREMENTS[case.key]

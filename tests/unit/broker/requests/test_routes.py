@@ -5,7 +5,6 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-import pytest
 
 from kafscale.broker import handlers
 from kafscale.broker.requests.routes import ROUTES
@@ -13,6 +12,7 @@ from kafscale.errors import StoreUnavailableError
 from kafscale.protocol import messages
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.messages.produce import ProduceRequest
+from services.for_each import for_each
 from unit.broker.in_memory_broker import run_with_broker
 
 HANDLERS = {path.stem for path in Path(handlers.__path__[0]).glob("[!_]*.py")}
@@ -66,23 +66,17 @@ def test_routes_are_sorted_by_api_key():
     assert keys == sorted(set(keys))
 
 
-@pytest.mark.parametrize(
-    ("each", "version"),
-    [
-        pytest.param(each, version, id=f"{each.api.name}-v{version}")
-        for each in ROUTES
-        for version in each.api.versions
-    ],
-)
-def test_error_response_carries_the_error_code_in_every_version(each, version):
+@for_each(ROUTES, lambda each: each.api.name)
+def test_error_response_carries_the_error_code_in_every_version(each):
     async def body(broker):
         error = StoreUnavailableError("the store is unavailable")
         request = sample(each.api.request)
         if isinstance(request, ProduceRequest):
             request.acks = -1  # With 0, there is no response.
-        response = each.error_response(broker.context(each.api, version), request, error)
-
-        codec = each.api.response_codec(version)
-        assert error.code in codes(codec.decode(codec.encode_bytes(response)))
+        for version in each.api.versions:
+            response = each.error_response(broker.context(each.api, version), request, error)
+            codec = each.api.response_codec(version)
+            decoded = codec.decode(codec.encode_bytes(response))
+            assert error.code in codes(decoded), f"version {version}"
 
     run_with_broker(body)
