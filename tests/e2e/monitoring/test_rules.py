@@ -35,6 +35,7 @@ class Case:
     labels: dict[str, str]
     summary: str
     interval: str = "1m"
+    """Of samples and evaluations; longer for alerts about days."""
 
 
 CASES = [
@@ -150,12 +151,12 @@ CASES = [
     ),
     Case(
         "KafscalePipelineNotRunning",  # It ran every day, then stopped.
-        {f"{LAST_RUN}{{{JOB_LABELS}}}": "0x719 86400x719 172800x719 259200x1700"},
+        {f"{LAST_RUN}{{{JOB_LABELS}}}": "0x143 86400x143 172800x143 259200x340"},
         "119h",
         "122h",
         {"job": "lake", "topic": "orders"},
         "The last run of job lake of orders ended 2d 2h 0m 0s ago.",
-        interval="2m",
+        interval="10m",
     ),
 ]
 
@@ -198,9 +199,8 @@ def run_case(case, tmp_path, *, fires_early=False):
             {"eval_time": case.fires_at, "alertname": case.alert, "exp_alerts": [fired]},
         ],
     }
-    tests.write_text(
-        yaml.safe_dump({"rule_files": [rules.name], "evaluation_interval": "1m", "tests": [test]})
-    )
+    file = {"rule_files": [rules.name], "evaluation_interval": case.interval, "tests": [test]}
+    tests.write_text(yaml.safe_dump(file))
     return promtool("test", "rules", tests)
 
 
