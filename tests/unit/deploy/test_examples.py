@@ -6,7 +6,7 @@ import pytest
 import typer
 import yaml
 
-from kafscale.cli.commands.spark import command as spark_command
+from kafscale.cli.main import app
 from kafscale.config.model import SETTINGS
 from unit.deploy.chart import CONFIG, ROOT
 from unit.operator.manifests.pod_security import violations
@@ -36,7 +36,7 @@ def container(name):
 
 def parse(arguments):
     """Parse the arguments of a job without running it."""
-    group = typer.main.get_command(spark_command.app)
+    group = typer.main.get_command(app).commands["spark"]
     with typer.Context(group) as context:
         name, command, rest = group.resolve_command(context, list(arguments))
         return name, command.make_context(name, rest, parent=context).params
