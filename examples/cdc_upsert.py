@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sandbox.create_topic(kafscale, TOPIC, 3)
         produce(kafscale, database.changes(options.records))
         sandbox.command(*to_table)
-        produce(kafscale, database.changes(options.records // 4, email="someone@example.org"))
+        produce(kafscale, database.changes(options.records // 4, email="user@example.org"))
         sandbox.command(*to_table)
         table = read(lake)
     assert table == database.rows, "the table differs from the database"

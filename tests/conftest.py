@@ -93,5 +93,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-golden",
         action="store_true",
-        help="write golden files anew from what the code makes, to be looked at with git diff",
+        help="rewrite the golden files with the current output; check the result with git diff",
     )

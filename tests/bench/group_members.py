@@ -51,7 +51,7 @@ class GroupMembers:
 
 
 async def _coordinator_error(connection: BrokerConnection, group: str) -> int:
-    """Why the broker does not coordinate a group yet; Kafka begins to when it is asked who does."""
+    """The error while the broker is not the coordinator yet; Kafka starts on FindCoordinator."""
     ask = FindCoordinatorRequest(key=group, keys=[group])
     await connection.ask(FIND_COORDINATOR, FIND_COORDINATOR.version_max, ask)
     described = DescribeGroupsRequest([group])
@@ -61,7 +61,7 @@ async def _coordinator_error(connection: BrokerConnection, group: str) -> int:
 
 @asynccontextmanager
 async def working(members: Iterable[Member], heartbeats: PeriodicTask) -> AsyncIterator[None]:
-    """Let them join, and send heartbeats as long as the block lasts."""
+    """Join all members; send heartbeats until the block ends."""
 
     async def work(member: Member) -> None:
         await member.join()
@@ -73,7 +73,7 @@ async def working(members: Iterable[Member], heartbeats: PeriodicTask) -> AsyncI
 
 @asynccontextmanager
 async def running(works: Iterable[Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-    """Let all of them go on at the same time; one that fails ends the block."""
+    """Run all tasks concurrently; the failure of one ends the block."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(work) for work in works]
         yield

@@ -1,4 +1,4 @@
-"""`kafka-producer-perf-test`, Kafka's own tool: as fast as it can, or at a given rate."""
+"""Runs Kafka's `kafka-producer-perf-test`, at full speed or at a given rate."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ RUN_S_MAX = 240
 
 @dataclass(frozen=True)
 class Batching:
-    """How the producer gathers records; the name is what tables say."""
+    """The batching of the producer; tables show the name."""
 
     name: str
     properties: tuple[str, ...]
@@ -50,7 +50,7 @@ def produce(
     record_bytes: int = RECORD_BYTES,
     config: Path | None = None,
 ) -> ProducerReport:
-    """Produce records with acks=all, and wait for the last answer; a file may say how to log in."""
+    """Produce records with acks=all; a file may have credentials. Waits for the last response."""
     done = subprocess.run(  # noqa: S603 - the command is a bench's own.
         [  # noqa: S607
             "java",

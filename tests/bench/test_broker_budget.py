@@ -1,4 +1,4 @@
-"""The bill: how many requests a quiet broker makes to a bucket, and what its producers wait for.
+"""The number of S3 requests of a broker with little load, and the latency of its producers.
 
 100 partitions get 1,000 records a second. The budget of PUTs bounds how often they become durable;
 segments come on top, two PUTs each.
@@ -27,7 +27,7 @@ PUTS_PER_SECOND = 2.0
 """The default of `storage.walPutsPerSecond`."""
 
 
-def test_puts_to_a_bucket(comparisons, scaled, tmp_path):
+def test_put_rate_and_latency(comparisons, scaled, tmp_path):
     if not s3_server.is_available():
         pytest.skip("an S3 server needs Go to be built")
     comparison = comparisons.new(

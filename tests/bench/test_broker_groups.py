@@ -1,6 +1,6 @@
-"""Groups: many that only say that they live and how far they are, and one that rebalances.
+"""Groups: many that send heartbeats and commits, and a large one that rebalances.
 
-The members run in this process; what they take of the machine is told apart from the broker's part.
+The members run in this process; their CPU time is measured separately from the broker's.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ SECONDS = 15
 LARGE_GROUP = 100
 LARGE_TOPIC = 300
 SHORT_PERIOD_SECONDS = 0.05
-"""Members learn of a rebalance with a heartbeat: here at once, as far as their timers matter."""
+"""Members learn of a rebalance by a heartbeat; this short interval hides their timers."""
 REBALANCES = 5
 REBALANCE_MS_MAX = 2_000
 
@@ -51,8 +51,8 @@ def kind(request):
 
 
 @pytest.fixture(autouse=True)
-def _many_connections() -> None:
-    """Every member has one, and a thousand is all that many systems allow at first."""
+def _raise_file_limit() -> None:
+    """Raise the limit of open files: every member has a connection."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -89,7 +89,7 @@ async def rest(kind: str, candidate: Candidate, topic: str, seconds: int) -> Fig
 async def watched(
     candidate: Candidate, heartbeats: PeriodicTask, commits: PeriodicTask, seconds: int
 ) -> Figures:
-    """What the broker and the members do in so many seconds, not counting the scrapes around."""
+    """Measure the broker and the members for some seconds, without the scrapes."""
     writes_before, began = metadata_writes(candidate), time.perf_counter()
     await asyncio.sleep(WARM_UP_SECONDS)
     heartbeats.seconds.clear()
@@ -112,7 +112,7 @@ async def watched(
 
 
 def metadata_writes(candidate: Candidate) -> float | None:
-    """How many transactions groups have written, where the broker counts them."""
+    """The number of metadata transactions of groups, if the broker counts them."""
     if not isinstance(candidate.server, BrokerProcess):
         return None
     return sample(candidate.server.http("/metrics")[1], "consumer_transactions_total")

@@ -1,4 +1,4 @@
-"""Many of everything: partitions that a broker opens when it starts, clients that say nothing."""
+"""Many partitions at the start of a broker, and many idle connections."""
 
 import resource
 import socket
@@ -27,12 +27,12 @@ SPARE_FILES = 5_000
 IDLE_SECONDS = 5
 
 ASK_VERSIONS = bytes.fromhex("0000000a 0012 0000 00000001 ffff")
-"""ApiVersions v0: a connection that has never asked for anything is soon closed."""
+"""ApiVersions v0: a connection without any request is closed soon."""
 
 
 @pytest.fixture
-def many_contestants(tmp_path) -> Iterator[list[Candidate]]:
-    """Brokers that may have as many connections and files as this machine lets us."""
+def unlimited_candidates(tmp_path) -> Iterator[list[Candidate]]:
+    """Brokers with the highest connection and file limits of this machine."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     settings = {"local_fsync": "false", "network_max_connections": str(2 * CONNECTIONS)}
@@ -43,19 +43,19 @@ def many_contestants(tmp_path) -> Iterator[list[Candidate]]:
         yield [Candidate(KAFKA, kafka), Candidate("Kafscale", ours)]
 
 
-def test_idle_connections(comparisons, many_contestants, scaled):
+def test_idle_connections(comparisons, unlimited_candidates, scaled):
     count = scaled(CONNECTIONS)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard < count + SPARE_FILES:
         pytest.skip(f"this machine allows a process {hard} open files")
     comparison = comparisons.new(f"{count:,} idle connections", KAFKA)
-    for candidate in many_contestants:
+    for candidate in unlimited_candidates:
         process_id = candidate.server.process_id
         before = resident_bytes(process_id)
         with ExitStack() as stack:
             started = time.perf_counter()
             for _ in range(count):
-                stack.enter_context(greeted(candidate.address))
+                stack.enter_context(connect(candidate.address))
             opened = time.perf_counter() - started
             used = candidate.cpu_seconds()
             time.sleep(IDLE_SECONDS)
@@ -72,7 +72,7 @@ def test_idle_connections(comparisons, many_contestants, scaled):
         )
 
 
-def greeted(address: str) -> socket.socket:
+def connect(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     connection = socket.create_connection((host, int(port)), timeout=30)
     connection.sendall(ASK_VERSIONS)
@@ -80,10 +80,10 @@ def greeted(address: str) -> socket.socket:
     return connection
 
 
-def test_many_partitions(comparisons, many_contestants, scaled):
+def test_many_partitions(comparisons, unlimited_candidates, scaled):
     count = scaled(PARTITIONS)
     comparison = comparisons.new(f"{count:,} partitions, a record in each", KAFKA)
-    for candidate in many_contestants:
+    for candidate in unlimited_candidates:
         started = time.perf_counter()
         topic = candidate.new_topic(count)
         created = time.perf_counter() - started

@@ -1,7 +1,7 @@
-"""What security costs: the same producer in the clear, logged in, and logged in over TLS.
+"""The cost of security: one producer with plaintext, with SASL, and with SASL over TLS.
 
-One broker with rules, which are asked on every way in. `kafka-producer-perf-test`, records of 1 KiB
-to 6 partitions with acks=all. CPU is the broker's alone.
+One broker with ACLs, which apply to every listener. `kafka-producer-perf-test` sends records of
+1 KiB to 6 partitions with acks=all. CPU is the time of the broker only.
 """
 
 from pathlib import Path
@@ -60,7 +60,7 @@ def figures(
 
 
 @pytest.mark.parametrize("batching", [BY_DEFAULT, LARGE], ids=lambda batching: batching.name)
-def test_producing_by_every_way_in(comparisons, scaled, broker, batching, tmp_path):
+def test_produce_throughput_by_security_protocol(comparisons, scaled, broker, batching, tmp_path):
     comparison = comparisons.new(f"what security costs a producer, {batching.name}", CLEAR)
     records = scaled(RECORDS)
     configs = {

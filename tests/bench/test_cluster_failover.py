@@ -1,9 +1,9 @@
-"""A broker goes: how long its partitions are without one, when it is killed and when it is asked.
+"""Unavailability of partitions when a broker is killed, and when it is stopped gracefully.
 
-Three brokers. A partition is served when it takes a record and gives the newest one that has to be
-there. The broker that is killed is the controller: the worst one to lose. Its partitions are the
-others' as soon as its lease has ended, so time is counted from there, until each has a new record
-that is durable; the last one before was in the WAL only.
+There are three brokers. A partition is available if it accepts a record and returns the newest
+durable one. The killed broker is the controller, the worst case. Others take over its partitions
+when its lease ends, so the time is counted from there until each has a new durable record; the last
+record before was only in the WAL.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ BROKERS = 3
 SERVED_S_MAX = 5.0
 """After the end of a lease."""
 MOVED_S_MAX = 1.0
-"""From the last answer of the old owner to the first one of the new."""
+"""From the last response of the old owner to the first one of the new owner."""
 WAIT_S_MAX = 60
 LEADER_ACKS = 1
 
@@ -54,7 +54,7 @@ def takeovers(comparisons):
     )
 
 
-def test_a_broker_goes(handovers, takeovers, cluster, partitions):
+def test_stopped_and_killed_broker(handovers, takeovers, cluster, partitions):
     topic = cluster.new_topic(partitions)
     planned, unplanned = uvloop.run(scenario(cluster, topic, partitions))
     handovers.add(f"{partitions:,} partitions", planned)
@@ -79,7 +79,7 @@ async def scenario(cluster: DirectCluster, topic: str, count: int) -> tuple[Figu
 
 
 async def asked_to_stop(cluster: DirectCluster, probe: Probe, broker_id: int) -> Figures:
-    """Ask all of its partitions again and again, while it hands them over."""
+    """Check its partitions continuously while it transfers them."""
     through = other_than(broker_id)
     left = led_by(broker_id, await probe.leaders(through))
     last: dict[int, ProbeResult] = {}
@@ -142,7 +142,7 @@ async def killed(cluster: DirectCluster, probe: Probe, broker_id: int) -> Figure
 
 
 async def end_of_registration(store: EtcdStore, broker_id: int) -> float:
-    """When the others learn that a broker is gone, by the steady clock."""
+    """When the registration of a broker is deleted, by the monotonic clock."""
     key = keys.broker(str(broker_id))
     revision = (await store.range(key)).revision
     async for events in store.watch(key, revision):

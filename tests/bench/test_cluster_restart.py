@@ -1,11 +1,12 @@
-"""A rolling restart of a whole cluster, as idempotent producers with their defaults see it.
+"""A rolling restart of a cluster, as seen by idempotent producers with default settings.
 
-Every broker in turn is asked to stop, started again, and given a rest in which partitions move back
-to it. Producers of two libraries, one of them Kafka's own perf tool, write all the while. What they
-see of a cluster that is left in peace stands beside it.
+Each broker in turn is stopped gracefully and started again, followed by a pause in which partitions
+move back to it. Two producers write meanwhile: librdkafka, and Kafka's perf tool. The reference is
+an undisturbed cluster.
 
-The budget of PUTs is lifted: librdkafka has 5 requests of one partition each under way, so with the
-default of 2 PUTs a second, 10 partitions of a broker wait for each other longer than for a restart.
+The PUT budget is lifted: librdkafka has 5 requests of one partition each in flight, so with the
+default of 2 PUTs per second, 10 partitions of a broker wait longer for each other than for a
+restart.
 """
 
 import time
@@ -31,7 +32,7 @@ BROKERS = 3
 PARTITIONS = 30
 RECORDS_PER_SECOND = 1_000
 SECONDS = 40
-"""How long the perf tool writes, which cannot be told to stop; restarts have to fit in."""
+"""How long the perf tool writes; it cannot be stopped early, so restarts must fit in."""
 PEACE_SECONDS = 10
 REST_S = 4
 LIFTED = {"storage_wal_puts_per_second": "50"}
@@ -56,7 +57,7 @@ def test_rolling_restart(comparisons, tmp_path, scaled):
 def seen(
     cluster: DirectCluster, topic: str, seconds: int, act: Callable[[], Figures]
 ) -> dict[str, Figures]:
-    """What either producer sees while something is done, which has to end before they do."""
+    """The figures of both producers during an action, which must end before they do."""
     records = RECORDS_PER_SECOND * seconds
     sender = Sender(
         cluster.bootstrap, topic, partitions=PARTITIONS, records_per_second=RECORDS_PER_SECOND
@@ -67,7 +68,7 @@ def seen(
         )
         time.sleep(REST_S)
         done = act()
-        assert not perf.done(), f"nobody wrote at the end of {done}: ask for a larger scale"
+        assert not perf.done(), f"no producer ran at the end of {done}: use a larger scale"
         report = perf.result()
     return {
         "librdkafka": sender.figures() | done,
@@ -81,7 +82,7 @@ def seen(
 
 
 def roll(cluster: DirectCluster) -> Figures:
-    """Restart one broker after another; how long the slowest took."""
+    """Restart one broker after another; return the time of the slowest."""
     stops, starts = [], []
     for node in cluster.nodes.values():
         began = time.perf_counter()

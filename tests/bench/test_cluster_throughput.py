@@ -1,11 +1,12 @@
-"""Throughput of one broker and of two, on one machine, which they share with everything else.
+"""Throughput of one broker and of two, on one machine that they share with everything else.
 
-Each cluster has its own etcd and S3 server, and is idle while another one is measured. Where the
-machine is busy all the time, a second broker cannot make anything faster: what it costs tells more.
+Each cluster has its own etcd and S3 server, and is idle while another one is measured. If the CPUs
+are busy all the time, a second broker cannot increase the throughput; the CPU time is then the
+relevant figure.
 
-By default a broker puts 2 objects a second, to bound the bill. A producer then waits for half a
-second, with at most 5 requests under way: that, and no broker, bounds how fast it is. So the budget
-is lifted here, and one broker with it stands beside the others.
+By default a broker uploads 2 objects per second, to limit the cost. A producer with at most 5
+requests in flight then waits for uploads and not for the broker. So the PUT budget is lifted here;
+one broker with the default budget is measured as well.
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ PARTITIONS = 6
 RECORDS = 150_000
 ROUNDS = 3
 BUDGETED_SHARE = 15
-"""By how much fewer records are enough where the budget decides."""
+"""The factor for the number of records where the PUT budget is the limit."""
 LIFTED = {"storage_wal_puts_per_second": "1000"}
 ONE, TWO, BUDGETED = "1 broker", "2 brokers", "1 broker, 2 PUTs/s"
 

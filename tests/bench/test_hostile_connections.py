@@ -1,14 +1,12 @@
-"""Honest clients beside a crowd of strangers: their latency stays within twice what it would be.
+"""Latency of regular clients during an attack: at most twice that without an attack.
 
-Eight clients are logged in, half of them over TLS; each has a produce and a fetch on its way at the
-same time, fifty times a second. They are measured in turns: alone, beside strangers who crowd round
-another broker on the same machine, and beside strangers who crowd round theirs. What a crowd costs
-the machine, which real strangers would not be on, is the same in the last two; how a broker shares
-its one loop, which is what is asked here, is the difference between them.
+Eight clients are authenticated, half of them over TLS; each sends a produce and a fetch request 50
+times per second. They are measured in turns: without an attack, while another broker on the same
+machine is attacked, and while their own broker is attacked. The last two differ only in how the
+broker shares its event loop; the CPU time that the attackers use is the same.
 
-Strangers come from two processes, so many a second that a broker notices (`PER_SECOND`), and not so
-many that processes which share a few cores starve each other. On a machine that is busy with other
-things, what is measured are those.
+Two processes attack at a rate that loads a broker (`PER_SECOND`), but leaves CPU time to the other
+processes. On a busy machine the results are not meaningful.
 """
 
 import asyncio
@@ -47,7 +45,7 @@ TOPIC = "honest"
 LATENCIES = ("produce p50 ms", "produce p99 ms", "fetch p50 ms", "fetch p99 ms")
 
 
-def test_latency_beside_strangers(comparisons, scaled, tmp_path):
+def test_latency_during_an_attack(comparisons, scaled, tmp_path):
     comparison = comparisons.new(
         f"{CLIENTS} clients, {2 * CLIENTS / PERIOD_SECONDS:,.0f} requests a second, beside"
         f" {PER_SECOND} hostile clients a second",
@@ -98,7 +96,7 @@ def measure_under_attack(
 async def measure(
     broker: SecuredBroker, seconds: float, warm_up_seconds: float = WARM_UP_SECONDS
 ) -> Figures:
-    """How long the requests of honest clients take."""
+    """Measure the latencies of regular clients."""
     rng = random.Random(0)
     produces, fetches = PeriodicTask(PERIOD_SECONDS, rng), PeriodicTask(PERIOD_SECONDS, rng)
     connections = [await _log_in(broker, number) for number in range(CLIENTS)]

@@ -1,4 +1,4 @@
-"""Opening a partition of many segments: a listing and one look, however many there are."""
+"""Opening a partition with many segments: one listing and one read, for any number of segments."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ def test_opening_a_partition_of_many_segments(comparisons, scaled, tmp_path):
     directory = tmp_path / NAMESPACE / TOPIC / "0"
     directory.mkdir(parents=True)
     for base_offset in range(count):
-        made = of_one_record(base_offset)
+        made = segment_of_one_record(base_offset)
         stem = directory / f"segment-{base_offset:020d}"
         stem.with_suffix(".kfs").write_bytes(b"".join(made.parts))
         stem.with_suffix(".index").write_bytes(made.index)
@@ -37,7 +37,7 @@ def test_opening_a_partition_of_many_segments(comparisons, scaled, tmp_path):
     comparison.add("Kafscale", {"segments": count, "seconds": asyncio.run(scenario())})
 
 
-def of_one_record(base_offset: int) -> segment.Built:
+def segment_of_one_record(base_offset: int) -> segment.Built:
     batch = BatchView(bytearray(build([Record(0, 1, None, b"x")])))
     batch.stamp(base_offset, 0)
     builder = segment.Builder(0, 4096, compression=None, prior_max_timestamp_ms=-1)

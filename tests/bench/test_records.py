@@ -1,4 +1,4 @@
-"""What the produce path pays for a batch: seen, validated and stamped, at 1 GB/s or better."""
+"""The cost of a batch on the produce path: validated and stamped at 1 GB/s or more."""
 
 from functools import partial
 from typing import Any
@@ -15,14 +15,14 @@ BYTES_PER_SECOND_MIN = 1_000_000_000
 
 
 def batch_of(size_bytes: int, count: int) -> bytearray:
-    """A batch of just about this size, in records that do not compress to nothing."""
+    """A batch of about this size, with records that compress moderately."""
     words = b" ".join(b"%d" % number for number in range(size_bytes // count // 3))
     value = words[: size_bytes // count - 20]
     return build([Record(index, 1_700_000_000_000 + index, None, value) for index in range(count)])
 
 
 def accept(data: bytearray) -> None:
-    """All that happens to a batch between the frame it came in and the buffer it waits in."""
+    """All work on a batch between its request frame and the WAL buffer."""
     batch = single_batch(data)
     batch.validate(size_bytes_max=1_048_588)
     batch.stamp(123_456_789, 4)
@@ -47,7 +47,7 @@ def test_acceptance_speed(bench: Any) -> None:
 
 
 def test_speed_at_the_edges(bench: Any) -> None:
-    """Per record, and so never on the produce path; told for comparison, bound to nothing tight."""
+    """Work per record, which is not on the produce path; for comparison."""
     for codec in Codec:
         batch = BatchView(recompress(BatchView(batch_of(BATCH_BYTES, RECORD_COUNT)), codec))
         records = list(iterate(batch))

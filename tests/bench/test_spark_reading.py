@@ -1,7 +1,7 @@
-"""Reading a topic with Spark: ours, straight from the files, beside Spark's own Kafka source.
+"""Reading a topic with Spark: our source, which reads the files, and Spark's Kafka source.
 
 The Kafka source reads from our broker and from Apache Kafka. Everything runs once before it is
-measured, so that nobody pays for Java's compiler.
+measured, so that the JIT compiler has finished.
 """
 
 import pytest

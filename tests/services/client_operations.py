@@ -165,7 +165,7 @@ class ClientOperations:
 
     def create_acl(self) -> str:
         return _outcome(
-            lambda: Acls(self.admin).add(acl_binding("User:nobody", "READ", topic="none"))
+            lambda: Acls(self.admin).add(acl_binding("User:absent", "READ", topic="none"))
         )
 
     def add_user(self) -> str:

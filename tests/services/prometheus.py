@@ -26,13 +26,13 @@ from services.waiting import wait_until
 
 PACKAGES = ("prometheus",)
 HOST = "127.0.0.1"
-ANSWER_S_MAX = 10
+RESPONSE_S_MAX = 10
 RUN_S_MAX = 60
 
 
 @dataclass(frozen=True)
 class Target:
-    """Who is scraped: a port on this machine, and the labels that its series get."""
+    """A scrape target: a local port, and the labels of its series."""
 
     job: str
     port: int
@@ -41,40 +41,40 @@ class Target:
 
 
 class PrometheusError(AssertionError):
-    """Prometheus refuses an expression; the message is its own."""
+    """Prometheus rejected an expression; has its message."""
 
 
 class PrometheusServer:
-    """One that runs, to be asked."""
+    """A running Prometheus."""
 
     def __init__(self, port: int) -> None:
         self._root = f"http://{HOST}:{port}"
 
     def is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self._root}/-/ready", timeout=ANSWER_S_MAX):  # noqa: S310
+            with urllib.request.urlopen(f"{self._root}/-/ready", timeout=RESPONSE_S_MAX):  # noqa: S310
                 return True
         except urllib.error.HTTPError as error:
             error.close()
             return False
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series that an expression leads to now, each with its labels and its value."""
-        return self._ask("query", query=expression)["result"]
+        """The current result of an expression: series with labels and values."""
+        return self._request("query", query=expression)["result"]
 
     def series(self, selector: str) -> list[dict[str, str]]:
-        """The labels of all series that are known."""
-        return self._ask("series", **{"match[]": selector})
+        """The labels of all matching series."""
+        return self._request("series", **{"match[]": selector})
 
     def targets(self) -> list[dict[str, Any]]:
-        """Who is scraped, and how that went the last time."""
-        return self._ask("targets")["activeTargets"]
+        """The scrape targets, with the result of their last scrape."""
+        return self._request("targets")["activeTargets"]
 
-    def _ask(self, what: str, **parameters: str) -> Any:
-        url = f"{self._root}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
+    def _request(self, path: str, **parameters: str) -> Any:
+        url = f"{self._root}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(url, timeout=ANSWER_S_MAX) as answer:  # noqa: S310
-                return json.load(answer)["data"]
+            with urllib.request.urlopen(url, timeout=RESPONSE_S_MAX) as response:  # noqa: S310
+                return json.load(response)["data"]
         except urllib.error.HTTPError as error:
             with error:
                 raise PrometheusError(error.read().decode()) from None

@@ -198,13 +198,13 @@ def test_watch_leaves_an_unresponsive_member_after_a_failed_request(cluster):
         async with opened(cluster) as store, opened(cluster) as other:
             last = (await store.commit([], [Put("/a", b"1")])).revision
             async with aclosing(store.watch("/a", last)) as commits:
-                telling = asyncio.ensure_future(anext(commits))
+                next_commit = asyncio.ensure_future(anext(commits))
                 await asyncio.sleep(0.2)
                 cluster.member(store.endpoint).pause()
                 await retry_until_success(lambda: other.commit([], [Put("/a", b"2")]))
-                assert not telling.done()
+                assert not next_commit.done()
                 await store.get("/a")
-                [event] = await asyncio.wait_for(telling, 3)
+                [event] = await asyncio.wait_for(next_commit, 3)
                 assert event.value == b"2"
 
     asyncio.run(body())
@@ -245,12 +245,12 @@ def test_requests_fail_without_members_and_recover(cluster):
             lease = await store.grant(60_000)
             last = (await store.commit([], [Put("/a", b"1", lease)])).revision
             commits = store.watch("/a", last)
-            telling = asyncio.ensure_future(anext(commits))
+            next_commit = asyncio.ensure_future(anext(commits))
             await asyncio.sleep(0.2)
             for member in cluster.members:
                 member.kill()
             with pytest.raises(StoreUnavailableError):
-                await telling
+                await next_commit
             for call in [
                 lambda: store.get("/a"),
                 lambda: store.commit([], [Put("/a", b"lost")]),
@@ -278,14 +278,14 @@ def test_member_without_leader_is_skipped(cluster):
         async with opened(cluster) as store:
             last = (await store.commit([], [Put("/a", b"1")])).revision
             commits = store.watch("/a", last)
-            telling = asyncio.ensure_future(anext(commits))
+            next_commit = asyncio.ensure_future(anext(commits))
             others = [member for member in cluster.members if member.endpoint != store.endpoint]
             for member in others:
                 member.pause()
             with pytest.raises(StoreUnavailableError):
                 await store.get("/a")
             with pytest.raises(StoreUnavailableError):
-                await telling
+                await next_commit
             for member in others:
                 member.resume()
             assert (await retry_until_success(lambda: store.get("/a"))).value == b"1"

@@ -118,7 +118,7 @@ def test_idle_watch_advances_its_revision(etcd):
         async with linked(etcd) as (link, far), opened(etcd) as near:
             last = await put(near, "/t/0")
             async with aclosing(far.watch("/t/", last)) as commits:
-                telling = asyncio.ensure_future(anext(commits))
+                next_commit = asyncio.ensure_future(anext(commits))
                 for i in range(10):
                     last = await put(near, f"/other/{i}")
                 await asyncio.sleep(15 * PROGRESS_MS / 1000)
@@ -126,7 +126,7 @@ def test_idle_watch_advances_its_revision(etcd):
                 await link.set(Fault(refuses=True))
                 await put(near, "/t/1")
                 await link.set(HEALTHY)
-                assert [event.key for event in await telling] == ["/t/1"]
+                assert [event.key for event in await next_commit] == ["/t/1"]
 
     asyncio.run(body())
 

@@ -84,7 +84,7 @@ def sign(bucket: S3Bucket) -> tuple[str, str]:
 
 def write_profiles(path: Path, **keys: str) -> Path:
     profiles = [
-        f"[{profile}]\naws_access_key_id = {key}\naws_secret_access_key = hush\n"
+        f"[{profile}]\naws_access_key_id = {key}\naws_secret_access_key = hidden\n"
         for profile, key in keys.items()
     ]
     path.write_text("\n".join(profiles))
@@ -96,7 +96,7 @@ def write_profiles(path: Path, **keys: str) -> Path:
 
 def test_credentials_from_the_environment(bucket, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "from-env")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
     assert sign(bucket) == ("from-env", "")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "its-token")
     assert sign(bucket) == ("from-env", "its-token")
@@ -123,7 +123,7 @@ def test_credentials_from_a_container_role(bucket, monkeypatch):
     """As on ECS, and on EKS with pod identity."""
     issued = {
         "AccessKeyId": "from-role",
-        "SecretAccessKey": "hush",
+        "SecretAccessKey": "hidden",
         "Token": "its-token",
         "Expiration": "2099-01-01T00:00:00Z",
     }
@@ -167,7 +167,7 @@ def test_credentials_from_a_service_account(bucket, monkeypatch, tmp_path, given
 def test_credential_source_excludes_other_sources(bucket, source, monkeypatch, tmp_path):
     if source != "env":
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "from-env")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
     if source != "file":
         path = write_profiles(tmp_path / "credentials", default="from-default")
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(path))
@@ -198,10 +198,10 @@ def test_missing_profile_is_named_in_the_error(bucket, tmp_path):
 def test_role_is_assumed_with_credentials_of_any_source(bucket, source, monkeypatch, tmp_path):
     with_role = replace(bucket, role_arn=ROLE)
     if source == "given":
-        with_role = replace(with_role, access_key="given", secret_key="hush")  # noqa: S106
+        with_role = replace(with_role, access_key="given", secret_key="hidden")  # noqa: S106
     elif source == "env":
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "from-env")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
     else:
         path = write_profiles(tmp_path / "credentials", default="from-default")
         with_role = replace(with_role, credential_source="file", credentials_file=str(path))
@@ -213,7 +213,7 @@ def test_role_is_assumed_with_credentials_of_any_source(bucket, source, monkeypa
 def test_role_is_assumed_again_after_half_of_its_lifetime(bucket):
     now = [0.0]
     aws = BotoClient(
-        replace(bucket, role_arn=ROLE, access_key="given", secret_key="hush"),  # noqa: S106
+        replace(bucket, role_arn=ROLE, access_key="given", secret_key="hidden"),  # noqa: S106
         clock=lambda: now[0],
     )
     first = aws.keys()
@@ -229,7 +229,7 @@ def test_denied_role_fails_and_unreachable_sts_is_retriable(bucket):
         "<ErrorResponse><Error><Code>AccessDenied</Code><Message>not for you</Message></Error>"
         "</ErrorResponse>"
     )
-    given = replace(bucket, role_arn=ROLE, access_key="given", secret_key="hush")  # noqa: S106
+    given = replace(bucket, role_arn=ROLE, access_key="given", secret_key="hidden")  # noqa: S106
 
     async def scenario():
         async with (
@@ -249,7 +249,7 @@ def test_denied_role_fails_and_unreachable_sts_is_retriable(bucket):
 
 
 def test_credentials_are_never_logged_or_shown(bucket, caplog):
-    given = replace(bucket, role_arn=ROLE, access_key="an-access-key", secret_key="hush-hush")  # noqa: S106
+    given = replace(bucket, role_arn=ROLE, access_key="an-access-key", secret_key="hidden-hidden")  # noqa: S106
 
     async def scenario() -> tuple[str, str]:
         async with recorded_store(given) as (store, server):
@@ -267,5 +267,5 @@ def test_credentials_are_never_logged_or_shown(bucket, caplog):
         except OperatingError as error:
             shown += traceback.format_exception(error)
     shown.append(caplog.text)
-    for secret in ("an-access-key", "hush-hush", key, token):
+    for secret in ("an-access-key", "hidden-hidden", key, token):
         assert secret not in "\n".join(shown)

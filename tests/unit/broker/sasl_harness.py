@@ -56,7 +56,7 @@ class ScriptedExchange:
     def evaluate_response(self, token: bytes) -> SaslStep:
         match token.split():
             case [b"more"]:
-                return SaslStep(b"go on")
+                return SaslStep(b"continue")
             case [b"refused"]:
                 return SaslStep(b"say yes", failure="that is not enough")
             case [principal] if principal.startswith(b"User:"):

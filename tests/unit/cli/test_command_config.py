@@ -147,14 +147,14 @@ def test_login_module_options_may_be_quoted_or_not(options):
         ("sasl.jaas.config", f'{OAUTH} required unsecuredLoginStringClaim_sub="a";', "file:///"),
         (
             "sasl.jaas.config",
-            f'{SCRAM} required username="alice" password="hush"',
+            f'{SCRAM} required username="alice" password="hidden"',
             "expected the form",
         ),
         ("sasl.oauthbearer.token.endpoint.url", "https://idp/token", "file:///"),
         ("ssl.truststore.type", "JKS", "PEM"),
         ("ssl.truststore.location", "ca.jks", r"ssl\.truststore\.type=PEM"),
         ("ssl.keystore.location", "alice.p12", r"ssl\.keystore\.type=PEM"),
-        ("ssl.key.password", "hush", "not supported"),
+        ("ssl.key.password", "hidden", "not supported"),
         ("ssl.enabled.protocols", "TLSv1.3", "not supported"),
         ("enable.ssl.certificate.verification", "false", "not supported"),
         ("ssl.endpoint.identification.algorithm", "ldaps", "neither https nor none"),
@@ -164,4 +164,4 @@ def test_unsupported_properties_are_rejected_without_showing_secrets(key, value,
     with pytest.raises(ValueError, match=problem) as caught:
         apply_properties(Client(), {key: value})
     assert str(caught.value).startswith(key)
-    assert "hush" not in str(caught.value)
+    assert "hidden" not in str(caught.value)

@@ -31,14 +31,14 @@ def test_overview_shows_the_effective_settings(kafscale):
 
 
 def test_overview_logs_settings_with_masked_secrets(kafscale):
-    keys = {"KAFSCALE_S3_ACCESS_KEY": "AKIA", "KAFSCALE_S3_SECRET_KEY": "hush"}
+    keys = {"KAFSCALE_S3_ACCESS_KEY": "AKIA", "KAFSCALE_S3_SECRET_KEY": "hidden"}
     result = kafscale(KAFSCALE_S3_BUCKET="records", **keys)
     (line,) = result.stderr.splitlines()
     event = json.loads(line)
     assert event["event"] == "effective configuration"
     assert event["settings"]["s3"]["bucket"] == "records"
     assert event["settings"]["s3"]["secretKey"] == "********"
-    assert "hush" not in result.stderr
+    assert "hidden" not in result.stderr
     assert kafscale(KAFSCALE_LOG_LEVEL="warn").stderr == ""
 
 

@@ -13,7 +13,7 @@ SETTINGS = {
     "KAFSCALE_CLIENT_SECURITY_PROTOCOL": "SASL_SSL",
     "KAFSCALE_CLIENT_SASL_MECHANISM": "PLAIN",
     "KAFSCALE_CLIENT_USERNAME": "alice",
-    "KAFSCALE_CLIENT_PASSWORD": "hush",
+    "KAFSCALE_CLIENT_PASSWORD": "hidden",
     "KAFSCALE_CLIENT_TLS_CA_FILE": "ca.pem",
     "KAFSCALE_CLIENT_TLS_VERIFY_HOSTNAME": "false",
 }
@@ -29,10 +29,14 @@ def test_default_security_is_plaintext():
 def test_security_is_picklable_and_hides_secrets():
     security = Security.from_settings(load(SETTINGS).client)
     assert (security.encrypts, security.authenticates) == (True, True)
-    assert (security.mechanism, security.username, security.password) == ("PLAIN", "alice", "hush")
+    assert (security.mechanism, security.username, security.password) == (
+        "PLAIN",
+        "alice",
+        "hidden",
+    )
     assert security.tls.ca_file == str(Path.cwd() / "ca.pem")
     assert not security.tls.verify_hostname
-    assert "hush" not in repr(security)
+    assert "hidden" not in repr(security)
     assert pickle.loads(pickle.dumps(security)) == security  # noqa: S301
 
 
@@ -40,7 +44,7 @@ def test_security_is_picklable_and_hides_secrets():
     ("changes", "problem"),
     [
         ({"username": "alice"}, "client.username and client.password"),
-        ({"password": "hush"}, "client.username and client.password"),
+        ({"password": "hidden"}, "client.username and client.password"),
         ({"mechanism": "OAUTHBEARER", "username": "a", "password": "b"}, "client.tokenFile"),
     ],
 )

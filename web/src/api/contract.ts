@@ -75,6 +75,22 @@ export interface AccessOptions {
   quotaKeys: string[];
 }
 
+/** What a page needs to know first. */
+export interface Session {
+  /** True if a user name and a password are set; without them, no login is possible. */
+  isConfigured: boolean;
+  username: string | null;
+  /** Sent as the header `X-CSRF-Token` with every request that changes something. */
+  csrfToken: string | null;
+  expiresAtMs: number | null;
+  version: string;
+}
+
+export interface Login {
+  username: string;
+  password: string;
+}
+
 /** A value at a time. */
 export interface Point {
   atMs: number;
@@ -307,6 +323,50 @@ export interface TakeSnapshot {
   retain?: number;
 }
 
+export interface Run {
+  job: string;
+  topics: string[];
+  startedAtMs: number;
+  endedAtMs: number | null;
+  outcome: "running" | "succeeded" | "failed";
+  error: string | null;
+  recordsIn: number | null;
+  recordsOut: number | null;
+  sizeBytes: number | null;
+  newestTimestampMs: number | null;
+  details: Record<string, string | number | null>;
+}
+
+export interface Job {
+  job: string;
+  last: Run;
+  successRate: number;
+  /** The age of the newest record that the job has processed. */
+  freshnessMs: number | null;
+  /** Newest first, at most 50. */
+  runs: Run[];
+}
+
+export interface TopicCost {
+  topic: string;
+  storedBytes: number;
+  recordCount: number | null;
+  costPerDay: number;
+}
+
+export interface CostReport {
+  madeAtMs: number;
+  totalPerDay: number;
+  currency: string;
+  topics: TopicCost[];
+}
+
+export interface Pipeline {
+  jobs: Job[];
+  cost: CostReport | null;
+  problem: string | null;
+}
+
 /** The planned reset of one partition. */
 export interface ResetRow {
   topic: string;
@@ -521,66 +581,6 @@ export interface Produce {
   value?: NewPayload | null;
   headers?: NewHeader[];
   timestampMs?: number | null;
-}
-
-export interface Run {
-  job: string;
-  topics: string[];
-  startedAtMs: number;
-  endedAtMs: number | null;
-  outcome: "running" | "succeeded" | "failed";
-  error: string | null;
-  recordsIn: number | null;
-  recordsOut: number | null;
-  sizeBytes: number | null;
-  newestTimestampMs: number | null;
-  details: Record<string, string | number | null>;
-}
-
-export interface Job {
-  job: string;
-  last: Run;
-  successRate: number;
-  /** The age of the newest record that the job has processed. */
-  freshnessMs: number | null;
-  /** Newest first, at most 50. */
-  runs: Run[];
-}
-
-export interface TopicCost {
-  topic: string;
-  storedBytes: number;
-  recordCount: number | null;
-  costPerDay: number;
-}
-
-export interface CostReport {
-  madeAtMs: number;
-  totalPerDay: number;
-  currency: string;
-  topics: TopicCost[];
-}
-
-export interface Pipeline {
-  jobs: Job[];
-  cost: CostReport | null;
-  problem: string | null;
-}
-
-/** What a page needs to know first. */
-export interface Session {
-  /** True if a user name and a password are set; without them, no login is possible. */
-  isConfigured: boolean;
-  username: string | null;
-  /** Sent as the header `X-CSRF-Token` with every request that changes something. */
-  csrfToken: string | null;
-  expiresAtMs: number | null;
-  version: string;
-}
-
-export interface Login {
-  username: string;
-  password: string;
 }
 
 export type Order = "asc" | "desc";

@@ -143,4 +143,4 @@ class ClassicGroup:
         heartbeat.check_commit(self._group_state, member_id, instance_id, generation, now_ms)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Anyone may read the committed offsets of a classic group."""
+        """Every client may read the committed offsets of a classic group."""

@@ -9,7 +9,7 @@ Invariants:
 3. The number of brokers that autoscaling has chosen is left alone, except at creation.
 4. A broker that was drained and is desired again is restarted, because a drain cannot be undone.
 
-Everything is observed anew each time, so the operator may stop at any moment.
+Everything is observed again each time, so the operator may stop at any moment.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ Invariants:
 
 * A certificate is valid for a year. It is renewed after two thirds of that, if its hosts differ, or
   if it was issued by another CA. Otherwise it stays as it is.
-* Members read their certificate anew for every connection, so that a renewal interrupts nothing.
+* Members read their certificate again for every connection, so that a renewal interrupts nothing.
   They read the CA bundle only at the start: a change of `trust_checksum` restarts them. Brokers
   read everything at the start, and are restarted when the clients' Secret changes.
 * The CA is valid for ten years, in a Secret that is in no pod. It is replaced after two thirds of

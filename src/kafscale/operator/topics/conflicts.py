@@ -2,7 +2,7 @@
 
 Invariants: of resources that name the same topic of the same cluster, the one created first owns
 it; ties are broken by name. It owns the topic until it is gone, not only until its deletion has
-begun. Before a topic is changed the owner is read anew (`now=True`); other callers may get a list
+begun. Before a topic is changed the owner is read again (`now=True`); other callers may get a list
 that is some seconds old, so that a thousand topics do not list each other a thousand times.
 """
 

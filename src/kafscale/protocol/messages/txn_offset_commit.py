@@ -5,7 +5,7 @@ Version notes:
 * v3: flexible; generation, member and group instance, so that a removed member is
   fenced (KIP-447).
 * v4: the response may have the error TRANSACTION_ABORTABLE (KIP-890).
-* v5: adds the group to the transaction by itself, where AddOffsetsToTxn had to come first
+* v5: adds the group to the transaction; before, a client had to send AddOffsetsToTxn first
   (KIP-890).
 """
 

@@ -13,7 +13,7 @@ from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
 from kafscale.metadata.topics.config_validation import TopicDefaults
 
 CONFIG = Config(
-    s3=S3(bucket="records", region="eu-west-1", access_key="AKIA", secret_key="hush"),  # noqa: S106
+    s3=S3(bucket="records", region="eu-west-1", access_key="AKIA", secret_key="hidden"),  # noqa: S106
     etcd=Etcd(password="whisper"),  # noqa: S106
     cache=Cache(segment_cache_bytes=123456),
     storage=Storage(segment_bytes=5000, flush_interval_ms=77),
@@ -99,5 +99,5 @@ def test_broker_config_source_is_static_if_set():
 def test_broker_configs_contain_no_secrets():
     shown = repr(describe())
     assert "records" in shown
-    for secret in ("AKIA", "hush", "whisper"):
+    for secret in ("AKIA", "hidden", "whisper"):
         assert secret not in shown

@@ -177,7 +177,7 @@ def test_raw_tokens_are_answered_by_raw_tokens():
     peer = SaslPeer()
     peer.handshake(version=0)
     peer.send(raw(b"more"))
-    assert bytes(peer.frames()[-1]) == b"go on"
+    assert bytes(peer.frames()[-1]) == b"continue"
     peer.send(raw(b"User:alice"))
     assert bytes(peer.frames()[-1]) == b"welcome"
     peer.send(heartbeat(6))

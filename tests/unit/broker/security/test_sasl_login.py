@@ -63,7 +63,7 @@ def test_exchange_may_take_several_tokens():
     harness = SessionHarness()
     harness.session.handshake(harness.client, "SCRAM-SHA-512", 1)
     for _ in range(3):
-        assert harness.session.authenticate(harness.client, b"more") == SaslResult(b"go on")
+        assert harness.session.authenticate(harness.client, b"more") == SaslResult(b"continue")
         assert harness.client.principal.full_name == "User:ANONYMOUS"
     assert harness.session.authenticate(harness.client, b"User:bob") == SaslResult(b"welcome")
     assert harness.audit.events == [("in", "User:bob", "SCRAM-SHA-512")]

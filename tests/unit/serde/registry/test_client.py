@@ -16,7 +16,7 @@ from kafscale.serde.registry.client import (
 from kafscale.serde.registry.client import Registry as Client
 from services.schema_registry import serving
 
-PASSWORD = "hush"  # noqa: S105
+PASSWORD = "hidden"  # noqa: S105
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_an_unreachable_registry_raises():
     access = RegistryAccess(url=f"http://127.0.0.1:{port}", user="u", password=PASSWORD)
     with pytest.raises(StoreUnavailableError, match="cannot connect") as caught:
         Client(access, sleep=[].append).schema(7)
-    assert "hush" not in str(caught.value)
+    assert "hidden" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"<html>", b"{}", b'{"schema":1}', b"\xff", b""])
@@ -140,7 +140,7 @@ def test_rejected_credentials_are_a_config_error(server, status):
     server.failures = [status]
     with pytest.raises(ConfigError, match=f"HTTP status {status}") as caught:
         client(server, user="u", password=PASSWORD).schema(7)
-    assert "hush" not in str(caught.value)
+    assert "hidden" not in str(caught.value)
     assert len(server.requests) == 1
 
 
@@ -149,7 +149,7 @@ def test_authorization_header(server):
     client(server).schema(7)
     client(server, user="u", password=PASSWORD).schema(7)
     client(server, token=PASSWORD).schema(7)
-    assert server.authorizations == [None, "Basic dTpodXNo", "Bearer hush"]
+    assert server.authorizations == [None, "Basic dTpoaWRkZW4=", "Bearer hidden"]
 
 
 def test_credentials_are_not_sent_to_redirects(server):
@@ -157,31 +157,31 @@ def test_credentials_are_not_sent_to_redirects(server):
         other.register(7, '"int"')
         server.redirect_to = other.url
         assert client(server, token=PASSWORD).schema(7).text == '"int"'
-    assert server.authorizations == ["Bearer hush"]
+    assert server.authorizations == ["Bearer hidden"]
     assert other.authorizations == [None]
 
 
 def test_credentials_are_pickled_but_not_shown():
     access = RegistryAccess(url="https://registry:8081/base", user="u", password=PASSWORD)
-    assert "hush" not in repr(access)
-    assert "hush" not in repr(RegistryAccess(url="https://registry", token=PASSWORD))
+    assert "hidden" not in repr(access)
+    assert "hidden" not in repr(RegistryAccess(url="https://registry", token=PASSWORD))
     assert pickle.loads(pickle.dumps(access)) == access  # noqa: S301
 
 
 @pytest.mark.parametrize(
     ("access", "reason"),
     [
-        ({"url": "http://u:hush@registry"}, "may not contain a user"),
+        ({"url": "http://u:hidden@registry"}, "may not contain a user"),
         ({"url": "file:///etc/passwd"}, "http"),
         ({"url": "registry:8081"}, "http"),
         ({"url": "http://registry?x=1"}, "query"),
-        ({"url": "http://registry", "user": "u", "token": "hush"}, "not both"),
+        ({"url": "http://registry", "user": "u", "token": "hidden"}, "not both"),
     ],
 )
 def test_invalid_access_is_rejected_without_its_secrets(access, reason):
     with pytest.raises(ConfigError, match=reason) as caught:
         RegistryAccess(**access)
-    assert "hush" not in str(caught.value)
+    assert "hidden" not in str(caught.value)
 
 
 def test_unknown_ids_are_requested_once_per_batch(server):

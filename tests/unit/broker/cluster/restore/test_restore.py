@@ -102,8 +102,8 @@ def test_topics_created_grown_and_deleted_after_the_snapshot(leap):
         await cluster.topic("old", 1)
         await cluster.topic("growing", 1)
         await cluster.topic("going", 1)
-        await cluster.topic("anew", 2)
-        for name in ("old", "growing", "going", "anew"):
+        await cluster.topic("recreated", 2)
+        for name in ("old", "growing", "going", "recreated"):
             await cluster.write(name, 0, 2)
             await cluster.roll(name, 0)
         backup = cluster.metadata.backup()
@@ -112,11 +112,11 @@ def test_topics_created_grown_and_deleted_after_the_snapshot(leap):
         await cluster.grow("growing", 3)
         await cluster.write("growing", 2)
         await cluster.delete("going")
-        await cluster.delete("anew")
+        await cluster.delete("recreated")
         await asyncio.sleep(30)
-        await cluster.topic("anew", 1)
-        await cluster.write("anew", 0)
-        anew = cluster.any_broker.services.catalog.get("anew").id
+        await cluster.topic("recreated", 1)
+        await cluster.write("recreated", 0)
+        recreated = cluster.any_broker.services.catalog.get("recreated").id
         await cluster.wait_until_published()
         await cluster.kill()
         await cluster.restore(backup, leap=leap)
@@ -124,7 +124,7 @@ def test_topics_created_grown_and_deleted_after_the_snapshot(leap):
         await cluster.check()
         topics = cluster.any_broker.services.catalog.topics
         assert topics["coming"].configs == {"retention.ms": "123456789"}
-        assert topics["anew"].id == anew
+        assert topics["recreated"].id == recreated
         await asyncio.sleep(60)
         assert not await cluster.metadata.get(keys.deletion("going"))
         await cluster.check()
@@ -135,27 +135,27 @@ def test_topics_created_grown_and_deleted_after_the_snapshot(leap):
 def test_restored_tombstone_does_not_delete_a_newer_topic_of_that_name():
     async def body(cluster):
         await cluster.start(1)
-        await cluster.topic("anew", 1)
-        await cluster.write("anew", 0)
-        await cluster.roll("anew", 0)
-        deleted = cluster.any_broker.services.catalog.get("anew")
+        await cluster.topic("recreated", 1)
+        await cluster.write("recreated", 0)
+        await cluster.roll("recreated", 0)
+        deleted = cluster.any_broker.services.catalog.get("recreated")
         # The snapshot is taken between the two transactions of a deletion.
-        await cluster.delete("anew")
+        await cluster.delete("recreated")
         backup = cluster.metadata.backup()
-        assert keys.deletion("anew") in backup.entries
+        assert keys.deletion("recreated") in backup.entries
         await asyncio.sleep(30)
-        await cluster.topic("anew", 1)
+        await cluster.topic("recreated", 1)
         await cluster.topic("other", 1)
-        await cluster.write("anew", 0, 2)
-        await cluster.roll("anew", 0)
-        await cluster.trim("anew", 0)
+        await cluster.write("recreated", 0, 2)
+        await cluster.roll("recreated", 0)
+        await cluster.trim("recreated", 0)
         await cluster.wait_until_published()
         await cluster.kill()
         await cluster.restore(backup, leap=True)
         await cluster.start(1)
         await asyncio.sleep(60)
         await cluster.check()
-        assert cluster.any_broker.services.catalog.get("anew").id != deleted.id
+        assert cluster.any_broker.services.catalog.get("recreated").id != deleted.id
 
     simple(body)
 

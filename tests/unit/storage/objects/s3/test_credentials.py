@@ -130,8 +130,10 @@ def test_fixed_keys_are_used_unless_there_is_a_role():
 
 
 def test_keys_are_not_shown():
-    shown = repr(AccessKeys("access", "hush", "psst")) + str(AccessKeys("access", "hush", "psst"))
-    assert not [secret for secret in ("access", "hush", "psst") if secret in shown]
+    shown = repr(AccessKeys("access", "hidden", "psst")) + str(
+        AccessKeys("access", "hidden", "psst")
+    )
+    assert not [secret for secret in ("access", "hidden", "psst") if secret in shown]
 
 
 def test_botocore_is_not_loaded_if_not_needed():
