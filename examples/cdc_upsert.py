@@ -68,12 +68,14 @@ def read(lake: Path) -> dict[int, Row]:
         rows = catalog.load_table(f"kafscale.{TOPIC}").scan().to_arrow().to_pylist()
     finally:
         catalog.engine.dispose()
-    kept = (
-        {name: value for name, value in row.items() if not name.startswith("_kafscale_")}
+    by_key = {
+        row["id"]: {
+            name: value
+            for name, value in row.items()
+            if value is not None and not name.startswith("_kafscale_")
+        }
         for row in rows
-    )
-    by_key = {row["id"]: {name: value for name, value in row.items() if value is not None}
-             for row in kept}  # fmt: skip
+    }
     assert len(by_key) == len(rows), "a key occurs more than once"
     return by_key
 
@@ -87,15 +89,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     database = Database(seed=7)
     with sandbox.running(options) as kafscale, tempfile.TemporaryDirectory() as temporary:
         lake = options.lake or Path(temporary)
-        to_table = (
-            "spark", "lake", TOPIC, "--path", kafscale.path, "--to", str(lake),
-            "--format", "json", "--mode", "upsert", "--once",
-        )  # fmt: skip
+        upsert = ("--format", "json", "--mode", "upsert", "--once")
+        to_table = ("spark", "lake", TOPIC, "--path", kafscale.path, "--to", str(lake))
         sandbox.create_topic(kafscale, TOPIC, 3)
         produce(kafscale, database.changes(options.records))
-        sandbox.command(*to_table)
+        sandbox.command(*to_table, *upsert)
         produce(kafscale, database.changes(options.records // 4, email="user@example.org"))
-        sandbox.command(*to_table)
+        sandbox.command(*to_table, *upsert)
         table = read(lake)
     assert table == database.rows, "the table differs from the database"
     emails = sum("email" in row for row in table.values())

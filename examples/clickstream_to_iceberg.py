@@ -97,16 +97,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     now_ms = int(time.time() * 1000)
     with sandbox.running(options) as kafscale, tempfile.TemporaryDirectory() as temporary:
         lake = options.lake or Path(temporary)
-        to_table = (
-            "spark", "lake", TOPIC, "--path", kafscale.path, "--to", str(lake),
-            "--format", "json", "--partition-by", "day", "--once",
-        )  # fmt: skip
+        to_table = ("spark", "lake", TOPIC, "--path", kafscale.path, "--to", str(lake))
+        by_day = ("--format", "json", "--partition-by", "day", "--once")
         sandbox.create_topic(kafscale, TOPIC, 3)
         produce(kafscale, options.records, now_ms - 3 * DAY_MS, now_ms - DAY_MS)
-        sandbox.command(*to_table)
+        sandbox.command(*to_table, *by_day)
         produce(kafscale, options.records // 2, now_ms - DAY_MS, now_ms)
-        sandbox.command(*to_table)
-        sandbox.command(*to_table)
+        sandbox.command(*to_table, *by_day)
+        sandbox.command(*to_table, *by_day)
         table = read(lake)
     plot(table, options.plot)
     print(f"\n{table.num_rows:,} clicks are in the table; the plot is {options.plot}")

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kafscale.client.client import Client
     from kafscale.client.security import Security
 
-
 Result = TypeVar("Result")
 
 BootstrapOption = Annotated[

@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import ProgressColumn
 
-
 Part = str | tuple[str, str]
 Result = TypeVar("Result")
 
 _PIPE_WIDTH = 10_000
-
 
 UpdateProgress = Callable[[int, int], None]
 """Called with the completed amount and the total."""

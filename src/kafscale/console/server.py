@@ -35,7 +35,6 @@ IDLE_SECONDS: Final = 30
 STOP_SECONDS: Final = 2
 BACKLOG: Final = 128
 
-
 REQUEST_SECONDS_MAX: Final = 20.0
 
 

@@ -32,7 +32,6 @@ PREFIX: Final = "kafscale.io"
 CANCELLATION_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 5.0
 
-
 log = get_logger(__name__)
 
 WATCH_RETRY_SECONDS: Final = 2.0

@@ -34,7 +34,6 @@ HEADERS_MAX: Final = 100
 _INT64_MAX: Final = 2**63 - 1
 _RANDOM_BITS: Final = 128
 
-
 InputFormat = Literal["text", "json", "hex", "base64", "avro", "protobuf"]
 
 

@@ -81,7 +81,6 @@ _OPERATIONS_BY_NAME: Final = {
     if operation > Operation.ANY and operation not in ROLES
 }
 
-
 _HINTS: Final = {
     ErrorCode.SECURITY_DISABLED: "set authorization.enabled (KAFSCALE_AUTHORIZATION_ENABLED=true)"
     " for the brokers, and name a user in authorization.superUsers who can add the first ACLs",

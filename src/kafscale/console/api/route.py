@@ -18,7 +18,6 @@ from kafscale.errors import InvalidRequestError
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 
-
 SIZE_MAX: Final = 500
 PAGE_MAX: Final = 1_000_000
 

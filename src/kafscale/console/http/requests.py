@@ -23,7 +23,6 @@ from kafscale.errors import InvalidRequestError
 CSRF_HEADER: Final = "x-csrf-token"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 
-
 JSON: Final = "application/json"
 BODY_BYTES_MAX: Final = 1 << 20
 

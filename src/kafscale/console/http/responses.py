@@ -91,7 +91,6 @@ _BY_STATUS: Final = {
 }
 """The same for gRPC statuses of the control plane."""
 
-
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none';"

@@ -10,7 +10,6 @@ HealthState = Literal["healthy", "degraded", "down", "unknown"]
 BrokerState = Literal["ready", "not ready", "draining", "unreachable", "gone"]
 """A broker that is `gone` was live recently, and left without being drained."""
 
-
 Cost = cost.Cost
 Drained = operations.DrainResult
 GroupLag = lag.GroupLag

@@ -26,7 +26,6 @@ SLEEPING: Final = "Sleeping"
 _REQUIRED: Final = frozenset({"EtcdReady", "BucketReady", "ConfigValid", "BrokersReady"})
 """The conditions without which a cluster does not work; the others are informational."""
 
-
 FITS: Final = "MemoryFits"
 PROCESS_BYTES: Final = 200 * MIB
 """What a broker needs besides: measured at rest, and rounded up."""

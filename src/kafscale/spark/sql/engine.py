@@ -14,6 +14,8 @@ dropped after planning. Invariants:
 * Errors of a statement are raised as `QueryError`, in one sentence.
 """
 
+import logging
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -21,22 +23,37 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.errors import PySparkException
 
+from kafscale.errors import KafscaleError
 from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.registration import PUSHDOWN_SETTING
-from kafscale.spark.sql import columns, errors, statements
+from kafscale.spark.sql import columns, statements
 from kafscale.spark.sql.columns import COLUMNS, TopicColumns
-from kafscale.spark.sql.errors import QueryError
 from kafscale.spark.sql.views import find_scans, register_source, topic_view
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
 TOPICS_MAX: Final = 32
 """The number of topics that one statement may name."""
 
 _ALL: Final = frozenset(COLUMNS.values())
+
+
+_CLASS: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
+_STATE: Final = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
+_POSITION: Final = re.compile(r"line (?P<line>\d+),? (?P<unit>pos|position) (?P<number>\d+)")
+_OURS: Final = re.compile(
+    r"^kafscale\.errors(?:\.\w+)*\.(?P<kind>\w+Error): (?P<text>.*)$", re.MULTILINE
+)
+_NOT_FOUND: Final = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"})
+_NAME: Final = re.compile(r"`((?:[^`]|``)*)`")
+
+
+class QueryError(KafscaleError):
+    """A statement is invalid or failed."""
 
 
 class Result(NamedTuple):
@@ -50,7 +67,7 @@ class SqlEngine:
     """Runs statements over the topics of one location."""
 
     def __init__(self, spark: "SparkSession", location: Location) -> None:
-        errors.silence_query_logger()
+        silence_query_logger()
         register_source(spark, location)
         self._spark = spark
         self._location = location
@@ -95,7 +112,7 @@ class SqlEngine:
             try:
                 return self._spark.sql(statement)
             except PySparkException as error:
-                parts = errors.missing_table(error)
+                parts = missing_table(error)
                 if parts is None or len(named) == TOPICS_MAX:
                     raise
             offset_map = offset_map or self._list()
@@ -165,7 +182,7 @@ def _query_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise QueryError(errors.error_message(error)) from error
+        raise QueryError(error_message(error)) from error
 
 
 def _rows(frame: "DataFrame") -> Sequence[Sequence[Any]]:
@@ -177,3 +194,38 @@ def _rows(frame: "DataFrame") -> Sequence[Sequence[Any]]:
             raise
         return frame.collect()
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def silence_query_logger() -> None:
+    """Keep PySpark from also logging each query error with its stack trace."""
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+
+
+def error_message(error: "PySparkException") -> str:
+    """Return the message of an error for the author of the statement.
+
+    Spark reports an error class in brackets, an SQLSTATE, the plan and Java stack traces. Only the
+    message and the position in the statement are kept.
+    """
+    whole = str(error)
+    if ours := _OURS.search(whole):
+        return ours["text"].strip()
+    message = error.getMessage() if error.getCondition() else whole
+    message = _STATE.sub("", _CLASS.sub("", message or whole))
+    text = " ".join(message.split())
+    match = _POSITION.search(whole)
+    if match is None:
+        return text
+    # Spark counts `pos` from 0, but `position` from 1.
+    position = int(match["number"]) + (match["unit"] == "pos")
+    return f"{text} (line {match['line']}, position {position})"
+
+
+def missing_table(error: "PySparkException") -> list[str] | None:
+    """Return the name parts of a table that does not exist; None for other errors."""
+    if error.getCondition() not in _NOT_FOUND:
+        return None
+    parameters = error.getMessageParameters() or {}
+    quoted = parameters.get("relationName") or parameters.get("identifier") or ""
+    parts = [part.replace("``", "`") for part in _NAME.findall(quoted)]
+    return parts[2:] if parts[:2] == ["spark_catalog", "default"] else parts

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import functions
 
 from kafscale.spark.source.columns import ALL_WITH_HEADERS, NAMES
@@ -23,6 +22,7 @@ from kafscale.spark.source.location import Location
 from kafscale.spark.source.query import spark_schema
 from kafscale.spark.source.session_defaults import SessionDefaults
 from kafscale.spark.sql.columns import COLUMNS, TopicColumns
+from kafscale.spark.values.ddl import render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
 SOURCE: Final = "kafscale_topics"
 _FIELDS: Final = "_fields"
 _TYPES: Final = {field.name: field.dataType for field in spark_schema(ALL_WITH_HEADERS)}
-_SIMPLE: Final = {
-    pa.bool_(): "boolean",
-    pa.int64(): "bigint",
-    pa.float64(): "double",
-    pa.string(): "string",
-}
 
 
 @dataclass(frozen=True)
@@ -85,7 +79,7 @@ def topic_view(
     text = functions.col("value").cast("string") if "value" in needed else functions.lit(None)
     # Two steps, so that Spark parses a value once for all of its fields.
     parsed = records.select(
-        functions.from_json(text.cast("string"), ddl(columns.fields)).alias(_FIELDS),
+        functions.from_json(text.cast("string"), render(columns.fields)).alias(_FIELDS),
         *(column.alias(name) for name, column in common.items()),
     )
     fields = functions.col(_FIELDS)
@@ -101,28 +95,6 @@ def _column(name: str, source: str, columns: TopicColumns, needed: Collection[st
     type_ = "string" if is_text else _TYPES[source]
     column = functions.col(source) if source in needed else functions.lit(None)
     return column.cast(type_)
-
-
-def ddl(fields: pa.Schema) -> str:
-    """Return the fields of JSON objects in Spark's DDL.
-
-    >>> ddl(pa.schema([("id", pa.int64()), ("a b", pa.list_(pa.struct([("c", pa.string())])))]))
-    '`id` bigint, `a b` array<struct<`c`: string>>'
-    """
-    return ", ".join(f"{_quote(field.name)} {_type(field.type)}" for field in fields)
-
-
-def _type(type_: pa.DataType) -> str:
-    if pa.types.is_list(type_):
-        return f"array<{_type(type_.value_type)}>"
-    if pa.types.is_struct(type_):
-        fields = ", ".join(f"{_quote(field.name)}: {_type(field.type)}" for field in type_)
-        return f"struct<{fields}>"
-    return _SIMPLE[type_]
-
-
-def _quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 # --- scans of a plan ------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Schemas in the style of Spark's DDL: `id long, tags array<string>, at timestamp`.
 
 Invariants: `parse` returns the schema that `render` was given; names are case-sensitive, everything
-else is not. A name with other characters than letters, digits and underscores is in backquotes, as
-in Spark. `not null` restricts values, not columns: see `base`.
+else is not. A name with other characters than letters, digits and underscores must be in
+backquotes, as in Spark. `not null` restricts values, not columns: see `base`.
 """
 
 import re
@@ -35,7 +35,6 @@ _NAMED: Final = {
 _DECIMAL_DIGITS_MAX: Final = 38
 _DEPTH_MAX: Final = 50
 _TOKEN: Final = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|(\w+)|([<>(),:]))")
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def parse(text: str) -> pa.Schema:
@@ -51,10 +50,10 @@ def parse(text: str) -> pa.Schema:
 
 
 def render(schema: pa.Schema) -> str:
-    """Return the text of a schema.
+    """Return the text of a schema; all names are in backquotes.
 
-    >>> render(pa.schema([("id", pa.int64()), ("first name", pa.string())]))
-    'id long, `first name` string'
+    >>> render(pa.schema([("id", pa.int64()), ("a b", pa.list_(pa.struct([("c", pa.string())])))]))
+    '`id` long, `a b` array<struct<`c`: string>>'
     """
     return ", ".join(_render_field(field, " ") for field in schema)
 
@@ -197,21 +196,15 @@ def _fail(reason: str) -> NoReturn:
 # --- rendering ------------------------------------------------------------------------------------
 
 _NAMES: Final = {type_: name for name, type_ in reversed(_NAMED.items())} | {
-    pa.int8(): "byte",
-    pa.int16(): "short",
-    pa.int32(): "int",
-    pa.int64(): "long",
-    pa.float32(): "float",
     pa.large_string(): "string",
     pa.large_binary(): "binary",
 }
 
 
 def _render_field(field: pa.Field, separator: str) -> str:
-    name = field.name
-    if not _PLAIN.fullmatch(name):
-        name = "`" + name.replace("`", "``") + "`"
-    return f"{name}{separator}{_render_type(field.type)}{'' if field.nullable else ' not null'}"
+    name = field.name.replace("`", "``")
+    restriction = "" if field.nullable else " not null"
+    return f"`{name}`{separator}{_render_type(field.type)}{restriction}"
 
 
 def _render_type(type_: pa.DataType) -> str:

@@ -31,7 +31,6 @@ Progress = Callable[[int, int], None]
 READS_MAX: Final = 16
 """How many descriptions are read concurrently."""
 
-
 PREFIX: Final = "etcd-snapshots"
 
 

@@ -24,7 +24,6 @@ DESCRIPTION_SUFFIX: Final = ".json"
 _NAME: Final = re.compile(r"([0-9]{8}T[0-9]{6}Z)-(0|[1-9][0-9]{0,18})")
 _TIME: Final = "%Y%m%dT%H%M%SZ"
 
-
 DIGEST_BYTES: Final = hashlib.sha256().digest_size
 
 

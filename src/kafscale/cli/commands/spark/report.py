@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from kafscale.spark.jobs.report.cost import Profile
     from kafscale.spark.jobs.report.job import GroupLag, Report, TopicReport
 
-
 _PRICES = "Prices, in dollars"
 _TRAFFIC = "Assumptions"
 

@@ -25,7 +25,6 @@ ETCD_TLS_DIRECTORY: Final = f"{DIRECTORY}/etcd-tls"
 GRACE_SECONDS_KEPT: Final = 10
 """The part of a pod's grace period after the drain, for pending responses and uploads."""
 
-
 _REPEATED: Final = {
     "KAFSCALE_S3_BUCKET": "s3.bucket",
     "KAFSCALE_S3_REGION": "s3.region",

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from kafscale.errors import OperatingError
-from kafscale.spark.sql.errors import error_message
+from kafscale.spark.sql.engine import error_message
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.spark.sql.errors import error_message, missing_table
+from kafscale.spark.sql.engine import error_message, missing_table
 
 
 class FakeSparkError(Exception):
