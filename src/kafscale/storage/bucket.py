@@ -14,7 +14,8 @@ from typing import Final
 from kafscale.aio.gather import map_limited
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
-from kafscale.storage.formats import object_keys, segment, wal_object
+from kafscale.storage.formats import index, object_keys, segment, wal_object
+from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
 logger = get_logger(__name__)
@@ -43,6 +44,15 @@ async def list_segments(
 
 async def read_segment_footer(store: ObjectStore, key: str) -> segment.Footer:
     return segment.decode_footer(key, await store.get_suffix(key, segment.FOOTER_BYTES))
+
+
+async def read_index(store: ObjectStore, segment_key: str) -> Index | None:
+    """Read the index of a segment; None if it is missing or damaged."""
+    key = object_keys.index_key_of(segment_key)
+    try:
+        return index.decode(key, await store.get(key))
+    except (ObjectNotFoundError, DamagedObjectError):
+        return None
 
 
 async def read_log_start(store: ObjectStore, namespace: str, topic: str, partition: int) -> int:

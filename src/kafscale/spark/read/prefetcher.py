@@ -7,13 +7,11 @@ prefetched bytes is bounded; the error of a request is raised when its block is 
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Final, NamedTuple
 
-from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.spark.plan.offset_map import Extent
-from kafscale.storage.formats import index, object_keys
-from kafscale.storage.formats.index import Index
+from kafscale.storage.bucket import read_index
+from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 BLOCK_BYTES: Final = 8 * 1024 * 1024
@@ -80,7 +78,9 @@ class Prefetcher:
         if parsed is None or extent.length < INDEXED_BYTES_MIN:
             return start, stop
         is_within = extent.start_offset > parsed.base_offset
-        entries = self.read_index(extent.key) if is_within or extent.is_cut else None
+        if not (is_within or extent.is_cut):
+            return start, stop
+        entries = self._store.run(lambda objects: read_index(objects, extent.key))
         if entries is None:
             return start, stop
         if is_within:
@@ -89,10 +89,3 @@ class Prefetcher:
         if extent.is_cut and after < len(entries):
             stop = entries.positions[after]
         return start, stop
-
-    def read_index(self, segment_key: str) -> Index | None:
-        """Read the index of a segment; None if it is missing or damaged."""
-        key = segment_key.removesuffix(object_keys.SEGMENT_SUFFIX) + object_keys.INDEX_SUFFIX
-        with suppress(ObjectNotFoundError, DamagedObjectError):
-            return index.decode(key, self._store.get(key))
-        return None

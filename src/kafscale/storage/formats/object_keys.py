@@ -118,6 +118,11 @@ def index_key(namespace: str, topic: str, partition: int, base_offset: int) -> s
     return _segment_stem(namespace, topic, partition, base_offset) + INDEX_SUFFIX
 
 
+def index_key_of(segment_key: str) -> str:
+    """The key of the index of a segment."""
+    return segment_key.removesuffix(SEGMENT_SUFFIX) + INDEX_SUFFIX
+
+
 def log_start_key(namespace: str, topic: str, partition: int) -> str:
     return f"{partition_prefix(namespace, topic, partition)}log-start"
 

@@ -1,17 +1,18 @@
-"""Find offsets by timestamp, for ListOffsets.
+"""Find offsets by timestamp, for ListOffsets; Spark searches logs with the same functions.
 
 Timestamps need not ascend within a log, but the largest timestamp up to the end of each segment
 does, and indexes store it: a binary search finds the segment. If an index lacks it (upstream
 KafScale wrote the index, or it was rebuilt), all segments are scanned.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 
 import msgspec
 
 from kafscale.records import BatchView, TimestampType, iterate
 from kafscale.storage.formats import segment as segment_format
+from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.read.log_reader import LogReader
 
@@ -22,6 +23,38 @@ class TimedOffset(msgspec.Struct, frozen=True, gc=False):
     offset: int
     timestamp_ms: int
     leader_epoch: int
+
+
+async def first_segment(
+    count: int, read_index: Callable[[int], Awaitable[Index | None]], timestamp_ms: int
+) -> int | None:
+    """Return the number of the first segment that can hold a record at or after a timestamp.
+
+    It is `count` if there is none, and None if an index on the way is not known, or does not know
+    the largest timestamp of the log. `read_index` reads the index of the segment with a number.
+    """
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        entries = await read_index(middle)
+        reached_ms = None if entries is None else entries.log_max_timestamp_ms
+        if reached_ms is None:
+            return None
+        if reached_ms >= timestamp_ms:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def first_record(batch: BatchView, timestamp_ms: int, start_offset: int) -> TimedOffset | None:
+    """Return the first record of a batch at or after a timestamp and an offset."""
+    if batch.max_timestamp_ms < timestamp_ms:
+        return None
+    for record_offset, record_ms in _times(batch):
+        if record_ms >= timestamp_ms and record_offset >= start_offset:
+            return TimedOffset(record_offset, record_ms, batch.leader_epoch)
+    return None
 
 
 async def offset_for_timestamp(
@@ -42,11 +75,8 @@ async def _offset_for_timestamp(
     reader: LogReader, log: PartitionLog, timestamp_ms: int
 ) -> TimedOffset | None:
     async for batch in _candidates(reader, log, timestamp_ms):
-        if batch.max_timestamp_ms < timestamp_ms:
-            continue
-        for record_offset, record_ms in _times(batch):
-            if record_ms >= timestamp_ms and record_offset >= log.start_offset:
-                return TimedOffset(record_offset, record_ms, batch.leader_epoch)
+        if (record := first_record(batch, timestamp_ms, log.start_offset)) is not None:
+            return record
     return None
 
 
@@ -128,20 +158,14 @@ async def _candidates(
 
 
 async def _first_segment(reader: LogReader, log: PartitionLog, timestamp_ms: int) -> int:
-    """The index of the first segment that can hold a record at or after the timestamp."""
+    """The number of the segment to start at: the first one if the list of segments changes."""
     count = len(log.segments)
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        entries = await reader.index(log, log.segments[middle])
-        reached_ms = entries.log_max_timestamp_ms
-        if reached_ms is None or len(log.segments) != count:
-            return 0  # Unknown, or the list of segments changed meanwhile: scan all of them.
-        if reached_ms >= timestamp_ms:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+
+    async def read_index(number: int) -> Index | None:
+        entries = await reader.index(log, log.segments[number])
+        return entries if len(log.segments) == count else None
+
+    return await first_segment(count, read_index, timestamp_ms) or 0
 
 
 def _times(batch: BatchView) -> Iterable[tuple[int, int]]:

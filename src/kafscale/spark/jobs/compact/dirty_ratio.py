@@ -7,25 +7,24 @@ A checkpoint has the clean ends of a topic's partitions, like Kafka's `cleaner-o
 It decides only whether compaction is worthwhile. If it is lost, or belongs to a deleted topic of
 the same name, everything counts as dirty.
 
-The greatest timestamp up to the end of each segment never decreases along the log, whatever
-producers send, and indexes store it; so a binary search finds the first segment of the head. If an
-index is missing or does not have it, segments are checked one by one, and the modification time of
-an object stands in for timestamps that are not stored.
+The first segment of the head is found by a lookup by timestamp. If an index is missing or does not
+have timestamps, segments are checked one by one, and the modification time of an object stands in
+for timestamps that are not stored.
 """
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from contextlib import suppress
 
 import msgspec
 
-from kafscale.errors import DamagedObjectError, ObjectNotFoundError
+from kafscale.errors import ObjectNotFoundError
 from kafscale.records.batch import HEADER, HEADER_BYTES, BatchHeader
 from kafscale.spark.jobs.compact.candidates import Candidate
 from kafscale.spark.jobs.shared.segment_group import segments_of
+from kafscale.spark.log.timestamp_lookup import first_segment
 from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
-from kafscale.storage.formats import index, object_keys
-from kafscale.storage.formats.index import Index
+from kafscale.storage.bucket import read_index
+from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 
@@ -72,17 +71,8 @@ def head_start(
 ) -> int | None:
     """Return the start of the first segment with a record after a time; None if there is none."""
     segments = segments_of(partition)
-
-    def is_in_head(source: Extent) -> bool:
-        entries = _read_index(store, source)
-        greatest_ms = entries.log_max_timestamp_ms if entries else None
-        if greatest_ms is None:
-            raise LookupError
-        return greatest_ms > limit_ms
-
-    try:
-        first = bisect_right(segments, False, key=is_in_head)
-    except LookupError:
+    first = first_segment(store, segments, limit_ms + 1)
+    if first is None:
         young = (each for each in segments if _max_timestamp_ms(store, each) > limit_ms)
         return next((each.start_offset for each in young), None)
     return segments[first].start_offset if first < len(segments) else None
@@ -100,15 +90,8 @@ def dirty_since_ms(store: BlockingObjectStore, candidate: Candidate) -> int | No
 
 
 def _max_timestamp_ms(store: BlockingObjectStore, source: Extent) -> int:
-    entries = _read_index(store, source)
+    entries = store.run(lambda objects: read_index(objects, source.key))
     greatest_ms = entries.max_timestamp_ms if entries else None
     if greatest_ms is not None and greatest_ms >= 0:
         return greatest_ms
     return store.head(source.key).modified_ms
-
-
-def _read_index(store: BlockingObjectStore, source: Extent) -> Index | None:
-    key = source.key.removesuffix(object_keys.SEGMENT_SUFFIX) + object_keys.INDEX_SUFFIX
-    with suppress(ObjectNotFoundError, DamagedObjectError):
-        return index.decode(key, store.get(key))
-    return None

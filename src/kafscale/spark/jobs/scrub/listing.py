@@ -82,7 +82,7 @@ class ListedSegment(msgspec.Struct, frozen=True):
 
     @property
     def index_key(self) -> str:
-        return self.key.removesuffix(object_keys.SEGMENT_SUFFIX) + object_keys.INDEX_SUFFIX
+        return object_keys.index_key_of(self.key)
 
 
 class Listing(msgspec.Struct):
