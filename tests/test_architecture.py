@@ -234,6 +234,24 @@ def test_code_maps_list_the_layers_of_the_import_contract():
         assert rows == layers, name_of(page)
 
 
+def test_architecture_page_shows_the_package_tree():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    text = page[page.index("    src/kafscale\n") :].partition("\n\n")[0]
+    text = re.sub(r"\n    [│ ] {2,}", " ", text)  # Continuation lines.
+    shown = {
+        name: re.findall(r"\w+", names) for name, names in re.findall(r"[├└]── (\w+)(.*)", text)
+    }
+    expected = {
+        package.parent.name: sorted(
+            each.parent.name
+            for each in package.parent.glob("*/__init__.py")
+            if not each.parent.name.startswith("_")
+        )
+        for package in SOURCE.glob("*/__init__.py")
+    }
+    assert shown == expected
+
+
 def test_the_readme_counts_the_apis_right():
     counts = re.findall(r"(\d+) APIs", (ROOT / "README.md").read_text())
     assert counts == [str(len(APIS)), str(len(ROUTES) + 1)]  # ApiVersions has no route.
