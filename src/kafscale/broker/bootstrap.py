@@ -223,7 +223,7 @@ def _cluster_node(
         storage=storage,
         groups=groups,
         streams=streams,
-        reaper=DeadStreamCleaner(stores.objects, namespace, clock),
+        cleaner=DeadStreamCleaner(stores.objects, namespace, clock),
         restorer=restoration,
         broker_id=broker_id(config),
         cluster_id=own_cluster_id,

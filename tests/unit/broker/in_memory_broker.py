@@ -245,7 +245,7 @@ def _build(stores, config, *, catalog, view, access_store, metrics, node_id):
         storage=storage,
         groups=groups,
         streams=streams,
-        reaper=DeadStreamCleaner(stores.objects, namespace, clock),
+        cleaner=DeadStreamCleaner(stores.objects, namespace, clock),
         restorer=MetadataRestore(
             stores.metadata,
             catalog,

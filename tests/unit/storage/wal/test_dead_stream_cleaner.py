@@ -34,7 +34,7 @@ class DeadBroker:
         self.store = store
         self.metadata = metadata or FakeMetadataStore()
         self.live: set[tuple[int, int]] = set()
-        self._reaper = DeadStreamCleaner(store, NAMESPACE, clock_ms)
+        self._cleaner = DeadStreamCleaner(store, NAMESPACE, clock_ms)
 
     async def write_and_crash(self, *partitions: int) -> None:
         """Write a record to each partition, each in an object of its own, then crash."""
@@ -47,7 +47,7 @@ class DeadBroker:
     async def clean(self, **ends: int | None) -> list[int]:
         """Clean; return the remaining sequences."""
         self.metadata.ends.update({int(name[1:]): end for name, end in ends.items()})
-        await self._reaper.clean(
+        await self._cleaner.clean(
             lambda _, number: self.metadata.ends.get(number, 0),
             lambda *session: session in self.live,
         )

@@ -81,7 +81,7 @@ class Controller:
         cache: ClusterCache,
         catalog: Catalog,
         streams: Streams,
-        reaper: DeadStreamCleaner,
+        cleaner: DeadStreamCleaner,
         *,
         restorer: Restorer,
         broker_id: int,
@@ -101,7 +101,7 @@ class Controller:
         self._election = Election(store, cache)
         self._assigner = Assigner(store, cache, catalog, moves_max=settings.moves_max, clock=clock)
         self._publisher = SnapshotPublisher(store, cache, catalog.topics, cluster_id)
-        self._stream_cleanup = DeadStreamCleanup(store, cache, reaper)
+        self._stream_cleanup = DeadStreamCleanup(store, cache, cleaner)
         self._elected_listeners: list[Callable[[], None]] = []
         self._topics_listeners: list[TopicsListener] = []
         self._publish_listeners: list[TopicsListener] = []
