@@ -20,7 +20,8 @@ import msgspec
 
 from kafscale.errors import DamagedObjectError
 from kafscale.observability.logging import get_logger
-from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.formats.object_keys import parse_wal
+from kafscale.storage.formats.verification import decode_wal_object
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
@@ -129,7 +130,7 @@ class WalReplay:
     def _collect(self, key: str, data: memoryview, *, is_last: bool) -> None:
         """Keep copies of the records for the logs, so that the object's memory can be freed."""
         try:
-            object_ = self._decode(key, data)
+            object_ = decode_wal_object(key, data, parse_wal(self._namespace, key))
         except DamagedObjectError as error:
             report = logger.warning if is_last else logger.error
             report("damaged WAL object skipped", key=key, reason=error.reason, last=is_last)
@@ -142,15 +143,3 @@ class WalReplay:
             if log is not None and range_.last_offset >= log.recovery_offset:
                 self._runs[log].append(BatchRun.parse(object_.body(range_)))
                 self.recovered_bytes += range_.length
-
-    def _decode(self, key: str, data: memoryview) -> wal_object.WalObject:
-        """Decode an undamaged object, and check that it belongs to its key."""
-        object_ = wal_object.decode(key, data)
-        header = object_.header
-        if key != object_keys.wal_key(
-            self._namespace, header.broker_id, header.epoch, header.sequence
-        ):
-            raise DamagedObjectError(
-                key, f"it contains object {header.sequence} of epoch {header.epoch}"
-            )
-        return object_

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafscale.cli.commands.segment.verify import verify
-from kafscale.errors import DamagedObjectError, KafscaleError
+from kafscale.errors import DamagedObjectError, KafscaleError, RecordsError
 from kafscale.records import BatchView, Record, iterate, split
-from kafscale.storage.formats import index, object_keys, segment, wal_object
+from kafscale.storage.formats import index, object_keys, segment, verification, wal_object
 
 KINDS = {
     object_keys.SEGMENT_SUFFIX: "segment",
@@ -227,7 +226,33 @@ def _range(read: wal_object.WalObject, each: wal_object.Range, *, records: bool)
 
 
 def verify_file(path: Path) -> None:
-    """Raise `DamagedObjectError` if an object is damaged, or an index differs from its segment."""
+    """Raise `DamagedObjectError` if an object is damaged, or differs from its name or segment."""
+    key, buffer = str(path), open_file(path)
+    if path.suffix == object_keys.WAL_SUFFIX:
+        wal_ref = object_keys.parse_wal(*_namespace_and_key(path, 5))
+        verification.verify_wal_object(key, buffer, wal_ref)
+        return
+    ref = object_keys.parse_segment(*_namespace_and_key(path, 4))
+    base_offset = None if ref is None else ref.base_offset
+    if path.suffix == object_keys.SEGMENT_SUFFIX:
+        verification.verify_segment(key, buffer, base_offset)
+    else:
+        verification.verify_index(key, buffer, base_offset, _batches_of_index(path))
+
+
+def _namespace_and_key(path: Path, parts_count: int) -> tuple[str, str]:
+    """The namespace and the object key, if the file is in the directories of its key."""
+    parts = path.absolute().parts[-parts_count:]
+    return parts[0], "/".join(parts)
+
+
+def _batches_of_index(path: Path) -> Sequence[BatchView]:
+    """The batches of the segment of an index; none if there is no segment, or it is damaged."""
     segment_path = path.with_suffix(object_keys.SEGMENT_SUFFIX)
-    has_segment = path.suffix == object_keys.INDEX_SUFFIX and segment_path.is_file()
-    verify(path, open_file(path), open_file(segment_path) if has_segment else None)
+    if not segment_path.is_file():
+        return ()
+    buffer = open_file(segment_path)
+    try:
+        return split(buffer[segment.HEADER_BYTES : -segment.FOOTER_BYTES])
+    except RecordsError:
+        return ()  # The damage is reported for the segment itself.

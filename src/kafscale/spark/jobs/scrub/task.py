@@ -1,7 +1,7 @@
 """The task of a scrub: reads objects, verifies them, and rebuilds indexes if requested.
 
-Reading a segment or WAL object verifies its own checksums. In addition, the task verifies the
-checksum of each batch inside, and decodes its records as any reader would.
+In addition to the checks of `storage.formats.verification`, the task decodes the records of
+segments and WAL objects as any reader would.
 
 Brokers keep working while a scrub runs: an object that no longer exists is skipped, and one that
 looks damaged is read again before it is reported, because it may have been replaced between two
@@ -15,15 +15,16 @@ import msgspec
 import numpy as np
 
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, RecordsError
-from kafscale.records import BatchView, iterate, split
-from kafscale.records.checksum import Buffer
+from kafscale.records import BatchView, iterate
 from kafscale.spark.jobs.scrub import index_repair
 from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, ListedSegment
 from kafscale.spark.jobs.shared.record_scan import chunk_batches, scan
 from kafscale.spark.plan.offset_map import TopicPartition
 from kafscale.spark.source.location import Location
-from kafscale.storage.formats import index, object_keys, segment, wal_object
+from kafscale.storage.formats import object_keys
 from kafscale.storage.formats.index import Index
+from kafscale.storage.formats.segment import Segment
+from kafscale.storage.formats.verification import verify_index, verify_segment, verify_wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 GRACE_MS: Final = 60_000
@@ -33,64 +34,16 @@ READS_MAX: Final = 3
 """How often an object must look damaged before it is reported."""
 
 
-# --- verification ---------------------------------------------------------------------------------
-
-
-class VerifiedSegment(msgspec.Struct, frozen=True):
-    """A segment without damage."""
-
-    batches: list[BatchView]
-    next_offset: int
-    checksum: int
-    record_count: int
-
-
-def verify_segment(key: str, base_offset: int, data: Buffer) -> VerifiedSegment:
-    """Verify a segment with the base offset of its key; raise `DamagedObjectError`."""
-    content = segment.read(key, data)
-    if content.header.base_offset != base_offset:
-        raise DamagedObjectError(key, f"its first offset is {content.header.base_offset}")
-    verify_batches(key, content.batches)
-    return VerifiedSegment(
-        content.batches,
-        content.footer.last_offset + 1,
-        content.footer.checksum,
-        content.header.count,
-    )
-
-
-def verify_wal_object(key: str, ref: object_keys.WalRef, data: Buffer) -> None:
-    """Verify a WAL object with the stream and sequence of its key; raise `DamagedObjectError`."""
-    content = wal_object.decode(key, data)
-    header = content.header
-    if ref != object_keys.WalRef(header.broker_id, header.epoch, header.sequence):
-        raise DamagedObjectError(key, "its header has another stream or sequence than its key")
-    for each in content.ranges:
-        try:
-            batches = split(content.body(each))
-        except RecordsError as error:
-            raise DamagedObjectError(key, f"{each.topic}/{each.partition}: {error}") from error
-        next_offset = each.base_offset
-        for batch in batches:
-            if batch.base_offset != next_offset:
-                raise DamagedObjectError(key, f"{batch!r} should be at offset {next_offset}")
-            next_offset = batch.next_offset
-        if next_offset != each.last_offset + 1:
-            raise DamagedObjectError(key, f"{each.topic}/{each.partition} ends at {next_offset}")
-        verify_batches(key, batches)
-
-
-def verify_batches(key: str, batches: Sequence[BatchView]) -> None:
-    """Verify batches with all their records."""
+def check_records(key: str, batches: Sequence[BatchView]) -> None:
+    """Decode all records of batches; raise `DamagedObjectError` if that fails."""
     for batch in batches:
-        try:
-            batch.validate(from_producer=False)
-            if batch.is_control:
+        if batch.is_control:
+            try:
                 for _ in iterate(batch):
                     pass
-        except RecordsError as error:
-            reason = f"the batch at offset {batch.base_offset}: {error}"
-            raise DamagedObjectError(key, reason) from error
+            except RecordsError as error:
+                reason = f"the batch at offset {batch.base_offset}: {error}"
+                raise DamagedObjectError(key, reason) from error
     for chunk in chunk_batches(batches):
         offsets = scan(key, chunk).offsets
         if (np.diff(offsets) <= 0).any():
@@ -156,7 +109,8 @@ class _Task:
         for reads_left in reversed(range(READS_MAX)):
             try:
                 data = self._store.get(listed.key)
-                verified = verify_segment(listed.key, listed.base_offset, data)
+                verified = verify_segment(listed.key, data, listed.base_offset)
+                check_records(listed.key, verified.batches)
             except ObjectNotFoundError:
                 return
             except DamagedObjectError as error:
@@ -172,25 +126,25 @@ class _Task:
                 self._report(listed, verified, finding, entries)
                 return
 
-    def _note(self, listed: ListedSegment, verified: VerifiedSegment | None) -> None:
+    def _note(self, listed: ListedSegment, verified: Segment | None) -> None:
         self._result.checked.append(
             CheckedSegment(
                 listed.topic_partition,
                 listed.base_offset,
-                verified.next_offset if verified else None,
-                verified.record_count if verified else 0,
+                verified.footer.last_offset + 1 if verified else None,
+                verified.header.count if verified else 0,
                 listed.size_bytes,
             )
         )
 
     def _check_index(
-        self, listed: ListedSegment, verified: VerifiedSegment
+        self, listed: ListedSegment, verified: Segment
     ) -> tuple[Finding | None, Index | None]:
         """Return what is wrong with the index of a segment, or the index."""
         key, topic = listed.index_key, listed.topic_partition[0]
         try:
-            entries = index.decode(key, self._store.get(key))
-            index.verify(key, entries, verified.batches)
+            data = self._store.get(key)
+            entries = verify_index(key, data, listed.base_offset, verified.batches)
         except ObjectNotFoundError:
             if self._now_ms - listed.modified_ms < GRACE_MS:
                 return None, None
@@ -202,7 +156,7 @@ class _Task:
     def _report(
         self,
         listed: ListedSegment,
-        verified: VerifiedSegment,
+        verified: Segment,
         finding: Finding | None,
         entries: Index | None,
     ) -> None:
@@ -216,14 +170,11 @@ class _Task:
             is_repaired = self._repair and entries is not None
             self._result.findings.append(msgspec.structs.replace(finding, is_repaired=is_repaired))
         greatest_ms = entries.log_max_timestamp_ms if entries else None
-        self._previous = (listed.topic_partition, verified.next_offset, greatest_ms)
+        next_offset = verified.footer.last_offset + 1
+        self._previous = (listed.topic_partition, next_offset, greatest_ms)
 
     def _repair_index(
-        self,
-        listed: ListedSegment,
-        verified: VerifiedSegment,
-        finding: Finding,
-        prior_ms: int | None,
+        self, listed: ListedSegment, verified: Segment, finding: Finding, prior_ms: int | None
     ) -> Index | None:
         """Rebuild an index; None if it could not be installed."""
         key = listed.index_key
@@ -236,7 +187,7 @@ class _Task:
                 is_missing = True
         rebuilt = index_repair.rebuild_index(key, verified.batches, damaged, prior_ms)
         is_installed = index_repair.install_index(
-            self._store, listed.key, verified.checksum, key, rebuilt, is_missing=is_missing
+            self._store, listed.key, verified.footer.checksum, key, rebuilt, is_missing=is_missing
         )
         return rebuilt if is_installed else None
 
@@ -249,7 +200,7 @@ class _Task:
         for _ in range(READS_MAX):
             try:
                 data = self._store.get(key)
-                verify_wal_object(key, ref, data)
+                check_records(key, verify_wal_object(key, data, ref))
             except ObjectNotFoundError:
                 return
             except DamagedObjectError as error:

@@ -278,8 +278,8 @@ def test_verify_lists_segments_without_index(objects):
 @pytest.mark.parametrize(
     ("offsets", "message"),
     [
-        ((100, 101), "orders-0: its last offset is 102, but 101 in the footer"),
-        ((99, 102), "orders-0: the batch at offset 100 should be at 99"),
+        ((100, 101), "orders/0: its last offset is 102, but 101 in the footer"),
+        ((99, 102), "orders/0: the batch at offset 100 should be at 99"),
     ],
 )
 def test_verify_compares_the_batches_of_a_wal_object_with_its_footer(objects, offsets, message):

@@ -4,8 +4,8 @@ import pytest
 
 from kafscale.spark.jobs.scrub import index_repair
 from kafscale.spark.jobs.scrub.listing import FindingKind
-from kafscale.spark.jobs.scrub.task import verify_segment
 from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.formats.verification import verify_segment
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
@@ -50,7 +50,7 @@ def put_with_sections(store, count=100):
 
 def check_index(store):
     decoded = index.decode(INDEX_KEY, store.get(INDEX_KEY))
-    index.verify(INDEX_KEY, decoded, verify_segment(KEY, 0, store.get(KEY)).batches)
+    index.verify(INDEX_KEY, decoded, verify_segment(KEY, store.get(KEY), 0).batches)
     return decoded
 
 
@@ -132,12 +132,12 @@ class SwappingStore:
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_concurrent_swap_wins(store, is_missing, when):
     put_segment(store, range(100), indexed=not is_missing)
-    verified = verify_segment(KEY, 0, store.get(KEY))
+    verified = verify_segment(KEY, store.get(KEY), 0)
     rebuilt = index_repair.rebuild_index(INDEX_KEY, verified.batches, b"", None)
     index_repair.install_index(
         SwappingStore(store, when),
         KEY,
-        verified.checksum,
+        verified.footer.checksum,
         INDEX_KEY,
         rebuilt,
         is_missing=is_missing,
@@ -148,10 +148,10 @@ def test_concurrent_swap_wins(store, is_missing, when):
 
 def test_index_of_a_swapped_segment_is_not_written(store):
     put_segment(store, range(100))
-    verified = verify_segment(KEY, 0, store.get(KEY))
+    verified = verify_segment(KEY, store.get(KEY), 0)
     rebuilt = index_repair.rebuild_index(INDEX_KEY, verified.batches, b"", None)
     put_segment(store, range(200))
     assert not index_repair.install_index(
-        store, KEY, verified.checksum, INDEX_KEY, rebuilt, is_missing=False
+        store, KEY, verified.footer.checksum, INDEX_KEY, rebuilt, is_missing=False
     )
     check_index(store)

@@ -122,7 +122,7 @@ def test_damaged_and_misplaced_wal_objects_are_found(location, store):
     assert only(scrub(location, store)).kind is FindingKind.WAL
     data = store.get(put_wal(store, 1, range(10, 20)))
     store.put(key, [data], create=False)
-    assert "another stream or sequence" in only(scrub(location, store)).reason
+    assert "sequence 1, which differs from its name" in only(scrub(location, store)).reason
 
 
 def test_undamaged_objects_are_read_without_head_requests():
