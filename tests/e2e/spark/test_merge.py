@@ -18,7 +18,7 @@ from e2e.spark.keyed_topic import (
 )
 from kafscale.records import iterate
 from kafscale.spark.jobs.merge import job
-from kafscale.spark.jobs.merge.job import MergeSettings
+from kafscale.spark.jobs.shared.segment_install import RewriteSettings
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.task_planner import OffsetRange, plan
 from kafscale.spark.read.slice_reader import SliceReader
@@ -30,7 +30,7 @@ FAST = {"local_fsync": "false", "group_initial_rebalance_delay_ms": "0"}
 
 
 def merged(spark, topic, *, on_step=lambda _step: None, target_bytes=0):
-    settings = MergeSettings(
+    settings = RewriteSettings(
         location=topic.location, control=topic.control, topics=(TOPIC,), target_bytes=target_bytes
     )
     summary = job.run(

@@ -13,9 +13,9 @@ from kafscale.cli.main import app
 from kafscale.spark.jobs.compact import job
 from kafscale.spark.jobs.compact.job import CompactSettings
 from kafscale.spark.jobs.merge import job as merge_job
-from kafscale.spark.jobs.merge.job import MergeSettings
 from kafscale.spark.jobs.scrub import job as scrub_job
 from kafscale.spark.jobs.scrub.job import ScrubSettings
+from kafscale.spark.jobs.shared.segment_install import RewriteSettings
 
 FAST = {"local_fsync": "false"}
 
@@ -62,7 +62,7 @@ def test_scrub_finds_no_damage_while_a_broker_writes(spark, topic):
     writer.start()
     try:
         for _ in range(2):
-            merging = MergeSettings(location=topic.location, control=topic.control)
+            merging = RewriteSettings(location=topic.location, control=topic.control)
             merge_job.run(spark, merging, clock=clock, random=Random(), progress=False)
             assert scrubbed(spark, topic).findings == ()
     finally:

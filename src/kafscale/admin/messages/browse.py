@@ -244,22 +244,23 @@ class _Browser:
     ) -> PartitionCursor:
         query = self._query
         index, start, end, first = bounds
+        kind: type[PartitionCursor] = ForwardCursor
         if query.is_backward:
-            offset = end if first is None else min(first, end)
-            return BackwardCursor(
-                index,
-                source,
-                offset,
-                start=start,
-                limit=query.limit,
-                scan=self._scan,
-                budget=budget,
-            )
-        if first is None:
-            first = query.offset if query.start == "offset" else start
-        offset = end if first < 0 else max(first, start)
-        return ForwardCursor(
-            index, source, offset, end=end, limit=query.limit, scan=self._scan, budget=budget
+            kind = BackwardCursor
+            offset = end if first is None else first
+        elif first is None:
+            offset = query.offset if query.start == "offset" else start
+        else:
+            offset = end if first < 0 else first
+        return kind(
+            index,
+            source,
+            offset,
+            start=start,
+            end=end,
+            limit=query.limit,
+            scan=self._scan,
+            budget=budget,
         )
 
     def _key_partition(self, topic: TopicMetadata) -> int:

@@ -7,6 +7,7 @@ was shown. Each step ends, whatever the sizes of records are.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, Protocol
@@ -55,22 +56,8 @@ class Source(Protocol):
     async def fetch(self, offset: int, *, bytes_max: int) -> list[BatchView]: ...
 
 
-class PartitionCursor(Protocol):
-    """Reads one partition in one direction."""
-
-    partition: int
-    matches: deque[Match]
-
-    @property
-    def is_at_end(self) -> bool: ...
-    @property
-    def resume_offset(self) -> int: ...
-    async def step(self) -> None: ...
-    def advance_start(self, start: int) -> None: ...
-
-
-class ForwardCursor:
-    """Reads from an offset to the end."""
+class PartitionCursor(ABC):
+    """Reads one partition in one direction, between two offsets."""
 
     def __init__(
         self,
@@ -78,6 +65,7 @@ class ForwardCursor:
         source: Source,
         offset: int,
         *,
+        start: int,
         end: int,
         limit: int,
         scan: ScanBatches,
@@ -86,11 +74,32 @@ class ForwardCursor:
         self.partition = partition
         self.matches: deque[Match] = deque()
         self._source = source
-        self._position = min(offset, end)
+        self._position = min(max(offset, start), end)
+        self._start = start
         self._end = end
         self._limit = limit
         self._scan = scan
+        self._span = budget.span
         self._bytes_max = budget.size_bytes
+
+    @property
+    @abstractmethod
+    def is_at_end(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def resume_offset(self) -> int: ...
+
+    @abstractmethod
+    async def step(self) -> None: ...
+
+    @abstractmethod
+    def advance_start(self, start: int) -> None:
+        """The log start offset has advanced."""
+
+
+class ForwardCursor(PartitionCursor):
+    """Reads from an offset to the end."""
 
     @property
     def is_at_end(self) -> bool:
@@ -116,33 +125,11 @@ class ForwardCursor:
         self._bytes_max = min(self._bytes_max * _GROWTH_FACTOR, FETCH_BYTES_MAX)
 
     def advance_start(self, start: int) -> None:
-        """The log start offset has advanced."""
         self._position = min(max(self._position, start), self._end)
 
 
-class BackwardCursor:
+class BackwardCursor(PartitionCursor):
     """Reads from an offset (exclusive) back to the start."""
-
-    def __init__(
-        self,
-        partition: int,
-        source: Source,
-        offset: int,
-        *,
-        start: int,
-        limit: int,
-        scan: ScanBatches,
-        budget: FetchBudget,
-    ) -> None:
-        self.partition = partition
-        self.matches: deque[Match] = deque()
-        self._source = source
-        self._position = max(offset, start)
-        self._start = start
-        self._limit = limit
-        self._scan = scan
-        self._span = budget.span
-        self._bytes_max = budget.size_bytes
 
     @property
     def is_at_end(self) -> bool:
@@ -188,6 +175,5 @@ class BackwardCursor:
         return batches
 
     def advance_start(self, start: int) -> None:
-        """The log start offset has advanced."""
         self._start = max(self._start, start)
         self._position = max(self._position, self._start)

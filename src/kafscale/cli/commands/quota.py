@@ -3,6 +3,7 @@
 # ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to import.
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,39 +20,57 @@ app = typer.Typer(
     no_args_is_help=True, help="List, set and remove quotas of users, client ids and IP addresses."
 )
 
-UserOption = Annotated[str | None, typer.Option("--user", metavar="NAME", help="A user.")]
-UserDefaultOption = Annotated[
-    bool, typer.Option("--user-default", help="The default for users without a quota of their own.")
-]
-ClientOption = Annotated[
-    str | None, typer.Option("--client-id", metavar="NAME", help="A client id.")
-]
-ClientDefaultOption = Annotated[
-    bool,
-    typer.Option(
-        "--client-id-default", help="The default for client ids without a quota of their own."
-    ),
-]
-AddressOption = Annotated[
-    str | None, typer.Option("--ip", metavar="ADDRESS", help="An IP address of clients.")
-]
-AddressDefaultOption = Annotated[
-    bool,
-    typer.Option("--ip-default", help="The default for IP addresses without a quota of their own."),
-]
+
+@dataclass(frozen=True, kw_only=True)
+class EntityOptions:
+    """The entity of quotas."""
+
+    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="A user.")] = None
+    user_default: Annotated[
+        bool,
+        typer.Option("--user-default", help="The default for users without a quota of their own."),
+    ] = False
+    client_id: Annotated[
+        str | None, typer.Option("--client-id", metavar="NAME", help="A client id.")
+    ] = None
+    client_id_default: Annotated[
+        bool,
+        typer.Option(
+            "--client-id-default", help="The default for client ids without a quota of their own."
+        ),
+    ] = False
+    ip: Annotated[
+        str | None, typer.Option("--ip", metavar="ADDRESS", help="An IP address of clients.")
+    ] = None
+    ip_default: Annotated[
+        bool,
+        typer.Option(
+            "--ip-default", help="The default for IP addresses without a quota of their own."
+        ),
+    ] = False
+
+    def entity(self, *, required: bool = True) -> dict[str, str | None]:
+        """The parts of the entity by type; None stands for the default."""
+        entity: dict[str, str | None] = {}
+        for kind, name, is_default in (
+            ("user", self.user, self.user_default),
+            ("client-id", self.client_id, self.client_id_default),
+            ("ip", self.ip, self.ip_default),
+        ):
+            if name is not None and is_default:
+                raise typer.BadParameter(f"--{kind} and --{kind}-default exclude each other")
+            if name is not None or is_default:
+                entity[kind] = name
+        if "ip" in entity and len(entity) > 1:
+            raise typer.BadParameter("--ip cannot be combined with --user or --client-id")
+        if required and not entity:
+            raise typer.BadParameter("name an entity: --user, --client-id, both, or --ip")
+        return entity
 
 
 @app.command("list")
 def list_quotas(
-    *,
-    user: UserOption = None,
-    user_default: UserDefaultOption = False,
-    client_id: ClientOption = None,
-    client_id_default: ClientDefaultOption = False,
-    ip: AddressOption = None,
-    ip_default: AddressDefaultOption = False,
-    output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = "",
+    *, options: EntityOptions, output: OutputOption = Output.TABLE, bootstrap: BootstrapOption = ""
 ) -> None:
     """List all quotas, or those of a user, client id or IP address.
 
@@ -61,11 +80,7 @@ def list_quotas(
     """
     from kafscale.admin.security import quotas as quota_admin
 
-    entity = _entity(
-        ("user", user, user_default),
-        ("client-id", client_id, client_id_default),
-        ("ip", ip, ip_default),
-    )
+    entity = options.entity(required=False)
     quotas = run(bootstrap, lambda client: quota_admin.describe(client, entity))
     print_result(quotas, output, print_quotas)
 
@@ -77,12 +92,7 @@ def set_quotas(
         typer.Argument(metavar="KEY=VALUE...", help="Quotas and their limits per second."),
     ],
     *,
-    user: UserOption = None,
-    user_default: UserDefaultOption = False,
-    client_id: ClientOption = None,
-    client_id_default: ClientDefaultOption = False,
-    ip: AddressOption = None,
-    ip_default: AddressDefaultOption = False,
+    options: EntityOptions,
     bootstrap: BootstrapOption = "",
 ) -> None:
     """Set quotas. They hold for each broker; of several that match, the most specific applies.
@@ -99,12 +109,7 @@ def set_quotas(
     """
     from kafscale.admin.security import quotas as quota_admin
 
-    entity = _entity(
-        ("user", user, user_default),
-        ("client-id", client_id, client_id_default),
-        ("ip", ip, ip_default),
-    )
-    _require_entity(entity)
+    entity = options.entity()
     try:
         changes = {key: quota_admin.parse_limit(key, text) for key, text in parse_pairs(limits)}
     except ValueError as error:
@@ -122,12 +127,7 @@ def remove(
         typer.Argument(metavar="[KEY]...", help="The quotas to remove; by default all."),
     ] = None,
     *,
-    user: UserOption = None,
-    user_default: UserDefaultOption = False,
-    client_id: ClientOption = None,
-    client_id_default: ClientDefaultOption = False,
-    ip: AddressOption = None,
-    ip_default: AddressDefaultOption = False,
+    options: EntityOptions,
     bootstrap: BootstrapOption = "",
 ) -> None:
     """Remove the named quotas, or all quotas, of a user, client id or IP address.
@@ -138,35 +138,12 @@ def remove(
     """
     from kafscale.admin.security import quotas as quota_admin
 
-    entity = _entity(
-        ("user", user, user_default),
-        ("client-id", client_id, client_id_default),
-        ("ip", ip, ip_default),
-    )
-    _require_entity(entity)
+    entity = options.entity()
     removed = run(bootstrap, lambda client: quota_admin.remove(client, entity, keys or ()))
     if not removed:
         raise KafscaleError(f"{quota_admin.format_entity(entity)} has no such quota")
     for key in removed:
         typer.echo(f"removed {key} of {quota_admin.format_entity(entity)}")
-
-
-def _entity(*options: tuple[str, str | None, bool]) -> dict[str, str | None]:
-    """The quota entity of the options, by entity type; None stands for the default."""
-    entity: dict[str, str | None] = {}
-    for kind, name, is_default in options:
-        if name is not None and is_default:
-            raise typer.BadParameter(f"--{kind} and --{kind}-default exclude each other")
-        if name is not None or is_default:
-            entity[kind] = name
-    if "ip" in entity and len(entity) > 1:
-        raise typer.BadParameter("--ip cannot be combined with --user or --client-id")
-    return entity
-
-
-def _require_entity(entity: dict[str, str | None]) -> None:
-    if not entity:
-        raise typer.BadParameter("name an entity: --user, --client-id, both, or --ip")
 
 
 def print_quotas(quotas: "Sequence[EntityQuotas]") -> None:

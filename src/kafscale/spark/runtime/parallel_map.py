@@ -18,6 +18,7 @@ and as its output. The output is returned; the accumulator serves progress and `
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -69,7 +70,7 @@ def parallel_map(
     )
     job = _Job(context, outcomes, description)
     try:
-        with _progress_bar(description, len(items), progress) as advance:
+        with progress_bar(description, len(items), progress) as advance:
             for result in _succeeded(job.reported(reports)):
                 advance()
                 if on_result is not None:
@@ -189,9 +190,9 @@ class _Job(Generic[Result]):
 
 
 @contextmanager
-def _progress_bar(
+def progress_bar(
     description: str, total: int, progress: bool | Console
-) -> Iterator[Callable[[], None]]:
+) -> Iterator[Callable[..., None]]:
     """Show a progress bar if the console is a terminal; yield a function that advances it."""
     console = progress if isinstance(progress, Console) else Console(stderr=True)
     with Progress(
@@ -204,4 +205,4 @@ def _progress_bar(
         disable=not (progress and console.is_terminal),
     ) as bar:
         task = bar.add_task(description, total=total)
-        yield lambda: bar.advance(task)
+        yield partial(bar.advance, task)

@@ -49,9 +49,7 @@ async def scan(batches, scan_range):
 
 def cursor_at(kind, log, offset, bounds, limit):
     start, end = bounds
-    if kind is ForwardCursor:
-        return ForwardCursor(0, log, offset, end=end, limit=limit, scan=scan, budget=FetchBudget())
-    return BackwardCursor(0, log, offset, start=start, limit=limit, scan=scan, budget=FetchBudget())
+    return kind(0, log, offset, start=start, end=end, limit=limit, scan=scan, budget=FetchBudget())
 
 
 async def read(kind, log, bounds, limit, page):

@@ -99,12 +99,12 @@ def test_no_items_need_no_spark():
 def test_progress_bar_is_shown_on_terminals_only(tmp_path):
     with (tmp_path / "terminal").open("w+") as file:
         console = Console(file=file, force_terminal=True, width=80)
-        with parallel_map._progress_bar("merging", 3, console) as advance:
+        with parallel_map.progress_bar("merging", 3, console) as advance:
             advance()
         file.seek(0)
         assert "merging" in file.read()
     with (tmp_path / "pipe").open("w+") as file:
-        with parallel_map._progress_bar("merging", 3, Console(file=file)) as advance:
+        with parallel_map.progress_bar("merging", 3, Console(file=file)) as advance:
             advance()
         file.seek(0)
         assert file.read() == ""

@@ -2,14 +2,13 @@
 
 # ruff: noqa: PLC0415 - codecs and formats are slow to import.
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kafscale.cli.output import Output, OutputOption, print_data, print_result
+from kafscale.cli.output import Output, OutputOption, bytes_bar, print_data, print_result
 from kafscale.errors import KafscaleError
 
 PathsArgument = Annotated[
@@ -78,21 +77,12 @@ def verify(paths: PathsArgument, output: OutputOption = Output.TABLE) -> None:
 
 
 def _with_progress(paths: Sequence[Path]) -> Iterator[Path]:
-    """Yield the paths, with a progress bar on standard error if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
+    """Yield the paths, with a progress bar."""
     # A running broker may delete a file; opening it reports that.
     sizes = [path.stat().st_size if path.exists() else 0 for path in paths]
-    with Progress(
-        BarColumn(),
-        DownloadColumn(binary_units=True),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        task = progress.add_task("verify", total=sum(sizes))
+    total, done = sum(sizes), 0
+    with bytes_bar("verify") as progress:
         for path, size_bytes in zip(paths, sizes, strict=True):
             yield path
-            progress.advance(task, size_bytes)
+            done += size_bytes
+            progress(done, total)

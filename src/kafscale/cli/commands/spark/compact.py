@@ -72,8 +72,9 @@ def merge(
     kafscale spark merge --path s3://records/production --control broker-0:9093
     """
     from kafscale.spark.jobs.merge import job
+    from kafscale.spark.jobs.shared.segment_install import RewriteSettings
 
-    settings = job.MergeSettings(
+    settings = RewriteSettings(
         location=resolve_location(path),
         control=tuple(map(str, control_addresses(control))),
         control_tls=control_tls(),

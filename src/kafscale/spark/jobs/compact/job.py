@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from rich.console import Console
 
-from kafscale.config.sections.security import ClientTls
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.spark.jobs.compact import dirty_ratio
 from kafscale.spark.jobs.compact.candidates import Candidate, CleanupPolicy, cleanable_end, is_due
@@ -40,6 +39,7 @@ from kafscale.spark.jobs.compact.surviving_offsets import (
 from kafscale.spark.jobs.shared import staging
 from kafscale.spark.jobs.shared.segment_group import check_topics_exist
 from kafscale.spark.jobs.shared.segment_install import (
+    RewriteSettings,
     SegmentInstaller,
     SwapOutcome,
     count_outdated,
@@ -50,7 +50,6 @@ from kafscale.spark.jobs.shared.staging import SkippedGroup
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.runtime.job_result import JobResult
-from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 if TYPE_CHECKING:
@@ -58,20 +57,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompactSettings:
-    """Which topics to compact."""
+class CompactSettings(RewriteSettings):
+    """Which topics to compact, of those with `cleanup.policy=compact`."""
 
-    location: Location
-    control: tuple[str, ...]
-    """Control plane addresses of brokers."""
-    control_tls: ClientTls | None = None
-    """Client files for an encrypted control plane."""
-    topics: tuple[str, ...] = ()
-    """Topic names; empty for all topics with `cleanup.policy=compact`."""
     is_forced: bool = False
     """Whether to compact the named topics whatever their policy and dirty ratio."""
-    target_bytes: int = 0
-    """Target size of a segment; 0 for the `segment.bytes` of the topic."""
 
 
 def run(

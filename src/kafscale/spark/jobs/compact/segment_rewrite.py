@@ -59,18 +59,15 @@ def rewrite_group(
             return None
         built = rewriter.finish()
         name = staging.staging_name(JOB, run_id, group.base_offset)
-        key = staging.staged_key(location.namespace, name, group)
-        store.put(key, built.parts, create=False)
-    return StagedSegment(
-        group,
-        name,
-        key,
-        built.size_bytes,
-        segment.decode_footer(key, built.parts[-1]).checksum,
-        built.count,
-        rewriter.count_before,
-        checksums or (),
-    )
+        return staging.stage(
+            store,
+            location.namespace,
+            name,
+            group,
+            built,
+            records_before=rewriter.count_before,
+            checksums=checksums,
+        )
 
 
 def _load_survivors(

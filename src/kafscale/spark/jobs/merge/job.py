@@ -7,14 +7,12 @@ nothing to do: no two remaining neighbours fit into one segment.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from kafscale.config.sections.security import ClientTls
 from kafscale.spark.jobs.shared import staging
 from kafscale.spark.jobs.shared.segment_group import (
     SegmentGroup,
@@ -25,6 +23,7 @@ from kafscale.spark.jobs.shared.segment_group import (
     size_bytes,
 )
 from kafscale.spark.jobs.shared.segment_install import (
+    RewriteSettings,
     SegmentInstaller,
     SwapOutcome,
     count_outdated,
@@ -38,7 +37,6 @@ from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.source.location import Location
-from kafscale.storage.formats import segment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,24 +44,9 @@ if TYPE_CHECKING:
 JOB: Final = "merge"
 
 
-@dataclass(frozen=True, kw_only=True)
-class MergeSettings:
-    """Which segments to merge."""
-
-    location: Location
-    control: tuple[str, ...]
-    """Control plane addresses of brokers."""
-    control_tls: ClientTls | None = None
-    """Client files for an encrypted control plane."""
-    topics: tuple[str, ...] = ()
-    """Topic names; empty for all topics."""
-    target_bytes: int = 0
-    """Target size of a segment; 0 for the `segment.bytes` of the topic."""
-
-
 def run(
     spark: "SparkSession",
-    settings: MergeSettings,
+    settings: RewriteSettings,
     *,
     clock: Callable[[], int],
     random: Random,
@@ -167,15 +150,6 @@ def merge_group(location: Location, run_id: str, now_ms: int, group: SegmentGrou
                 count += batch.count
         built = output.finish()
         name = staging.staging_name(JOB, run_id, group.base_offset)
-        key = staging.staged_key(location.namespace, name, group)
-        store.put(key, built.parts, create=False)
-    return StagedSegment(
-        group,
-        name,
-        key,
-        built.size_bytes,
-        segment.decode_footer(key, built.parts[-1]).checksum,
-        built.count,
-        count,
-        checksums or (),
-    )
+        return staging.stage(
+            store, location.namespace, name, group, built, records_before=count, checksums=checksums
+        )

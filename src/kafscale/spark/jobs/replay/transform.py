@@ -24,11 +24,11 @@ import pyarrow as pa
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.plan.task_planner import Slice, Task
 from kafscale.spark.read.task import read_task
+from kafscale.spark.runtime.errors import error_message, silence_query_logger
 from kafscale.spark.runtime.map_in_arrow import map_in_arrow
 from kafscale.spark.source.columns import ALL_WITH_HEADERS
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.query import spark_schema
-from kafscale.spark.sql.engine import error_message, silence_query_logger
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from kafscale.errors import OperatingError
-from kafscale.spark.sql.engine import error_message
+from kafscale.spark.runtime.errors import error_message
+from kafscale.spark.runtime.parallel_map import progress_bar
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -37,22 +36,15 @@ def collect_with_progress(
             problems.append(error)
 
     thread = InheritableThread(target=collect, daemon=True)
-    console = Console(stderr=True)
-    with Progress(
-        "{task.description}",
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not (progress and console.is_terminal),
-    ) as bar:
-        task = bar.add_task(description, total=task_count)
+    shown = 0
+    with progress_bar(description, task_count, progress) as advance:
         thread.start()
         try:
             while thread.is_alive():
                 thread.join(POLL_SECONDS)
-                bar.update(task, completed=_completed_tasks(context, group))
+                completed = _completed_tasks(context, group)
+                advance(completed - shown)
+                shown = completed
         except BaseException:
             context.cancelJobGroup(group)
             thread.join()

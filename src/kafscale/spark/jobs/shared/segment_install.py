@@ -21,8 +21,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.errors import ControlError
@@ -44,7 +42,7 @@ from kafscale.spark.jobs.shared.staging import (
     read_checksums,
 )
 from kafscale.spark.plan.offset_map import TopicPartition
-from kafscale.spark.runtime.parallel_map import parallel_map
+from kafscale.spark.runtime.parallel_map import parallel_map, progress_bar
 from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectStore
@@ -84,14 +82,30 @@ def ignore_step(_step: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SegmentInstaller:
-    """One run of a job that replaces segments."""
+class ControlAccess:
+    """Where the segments are, and how brokers are reached that can swap them."""
 
     location: Location
     control: tuple[str, ...]
     """Control plane addresses of brokers."""
     control_tls: ClientTls | None = None
     """Client files for an encrypted control plane."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteSettings(ControlAccess):
+    """Which segments a job rewrites."""
+
+    topics: tuple[str, ...] = ()
+    """Topic names; empty for all topics."""
+    target_bytes: int = 0
+    """Target size of a segment; 0 for the `segment.bytes` of the topic."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentInstaller(ControlAccess):
+    """One run of a job that replaces segments."""
+
     job: str
     run_id: str
     """Unique to this run."""
@@ -149,17 +163,7 @@ class SegmentInstaller:
         self.on_step("swap")
         if not staged:
             return []
-        console = Console(stderr=True)
-        with Progress(
-            "swapping segments in",
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not (self.progress and console.is_terminal),
-        ) as bar:
-            task = bar.add_task("", total=len(staged))
+        with progress_bar("swapping segments in", len(staged), self.progress) as advance:
 
             async def swap(objects: ObjectStore) -> list[SwapOutcome]:
                 async with PartitionOwners(self.control, self.control_tls) as owners:
@@ -167,7 +171,7 @@ class SegmentInstaller:
                         objects,
                         owners,
                         staged,
-                        on_done=lambda _outcome: bar.advance(task),
+                        on_done=lambda _outcome: advance(),
                         on_step=self.on_step,
                     )
 

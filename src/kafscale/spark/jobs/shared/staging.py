@@ -20,7 +20,7 @@ from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.shared.segment_group import SegmentGroup
 from kafscale.spark.plan.offset_map import TopicPartition
 from kafscale.storage.bucket import read_segment_footer
-from kafscale.storage.formats import object_keys
+from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectStore
 
@@ -64,6 +64,31 @@ def staged_key(namespace: str, name: str, group: SegmentGroup) -> str:
     """Return the key of the staged segment of a group."""
     directory = f"{namespace}/{object_keys.STAGING_DIRECTORY}/{name}"
     return object_keys.segment_key(directory, group.topic, group.partition, group.base_offset)
+
+
+def stage(
+    store: BlockingObjectStore,
+    namespace: str,
+    name: str,
+    group: SegmentGroup,
+    built: segment.Built,
+    *,
+    records_before: int,
+    checksums: tuple[int, ...] | None,
+) -> StagedSegment:
+    """Store a segment that replaces a group whose segments had these checksums."""
+    key = staged_key(namespace, name, group)
+    store.put(key, built.parts, create=False)
+    return StagedSegment(
+        group,
+        name,
+        key,
+        built.size_bytes,
+        segment.decode_footer(key, built.parts[-1]).checksum,
+        built.count,
+        records_before,
+        checksums or (),
+    )
 
 
 def delete_leftovers(
