@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import check
-from kafscale.groups.model import TopicPartition
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
@@ -24,6 +23,7 @@ from kafscale.protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     TopicToFetch,
 )
+from kafscale.text.topic_partition import TopicPartition
 
 VERSION_BY_NAME_MAX: Final = 9
 NO_GENERATION: Final = -1

@@ -7,7 +7,7 @@ from kafscale.errors import InvalidRequestError
 
 
 class Partition(NamedTuple):
-    """A topic and a partition index; of the shard topic, a shard of consumer groups."""
+    """A `TopicPartition` that messages name: of the shard topic, a shard of consumer groups."""
 
     topic: str
     number: int

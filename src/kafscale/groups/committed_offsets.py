@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from kafscale.groups.model import TopicPartition
+from kafscale.text.topic_partition import TopicPartition
 
 
 class CommittedOffset(msgspec.Struct, frozen=True, kw_only=True, gc=False):

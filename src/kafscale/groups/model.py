@@ -9,9 +9,6 @@ from collections.abc import Mapping
 
 import msgspec
 
-TopicPartition = tuple[str, int]
-"""A topic's name and a partition's index."""
-
 Partitions = Mapping[bytes, frozenset[int]]
 """Partitions by topic id; no topic has an empty set."""
 

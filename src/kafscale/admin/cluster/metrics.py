@@ -23,6 +23,7 @@ import msgspec
 
 from kafscale.errors import KafscaleError
 from kafscale.net.address import Address
+from kafscale.text.topic_partition import TopicPartition
 
 RESPONSE_BYTES_MAX: Final = 64 * 1024 * 1024
 _HEAD_BYTES_MAX: Final = 64 * 1024
@@ -33,7 +34,6 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 _UNESCAPED: Final = {"n": "\n"}
 
 Labels = tuple[str, ...]
-TopicPartition = tuple[str, int]
 OTHER: Final[TopicPartition] = ("", -1)
 """All partitions that a broker with very many of them exposes as one series."""
 Buckets = Sequence[tuple[float, float]]

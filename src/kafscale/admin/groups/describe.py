@@ -21,6 +21,7 @@ from kafscale.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
 )
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from kafscale.text.topic_partition import TopicPartition
 
 DEAD = "Dead"
 HINT = "see which there are with: kafscale group list"
@@ -61,7 +62,7 @@ async def describe_group(coordinator: Coordinator) -> GroupDescription:
     return await _consumer_group(coordinator) or await _classic_group(coordinator)
 
 
-def partition_assignments(members: Iterable[GroupMember]) -> dict[tuple[str, int], GroupMember]:
+def partition_assignments(members: Iterable[GroupMember]) -> dict[TopicPartition, GroupMember]:
     """The member that each partition is assigned to."""
     return {
         (topic, partition): member

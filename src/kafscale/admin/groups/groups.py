@@ -18,11 +18,12 @@ from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import BrokerResponseError, check
 from kafscale.client.group_offsets import Committed, by_topic, committed
 from kafscale.errors import KafscaleError
-from kafscale.groups.model import GroupType, TopicPartition
+from kafscale.groups.model import GroupType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from kafscale.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest
 from kafscale.protocol.messages.metadata import TopicMetadata
+from kafscale.text.topic_partition import TopicPartition
 
 _HINTS: Final = {
     ErrorCode.GROUP_ID_NOT_FOUND: HINT,

@@ -19,10 +19,10 @@ from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import BrokerResponseError
 from kafscale.client.group_offsets import by_topic, commit, committed, format_topic_partition
 from kafscale.errors import InvalidRequestError, NonEmptyGroupError, UnknownTopicError
-from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.text.formatting import pluralize
+from kafscale.text.topic_partition import TopicPartition
 from kafscale.text.units import HOUR_MS, MINUTE_MS, SECOND_MS, parse_duration
 
 _ISO_DURATION: Final = re.compile(

@@ -17,8 +17,8 @@ from kafscale.client.client import LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import BrokerResponseError
 from kafscale.client.group_offsets import Committed, committed
-from kafscale.groups.model import TopicPartition
 from kafscale.protocol.messages.metadata import TopicMetadata
+from kafscale.text.topic_partition import TopicPartition
 
 GROUPS_MAX: Final = 500
 CONCURRENCY_MAX: Final = 8

@@ -35,6 +35,7 @@ from kafscale.protocol.messages.incremental_alter_configs import (
     ResourceToAlter,
 )
 from kafscale.protocol.messages.metadata import TopicMetadata
+from kafscale.text.topic_partition import TopicPartition
 
 TIMEOUT_MS: Final = 30_000
 TOPIC_RESOURCE: Final = 2
@@ -224,13 +225,13 @@ async def _configs(
     }
 
 
-async def _sizes(client: Client, topics: Sequence[TopicMetadata]) -> dict[tuple[str, int], int]:
+async def _sizes(client: Client, topics: Sequence[TopicMetadata]) -> dict[TopicPartition, int]:
     """The size of partitions, from brokers that support DescribeLogDirs."""
     requested = [
         TopicToMeasure(topic.name or "", [each.index for each in topic.partitions])
         for topic in topics
     ]
-    sizes: dict[tuple[str, int], int] = {}
+    sizes: dict[TopicPartition, int] = {}
     for node_id in client.broker_ids:
         connection = await client.broker(node_id)
         if not connection.serves(DESCRIBE_LOG_DIRS):

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from kafscale.admin.cluster.metrics import TopicPartition
 from kafscale.admin.cluster.snapshot import ClusterSnapshot
+from kafscale.text.topic_partition import TopicPartition
 
 
 class TopicUsage(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):

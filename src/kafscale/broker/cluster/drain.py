@@ -13,9 +13,9 @@ from typing import Final
 
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.cluster.registration import Registration
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.text.topic_partition import TopicPartition
 
 CHECK_INTERVAL_SECONDS: Final = 0.2
 """How often the broker checks that there is still another broker to transfer to."""

@@ -19,7 +19,6 @@ from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import KafscaleError
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment, BrokerInfo, PartitionState, Topic
@@ -29,6 +28,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.recovery.log_opener import PartitionToOpen
+from kafscale.text.topic_partition import TopicPartition
 
 log = get_logger(__name__)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from kafscale.errors import NotOwnerError
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster import partition_states
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo, Topic
@@ -18,6 +17,7 @@ from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.text.topic_partition import TopicPartition
 
 UNKNOWN_TIMESTAMP_MS: Final = -1
 

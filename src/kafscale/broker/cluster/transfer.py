@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import FencedError, OperatingError
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
@@ -26,6 +25,7 @@ from kafscale.metadata.store.base import Compare, MetadataStore, Put
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.text.topic_partition import TopicPartition
 
 log = get_logger(__name__)
 

@@ -25,7 +25,6 @@ from kafscale.control_plane.messages import (
 )
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.topics.catalog import Catalog
@@ -34,6 +33,7 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.segments.swap import SwapResult
+from kafscale.text.topic_partition import TopicPartition
 
 log = get_logger(__name__)
 

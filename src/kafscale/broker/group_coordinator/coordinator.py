@@ -38,7 +38,7 @@ from kafscale.groups.committed_offsets import CommittedOffset, expired
 from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Sync, TopicsChanged
-from kafscale.groups.model import GroupRecord, GroupType, TopicPartition
+from kafscale.groups.model import GroupRecord, GroupType
 from kafscale.groups.responses import Alive, Joined, Left, Reconciled, Synced
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment, Topic
@@ -46,6 +46,7 @@ from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
+from kafscale.text.topic_partition import TopicPartition
 
 log = get_logger(__name__)
 

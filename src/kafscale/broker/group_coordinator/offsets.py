@@ -10,10 +10,10 @@ from types import MappingProxyType
 
 from kafscale.broker.group_coordinator.shard_session import ShardSession
 from kafscale.groups.committed_offsets import CommittedOffset
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.group_codec import encode_offset
 from kafscale.metadata.store.base import Delete, Operation, Put
+from kafscale.text.topic_partition import TopicPartition
 
 
 class GroupOffsets:

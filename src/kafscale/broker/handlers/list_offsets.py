@@ -42,6 +42,7 @@ from kafscale.protocol.messages.list_offsets import (
 from kafscale.storage.log import timestamp_lookup
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.timestamp_lookup import TimedOffset
+from kafscale.text.topic_partition import TopicPartition
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
 
@@ -92,7 +93,7 @@ def _failed(topic: TopicToList, code: int) -> ListedTopic:
 def _list_topic(
     context: RequestContext,
     topic: TopicToList,
-    counts: Counter[tuple[str, int]],
+    counts: Counter[TopicPartition],
     searches: _Searches,
 ) -> ListedTopic:
     if not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, topic.name):

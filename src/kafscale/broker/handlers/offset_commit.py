@@ -34,7 +34,6 @@ from kafscale.errors import (
     UnknownTopicIdError,
 )
 from kafscale.groups.committed_offsets import CommittedOffset
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.messages.offset_commit import (
@@ -45,6 +44,7 @@ from kafscale.protocol.messages.offset_commit import (
     PartitionToCommit,
     TopicToCommit,
 )
+from kafscale.text.topic_partition import TopicPartition
 
 CONSUMER_PROTOCOL_SINCE: Final = 9
 TOPIC_IDS_SINCE: Final = 10

@@ -16,7 +16,6 @@ Version notes: there is one version.
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.shared.groups import check_group_id
 from kafscale.errors import TopicAuthorizationError, UnknownTopicError
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_delete import (
     DeletedPartition,
@@ -25,6 +24,7 @@ from kafscale.protocol.messages.offset_delete import (
     OffsetDeleteResponse,
     TopicToDelete,
 )
+from kafscale.text.topic_partition import TopicPartition
 
 
 async def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:

@@ -22,7 +22,6 @@ from typing import Final
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError, TopicAuthorizationError, UnknownTopicIdError
 from kafscale.groups.committed_offsets import CommittedOffset
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_fetch import (
     FetchedGroup,
@@ -33,6 +32,7 @@ from kafscale.protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     TopicToFetch,
 )
+from kafscale.text.topic_partition import TopicPartition
 
 GROUP_ERRORS_SINCE: Final = 2
 BATCHES_SINCE: Final = 8

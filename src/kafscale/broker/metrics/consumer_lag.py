@@ -13,11 +13,11 @@ from typing import Final
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger
 from kafscale.storage.log.log_directory import LogDirectory
+from kafscale.text.topic_partition import TopicPartition
 
 log = get_logger(__name__)
 

@@ -19,7 +19,6 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from kafscale.protocol.messages.join_group import (
@@ -30,6 +29,7 @@ from kafscale.protocol.messages.join_group import (
 )
 from kafscale.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeavingMember
 from kafscale.protocol.messages.sync_group import SYNC_GROUP, MemberAssignment, SyncGroupRequest
+from kafscale.text.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafscale.config.sections.client import Consumer

@@ -19,8 +19,8 @@ from kafscale.client.consumer.reader import Chunk
 from kafscale.client.errors import BrokerResponseError
 from kafscale.client.group_offsets import by_topic
 from kafscale.errors import KafscaleError
-from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
+from kafscale.text.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafscale.config.sections.client import Consumer

@@ -19,7 +19,6 @@ from kafscale.client.errors import BrokerResponseError, check, is_retriable
 from kafscale.client.group_offsets import by_topic, format_topic_partition
 from kafscale.client.retry import RETRIES_COUNT_MAX, RETRY_SECONDS_MAX
 from kafscale.errors import KafscaleError
-from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import (
     FETCH,
@@ -31,6 +30,7 @@ from kafscale.protocol.messages.fetch import (
 )
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.records import Record, iterate, split
+from kafscale.text.topic_partition import TopicPartition
 
 FETCH_BYTES_MAX: Final = 50 * 1024 * 1024
 PARTITION_BYTES_MAX: Final = 1024 * 1024

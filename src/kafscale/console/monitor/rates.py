@@ -10,8 +10,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from kafscale.admin.cluster.metrics import OTHER, BrokerMetrics, TopicPartition
+from kafscale.admin.cluster.metrics import OTHER, BrokerMetrics
 from kafscale.admin.cluster.snapshot import ClusterSnapshot
+from kafscale.text.topic_partition import TopicPartition
 
 SECONDS_MIN: Final = 1.0
 SECONDS_MAX: Final = 120.0

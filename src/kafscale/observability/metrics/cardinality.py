@@ -16,6 +16,7 @@ from kafscale.observability.metrics.counters import (
     TopicLatencies,
 )
 from kafscale.observability.metrics.histogram import Histogram
+from kafscale.text.topic_partition import TopicPartition
 
 OTHER: Final = "other"
 """The label value of the aggregate."""
@@ -52,7 +53,7 @@ def limit_series(
 
 
 def partitions(
-    by_partition: Mapping[tuple[str, int], PartitionCounters],
+    by_partition: Mapping[TopicPartition, PartitionCounters],
 ) -> Iterator[tuple[tuple[str, ...], PartitionCounters]]:
     return limit_series(by_partition, PARTITION_SERIES_MAX, _partition_labels, _sum_partitions)
 
@@ -75,7 +76,7 @@ def limit_totals(
     return limit_series(dict(series), most, tuple, sum)
 
 
-def _partition_labels(key: tuple[str, int]) -> tuple[str, str]:
+def _partition_labels(key: TopicPartition) -> tuple[str, str]:
     return key[0], str(key[1])
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from kafscale.observability.metrics.histogram import Histogram, Rate
+from kafscale.text.topic_partition import TopicPartition
 
 REQUEST_SECONDS_BOUNDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 """Histogram buckets for client requests, in seconds."""
@@ -227,7 +228,7 @@ class Counters:
         self.event_loop_lag_seconds = Histogram(REQUEST_SECONDS_BOUNDS)
         self.by_request: dict[tuple[str, int], RequestCounters] = {}
         self.by_api: dict[str, Histogram] = {}
-        self.by_partition: dict[tuple[str, int], PartitionCounters] = {}
+        self.by_partition: dict[TopicPartition, PartitionCounters] = {}
         self.by_topic: dict[str, TopicLatencies] = {}
         self.by_operation: dict[str, OperationCounters] = {}
         self.by_group: dict[str, GroupCounters] = {}

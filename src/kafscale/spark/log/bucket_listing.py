@@ -14,7 +14,7 @@ import msgspec
 
 from kafscale.aio.gather import map_limited
 from kafscale.errors import ObjectNotFoundError
-from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, TopicPartition, WalRun, build
+from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, WalRun, build
 from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import (
     READS_MAX,
@@ -27,6 +27,7 @@ from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.wal.streams import Streams
+from kafscale.text.topic_partition import TopicPartition
 
 ATTEMPTS_MAX: Final = 5
 """How often a listing is repeated when objects vanish during it, or when offsets are missing."""

@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Final
 
-from kafscale.spark.plan.offset_map import Extent, PartitionOffsets, TopicPartition
+from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage.bucket import read_index
 from kafscale.storage.log import timestamp_lookup
 from kafscale.storage.log.timestamp_lookup import first_record
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.text.topic_partition import TopicPartition
 
 SEARCHES_MAX: Final = 16
 """The number of partitions that are searched concurrently."""

@@ -22,8 +22,7 @@ from typing import Final
 import msgspec
 
 from kafscale.storage.formats import segment
-
-TopicPartition = tuple[str, int]
+from kafscale.text.topic_partition import TopicPartition
 
 _end_offset = attrgetter("end_offset")
 

@@ -13,7 +13,8 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError, UnknownTopicError
-from kafscale.spark.plan.offset_map import PartitionOffsets, TopicPartition
+from kafscale.spark.plan.offset_map import PartitionOffsets
+from kafscale.text.topic_partition import TopicPartition
 
 EARLIEST: Final = -2
 LATEST: Final = -1

@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.log.bucket_listing import BucketLister
-from kafscale.spark.plan.offset_map import PartitionOffsets, TopicPartition
+from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.offsets import SpecificOffsets, TimestampSearch, format_partitions, resolve
 from kafscale.spark.plan.pushdown import ScanBounds, push_down
 from kafscale.spark.plan.task_planner import OffsetRange
@@ -33,6 +33,7 @@ from kafscale.spark.source.options import parse
 from kafscale.spark.source.query import Query, spark_schema
 from kafscale.spark.source.session_defaults import SessionDefaults
 from kafscale.spark.source.stream import StreamReader
+from kafscale.text.topic_partition import TopicPartition
 
 NAME: Final = "kafscale"
 _PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"

@@ -10,9 +10,10 @@ Kafka source. Pure.
 from collections.abc import Mapping
 from math import ceil, floor
 
-from kafscale.spark.plan.offset_map import PartitionOffsets, TopicPartition
+from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.offsets import Offsets, format_partitions
 from kafscale.spark.plan.task_planner import OffsetRange
+from kafscale.text.topic_partition import TopicPartition
 
 
 def first_offset(start: Mapping[TopicPartition, int], partition: PartitionOffsets) -> int:

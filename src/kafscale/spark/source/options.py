@@ -29,6 +29,7 @@ from kafscale.spark.source import columns
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.subscription import Subscription
+from kafscale.text.topic_partition import TopicPartition
 from kafscale.text.units import MIB, parse_size
 
 NAMES: Final = frozenset(
@@ -293,7 +294,7 @@ def _bound(given: _RawOptions, side: str) -> Bound | None:
     return SpecificOffsets(named)
 
 
-def _reject_below(option: str, numbers: Mapping[tuple[str, int], int], least: int) -> None:
+def _reject_below(option: str, numbers: Mapping[TopicPartition, int], least: int) -> None:
     for topic_partition, number in numbers.items():
         if number < least:
             name = offsets.format_partitions([topic_partition])

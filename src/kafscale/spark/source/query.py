@@ -28,7 +28,7 @@ from kafscale.errors import InvalidRequestError
 from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.log.timestamp_lookup import offsets_for_timestamps
 from kafscale.spark.plan import task_planner
-from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, TopicPartition
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.offsets import TimestampSearch
 from kafscale.spark.plan.task_planner import OffsetRange, Task
 from kafscale.spark.read.task import read_task
@@ -37,6 +37,7 @@ from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.options import Options
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.text.topic_partition import TopicPartition
 
 _TYPES: Final[Mapping[str, DataType]] = {
     "key": BinaryType(),

@@ -29,11 +29,12 @@ from kafscale.aio.clock import clock
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.log.bucket_listing import BucketLister
-from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, TopicPartition
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.offsets import Offsets, decode, encode, is_latest, resolve
 from kafscale.spark.source import microbatch
 from kafscale.spark.source.query import Query
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.text.topic_partition import TopicPartition
 
 log = get_logger(__name__)
 

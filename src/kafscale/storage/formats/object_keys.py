@@ -20,6 +20,8 @@ from typing import Final
 
 import msgspec
 
+from kafscale.text.topic_partition import TopicPartition
+
 SEGMENT_SUFFIX: Final = ".kfs"
 INDEX_SUFFIX: Final = ".index"
 WAL_SUFFIX: Final = ".kfw"
@@ -60,7 +62,7 @@ class SegmentRef(msgspec.Struct, frozen=True, gc=False):
     is_index: bool
 
     @property
-    def topic_partition(self) -> tuple[str, int]:
+    def topic_partition(self) -> TopicPartition:
         return self.topic, self.partition
 
 
@@ -71,7 +73,7 @@ class LogStartRef(msgspec.Struct, frozen=True, gc=False):
     partition: int
 
     @property
-    def topic_partition(self) -> tuple[str, int]:
+    def topic_partition(self) -> TopicPartition:
         return self.topic, self.partition
 
 

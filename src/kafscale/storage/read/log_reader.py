@@ -25,6 +25,7 @@ from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.block_cache import BLOCK_BYTES, BlockCache
 from kafscale.storage.read.loading_cache import LoadingCache
+from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
@@ -151,7 +152,7 @@ class LogReader:
         self._blocks.forget(*prefixes)
         self._indexes.discard(lambda key: key.startswith(prefixes))
 
-    def forget_partitions(self, topic_partitions: Iterable[tuple[str, int]]) -> None:
+    def forget_partitions(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Drop cached data of partitions that another owner may have changed."""
         self.forget(
             *(

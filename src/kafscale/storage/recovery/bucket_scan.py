@@ -20,6 +20,7 @@ from kafscale.storage.formats.object_keys import LogStartRef, SegmentRef
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.topic_catalog import Catalog
 from kafscale.storage.wal.streams import Streams
+from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
@@ -57,7 +58,7 @@ class BucketScan(msgspec.Struct):
     """The result of a scan."""
 
     topics: defaultdict[str, TopicScan]
-    log_starts: dict[tuple[str, int], int]
+    log_starts: dict[TopicPartition, int]
     """Log start offsets by topic and partition, from log start objects."""
     catalog: Catalog | None = None
     catalog_ms: int = -1

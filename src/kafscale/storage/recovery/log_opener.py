@@ -30,6 +30,7 @@ from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
+from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
@@ -39,7 +40,7 @@ SECTION_SEARCH_MAX = 8
 WHOLE_TOPIC_MIN = 16
 """With this number of partitions of a topic, list the whole topic in one request."""
 
-Listing = dict[tuple[str, int], list[tuple[int, int]]]
+Listing = dict[TopicPartition, list[tuple[int, int]]]
 """The base offset and size of every segment, by topic and partition."""
 
 

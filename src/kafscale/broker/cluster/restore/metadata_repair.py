@@ -33,6 +33,7 @@ from kafscale.metadata.store.base import (
     unchanged,
 )
 from kafscale.observability.logging import get_logger
+from kafscale.text.topic_partition import TopicPartition
 
 log = get_logger(__name__)
 
@@ -48,7 +49,7 @@ class StoredMetadata(msgspec.Struct):
 
     topics: dict[str, Topic]
     tombstones: dict[str, Topic]
-    states: dict[tuple[str, int], PartitionState]
+    states: dict[TopicPartition, PartitionState]
     assignments: defaultdict[str, dict[int, Assignment]]
     """By topic and partition."""
     revisions: list[int]

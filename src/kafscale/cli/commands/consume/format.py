@@ -11,9 +11,9 @@ from typing import Final
 
 from kafscale.cli.commands.consume import record_text
 from kafscale.cli.options import Format
-from kafscale.groups.model import TopicPartition
 from kafscale.records import Record
 from kafscale.text.formatting import format_time
+from kafscale.text.topic_partition import TopicPartition
 
 Formatter = Callable[[TopicPartition, Record], bytes]
 """Formats one record, given its topic partition."""

@@ -22,8 +22,8 @@ from kafscale.client.coordinator import Coordinator
 from kafscale.client.group_offsets import by_topic, committed
 from kafscale.client.retry import retry
 from kafscale.groups.assignors import Assignor
-from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
+from kafscale.text.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafscale.config.sections.client import Consumer

@@ -21,7 +21,8 @@ from kafscale.spark.jobs.shared.segment_group import (
     segment_bytes_of,
     segments_of,
 )
-from kafscale.spark.plan.offset_map import Extent, PartitionOffsets, TopicPartition
+from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
+from kafscale.text.topic_partition import TopicPartition
 
 DELETE_RETENTION_MS: Final = 24 * 3600 * 1000
 DIRTY_RATIO_MIN: Final = 0.5

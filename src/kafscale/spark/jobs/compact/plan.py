@@ -16,10 +16,11 @@ from kafscale.spark.jobs.compact.segment_rewrite import SegmentRewrite
 from kafscale.spark.jobs.compact.surviving_offsets import SurvivorStore, TargetSegment
 from kafscale.spark.jobs.shared.segment_install import SwapOutcome
 from kafscale.spark.jobs.shared.staging import SkippedGroup
-from kafscale.spark.plan.offset_map import OffsetMap, TopicPartition
+from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.plan.task_planner import plan as plan_tasks
 from kafscale.spark.source.location import Location
+from kafscale.text.topic_partition import TopicPartition
 
 SurvivorCounts = Mapping[int, int]
 """The number of surviving records by the number of their segment."""

@@ -37,6 +37,7 @@ from kafscale.spark.plan.offsets import LATEST, Bound, GlobalOffset, Side, Speci
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.source.location import Location
+from kafscale.text.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -177,7 +178,7 @@ def _slice(partition: PartitionOffsets, end_offset: int) -> Slice:
     )
 
 
-def _no_search(times: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int | None]:
+def _no_search(times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
     raise AssertionError(f"a restore has no bound by time: {times}")
 
 

@@ -14,11 +14,12 @@ from typing import Final
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.spark.jobs.scrub.listing import Finding, FindingKind
 from kafscale.spark.jobs.scrub.task import CheckedSegment
-from kafscale.spark.plan.offset_map import OffsetMap, TopicPartition
+from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.storage.bucket import list_segments, read_segment_footer
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectStore
+from kafscale.text.topic_partition import TopicPartition
 
 LISTINGS_MAX: Final = 10
 

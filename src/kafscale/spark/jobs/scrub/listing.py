@@ -14,10 +14,11 @@ import msgspec
 
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.compact.dirty_ratio import checkpoint_prefix
-from kafscale.spark.plan.offset_map import CatalogTopic, TopicPartition
+from kafscale.spark.plan.offset_map import CatalogTopic
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo
+from kafscale.text.topic_partition import TopicPartition
 
 LEFTOVER_MS: Final = 24 * 3600 * 1000
 """The age from which staged objects of jobs and probes of brokers count as leftovers."""

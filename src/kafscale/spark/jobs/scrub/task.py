@@ -19,13 +19,13 @@ from kafscale.records import BatchView, iterate
 from kafscale.spark.jobs.scrub import index_repair
 from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, ListedSegment
 from kafscale.spark.jobs.shared.record_scan import chunk_batches, scan
-from kafscale.spark.plan.offset_map import TopicPartition
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.formats.segment import Segment
 from kafscale.storage.formats.verification import verify_index, verify_segment, verify_wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.text.topic_partition import TopicPartition
 
 GRACE_MS: Final = 60_000
 """How much later than a segment its index may be written."""

@@ -12,9 +12,10 @@ import msgspec
 
 from kafscale.errors import UnknownTopicError
 from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
-from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets, TopicPartition
+from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.storage.formats import segment
+from kafscale.text.topic_partition import TopicPartition
 
 OVERHEAD_BYTES: Final = segment.HEADER_BYTES + segment.FOOTER_BYTES
 SEGMENT_BYTES_DEFAULT: Final = 100 * 1024 * 1024

@@ -18,11 +18,11 @@ import msgspec
 from kafscale.aio.gather import map_limited
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.shared.segment_group import SegmentGroup
-from kafscale.spark.plan.offset_map import TopicPartition
 from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectStore
+from kafscale.text.topic_partition import TopicPartition
 
 READS_MAX: Final = 32
 

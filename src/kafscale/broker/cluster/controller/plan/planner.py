@@ -24,9 +24,9 @@ from msgspec.structs import replace
 from kafscale.broker.cluster.controller.plan.placement import place_units
 from kafscale.broker.cluster.controller.plan.rebalance import cancel_moves, rebalance
 from kafscale.broker.cluster.controller.plan.unit import NO_BROKER, AssignmentUnit
-from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.text.topic_partition import TopicPartition
 
 DRAINS_PER_MOVE: Final = 4
 
