@@ -36,8 +36,8 @@ class BrokerConnection(asyncio.Protocol):
 
     async def ask(self, api: Api[Request, Response], version: int, request: Request) -> Response:
         self._last_id += 1
-        asked = RequestHeader(api.key, version, self._last_id, CLIENT_ID)
-        header = encode_request_header(asked, api.request_header_version(version))
+        requested = RequestHeader(api.key, version, self._last_id, CLIENT_ID)
+        header = encode_request_header(requested, api.request_header_version(version))
         self._transport.writelines(frame(header, api.request_codec(version).encode(request)))
         future = self._waiting[self._last_id] = self._loop.create_future()
         response = await future

@@ -132,7 +132,7 @@ def test_rebalances_of_a_large_group(comparisons, candidates, kind):
 
 async def rebalances(kind: str, address: str, group_spec: GroupSpec) -> list[Figures]:
     heartbeats = PeriodicTask(SHORT_PERIOD_SECONDS, random.Random(0))
-    found = []
+    result = []
     async with GroupMembers(KINDS[kind], address) as group_members:
         members = await group_members.connect_members(group_spec, LARGE_GROUP)
         async with working(members, heartbeats):
@@ -143,5 +143,5 @@ async def rebalances(kind: str, address: str, group_spec: GroupSpec) -> list[Fig
                     joined = await wait_until_stable([*members, newcomer], LARGE_TOPIC)
                 await newcomer.leave()
                 left = await wait_until_stable(members, LARGE_TOPIC)
-                found.append({"ms after a join": joined * 1e3, "ms after a leave": left * 1e3})
-    return found
+                result.append({"ms after a join": joined * 1e3, "ms after a leave": left * 1e3})
+    return result

@@ -85,18 +85,18 @@ async def asked_to_stop(cluster: DirectCluster, probe: Probe, broker_id: int) ->
     last: dict[int, ProbeResult] = {}
     pauses_ms: list[float] = []
     rounds = 0
-    asked = time.perf_counter()
+    requested = time.perf_counter()
     stopping = asyncio.create_task(asyncio.to_thread(cluster.nodes[broker_id].terminate))
     async with asyncio.timeout(WAIT_S_MAX):
         while left:
             # With acks=1, because it is the pause that counts, and not how long a PUT takes.
             results = await probe.check(left, through=through, acks=LEADER_ACKS)
-            for partition, answer in results.items():
-                if answer.leader_id != broker_id:
-                    before = last[partition].seconds if partition in last else asked
-                    pauses_ms.append(1000 * (answer.seconds - before))
+            for partition, response in results.items():
+                if response.leader_id != broker_id:
+                    before = last[partition].seconds if partition in last else requested
+                    pauses_ms.append(1000 * (response.seconds - before))
                     left.remove(partition)
-                last[partition] = answer
+                last[partition] = response
             rounds += 1
             await asyncio.sleep(PAUSE_S)
     moved = time.perf_counter()
@@ -105,9 +105,9 @@ async def asked_to_stop(cluster: DirectCluster, probe: Probe, broker_id: int) ->
         "of it": len(pauses_ms),
         "median pause ms": sorted(pauses_ms)[len(pauses_ms) // 2],
         "longest pause ms": max(pauses_ms),
-        "all moved s": moved - asked,
-        "stopped s": time.perf_counter() - asked,
-        "asked every ms": 1000 * (moved - asked) / rounds,
+        "all moved s": moved - requested,
+        "stopped s": time.perf_counter() - requested,
+        "asked every ms": 1000 * (moved - requested) / rounds,
     }
 
 
@@ -129,7 +129,7 @@ async def killed(cluster: DirectCluster, probe: Probe, broker_id: int) -> Figure
     async with asyncio.timeout(WAIT_S_MAX):
         while left:
             results = await probe.check(left, through=through, excluding=broker_id)
-            served += [answer.seconds - ended_at for answer in results.values()]
+            served += [response.seconds - ended_at for response in results.values()]
             left -= results.keys()
             await asyncio.sleep(PAUSE_S)
     return {

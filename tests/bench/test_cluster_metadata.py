@@ -33,10 +33,10 @@ def test_etcd_writes(comparisons, tmp_path, scaled):
     with DirectCluster(tmp_path, brokers=BROKERS) as cluster:
         topic = cluster.new_topic(PARTITIONS)
         cluster.wait_until_settled()
-        found = uvloop.run(scenario(cluster, topic, scaled(SECONDS)))
-    for rate, figures in found.items():
+        result = uvloop.run(scenario(cluster, topic, scaled(SECONDS)))
+    for rate, figures in result.items():
         comparison.add(f"{rate:,}", figures)
-    idle, busy = found[RATES[0]], found[RATES[-1]]
+    idle, busy = result[RATES[0]], result[RATES[-1]]
     assert busy["revisions/s"] <= idle["revisions/s"] + MORE_WRITES_PER_SECOND_MAX
 
 
@@ -44,15 +44,15 @@ async def scenario(cluster: DirectCluster, topic: str, seconds: int) -> dict[int
     async with Probe(cluster.addresses, topic) as probe:
         leaders = await probe.leaders(through=1)
     async with open_connections(cluster.addresses, leaders, topic) as connections:
-        found = {}
+        result = {}
         for rate in RATES:
             await send_load(connections, per_second=rate, seconds=WARM_UP_S)
             before = await asyncio.to_thread(counted, cluster)
             responses = await send_load(connections, per_second=rate, seconds=seconds)
             after = await asyncio.to_thread(counted, cluster)
             rates = {name: (after[name] - before[name]) / seconds for name in after}
-            found[rate] = {"requests/s": responses / seconds} | rates
-        return found
+            result[rate] = {"requests/s": responses / seconds} | rates
+        return result
 
 
 def counted(cluster: DirectCluster) -> Figures:
@@ -64,6 +64,6 @@ def counted(cluster: DirectCluster) -> Figures:
 
 
 def proposals(endpoint: str) -> float:
-    with urllib.request.urlopen(f"http://{endpoint}/metrics", timeout=5) as answer:
-        lines = answer.read().decode().splitlines()
+    with urllib.request.urlopen(f"http://{endpoint}/metrics", timeout=5) as response:
+        lines = response.read().decode().splitlines()
     return sum(float(line.removeprefix(PROPOSALS)) for line in lines if line.startswith(PROPOSALS))

@@ -145,7 +145,7 @@ async def _produce(connection: SaslConnection, partition: int) -> None:
 
 
 async def _fetch(connection: SaslConnection, partition: int) -> None:
-    asked = PartitionToFetch(index=partition, offset=0, max_bytes=1000)
-    request = FetchRequest(max_wait_ms=0, topics=[TopicToFetch(TOPIC, partitions=[asked])])
+    requested = PartitionToFetch(index=partition, offset=0, max_bytes=1000)
+    request = FetchRequest(max_wait_ms=0, topics=[TopicToFetch(TOPIC, partitions=[requested])])
     response = await connection.ask(FETCH, 11, request)
     assert response.topics[0].partitions[0].error_code == 0

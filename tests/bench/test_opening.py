@@ -22,10 +22,10 @@ def test_opening_a_partition_of_many_segments(comparisons, scaled, tmp_path):
     directory = tmp_path / NAMESPACE / TOPIC / "0"
     directory.mkdir(parents=True)
     for base_offset in range(count):
-        made = segment_of_one_record(base_offset)
+        created = segment_of_one_record(base_offset)
         stem = directory / f"segment-{base_offset:020d}"
-        stem.with_suffix(".kfs").write_bytes(b"".join(made.parts))
-        stem.with_suffix(".index").write_bytes(made.index)
+        stem.with_suffix(".kfs").write_bytes(b"".join(created.parts))
+        stem.with_suffix(".index").write_bytes(created.index)
 
     async def scenario() -> float:
         started = time.perf_counter()

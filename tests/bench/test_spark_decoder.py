@@ -133,11 +133,11 @@ def test_uncompressed(figures, value_bytes, bytes_per_second_min, batch_bytes):
     assert speed >= bytes_per_second_min
 
 
-@pytest.mark.parametrize("wanted", ["offset", "value", "key,value,headers"])
-def test_some_columns(figures, wanted):
+@pytest.mark.parametrize("desired", ["offset", "value", "key,value,headers"])
+def test_some_columns(figures, desired):
     source = source_of(100, 256 * KIBIBYTE, headers=(Header("trace", b"01234567"),))
-    decoder = Decoder(columns.parse(wanted))
-    name = f"values of 100 B and a header, only {wanted}"
+    decoder = Decoder(columns.parse(desired))
+    name = f"values of 100 B and a header, only {desired}"
     assert figures.measure(name, source, lambda: all_of(decoder, source)) > 100_000_000
 
 

@@ -31,10 +31,10 @@ def test_planning(comparisons, scaled, tmp_path):
         comparison = comparisons.new(f"Spark: planning over {count:,} segments in local files")
         for _ in range(3):
             start = time.perf_counter()
-            found = list_bucket(store, NAMESPACE, [TOPIC])
+            result = list_bucket(store, NAMESPACE, [TOPIC])
             surveyed = time.perf_counter()
-            log = found.partitions[TOPIC, 0]
-            tasks = plan(found, [OffsetRange(TOPIC, 0, log.start_offset, log.end_offset)])
+            log = result.partitions[TOPIC, 0]
+            tasks = plan(result, [OffsetRange(TOPIC, 0, log.start_offset, log.end_offset)])
             planned = time.perf_counter()
             assert len(log.extents) == count
             assert tasks
@@ -46,10 +46,10 @@ def test_planning(comparisons, scaled, tmp_path):
 def _link(location, count):
     place = (NAMESPACE, TOPIC, 0)
     for key_of in (object_keys.segment_key, object_keys.index_key):
-        made = f"{location.directory}/{key_of(*place, (count - 1) * RECORDS)}"
+        created = f"{location.directory}/{key_of(*place, (count - 1) * RECORDS)}"
         for number in range(count - 1):
             path = f"{location.directory}/{key_of(*place, number * RECORDS)}"
             if number % LINKS_MAX:
-                os.link(made, path)
+                os.link(created, path)
             else:
-                made = shutil.copy(made, path)
+                created = shutil.copy(created, path)

@@ -110,10 +110,10 @@ class HistoryIndex:
         self._add_all(events)
 
     def partition(self, name: str) -> Partition:
-        found = self.partitions.get(name)
-        if found is None:
-            found = self.partitions[name] = Partition(name)
-        return found
+        value = self.partitions.get(name)
+        if value is None:
+            value = self.partitions[name] = Partition(name)
+        return value
 
     @property
     def final(self) -> str | None:

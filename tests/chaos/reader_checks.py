@@ -52,10 +52,10 @@ def _describe(jump: Jump) -> str:
 
 def _ranges(offsets: list[int]) -> str:
     """Format offsets as ranges, such as 3-5, 9."""
-    found: list[list[int]] = []
+    result: list[list[int]] = []
     for offset in offsets:
-        if found and offset == found[-1][1] + 1:
-            found[-1][1] = offset
+        if result and offset == result[-1][1] + 1:
+            result[-1][1] = offset
         else:
-            found.append([offset, offset])
-    return ", ".join(f"{low}-{high}" if high > low else str(low) for low, high in found)
+            result.append([offset, offset])
+    return ", ".join(f"{low}-{high}" if high > low else str(low) for low, high in result)

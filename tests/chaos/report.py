@@ -60,8 +60,8 @@ def show(outcome: Outcome, console: Console) -> None:
         if shown[anomaly.name] <= SHOWN_MAX:
             console.print(str(anomaly)[:LINE_CHARACTERS_MAX], markup=False)
     console.print(_format_counts(shown.items()))
-    for complaint in outcome.failures[:SHOWN_MAX]:
-        console.print(complaint, markup=False, highlight=False)
+    for message in outcome.failures[:SHOWN_MAX]:
+        console.print(message, markup=False, highlight=False)
 
 
 def _format_counts(counts: Iterable[tuple[str, int]]) -> str:

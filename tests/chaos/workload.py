@@ -112,8 +112,8 @@ class Workload:
         if code:
             client_options = msgspec.json.decode(client.args[-1], type=ClientOptions)
             log = self._options.directory / f"{client_options.name}.log"
-            said = log.read_text(errors="replace")[-2000:]
-            self.failures.append(f"{client_options.name} exited with {code}: {said}")
+            output = log.read_text(errors="replace")[-2000:]
+            self.failures.append(f"{client_options.name} exited with {code}: {output}")
 
 
 def _python_path() -> str:

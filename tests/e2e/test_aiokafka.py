@@ -99,8 +99,8 @@ def test_consumer_finds_offsets(broker, topic):
         async with started(consuming) as consumer:
             assert await consumer.beginning_offsets([partition]) == {partition: 0}
             assert await consumer.end_offsets([partition]) == {partition: 5}
-            found = await consumer.offsets_for_times({partition: 1003})
-            assert found[partition].offset == 3
+            result = await consumer.offsets_for_times({partition: 1003})
+            assert result[partition].offset == 3
 
     asyncio.run(scenario())
 

@@ -124,8 +124,8 @@ def check_acknowledged_records_are_stored_once(
 
 def test_leaders_are_spread_evenly(cluster):
     create(cluster, "spread")
-    found = leaders(cluster, "spread")
-    assert {broker: found.count(broker) for broker in (1, 2, 3)} == {1: 4, 2: 4, 3: 4}
+    result = leaders(cluster, "spread")
+    assert {broker: result.count(broker) for broker in (1, 2, 3)} == {1: 4, 2: 4, 3: 4}
 
 
 @pytest.mark.long

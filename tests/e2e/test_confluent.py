@@ -45,9 +45,9 @@ def consume(address: str, topic: str, count: int, **settings: Any) -> list[Messa
     deadline = time.monotonic() + READ_S_MAX
     try:
         while len(messages) < count and time.monotonic() < deadline:
-            found = consumer.consume(count, 0.2)
-            assert all(message.error() is None for message in found), found[0].error()
-            messages += found
+            result = consumer.consume(count, 0.2)
+            assert all(message.error() is None for message in result), result[0].error()
+            messages += result
     finally:
         consumer.close()
     return messages
@@ -133,8 +133,8 @@ def test_offsets_are_found_by_timestamp(broker, topic):
         producer.flush()
     consumer = Consumer({"bootstrap.servers": broker.address} | WITHOUT_GROUP)
     try:
-        found = consumer.offsets_for_times([TopicPartition(topic, 0, 1045)], timeout=10)
-        assert found[0].offset == 5
+        result = consumer.offsets_for_times([TopicPartition(topic, 0, 1045)], timeout=10)
+        assert result[0].offset == 5
         assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (0, 10)
     finally:
         consumer.close()

@@ -106,8 +106,8 @@ def test_commands_and_jobs_use_the_configured_certificate(tls_broker, certificat
     status = json.loads(Shell(tls_broker.address, **settings)("cluster", "status", "-o", "json"))
     assert [broker["state"] for broker in status["brokers"]] == ["ready"]
     settings.pop("client_control_tls")
-    complaint = Shell(tls_broker.address, **settings)("cluster", "status", code=1)
-    assert "controlTls" in complaint
+    message = Shell(tls_broker.address, **settings)("cluster", "status", code=1)
+    assert "controlTls" in message
 
     async def found():
         async with PartitionOwners([tls_broker.control], client_tls(certificates, "operator")):

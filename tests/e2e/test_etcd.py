@@ -117,10 +117,10 @@ def test_snapshots_are_listed_and_damage_is_detected(cluster, kafscale, s3, tmp_
     kafscale("etcd", "snapshots", "--verify", code=1)
     monkeypatch.setenv("PATH", str(PROGRAMS), prepend=os.pathsep)
     directory = str(tmp_path / "restored")
-    complaint = kafscale(
+    message = kafscale(
         "etcd", "restore", "--data-dir", directory, "--snapshot", s3.key(path), code=1
     )
-    assert "checksum mismatch" in complaint
+    assert "checksum mismatch" in message
 
 
 @pytest.mark.usefixtures("bumps_revision")
@@ -164,11 +164,11 @@ def test_snapshot_file_of_etcdctl_is_restored_if_complete(bumps_revision, tmp_pa
 
 
 def test_members_are_listed_and_defragmented(cluster, kafscale):
-    found = data(kafscale, "status")
-    assert {each["name"] for each in found["members"]} == {"etcd-0", "etcd-1", "etcd-2"}
-    assert found["leader"] in {"etcd-0", "etcd-1", "etcd-2"}
+    result = data(kafscale, "status")
+    assert {each["name"] for each in result["members"]} == {"etcd-0", "etcd-1", "etcd-2"}
+    assert result["leader"] in {"etcd-0", "etcd-1", "etcd-2"}
     freed = data(kafscale, "defragment")
-    (leader,) = [each for each in found["members"] if each["role"] == "leader"]
+    (leader,) = [each for each in result["members"] if each["role"] == "leader"]
     assert freed[-1]["endpoint"] == leader["endpoint"]
     assert all(each["afterBytes"] > 0 for each in freed)
     assert "before" in kafscale("etcd", "defragment")

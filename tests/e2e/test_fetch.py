@@ -143,8 +143,8 @@ def test_offsets_are_found_by_timestamp(wire, topic):
     for number in range(5):
         wire.produce(topic, batch_of([b"", b""], timestamp_ms=1000 + 10 * number))
     assert wire.offset(topic, 1000).offset == 0
-    found = wire.offset(topic, 1011)
-    assert (found.offset, found.timestamp_ms) == (4, 1020)
+    result = wire.offset(topic, 1011)
+    assert (result.offset, result.timestamp_ms) == (4, 1020)
     assert wire.offset(topic, 2000).offset == -1
     assert wire.offset(topic, LATEST).offset == 10
     assert wire.offset(topic, -3).timestamp_ms == 1040

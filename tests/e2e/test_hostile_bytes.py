@@ -97,8 +97,8 @@ def test_valid_and_corrupted_requests_of_an_admin(attack, seed):
         for api, version in source.sample(EVERY_REQUEST, len(EVERY_REQUEST)):
             if api.key in UNAUTHENTICATED_APIS:
                 continue
-            asked = hostile_requests.request(api, version, source)
-            wire.send_frame(hostile_requests.mutated(asked, source) if seed % 2 else asked)
+            requested = hostile_requests.request(api, version, source)
+            wire.send_frame(hostile_requests.mutated(requested, source) if seed % 2 else requested)
             wire.socket.settimeout(0.02)
             try:
                 wire.receive_frame()

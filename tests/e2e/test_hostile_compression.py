@@ -36,9 +36,9 @@ def attack(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bomb():
     """A batch of 100 KB that decompresses to 100 MB."""
-    made = batch_of([bytes(DECOMPRESSED_BYTES)], codec=Codec.GZIP)
-    assert len(made) < 200_000
-    return made
+    created = batch_of([bytes(DECOMPRESSED_BYTES)], codec=Codec.GZIP)
+    assert len(created) < 200_000
+    return created
 
 
 def compressed_set(inner: bytes) -> bytearray:

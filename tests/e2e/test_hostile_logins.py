@@ -95,8 +95,8 @@ def attack(tmp_path_factory):
 
 
 def tokens(mechanism):
-    made = st.lists(st.sampled_from(PIECES[mechanism]), max_size=8).map(b"".join)
-    return made | st.binary(max_size=100)
+    created = st.lists(st.sampled_from(PIECES[mechanism]), max_size=8).map(b"".join)
+    return created | st.binary(max_size=100)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -105,10 +105,10 @@ def test_malformed_tokens_fail_authentication(attack, mechanism):
 
     @brief
     @given(st.lists(tokens(mechanism), min_size=1, max_size=3))
-    def try_tokens(said):
+    def try_tokens(output):
         with attack.connect() as connection:
             assert connection.handshake(mechanism).error_code == 0
-            for token in said:
+            for token in output:
                 response = connection.authenticate(token)
                 assert response.error_code in {0, FAILED}
                 if response.error_code:
@@ -129,11 +129,11 @@ def test_malformed_raw_tokens_close_the_connection(attack, mechanism):
 
     @brief
     @given(st.lists(tokens(mechanism), min_size=1, max_size=3))
-    def try_tokens(said):
+    def try_tokens(output):
         with attack.connect() as connection:
             assert connection.handshake(mechanism, version=0).error_code == 0
             with suppress(OSError):  # The broker may close the connection after any token.
-                for token in said:
+                for token in output:
                     connection.send_frame(token)
                 connection.socket.shutdown(1)
             connection.read_until_closed()
@@ -202,11 +202,11 @@ def test_errors_do_not_reveal_whether_a_user_exists(attack):
     """This compares the messages, not the timing."""
     nonce = b64encode(random.Random(0).randbytes(12)).decode()
     with attack.assert_unharmed():
-        said = set()
+        output = set()
         for user in (ADMIN, "mallory"):
             with attack.connect() as connection:
                 connection.handshake("PLAIN")
-                said.add(connection.authenticate(f"\0{user}\0{SECRET}".encode()).error_message)
+                output.add(connection.authenticate(f"\0{user}\0{SECRET}".encode()).error_message)
             with attack.connect() as connection:
                 connection.handshake("SCRAM-SHA-512")
                 first = connection.authenticate(f"n,,n={user},r={nonce}".encode())
@@ -216,8 +216,8 @@ def test_errors_do_not_reveal_whether_a_user_exists(attack):
                 proof = b64encode(bytes(64)).decode()
                 response = connection.authenticate(f"c=biws,{server_nonce},p={proof}".encode())
                 assert response.error_code == FAILED
-                said.add(response.error_message)
-        assert len(said) == 2, "one message per mechanism"
+                output.add(response.error_message)
+        assert len(output) == 2, "one message per mechanism"
 
 
 def test_incomplete_login_times_out(attack):

@@ -56,13 +56,13 @@ def consume(address: str, topic: str, count: int, **settings) -> float:
     given = {"bootstrap.servers": address, "group.id": "none", "enable.auto.commit": False}
     consumer = Consumer(given | {"fetch.message.max.bytes": 262144} | settings)
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    began, found = 0.0, 0
+    began, result = 0.0, 0
     deadline = time.monotonic() + WAIT_S_MAX
-    while found < count and time.monotonic() < deadline:
-        found += len(consumer.consume(1000, 0.1))
-        began = began or (time.monotonic() if found else 0.0)
+    while result < count and time.monotonic() < deadline:
+        result += len(consumer.consume(1000, 0.1))
+        began = began or (time.monotonic() if result else 0.0)
     consumer.close()
-    assert found >= count
+    assert result >= count
     return time.monotonic() - began
 
 

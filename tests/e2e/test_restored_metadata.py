@@ -106,7 +106,7 @@ class Workload:
 
     def check(self) -> None:
         """Check that all acknowledged records are at their offsets, and no others."""
-        found: dict[TopicAndIndex, dict[int, bytes]] = {
+        result: dict[TopicAndIndex, dict[int, bytes]] = {
             partition_key: {} for partition_key in self.acked
         }
         consumer = Consumer(
@@ -126,12 +126,12 @@ class Workload:
         )
         count = sum(map(len, self.acked.values()))
         deadline = time.monotonic() + 90
-        while sum(map(len, found.values())) < count and time.monotonic() < deadline:
+        while sum(map(len, result.values())) < count and time.monotonic() < deadline:
             for message in consumer.consume(500, 1.0):
                 if message.error() is None:
-                    found[message.topic(), message.partition()][message.offset()] = message.value()
+                    result[message.topic(), message.partition()][message.offset()] = message.value()
         consumer.close()
-        assert found == self.acked
+        assert result == self.acked
 
     def read_as_group(self, topic: str, seconds_max: float = 60) -> dict[int, set[int]]:
         """Consume all records as a group member, and commit; return the offsets by partition."""

@@ -52,9 +52,9 @@ def test_records_and_offsets_survive_a_restart(start_broker, s3, ending, setting
         assert wire.offset("topic", EARLIEST).offset == 0
         assert wire.offset("topic", LATEST).offset == 40
         assert wire.produce("topic", batch_of([b"after"])).base_offset == 40
-        found = wire.read("topic")
-    assert [record.value for record in found] == [*values, b"after"]
-    assert [record.offset for record in found] == list(range(41))
+        records = wire.read("topic")
+    assert [record.value for record in records] == [*values, b"after"]
+    assert [record.offset for record in records] == list(range(41))
 
 
 def test_object_keys_and_contents_follow_the_format(start_broker, s3):
@@ -116,12 +116,12 @@ def test_replaced_broker_acknowledges_nothing(start_broker, s3, tmp_path):
             assert "Traceback" not in old.logged()
             with Wire(new.port) as other:
                 assert other.produce("topic", batch_of([b"21"])).base_offset == 21
-                found = other.read("topic")
+                records = other.read("topic")
             new.terminate()
             new.start()
             with Wire(new.port) as other:
-                assert other.read("topic") == found
-    assert [record.value for record in found] == [b"%d" % number for number in range(22)]
+                assert other.read("topic") == records
+    assert [record.value for record in records] == [b"%d" % number for number in range(22)]
 
 
 def is_rejected(wire: Wire, value: bytes) -> bool:

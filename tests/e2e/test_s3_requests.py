@@ -83,11 +83,11 @@ def test_concurrent_readers_share_every_get(start_broker, s3):
         broker.start()
         before = get_counts(broker)
         began = time.monotonic()
-        found = read_concurrently(broker)
+        result = read_concurrently(broker)
         seconds = time.monotonic() - began
         after = get_counts(broker)
         broker.terminate()
-    assert found == [values] * READERS
+    assert result == [values] * READERS
     # Every segment is one block: one GET for it and one for its index, shared by all readers. The
     # last index was read when the log was opened.
     assert after["get_range"] - before["get_range"] == len(segments)
@@ -97,18 +97,18 @@ def test_concurrent_readers_share_every_get(start_broker, s3):
 
 
 def read_concurrently(broker: BrokerProcess) -> list[list[bytes | None]]:
-    found: list[list[bytes | None]] = [[] for _ in range(READERS)]
+    result: list[list[bytes | None]] = [[] for _ in range(READERS)]
 
     def read(number: int) -> None:
         with Wire(broker.port) as wire:
-            found[number] = [record.value for record in wire.read("topic")]
+            result[number] = [record.value for record in wire.read("topic")]
 
     threads = [threading.Thread(target=read, args=(number,)) for number in range(READERS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return found
+    return result
 
 
 def get_counts(broker: BrokerProcess) -> dict[str, float]:

@@ -88,8 +88,8 @@ def secret(name, **data):
 def fetch(url):
     """The content of a URL; None without a response."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - of a pod.
-            return answer.read().decode()
+        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 - of a pod.
+            return response.read().decode()
     except OSError:
         return None
 
@@ -178,8 +178,8 @@ def test_pods_have_names_and_services_reach_them(kube, kubelet, namespace):
     assert [fetch(f"http://{host}:8080/name") for host in hosts] == ["web-0\n", "web-1\n"]
     ask = "import urllib.request as r; print(r.urlopen('http://{}:8080/name').read().decode())"
     for host in ("web-1.web", hosts[1]):
-        asked = kubelet.execute(namespace, "web-0", "python3", "-c", ask.format(host))
-        assert asked == (0, "web-1\n\n")
+        requested = kubelet.execute(namespace, "web-0", "python3", "-c", ask.format(host))
+        assert requested == (0, "web-1\n\n")
 
     balanced = f"http://front.{namespace}/name"
     wait_until(
@@ -345,8 +345,8 @@ def test_pod_can_be_killed_paused_and_partitioned(kube, kubelet, namespace):
     kubelet.wait_ready(namespace, "poor")
 
     def container():
-        [found] = kube.get(PODS, namespace, "poor")["status"]["containerStatuses"]
-        return found
+        [result] = kube.get(PODS, namespace, "poor")["status"]["containerStatuses"]
+        return result
 
     kubelet.kill(namespace, "poor")
     kubelet.wait_ready(namespace, "poor")

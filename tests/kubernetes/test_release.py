@@ -121,8 +121,8 @@ def test_helm_install_creates_a_serving_cluster(
         kube.wait_for(DEPLOYMENTS, namespace, console, is_available, seconds_max=READY_S_MAX)
         # No users are configured: the page is served, and all logins fail.
         url = f"http://{console}.{namespace}.svc.cluster.local:8080/api/v1/session"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            assert json.load(answer)["isConfigured"] is False
+        with urllib.request.urlopen(url, timeout=10) as response:
+            assert json.load(response)["isConfigured"] is False
 
         for kind, name in ((TOPICS, "greetings"), (CLUSTERS, "demo")):
             kube.delete(kind, namespace, name)

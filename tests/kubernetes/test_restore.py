@@ -169,13 +169,13 @@ def _consume(shop: DeployedCluster, topic: str, count: int) -> dict[int, int]:
 def _committed(shop: DeployedCluster, topic: str) -> dict[int, int]:
     consumer = Consumer({"bootstrap.servers": shop.servers, "group.id": GROUP})
     try:
-        found = consumer.committed(_partitions(shop, topic), DELIVERY_S)
+        result = consumer.committed(_partitions(shop, topic), DELIVERY_S)
     finally:
         consumer.close()
-    return {each.partition: each.offset for each in found}
+    return {each.partition: each.offset for each in result}
 
 
 def _partitions(shop: DeployedCluster, topic: str) -> list[TopicPartition]:
     admin = AdminClient({"bootstrap.servers": shop.servers})
-    found = admin.list_topics(topic, timeout=DELIVERY_S).topics[topic].partitions
-    return [TopicPartition(topic, number) for number in found]
+    result = admin.list_topics(topic, timeout=DELIVERY_S).topics[topic].partitions
+    return [TopicPartition(topic, number) for number in result]

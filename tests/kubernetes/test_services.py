@@ -62,8 +62,8 @@ def test_service_reaches_both_ports(shop: DeployedCluster) -> None:
     assert port == "9092"
     topics = Producer({"bootstrap.servers": shop.servers}).list_topics(timeout=20)
     assert set(topics.brokers) == {0, 1}
-    with urllib.request.urlopen(f"http://{host}:9093/metrics", timeout=10) as answer:
-        assert b"kafscale_produce_requests_per_second" in answer.read()
+    with urllib.request.urlopen(f"http://{host}:9093/metrics", timeout=10) as response:
+        assert b"kafscale_produce_requests_per_second" in response.read()
 
 
 def test_disruption_budget_allows_one_eviction(shop: DeployedCluster) -> None:
@@ -132,8 +132,8 @@ def test_recreated_cluster_finds_its_records(kafscale: Installation, shop: Deplo
     # The volumes of its etcd stay as well, with all metadata.
     kafscale.create_cluster(shop.namespace, "shop")
     shop.wait()
-    found = read_all({"bootstrap.servers": shop.servers}, "orders", partitions=1)
-    assert [int(each.value()) for each in found] == list(range(RECORDS))
+    records = read_all({"bootstrap.servers": shop.servers}, "orders", partitions=1)
+    assert [int(each.value()) for each in records] == list(range(RECORDS))
 
 
 def _evict(shop: DeployedCluster, pod: str) -> None:

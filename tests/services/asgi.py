@@ -11,12 +11,12 @@ def ask(
     """The status, the headers by their names in small letters, and the body."""
     sent: list[dict[str, Any]] = []
 
-    asked = [{"type": "http.request", "body": b"", "more_body": False}]
+    requested = [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def receive() -> dict[str, Any]:
-        if not asked:
+        if not requested:
             await asyncio.Event().wait()  # The client stays connected.
-        return asked.pop()
+        return requested.pop()
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)

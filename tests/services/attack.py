@@ -103,9 +103,9 @@ class AttackHarness:
 
     def connections(self) -> int:
         """The number of connections that the broker counts."""
-        found = _ACTIVE.search(self.broker.http("/metrics")[1])
-        assert found is not None
-        return int(float(found[1]))
+        match = _ACTIVE.search(self.broker.http("/metrics")[1])
+        assert match is not None
+        return int(float(match[1]))
 
     @contextmanager
     def assert_unharmed(self) -> Iterator[None]:

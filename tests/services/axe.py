@@ -28,9 +28,9 @@ def violations(page: Page) -> list[str]:
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(SCRIPT.read_text())
     options = {"runOnly": RULES, "resultTypes": ["violations"]}
-    found: dict[str, Any] = page.evaluate("options => axe.run(document, options)", options)
+    result: dict[str, Any] = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{violation['id']}: {node['html'][:300]} ({' '.join(node['failureSummary'].split())})"
-        for violation in found["violations"]
+        for violation in result["violations"]
         for node in violation["nodes"]
     ]

@@ -129,8 +129,8 @@ class BrokerProcess:
     def http(self, path: str) -> tuple[int, str]:
         """The status and the body that the port for metrics and health answers with."""
         try:
-            with urllib.request.urlopen(self.metrics_url + path, timeout=5) as answer:  # noqa: S310
-                return answer.status, answer.read().decode()
+            with urllib.request.urlopen(self.metrics_url + path, timeout=5) as response:  # noqa: S310
+                return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()

@@ -27,20 +27,20 @@ class Certificates:
 
 def make_certificates(directory: Path, *users: str, name: str = "CA of a test") -> Certificates:
     """New ones, for servers on this machine, and for clients: one called `client`, and others."""
-    made = create_dev_certificates(
+    created = create_dev_certificates(
         directory,
         users=("client", *users),
         now=dt.datetime.now(dt.UTC),
         days=1,
         authority_name=name,
     )
-    client = made.users["client"]
+    client = created.users["client"]
     return Certificates(
-        made.authority,
-        made.server.certificate,
-        made.server.key,
+        created.authority,
+        created.server.certificate,
+        created.server.key,
         client.certificate,
         client.key,
-        made.truststore,
-        made.users,
+        created.truststore,
+        created.users,
     )

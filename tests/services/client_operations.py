@@ -107,8 +107,8 @@ class ClientOperations:
     # --- topics -----------------------------------------------------------------------------------
 
     def list_offsets(self, topic: str) -> str:
-        asked = {TopicPartition(topic, 0): OffsetSpec.latest()}
-        return _outcome(lambda: self.admin.list_offsets(asked))
+        requested = {TopicPartition(topic, 0): OffsetSpec.latest()}
+        return _outcome(lambda: self.admin.list_offsets(requested))
 
     def describe_topic(self, topic: str) -> str:
         return _outcome(lambda: self.admin.describe_topics(TopicCollection([topic])))
@@ -126,8 +126,8 @@ class ClientOperations:
 
     def alter_configs(self, topic: str) -> str:
         entry = ConfigEntry("retention.ms", "70000", incremental_operation=AlterConfigOpType.SET)
-        asked = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-        return _outcome(lambda: self.admin.incremental_alter_configs([asked]))
+        requested = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        return _outcome(lambda: self.admin.incremental_alter_configs([requested]))
 
     def delete_records(self, topic: str) -> str:
         return _outcome(lambda: self.admin.delete_records([TopicPartition(topic, 0, 1)]))
@@ -141,8 +141,8 @@ class ClientOperations:
     # --- groups -----------------------------------------------------------------------------------
 
     def list_committed_offsets(self, group: str) -> str:
-        asked = [ConsumerGroupTopicPartitions(group)]
-        return _outcome(lambda: self.admin.list_consumer_group_offsets(asked))
+        requested = [ConsumerGroupTopicPartitions(group)]
+        return _outcome(lambda: self.admin.list_consumer_group_offsets(requested))
 
     def describe_group(self, group: str) -> str:
         return _outcome(lambda: self.admin.describe_consumer_groups([group]))
@@ -160,8 +160,8 @@ class ClientOperations:
         return _outcome(lambda: {"": self.admin.describe_cluster()})
 
     def describe_broker(self) -> str:
-        asked = [ConfigResource(ResourceType.BROKER, "0")]
-        return _outcome(lambda: self.admin.describe_configs(asked))
+        requested = [ConfigResource(ResourceType.BROKER, "0")]
+        return _outcome(lambda: self.admin.describe_configs(requested))
 
     def create_acl(self) -> str:
         return _outcome(
@@ -170,8 +170,8 @@ class ClientOperations:
 
     def add_user(self) -> str:
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-        asked = UserScramCredentialUpsertion("newcomer", info, b"secret-of-newcomer")
-        return _outcome(lambda: self.admin.alter_user_scram_credentials([asked]))
+        requested = UserScramCredentialUpsertion("newcomer", info, b"secret-of-newcomer")
+        return _outcome(lambda: self.admin.alter_user_scram_credentials([requested]))
 
     def describe_acls(self) -> str:
         """On the wire: confluent-kafka returns an empty list instead of the error."""

@@ -128,14 +128,14 @@ class Cluster:
 
     def tracebacks(self) -> list[str]:
         """The tracebacks in the logs of all brokers."""
-        found = []
+        result = []
         for node in self.nodes.values():
             text = node.broker.log.read_text(errors="replace")
-            found += [
+            result += [
                 f"broker {node.broker_id}: Traceback{rest[:TRACEBACK_CHARACTERS_MAX]}"
                 for rest in text.split("Traceback")[1:]
             ]
-        return found
+        return result
 
     def _node(self, broker_id: int) -> Node:
         s3_port = urlsplit(self.s3.bucket.endpoint).port

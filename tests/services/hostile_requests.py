@@ -58,7 +58,7 @@ def mutated(data: bytes, random: Random) -> bytes:
 
 def _message(message: MessageType, version: int, random: Random) -> Message:
     return message(
-        **{found.name: _value(found, version, random) for found in fields(message, version)}
+        **{result.name: _value(result, version, random) for result in fields(message, version)}
     )
 
 

@@ -98,16 +98,16 @@ def read(address: str, topic: str) -> dict[int, list[Read]]:
     try:
         partitions = sorted(consumer.list_topics(topic, READ_S_MAX).topics[topic].partitions)
         consumer.assign([TopicPartition(topic, each, 0) for each in partitions])
-        found: dict[int, list[Read]] = {each: [] for each in partitions}
+        result: dict[int, list[Read]] = {each: [] for each in partitions}
         ended: set[int] = set()
         while ended != set(partitions):
             message = consumer.poll(READ_S_MAX)
-            assert message is not None, f"{topic} is silent; read so far: {_counts(found)}"
+            assert message is not None, f"{topic} is silent; read so far: {_counts(result)}"
             if message.error():
                 assert message.error().name() == "_PARTITION_EOF", message.error()
                 ended.add(message.partition())
                 continue
-            found[message.partition()].append(
+            result[message.partition()].append(
                 Read(
                     message.offset(),
                     message.timestamp()[1],
@@ -116,7 +116,7 @@ def read(address: str, topic: str) -> dict[int, list[Read]]:
                     tuple(message.headers() or ()),
                 )
             )
-        return found
+        return result
     finally:
         consumer.close()
 

@@ -47,14 +47,14 @@ class SaslWire(Wire):
                 raise
 
     def handshake(self, mechanism: str, version: int = 1) -> SaslHandshakeResponse:
-        answer = self.call(SASL_HANDSHAKE, version, SaslHandshakeRequest(mechanism))
-        assert isinstance(answer, SaslHandshakeResponse)
-        return answer
+        response = self.call(SASL_HANDSHAKE, version, SaslHandshakeRequest(mechanism))
+        assert isinstance(response, SaslHandshakeResponse)
+        return response
 
     def authenticate(self, token: bytes, version: int = 2) -> SaslAuthenticateResponse:
-        answer = self.call(SASL_AUTHENTICATE, version, SaslAuthenticateRequest(token))
-        assert isinstance(answer, SaslAuthenticateResponse)
-        return answer
+        response = self.call(SASL_AUTHENTICATE, version, SaslAuthenticateRequest(token))
+        assert isinstance(response, SaslAuthenticateResponse)
+        return response
 
     def try_log_in(self, user: str, password: str) -> SaslAuthenticateResponse:
         """Authenticate by PLAIN and return the response."""
@@ -63,8 +63,8 @@ class SaslWire(Wire):
 
     def log_in(self, user: str, password: str) -> None:
         """Authenticate by PLAIN, which must succeed."""
-        answer = self.try_log_in(user, password)
-        assert answer.error_code == 0, answer.error_message
+        response = self.try_log_in(user, password)
+        assert response.error_code == 0, response.error_message
 
     def send_frame(self, data: bytes) -> None:
         """Send these bytes as one frame."""

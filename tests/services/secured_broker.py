@@ -94,11 +94,11 @@ class SecuredBroker(BrokerProcess):
         client = AdminClient((admin or self.plain(ADMIN)).librdkafka())
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
             info = ScramCredentialInfo(mechanism, ITERATIONS)
-            asked = [
+            requested = [
                 UserScramCredentialUpsertion(user, info, password_of(user).encode())
                 for user in users
             ]
-            for future in client.alter_user_scram_credentials(asked).values():
+            for future in client.alter_user_scram_credentials(requested).values():
                 future.result(timeout=15)
 
     def _secure(self, mechanism: str, **who: object) -> ClientConfig:

@@ -163,8 +163,8 @@ class Kcat:
         )
 
     def read(self, config: ClientConfig, topic: str, count: int) -> list[bytes]:
-        asked = ("-C", "-t", topic, "-o", "beginning", "-c", str(count), "-q")
-        return kcat.run(*self._settings(config), *asked).splitlines()
+        requested = ("-C", "-t", topic, "-o", "beginning", "-c", str(count), "-q")
+        return kcat.run(*self._settings(config), *requested).splitlines()
 
     def _settings(self, config: ClientConfig) -> list[str]:
         settings = config.librdkafka()

@@ -31,14 +31,14 @@ class SecuredWire(SaslWire):
         )
         token: bytes | None = attempt.initial_response()
         while token is not None:
-            answer = self.authenticate(token)
-            if answer.error_code:
-                return answer.error_code
-            token = attempt.evaluate_challenge(bytes(answer.token))
+            response = self.authenticate(token)
+            if response.error_code:
+                return response.error_code
+            token = attempt.evaluate_challenge(bytes(response.token))
         return 0
 
     def metadata(self) -> MetadataResponse:
         """Send a Metadata request, as an example of a request that needs authentication."""
-        answer = self.call(METADATA, 9, MetadataRequest(topics=None))
-        assert isinstance(answer, MetadataResponse)
-        return answer
+        response = self.call(METADATA, 9, MetadataRequest(topics=None))
+        assert isinstance(response, MetadataResponse)
+        return response

@@ -72,25 +72,25 @@ class Wire:
     def send(self, api: Api[Any, Any], version: int, request: Any) -> int:
         """Send a request; return its correlation id."""
         self._last_id += 1
-        asked = headers.RequestHeader(api.key, version, self._last_id, "wire")
-        header = headers.encode_request_header(asked, api.request_header_version(version))
+        requested = headers.RequestHeader(api.key, version, self._last_id, "wire")
+        header = headers.encode_request_header(requested, api.request_header_version(version))
         self.socket.sendall(b"".join(frame(header, api.request_codec(version).encode(request))))
         return self._last_id
 
     def receive(self, api: Api[Any, Any], version: int) -> tuple[int, Any]:
         """The correlation id of the next response, and the response."""
-        answer = self.receive_frame()
+        response = self.receive_frame()
         number, position = headers.decode_response_header(
-            answer, api.response_header_version(version)
+            response, api.response_header_version(version)
         )
-        message, end = api.response_codec(version).decode_at(answer, position)
-        assert end == len(answer)
+        message, end = api.response_codec(version).decode_at(response, position)
+        assert end == len(response)
         return number, message
 
     def call(self, api: Api[Any, Any], version: int, request: Any) -> Any:
-        asked = self.send(api, version, request)
+        requested = self.send(api, version, request)
         answered, message = self.receive(api, version)
-        assert answered == asked
+        assert answered == requested
         return message
 
     def receive_frame(self) -> memoryview:
@@ -112,10 +112,12 @@ class Wire:
 
     def create(self, topic: str, partitions: int = 1, **configs: object) -> None:
         """Create a topic; configs are written with underscores for dots."""
-        asked = [TopicConfig(name.replace("_", "."), str(value)) for name, value in configs.items()]
-        topics = [TopicToCreate(topic, partitions, -1, configs=asked)]
-        answer = self.call(CREATE_TOPICS, 5, CreateTopicsRequest(topics))
-        created = answer.topics[0]
+        requested = [
+            TopicConfig(name.replace("_", "."), str(value)) for name, value in configs.items()
+        ]
+        topics = [TopicToCreate(topic, partitions, -1, configs=requested)]
+        response = self.call(CREATE_TOPICS, 5, CreateTopicsRequest(topics))
+        created = response.topics[0]
         assert created.error_code == 0, (created.error_code, created.error_message)
 
     def produce(
@@ -128,8 +130,8 @@ class Wire:
         version: int = 9,
     ) -> ProducedPartition:
         request = produce_request(topic, records, partition=partition, acks=acks)
-        answer = self.call(PRODUCE, version, request)
-        return answer.topics[0].partitions[0]
+        response = self.call(PRODUCE, version, request)
+        return response.topics[0].partitions[0]
 
     def fetch(
         self,
@@ -143,38 +145,38 @@ class Wire:
         max_bytes: int = BYTES_MAX,
         partition_max_bytes: int = BYTES_MAX,
     ) -> FetchedPartition:
-        asked = PartitionToFetch(index=partition, offset=offset, max_bytes=partition_max_bytes)
+        requested = PartitionToFetch(index=partition, offset=offset, max_bytes=partition_max_bytes)
         request = FetchRequest(
             max_wait_ms=max_wait_ms,
             min_bytes=min_bytes,
             max_bytes=max_bytes,
-            topics=[TopicToFetch(topic, partitions=[asked])],
+            topics=[TopicToFetch(topic, partitions=[requested])],
         )
-        answer = self.call(FETCH, version, request)
-        return answer.topics[0].partitions[0]
+        response = self.call(FETCH, version, request)
+        return response.topics[0].partitions[0]
 
     def read(self, topic: str, *, partition: int = 0, count: int | None = None) -> list[Record]:
         """Read all records of a partition, or wait for `count` of them."""
         offset = self.offset(topic, EARLIEST, partition=partition).offset
-        found: list[Record] = []
+        result: list[Record] = []
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             fetched = self.fetch(topic, offset, partition=partition)
             assert fetched.error_code == 0
             new = records_of(fetched)
-            found += [record for record in new if record.offset >= offset]
-            if found:
-                offset = found[-1].offset + 1
-            is_whole = offset >= fetched.high_watermark if count is None else len(found) >= count
+            result += [record for record in new if record.offset >= offset]
+            if result:
+                offset = result[-1].offset + 1
+            is_whole = offset >= fetched.high_watermark if count is None else len(result) >= count
             if is_whole:
-                return found
+                return result
             if not new:
                 time.sleep(0.01)
-        raise TimeoutError(f"only {len(found)} records of {topic} can be read")
+        raise TimeoutError(f"only {len(result)} records of {topic} can be read")
 
     def offset(self, topic: str, timestamp_ms: int, *, partition: int = 0) -> ListedPartition:
-        asked = PartitionToList(index=partition, timestamp_ms=timestamp_ms)
-        request = ListOffsetsRequest(-1, topics=[TopicToList(topic, [asked])])
+        requested = PartitionToList(index=partition, timestamp_ms=timestamp_ms)
+        request = ListOffsetsRequest(-1, topics=[TopicToList(topic, [requested])])
         return self.call(LIST_OFFSETS, 7, request).topics[0].partitions[0]
 
 

@@ -211,7 +211,7 @@ class Reader:
             return
         offset, timestamp_ms = known
         try:
-            found = await timestamp_lookup.offset_for_timestamp(
+            result = await timestamp_lookup.offset_for_timestamp(
                 broker.engine.reader, log, timestamp_ms
             )
         except OperatingError:
@@ -222,9 +222,9 @@ class Reader:
             or not log.start_offset <= offset < log.high_watermark
         ):
             return
-        if found is None or found.offset > offset or found.timestamp_ms < timestamp_ms:
+        if result is None or result.offset > offset or result.timestamp_ms < timestamp_ms:
             raise InvariantViolationError(
-                f"{log!r}: {offset} has time {timestamp_ms}, but {found} was found"
+                f"{log!r}: {offset} has time {timestamp_ms}, but {result} was found"
             )
 
     async def _read(
@@ -232,14 +232,14 @@ class Reader:
     ) -> int | None:
         """The offset to continue from; None if the read was rejected for a valid reason."""
         try:
-            found, end = await broker.engine.reader.read(log, offset, bytes_max, first=True)
+            result, end = await broker.engine.reader.read(log, offset, bytes_max, first=True)
         except OffsetOutOfRangeError:
             if log.start_offset <= offset:
                 raise InvariantViolationError(f"{log!r}: {offset} was refused") from None
             return None
         except (OperatingError, NotOwnerError):
             return None
-        if not found and offset < log.start_offset:
+        if not result and offset < log.start_offset:
             return None
-        model.check_read(log, offset, bytes_max, found, end)
+        model.check_read(log, offset, bytes_max, result, end)
         return end

@@ -213,8 +213,8 @@ class SimulatedCluster:
         unowned = [
             (topic, number)
             for topic, number, _ in self.partitions()
-            if (found := self.assignments[topic.id, number]).broker is broker
-            and found.broker_epoch == epoch
+            if (result := self.assignments[topic.id, number]).broker is broker
+            and result.broker_epoch == epoch
         ]
         await self.assign(unowned, successors, fully_rolled=False)
 
@@ -224,8 +224,8 @@ class SimulatedCluster:
         return self.assignments[topic.id, number].broker
 
     def is_owner(self, broker: Broker, topic: SimulatedTopic, number: int) -> bool:
-        found = self.assignments.get((topic.id, number))
-        return found is not None and found.broker is broker and found.broker_epoch == broker.epoch
+        value = self.assignments.get((topic.id, number))
+        return value is not None and value.broker is broker and value.broker_epoch == broker.epoch
 
     def log(self, topic: SimulatedTopic, number: int) -> PartitionLog:
         """The log as its owner serves it."""
@@ -278,9 +278,9 @@ class SimulatedCluster:
     def save_state(self, broker: Broker, partition: PartitionLog) -> None:
         """Save a partition state, if the broker is its owner."""
         partition_key = (partition.topic_id, partition.partition)
-        found = self.assignments.get(partition_key)
+        value = self.assignments.get(partition_key)
         session = (broker, broker.epoch, partition.leader_epoch)
-        if found is None or (found.broker, found.broker_epoch, found.leader_epoch) != session:
+        if value is None or (value.broker, value.broker_epoch, value.leader_epoch) != session:
             raise FencedError("another broker owns the partition")
         end_offset = partition.tail.rolled_offset
         if self._counts_deleted:

@@ -161,14 +161,14 @@ class GroupScenario:
         await self.cluster.take_over(0, SHARDS)
         reader = self.cluster.live_brokers[0].coordinator
         for group_id, partition in self.cluster.invariants.committed:
-            found = reader.fetch(group_id, None, -1).get((TOPIC, partition))
-            offset = found.offset if found else -1
+            value = reader.fetch(group_id, None, -1).get((TOPIC, partition))
+            offset = value.offset if value else -1
             self.cluster.invariants.check_committed(group_id, partition, offset)
 
 
 def other(node: int) -> int:
-    [found] = set(NODES) - {node}
-    return found
+    [result] = set(NODES) - {node}
+    return result
 
 
 class ConsumerScenario(GroupScenario):

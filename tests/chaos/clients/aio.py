@@ -171,12 +171,12 @@ class _MemberSession(ConsumerRebalanceListener):
         await _stop(self._consumer)
 
     async def _read(self) -> None:
-        found = await self._consumer.getmany(timeout_ms=200, max_records=BATCH_RECORDS_MAX)
+        result = await self._consumer.getmany(timeout_ms=200, max_records=BATCH_RECORDS_MAX)
         records = {
             f"{topic_partition.topic}/{topic_partition.partition}": [
                 (record.offset, decode_value(record.value)) for record in batch
             ]
-            for topic_partition, batch in found.items()
+            for topic_partition, batch in result.items()
             if batch
         }
         if not records:
@@ -185,7 +185,7 @@ class _MemberSession(ConsumerRebalanceListener):
         self._journal.write(Poll(process, now_ns(), records))
         ends = {
             topic_partition: batch[-1].offset + 1
-            for topic_partition, batch in found.items()
+            for topic_partition, batch in result.items()
             if batch
         }
         await self._consumer.commit(ends)

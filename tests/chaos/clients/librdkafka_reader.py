@@ -147,9 +147,11 @@ def committed(options: ClientOptions, group: str) -> dict[int, int]:
     """The committed offsets of a group by partition; -1 if there is none."""
     asker = consumer(options, **{"group.id": group})
     offsets_by_value = [TopicPartition(options.topic, index) for index in range(options.partitions)]
-    found = retry(lambda: asker.committed(offsets_by_value, 5))
+    result = retry(lambda: asker.committed(offsets_by_value, 5))
     asker.close()
-    return {topic_partition.partition: max(topic_partition.offset, -1) for topic_partition in found}
+    return {
+        topic_partition.partition: max(topic_partition.offset, -1) for topic_partition in result
+    }
 
 
 def retry(ask: Callable[[], Response]) -> Response:

@@ -100,9 +100,9 @@ class Probe:
         request = OffsetFetchRequest(groups=[GroupToFetch(group_id=group, topics=topics)])
         [response] = wire.call(OFFSET_FETCH, 8, request).groups
         if response.error_code == 0 and response.topics:
-            [found] = response.topics[0].partitions
-            if found.error_code == 0:
-                name, offset = self._options.partition(partition), found.committed_offset
+            [result] = response.topics[0].partitions
+            if result.error_code == 0:
+                name, offset = self._options.partition(partition), result.committed_offset
                 self._journal.write(
                     CommitRead(self._process, now_ns(), began_ns, group, name, offset)
                 )

@@ -97,7 +97,7 @@ class ScriptedBroker:
 
     def _respond(self, request: memoryview) -> list[Buffer]:
         key, version = headers.peek_api(request)
-        asked, position = headers.decode_request_header(
+        requested, position = headers.decode_request_header(
             request, request_header_version(key, version)
         )
         api = BY_KEY[key]
@@ -106,7 +106,7 @@ class ScriptedBroker:
             response = self._api_versions()
             response.error_code = ErrorCode.UNSUPPORTED_VERSION
             parts = api.response_codec(0).encode(response)
-            return frame(headers.encode_response_header(asked.correlation_id, 0), parts)
+            return frame(headers.encode_response_header(requested.correlation_id, 0), parts)
         codec = api.request_codec(version)
         message, end = codec.decode_at(request, position)
         assert end == len(request), f"{api.name} v{version} has bytes left"
@@ -115,15 +115,15 @@ class ScriptedBroker:
         if response is None:
             return []
         header = headers.encode_response_header(
-            asked.correlation_id, api.response_header_version(version)
+            requested.correlation_id, api.response_header_version(version)
         )
         return frame(header, api.response_codec(version).encode(response))
 
     def _api_versions(self) -> api_versions.ApiVersionsResponse:
-        answer = api_versions_response(self.served)
-        for found in answer.apis:
-            found.version_max = self.version_max(BY_KEY[found.key])
-        return answer
+        response = api_versions_response(self.served)
+        for result in response.apis:
+            result.version_max = self.version_max(BY_KEY[result.key])
+        return response
 
     @handles(api_versions.API_VERSIONS)
     def _handle_api_versions(
@@ -180,17 +180,17 @@ class ScriptedBroker:
         batch.stamp(self.end_offset, 3)
         self.batches.append(batch)
         produced = produce.ProducedPartition(partition.index, base_offset=batch.base_offset)
-        answer = produce.ProducedTopic(topic.name, topic.topic_id, [produced])
-        return produce.ProduceResponse(topics=[answer]) if request.acks else None
+        response = produce.ProducedTopic(topic.name, topic.topic_id, [produced])
+        return produce.ProduceResponse(topics=[response]) if request.acks else None
 
     @handles(list_offsets.LIST_OFFSETS)
     def _handle_list_offsets(
         self, _version: int, request: list_offsets.ListOffsetsRequest
     ) -> list_offsets.ListOffsetsResponse:
         (topic,) = request.topics
-        (asked,) = topic.partitions
-        offset = 0 if asked.timestamp_ms == -2 else self.end_offset
-        partition = list_offsets.ListedPartition(asked.index, offsets=[offset], offset=offset)
+        (requested,) = topic.partitions
+        offset = 0 if requested.timestamp_ms == -2 else self.end_offset
+        partition = list_offsets.ListedPartition(requested.index, offsets=[offset], offset=offset)
         return list_offsets.ListOffsetsResponse(
             topics=[list_offsets.ListedTopic(topic.name, [partition])]
         )
@@ -199,7 +199,7 @@ class ScriptedBroker:
     def _handle_fetch(self, version: int, request: fetch.FetchRequest) -> fetch.FetchResponse:
         topics = []
         for topic in request.topics:
-            partitions = [self._fetched(version, asked) for asked in topic.partitions]
+            partitions = [self._fetched(version, requested) for requested in topic.partitions]
             topics.append(fetch.FetchedTopic(topic.name, topic.topic_id, partitions))
         if not any(partition.records for topic in topics for partition in topic.partitions):
             time.sleep(request.max_wait_ms / 10_000)  # No new records: slow down polling.

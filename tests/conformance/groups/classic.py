@@ -189,8 +189,8 @@ def wait_for(
     """Wait for a state and number of members, which show that a request was received."""
 
     def condition(response: Response) -> bool:
-        (found,) = response.groups
-        return found.group_state == state and len(found.members) == members
+        (result,) = response.groups
+        return result.group_state == state and len(result.members) == members
 
     request = DescribeGroupsRequest([client.group if group is None else group])
     client.wait_until(DESCRIBE_GROUPS, 5, request, condition)

@@ -54,8 +54,8 @@ class IdMapping:
         if isinstance(value, msgspec.Struct):
             # Scalar fields come first: they name the requesting member before the others.
             fields = sorted(value.__struct_fields__, key=lambda name: _is_list(value, name))
-            made = {name: self._field(name, getattr(value, name)) for name in fields}
-            return type(value)(**made)
+            created = {name: self._field(name, getattr(value, name)) for name in fields}
+            return type(value)(**created)
         if isinstance(value, list):
             ordered = sorted(value, key=lambda each: repr(self._without_ids(each)))
             return sorted((self.normalize(each) for each in ordered), key=repr)

@@ -128,12 +128,12 @@ def _kafka_python_messages() -> dict[str, Any]:
 
 @cache
 def _historic_messages(library: ModuleType) -> dict[tuple[int, int, str], Any]:
-    found = {}
+    result = {}
     for module in _modules(library):
         for name, value in vars(module).items():
             if match := re.fullmatch(r"\w+(Request|Response)_v(\d+)", name):
-                found[value.API_KEY, int(match[2]), match[1].lower()] = value
-    return found
+                result[value.API_KEY, int(match[2]), match[1].lower()] = value
+    return result
 
 
 def _modules(package: ModuleType) -> Iterator[ModuleType]:

@@ -33,7 +33,7 @@ def unhex(text: str | None) -> bytes | None:
 @pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.name)
 def test_every_record_of_a_partition_is_read(codec):
     topic = f"fixture-{codec.name.lower()}"
-    found: list[Row] = []
+    result: list[Row] = []
     timestamps_ms: list[int] = []
     codecs = set()
     for segment in sorted((FIXTURES / "production" / topic / "0").glob("*.kfs")):
@@ -42,11 +42,11 @@ def test_every_record_of_a_partition_is_read(codec):
             batch.validate()
             codecs.add(batch.codec)
             records = list(iterate(batch))
-            found += [(record.offset, record.key, record.value) for record in records]
+            result += [(record.offset, record.key, record.value) for record in records]
             timestamps_ms += [record.timestamp_ms for record in records]
             assert batch.max_timestamp_ms == records[-1].timestamp_ms
     # Three rounds of 150 records, one millisecond apart; rounds are one second apart.
-    rounds = [divmod(offset, 150) for offset, _, _ in found]
+    rounds = [divmod(offset, 150) for offset, _, _ in result]
     assert timestamps_ms == [CREATED_MS + 1000 * number + index for number, index in rounds]
-    assert found == expected()[topic]
+    assert result == expected()[topic]
     assert codec in codecs

@@ -20,8 +20,8 @@ def produce(port: int, topic: str, records: bytes) -> None:
     request = producing.ProduceRequest(
         acks=-1, timeout_ms=5000, topics=[producing.TopicToProduce(topic, partitions=[partition])]
     )
-    answer = _call(port, producing.PRODUCE, PRODUCE_VERSION, request)
-    assert answer.topics[0].partitions[0].error_code == 0
+    response = _call(port, producing.PRODUCE, PRODUCE_VERSION, request)
+    assert response.topics[0].partitions[0].error_code == 0
 
 
 def fetch(port: int, topic: str, offset: int = 0) -> bytes:
@@ -33,25 +33,25 @@ def fetch(port: int, topic: str, offset: int = 0) -> bytes:
         max_bytes=BYTES_MAX,
         topics=[fetching.TopicToFetch(topic, partitions=[partition])],
     )
-    answer = _call(port, fetching.FETCH, FETCH_VERSION, request)
-    fetched = answer.topics[0].partitions[0]
+    response = _call(port, fetching.FETCH, FETCH_VERSION, request)
+    fetched = response.topics[0].partitions[0]
     assert fetched.error_code == 0
     assert not fetched.aborted_transactions
     return b"".join(fetched.records)
 
 
 def _call(port: int, api: Api[Any, Any], version: int, request: Any) -> Any:
-    asked = headers.RequestHeader(api.key, version, 1)
-    header = headers.encode_request_header(asked, api.request_header_version(version))
+    requested = headers.RequestHeader(api.key, version, 1)
+    header = headers.encode_request_header(requested, api.request_header_version(version))
     reader = FrameReader()
-    answers: list[memoryview] = []
+    responses: list[memoryview] = []
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(b"".join(frame(header, api.request_codec(version).encode(request))))
-        while not answers:
+        while not responses:
             count = connection.recv_into(reader.buffer())
             assert count, "the broker closed the connection"
-            answers = reader.received(count)
-    (answer,) = answers
-    _, position = headers.decode_response_header(answer, api.response_header_version(version))
-    message, _ = api.response_codec(version).decode_at(answer, position)
+            responses = reader.received(count)
+    (response,) = responses
+    _, position = headers.decode_response_header(response, api.response_header_version(version))
+    message, _ = api.response_codec(version).decode_at(response, position)
     return message

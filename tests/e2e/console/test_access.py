@@ -53,8 +53,8 @@ def test_every_listed_operation_is_accepted(console_client):
     for kind, operations in options["operations"].items():
         for operation in operations:
             rule = RULE | {"resourceType": kind, "operation": operation, "resourceName": "x"}
-            made = console_client.post("/acls", rule)
-            console_client.delete("/acls", made)
+            created = console_client.post("/acls", rule)
+            console_client.delete("/acls", created)
     assert console_client.get("/acls")["items"] == []
 
 
@@ -71,17 +71,17 @@ def test_every_listed_operation_is_accepted(console_client):
     ],
 )
 def test_invalid_acl_is_rejected(console_client, changes):
-    answer = console_client.request("POST", "/acls", RULE | changes)
-    assert (answer.status, answer.json["error"]) == (400, "invalid-request")
+    response = console_client.request("POST", "/acls", RULE | changes)
+    assert (response.status, response.json["error"]) == (400, "invalid-request")
 
 
 def test_user_is_created_changed_and_deleted(console_client):
-    made = console_client.post("/users", {"name": "a/lice", "password": "hunter2"})
-    assert made == {"name": "a/lice", "mechanisms": ["SCRAM-SHA-256", "SCRAM-SHA-512"]}
-    assert made in console_client.get("/users")["items"]
+    created = console_client.post("/users", {"name": "a/lice", "password": "hunter2"})
+    assert created == {"name": "a/lice", "mechanisms": ["SCRAM-SHA-256", "SCRAM-SHA-512"]}
+    assert created in console_client.get("/users")["items"]
     again = console_client.request("POST", "/users", {"name": "a/lice", "password": "x"})
     assert (again.status, again.json["error"]) == (409, "conflict")
-    assert console_client.put("/users/a%2Flice", {"password": "hunter3"}) == made
+    assert console_client.put("/users/a%2Flice", {"password": "hunter3"}) == created
     console_client.delete("/users/a%2Flice")
     assert console_client.get("/users")["items"] == []
     assert console_client.request("DELETE", "/users/a%2Flice").status == 404
@@ -127,13 +127,13 @@ def test_quota_is_set_and_removed(console_client):
     ],
 )
 def test_invalid_quota_is_rejected(console_client, entity, values):
-    answer = console_client.request("PUT", "/quotas", {"entity": entity, "values": values})
-    assert (answer.status, answer.json["error"]) == (400, "invalid-request")
+    response = console_client.request("PUT", "/quotas", {"entity": entity, "values": values})
+    assert (response.status, response.json["error"]) == (400, "invalid-request")
 
 
 def test_large_request_is_rejected(console_client):
-    answer = console_client.request("POST", "/acls", RULE | {"resourceName": "x" * (1 << 20)})
-    assert (answer.status, answer.json["error"]) == (413, "too-large")
+    response = console_client.request("POST", "/acls", RULE | {"resourceName": "x" * (1 << 20)})
+    assert (response.status, response.json["error"]) == (413, "too-large")
 
 
 def test_disabled_authorization_is_reported(tmp_path, broker):
@@ -149,6 +149,6 @@ def test_disabled_authorization_is_reported(tmp_path, broker):
 def test_api_is_unavailable_without_broker(tmp_path):
     nowhere = f"127.0.0.1:{free_port()}"
     with ConsoleProcess(tmp_path, bootstrap_servers=nowhere, control_servers=nowhere) as console:
-        answer = console.client().request("GET", "/users")
-        assert (answer.status, answer.json["error"]) == (503, "unavailable")
-        assert nowhere in answer.json["message"]
+        response = console.client().request("GET", "/users")
+        assert (response.status, response.json["error"]) == (503, "unavailable")
+        assert nowhere in response.json["message"]

@@ -240,10 +240,13 @@ def test_shutdown_does_not_wait_for_event_streams(tmp_path, broker):
 
 
 def test_console_with_certificate_uses_tls(tmp_path, broker):
-    made = make_certificates(tmp_path / "certificates")
-    files = {"ui_cert_file": str(made.server_certificate), "ui_key_file": str(made.server_key)}
+    created = make_certificates(tmp_path / "certificates")
+    files = {
+        "ui_cert_file": str(created.server_certificate),
+        "ui_key_file": str(created.server_key),
+    }
     with ConsoleProcess(tmp_path, broker, **files) as console:
-        context = ssl.create_default_context(cafile=str(made.authority))
+        context = ssl.create_default_context(cafile=str(created.authority))
         console_client = console.anonymous_client(context=context)
         response = console_client.sign_in()
         assert response.status == 200

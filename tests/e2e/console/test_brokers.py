@@ -76,8 +76,8 @@ def numbers(partitions, topic):
 
 
 def served(console_client, broker_id, topic):
-    found = console_client.get(f"/brokers/{broker_id}")["partitions"]
-    return numbers((each for each in found if each["state"] == "online"), topic)
+    value = console_client.get(f"/brokers/{broker_id}")["partitions"]
+    return numbers((each for each in value if each["state"] == "online"), topic)
 
 
 def wait_for_state(console_client, broker_id, state):

@@ -17,8 +17,8 @@ def test_embedded_store_has_no_etcd(console_client):
     state = console_client.get("/etcd")
     assert not state["isConfigured"]
     assert state["members"] == state["snapshots"] == []
-    answer = console_client.request("POST", "/etcd/snapshots", {})
-    assert (answer.status, answer.json["error"]) == (409, "conflict")
+    response = console_client.request("POST", "/etcd/snapshots", {})
+    assert (response.status, response.json["error"]) == (409, "conflict")
 
 
 @pytest.mark.long

@@ -39,14 +39,14 @@ def test_group_has_members_and_lag(console_client, broker, topic, group):
     with group_member(broker, topic, group, 10):
         produce(broker, topic, 1, range(3))
         produce(broker, topic, 0, range(2))
-        found = console_client.get(path_of(group))
-        assert (found["group"], found["state"], found["type"]) == (group, "Stable", "classic")
-        (member,) = found["members"]
+        value = console_client.get(path_of(group))
+        assert (value["group"], value["state"], value["type"]) == (group, "Stable", "classic")
+        (member,) = value["members"]
         assert member["clientId"] == "reader"
         assert member["topics"] == [topic]
         assert member["assignment"] == {topic: [0, 1]}
-        assert found["lag"] == 2
-        first, second = found["offsets"]
+        assert value["lag"] == 2
+        first, second = value["offsets"]
         assert (first["committedOffset"], first["endOffset"], first["lag"]) == (10, 12, 2)
         assert (second["committedOffset"], second["endOffset"], second["lag"]) == (None, 3, None)
         assert first["memberId"] == second["memberId"] == member["memberId"]
@@ -103,17 +103,17 @@ def test_group_with_members_is_neither_reset_nor_deleted(console_client, broker,
             ("POST", "/reset", {"to": {"kind": "earliest"}, "execute": True}),
             ("DELETE", "", {"confirm": group}),
         ):
-            answer = console_client.request(method, path_of(group) + path, body)
-            assert (answer.status, answer.json["error"]) == (409, "conflict")
-            assert "member" in answer.json["message"]
-            assert "kafscale group" not in answer.json["message"]
+            response = console_client.request(method, path_of(group) + path, body)
+            assert (response.status, response.json["error"]) == (409, "conflict")
+            assert "member" in response.json["message"]
+            assert "kafscale group" not in response.json["message"]
         assert committed(console_client, group) == {(topic, 0): 3}
 
 
 @pytest.mark.usefixtures("read_topic")
 def test_group_is_deleted_after_confirmation(console_client, group):
-    answer = console_client.request("DELETE", path_of(group), {"confirm": ""})
-    assert answer.status == 400
+    response = console_client.request("DELETE", path_of(group), {"confirm": ""})
+    assert response.status == 400
     assert console_client.get(path_of(group))["state"] == "Empty"
     console_client.delete(path_of(group), {"confirm": group})
     assert listed(console_client, group) == []
@@ -136,11 +136,11 @@ def test_invalid_requests_are_rejected_with_a_message(console_client, group, bod
     method, path, body = body
     if body and "confirm" in body:
         body = {"confirm": group}
-    answer = console_client.request(method, path_of(group) + path, body)
-    assert answer.status == status
-    assert answer.json["message"]
-    assert "kafscale " not in answer.json["message"]
-    assert "--" not in answer.json["message"].replace(group, "")
+    response = console_client.request(method, path_of(group) + path, body)
+    assert response.status == status
+    assert response.json["message"]
+    assert "kafscale " not in response.json["message"]
+    assert "--" not in response.json["message"].replace(group, "")
 
 
 def path_of(group):

@@ -96,9 +96,9 @@ def test_records_of_every_codec_newest_first(console_client, broker, topic):
     assert [offset for _, offset in positions(page)] == list(range(14, -1, -1))
     assert page["isComplete"]
     assert page["problems"] == []
-    found = browse(console_client, topic, "earliest", filter={"text": "SNAPPY 1"})
-    assert positions(found) == [(0, 7)]
-    assert found["scannedRecords"] == 15
+    result = browse(console_client, topic, "earliest", filter={"text": "SNAPPY 1"})
+    assert positions(result) == [(0, 7)]
+    assert result["scannedRecords"] == 15
 
 
 def test_record_has_all_fields(console_client, broker, topic):
@@ -138,10 +138,10 @@ def test_pages_show_every_record_of_all_partitions_once_in_order(
     with producing(broker) as produce:
         for number in range(100):
             produce(topic, f"{number}", partition=number % 3, timestamp=1_000 + number)
-    found = list(pages(console_client, topic, start, limit=30))
-    assert [len(page["messages"]) for page in found] == [30, 30, 30, 10]
+    listed = list(pages(console_client, topic, start, limit=30))
+    assert [len(page["messages"]) for page in listed] == [30, 30, 30, 10]
     order = range(99, -1, -1) if start == "newest" else range(100)
-    assert [text for page in found for text in texts(page)] == [str(n) for n in order]
+    assert [text for page in listed for text in texts(page)] == [str(n) for n in order]
 
 
 def test_cursor_continues_with_new_records(console_client, broker, topic):
@@ -183,8 +183,8 @@ def test_filters(console_client, broker, topic):
         produce(topic, "no JSON at all", key="key-7")
 
     def numbers(**conditions):
-        found = list(pages(console_client, topic, "newest", limit=5, filter=conditions))
-        shown = [text for page in found for text in texts(page)]
+        listed = list(pages(console_client, topic, "newest", limit=5, filter=conditions))
+        shown = [text for page in listed for text in texts(page)]
         return sorted(json.loads(text)["id"] if text[0] == "{" else -1 for text in shown)
 
     assert numbers(key="key-7") == [-1, 7]
@@ -249,11 +249,11 @@ def test_scan_limit_is_continued_by_the_cursor(console_client, broker, topic):
                 produce(topic, "the needle")
             for _ in range(100):
                 produce(topic, hay)
-    found = list(pages(console_client, topic, "newest", filter={"text": "NEEDLE"}))
-    assert len(found) > 1
-    assert [text for page in found for text in texts(page)] == ["the needle"]
-    assert all(page["scannedBytes"] < 340_000_000 for page in found)
-    assert sum(page["scannedRecords"] for page in found) == 701
+    listed = list(pages(console_client, topic, "newest", filter={"text": "NEEDLE"}))
+    assert len(listed) > 1
+    assert [text for page in listed for text in texts(page)] == ["the needle"]
+    assert all(page["scannedBytes"] < 340_000_000 for page in listed)
+    assert sum(page["scannedRecords"] for page in listed) == 701
 
 
 def test_invalid_query_is_rejected(console_client, topic):
@@ -272,8 +272,8 @@ def test_invalid_query_is_rejected(console_client, topic):
         {"value": {"format": "protobuf", "schema": {"kind": "protobuf", "text": "message {"}}},
         {"start": {"kind": "tomorrow"}},
     ):
-        answer = console_client.request("POST", path, body)
-        assert answer.status == 400, (body, answer.body)
+        response = console_client.request("POST", path, body)
+        assert response.status == 400, (body, response.body)
     assert console_client.request("POST", path, {"partitions": [9]}).status == 404
     assert console_client.request("POST", f"/topics/{topic}-none/messages/browse", {}).status == 404
 
@@ -334,8 +334,8 @@ def test_framed_values_are_decoded_automatically(registry_visitor, registry, bro
     assert "schema 4000000 is not in the registry" in problems[3]
     assert "4 bytes are left" in problems[4]
 
-    found = browse(registry_visitor, topic, filter={"jsonPath": "city", "jsonEquals": "Köln"})
-    assert positions(found) == [(0, 0)]
+    result = browse(registry_visitor, topic, filter={"jsonPath": "city", "jsonEquals": "Köln"})
+    assert positions(result) == [(0, 0)]
     assert positions(browse(registry_visitor, topic, filter={"text": "2024-02-29"})) == [(0, 0)]
 
 
@@ -379,11 +379,11 @@ def consumed(broker, topic, count):
     )
     consumer.subscribe([topic])
     try:
-        found = []
+        result = []
         deadline = time.monotonic() + 30
-        while len(found) < count and time.monotonic() < deadline:
-            found += [each for each in consumer.consume(count, 1) if not each.error()]
-        return found
+        while len(result) < count and time.monotonic() < deadline:
+            result += [each for each in consumer.consume(count, 1) if not each.error()]
+        return result
     finally:
         consumer.close()
 
@@ -484,10 +484,10 @@ def test_invalid_or_too_large_input_is_not_written(console_client, topic):
         {"value": {"text": "v"}, "timestampMs": -5},
         {"value": {"text": "v"}, "headers": [{"key": "h"}] * 101},
     ):
-        answer = console_client.request("POST", f"/topics/{topic}/messages", body)
-        assert answer.status == 400, (body, answer.body)
-    answer = console_client.request("POST", f"/topics/{topic}/messages", {"partition": 7})
-    assert answer.status == 404
+        response = console_client.request("POST", f"/topics/{topic}/messages", body)
+        assert response.status == 400, (body, response.body)
+    response = console_client.request("POST", f"/topics/{topic}/messages", {"partition": 7})
+    assert response.status == 404
     large = console_client.request(
         "POST", f"/topics/{topic}/messages", {"value": {"text": "v" * 5000}}
     )

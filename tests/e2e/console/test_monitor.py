@@ -149,21 +149,21 @@ def test_take_snapshot_of_a_missing_cluster(broker):
 
 
 def test_take_snapshot_with_control_plane_tls(start_broker, tmp_path):
-    made = make_certificates(tmp_path, "operator")
+    created = make_certificates(tmp_path, "operator")
     port = free_port()
     broker = start_broker(
         control_addr=f"127.0.0.1:{port}",
         control_tls_enabled="true",
-        control_tls_cert_file=str(made.server_certificate),
-        control_tls_key_file=str(made.server_key),
-        control_tls_ca_file=str(made.authority),
+        control_tls_cert_file=str(created.server_certificate),
+        control_tls_key_file=str(created.server_key),
+        control_tls_ca_file=str(created.authority),
     )
     settings = {
         "control_servers": f"localhost:{port}",
         "client_control_tls": "true",
-        "client_tls_ca_file": str(made.authority),
-        "client_tls_cert_file": str(made.users["operator"].certificate),
-        "client_tls_key_file": str(made.users["operator"].key),
+        "client_tls_ca_file": str(created.authority),
+        "client_tls_cert_file": str(created.users["operator"].certificate),
+        "client_tls_key_file": str(created.users["operator"].key),
     }
     for metrics_port, is_measured in ((broker.metrics_port, True), (free_port(), False)):
         named = settings | {"broker_metrics_port": str(metrics_port)}

@@ -86,10 +86,10 @@ def test_cost_report_is_sorted_by_cost(console):
 
 
 def test_metrics_have_the_last_run_of_each_job(console):
-    answer = console.anonymous_client().request_path("GET", "/metrics")
-    assert answer.status == 200
-    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-    lines = answer.body.decode().splitlines()
+    response = console.anonymous_client().request_path("GET", "/metrics")
+    assert response.status == 200
+    assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    lines = response.body.decode().splitlines()
     assert 'kafscale_pipeline_last_run_success{job="merge",topic="orders"} 0' in lines
     assert 'kafscale_pipeline_last_run_success{job="report",topic="clicks"} 1' in lines
     fresh = [line for line in lines if line.startswith("kafscale_pipeline_freshness_seconds{")]

@@ -86,9 +86,9 @@ def test_recreated_topic_has_no_old_segments(console_client, broker, topic):
 )
 def test_missing_partition_is_reported(console_client, topic, query, status):
     console_client.post("/topics", {"name": topic})
-    answer = console_client.request("GET", f"/topics/{topic}/segments?{query}")
-    assert answer.status == status
-    assert answer.json["message"]
+    response = console_client.request("GET", f"/topics/{topic}/segments?{query}")
+    assert response.status == status
+    assert response.json["message"]
 
 
 def test_segments_of_a_bucket(s3, start_broker, tmp_path, topic):

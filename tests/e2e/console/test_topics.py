@@ -35,16 +35,16 @@ def test_partitions_have_their_offsets(console_client, broker, topic):
     assert flushed == {"partitions": [{"topic": topic, "partition": 1}]}
     produce(broker, topic, 4, partition=1)
 
-    found = console_client.get(f"/topics/{topic}")
-    empty, full = found["partitions"]
+    value = console_client.get(f"/topics/{topic}")
+    empty, full = value["partitions"]
     assert (empty["highWatermark"], empty["recordCount"], empty["sizeBytes"]) == (0, 0, 0)
     assert full["sizeBytes"] > 0
     about = {name: full[name] for name in ("state", "startOffset", "rolledOffset", "recordCount")}
     assert about == {"state": "online", "startOffset": 0, "rolledOffset": 10, "recordCount": 14}
     assert full["highWatermark"] == full["endOffset"] == 14
     assert full["leader"] == empty["leader"] is not None
-    assert found["topic"]["recordCount"] == 14
-    assert found["topic"]["sizeBytes"] == full["sizeBytes"]
+    assert value["topic"]["recordCount"] == 14
+    assert value["topic"]["sizeBytes"] == full["sizeBytes"]
 
 
 def test_configs_have_defaults_and_documentation(console_client, topic):
@@ -121,8 +121,10 @@ def test_consumers_of_a_topic_with_lag(console_client, broker, topic):
 
 def test_topic_is_deleted_only_after_confirmation(console_client, topic):
     console_client.post("/topics", {"name": topic})
-    answer, message = problem(console_client, "DELETE", f"/topics/{topic}", {"confirm": topic[:-1]})
-    assert answer == (400, "invalid-request")
+    response, message = problem(
+        console_client, "DELETE", f"/topics/{topic}", {"confirm": topic[:-1]}
+    )
+    assert response == (400, "invalid-request")
     assert "repeat its name" in message
     assert console_client.get(f"/topics/{topic}")["topic"]["name"] == topic
 
@@ -143,8 +145,8 @@ def test_topic_is_deleted_only_after_confirmation(console_client, topic):
 def test_requests_for_a_missing_topic_return_404(console_client, topic, method, path, body):
     if body and "confirm" in body:
         body = {"confirm": topic}
-    answer, message = problem(console_client, method, f"/topics/{topic}{path}", body)
-    assert answer == (404, "not-found")
+    response, message = problem(console_client, method, f"/topics/{topic}{path}", body)
+    assert response == (404, "not-found")
     assert topic in message
     assert "kafscale topic" not in message
     assert console_client.get("/topics", search=topic)["total"] == 0
@@ -177,10 +179,10 @@ def test_invalid_requests_are_rejected_with_a_message(console_client, existing_t
     path, method, body = body
     if body and body.get("name") == "{topic}":
         body = {"name": existing_topic}
-    answer, message = problem(
+    response, message = problem(
         console_client, method, "/topics" + path.format(topic=existing_topic), body
     )
-    assert answer[0] == status, message
+    assert response[0] == status, message
     assert message
     assert console_client.get("/topics", search="no/name")["total"] == 0
 
@@ -196,8 +198,8 @@ def test_unreachable_owner_leaves_only_start_and_end_offsets(broker, tmp_path, t
         assert (partition["startOffset"], partition["highWatermark"]) == (0, 5)
         assert partition["rolledOffset"] is partition["sizeBytes"] is None
         assert console_client.get(f"/topics/{topic}/segments")["wal"] is None
-        answer, message = problem(console_client, "POST", f"/topics/{topic}/flush", {})
-        assert answer == (503, "unavailable")
+        response, message = problem(console_client, "POST", f"/topics/{topic}/flush", {})
+        assert response == (503, "unavailable")
         assert unreachable in message
 
 
@@ -205,8 +207,8 @@ def test_segments_need_the_broker_directory(broker, tmp_path, topic):
     produce(broker, topic, 1, partition=0)
     elsewhere = tmp_path / "elsewhere"
     with ConsoleProcess(tmp_path, broker, data_dir=str(elsewhere)) as console:
-        answer, message = problem(console.client(), "GET", f"/topics/{topic}/segments")
-        assert answer == (409, "conflict")
+        response, message = problem(console.client(), "GET", f"/topics/{topic}/segments")
+        assert response == (409, "conflict")
         assert str(elsewhere) in message
         assert not elsewhere.exists()
 
@@ -221,9 +223,9 @@ def existing_topic(console):
 
 def problem(console_client, method, path, body=None):
     """The status, error code and message of a failed request."""
-    answer = console_client.request(method, path, body)
-    assert answer.status >= 400, answer
-    return (answer.status, answer.json["error"]), answer.json["message"]
+    response = console_client.request(method, path, body)
+    assert response.status >= 400, response
+    return (response.status, response.json["error"]), response.json["message"]
 
 
 def configs(console_client, topic):

@@ -59,12 +59,12 @@ def test_partitions_of_a_killed_broker_move_to_its_successor(cluster, console_cl
         "the other to serve all of them",
         seen=lambda: partitions(console_client, topic),
     )
-    found = console_client.get(f"/topics/{topic}/segments", partition=moved)
-    held = found["wal"]["recordCount"] + sum(
-        each["lastOffset"] + 1 - each["baseOffset"] for each in found["items"]
+    value = console_client.get(f"/topics/{topic}/segments", partition=moved)
+    held = value["wal"]["recordCount"] + sum(
+        each["lastOffset"] + 1 - each["baseOffset"] for each in value["items"]
     )
     assert held == COUNT
-    assert found["wal"]["objectCount"] >= 1 or found["total"] == 1
+    assert value["wal"]["objectCount"] >= 1 or value["total"] == 1
 
     flushed = console_client.post(f"/topics/{topic}/flush", {})
     assert [each["partition"] for each in flushed["partitions"]] == [0, 1, 2, 3]

@@ -24,8 +24,8 @@ def kafscale(server):
 
 
 def describe(kafscale, group):
-    (found,) = json.loads(kafscale("group", "describe", group, "-o", "json"))
-    return found
+    (result,) = json.loads(kafscale("group", "describe", group, "-o", "json"))
+    return result
 
 
 def state_of(kafscale, group):
@@ -108,8 +108,8 @@ def test_every_record_is_printed_while_members_join_leave_and_crash(
         def is_balanced():
             if state_of(kafscale, group) != "Stable":
                 return False
-            found = describe(kafscale, group)["members"]
-            shares = [sum(map(len, member["assignment"].values())) for member in found]
+            described = describe(kafscale, group)["members"]
+            shares = [sum(map(len, member["assignment"].values())) for member in described]
             return shares == [count // members] * members
 
         wait_until(is_balanced, f"{members} members", seconds_max=seconds_max)
@@ -206,18 +206,22 @@ def test_group_with_members_is_described_and_cannot_be_reset_or_deleted(kafscale
     with kafscale.start("consume", topic, "--group", group) as consumer:
         assert consumer.stdout.readline() == "c\n"
         wait_until(lambda: committed_offsets(kafscale, group) == {(topic, 1): 3}, "the commit")
-        found = describe(kafscale, group)
-        (member,) = found["members"]
-        assert (found["type"], found["state"], found["assignor"]) == ("classic", "Stable", "range")
-        assert found["coordinator"]["address"] == server_address(kafscale)
+        described = describe(kafscale, group)
+        (member,) = described["members"]
+        assert (described["type"], described["state"], described["assignor"]) == (
+            "classic",
+            "Stable",
+            "range",
+        )
+        assert described["coordinator"]["address"] == server_address(kafscale)
         assert (member["host"], member["clientId"]) == ("127.0.0.1", "kafscale")
         assert member["topics"] == [topic]
         assert member["assignment"] == {topic: [0, 1]}
         assert [
             (each["partition"], each["committedOffset"], each["endOffset"], each["lag"])
-            for each in found["offsets"]
+            for each in described["offsets"]
         ] == [(0, None, 0, None), (1, 3, 3, 0)]
-        assert {each["memberId"] for each in found["offsets"]} == {member["memberId"]}
+        assert {each["memberId"] for each in described["offsets"]} == {member["memberId"]}
 
         table = kafscale("group", "describe", group, "--members", "--state", "--offsets")
         assert f"{group}: Stable, 1 member, range, 0 records behind" in table
@@ -244,11 +248,11 @@ def test_consumer_protocol_group_is_described(kafscale, topic, group):
     try:
         wait_until(lambda: consumer.poll(0.1) is not None, "a record")
         consumer.commit(asynchronous=False)
-        found = describe(kafscale, group)
-        (member,) = found["members"]
-        assert (found["type"], found["state"]) == ("consumer", "Stable")
+        described = describe(kafscale, group)
+        (member,) = described["members"]
+        assert (described["type"], described["state"]) == ("consumer", "Stable")
         assert member["assignment"] == member["target"] == {topic: [0, 1]}
-        assert found["offsets"][0]["lag"] == 1
+        assert described["offsets"][0]["lag"] == 1
         assert group in kafscale("group", "list", "--type", "consumer")
     finally:
         consumer.close()

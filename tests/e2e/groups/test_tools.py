@@ -81,8 +81,8 @@ def test_offsets_are_reset_and_deleted_with_the_group(server, groups, topic, gro
 
     def current() -> dict[int, int]:
         shown = groups("--describe", "--group", group)
-        found = re.findall(rf"{group} {topic} (\d+) (\d+) \d+ \d+ - - -", shown)
-        return {int(partition): int(offset) for partition, offset in found}
+        matches = re.findall(rf"{group} {topic} (\d+) (\d+) \d+ \d+ - - -", shown)
+        return {int(partition): int(offset) for partition, offset in matches}
 
     assert f"{group} {topic} 0 20" in reset("--to-latest", "--dry-run")
     assert f"GroupIdNotFoundException: Group {group} not found" in groups(

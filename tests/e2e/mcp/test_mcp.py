@@ -98,8 +98,8 @@ def test_only_read_tools_are_listed_unless_writes_are_allowed(
 
 
 def test_write_tool_is_rejected_without_permission(client: McpClient) -> None:
-    said = client.call_error("delete_topic", topic="orders", confirm="orders")
-    assert "delete_topic" in said
+    output = client.call_error("delete_topic", topic="orders", confirm="orders")
+    assert "delete_topic" in output
     assert client.call("describe_topic", topic="orders")["name"] == "orders"
 
 
@@ -146,15 +146,17 @@ def test_group_tools(client: McpClient) -> None:
 def test_record_tools(client: McpClient) -> None:
     newest = client.call("peek_messages", topic="orders", limit=3)["records"]
     assert [each["offset"] for each in newest] == [19, 18, 17]
-    [found] = client.call("peek_messages", topic="orders", start="earliest", key="key-7")["records"]
-    assert json.loads(found["value"]) == {"number": 7}
+    [result] = client.call("peek_messages", topic="orders", start="earliest", key="key-7")[
+        "records"
+    ]
+    assert json.loads(result["value"]) == {"number": 7}
     later = client.call("peek_messages", topic="orders", start="offset", number=18)["records"]
     assert [each["offset"] for each in later] == [18, 19]
 
 
 def test_writing_tools(writing_client: McpClient) -> None:
-    made = writing_client.call("create_topic", topic="letters", partitions=2)
-    assert made["partitionCount"] == 2
+    created = writing_client.call("create_topic", topic="letters", partitions=2)
+    assert created["partitionCount"] == 2
     writing_client.call("add_partitions", topic="letters", partitions=3)
     values = {"retention.ms": "60000"}
     [config] = writing_client.call("alter_topic_configs", topic="letters", values=values)["configs"]
@@ -226,18 +228,18 @@ def test_http_with_token(address: str) -> None:
     "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"}]
 )
 def test_http_without_valid_token_is_rejected(address: str, headers) -> None:
-    answer = httpx2.post(
+    response = httpx2.post(
         address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers
     )
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
-    assert TOKEN not in answer.text
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"].startswith("Bearer")
+    assert TOKEN not in response.text
 
 
 def test_http_with_foreign_host_is_rejected(address: str) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}", "Host": "evil.example.com"}
-    answer = httpx2.post(address, json={}, headers=headers)
-    assert answer.status_code in {403, 421}
+    response = httpx2.post(address, json={}, headers=headers)
+    assert response.status_code in {403, 421}
 
 
 def test_http_server_needs_a_token(broker: BrokerProcess) -> None:

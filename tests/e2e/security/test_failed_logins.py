@@ -26,8 +26,8 @@ def check_login_fails(
 ) -> None:
     """Check that clients report one of the messages, and that the broker logs the failure."""
     since_bytes = broker.log.stat().st_size
-    for said in (LIBRDKAFKA.login_error(config, messages), AIOKAFKA.login_error(config)):
-        assert any(message in said for message in messages), said
+    for output in (LIBRDKAFKA.login_error(config, messages), AIOKAFKA.login_error(config)):
+        assert any(message in output for message in messages), output
 
     def is_logged() -> bool:
         # A log line may be suppressed by the rate limit; try again.

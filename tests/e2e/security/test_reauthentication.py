@@ -66,7 +66,7 @@ def test_librdkafka_reauthenticates_on_one_connection(broker):
 @pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
 def test_java_reauthenticates_on_one_connection(broker, tmp_path):
     since_bytes = broker.log.stat().st_size
-    said = java.run(
+    output = java.run(
         "org.apache.kafka.tools.ProducerPerformance",
         "--topic",
         "sessions",
@@ -79,7 +79,7 @@ def test_java_reauthenticates_on_one_connection(broker, tmp_path):
         "--producer.config",
         str(broker.scram(ADMIN).java(tmp_path)),
     )
-    assert "60 records sent" in said
+    assert "60 records sent" in output
     # It sends for six seconds; on a slow machine it logs in later, but never too late.
     assert max(logins(broker, "SCRAM-SHA-512", since_bytes).values()) >= 3
 

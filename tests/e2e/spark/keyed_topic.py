@@ -113,8 +113,8 @@ class KeyedTopic:
     def segment_keys(self) -> list[str]:
         return [
             extent.key
-            for (topic, _), found in self.list_offsets().partitions.items()
-            for extent in found.extents
+            for (topic, _), result in self.list_offsets().partitions.items()
+            for extent in result.extents
             if topic == TOPIC and not extent.is_wal
         ]
 
@@ -161,7 +161,7 @@ def with_librdkafka(topic: KeyedTopic) -> list[ReadRecord]:
         consumer.assign(
             [TopicPartition(TOPIC, number, OFFSET_BEGINNING) for number in range(PARTITIONS)]
         )
-        found, ended = [], set()
+        result, ended = [], set()
         while len(ended) < PARTITIONS:
             message = consumer.poll(WAIT_S)
             assert message is not None, "it does not come to the end"
@@ -169,12 +169,12 @@ def with_librdkafka(topic: KeyedTopic) -> list[ReadRecord]:
                 assert message.error().code() == KafkaError._PARTITION_EOF
                 ended.add(message.partition())
             else:
-                found.append(
+                result.append(
                     ReadRecord(
                         message.partition(), message.offset(), message.key(), message.value()
                     )
                 )
-    return sorted(found)
+    return sorted(result)
 
 
 def with_kafka_python(topic: KeyedTopic) -> list[ReadRecord]:
@@ -184,16 +184,16 @@ def with_kafka_python(topic: KeyedTopic) -> list[ReadRecord]:
         consumer.assign(places)
         consumer.seek_to_beginning(*places)
         ends = consumer.end_offsets(places)
-        found = []
+        result = []
         deadline = time.monotonic() + WAIT_S
         while any(consumer.position(place) < ends[place] for place in places):
             assert time.monotonic() < deadline, "it does not come to the end"
             for place, records in consumer.poll(timeout_ms=500).items():
-                found += [
+                result += [
                     ReadRecord(place.partition, each.offset, each.key, each.value)
                     for each in records
                 ]
-    return sorted(found)
+    return sorted(result)
 
 
 def with_aiokafka(topic: KeyedTopic) -> list[ReadRecord]:
@@ -206,15 +206,15 @@ def with_aiokafka(topic: KeyedTopic) -> list[ReadRecord]:
             places = [AioPartition(TOPIC, number) for number in range(PARTITIONS)]
             consumer.assign(places)
             ends = await consumer.end_offsets(places)
-            found = []
+            result = []
             async with asyncio.timeout(WAIT_S):
                 while any([await consumer.position(place) < ends[place] for place in places]):
                     for place, records in (await consumer.getmany(timeout_ms=500)).items():
-                        found += [
+                        result += [
                             ReadRecord(place.partition, each.offset, each.key, each.value)
                             for each in records
                         ]
-            return sorted(found)
+            return sorted(result)
         finally:
             await consumer.stop()
 
@@ -223,10 +223,10 @@ def with_aiokafka(topic: KeyedTopic) -> list[ReadRecord]:
 
 def with_kafscale_consume(topic: KeyedTopic) -> list[ReadRecord]:
     printed = topic.shell("consume", TOPIC, "-e", "-f", "hex", "-t", "%p %o %k %v")
-    found = [line.split(" ") for line in printed.splitlines()]
+    result = [line.split(" ") for line in printed.splitlines()]
     return sorted(
         ReadRecord(int(partition), int(offset), _unhex(key), _unhex(value))
-        for partition, offset, key, value in found
+        for partition, offset, key, value in result
     )
 
 
@@ -259,12 +259,12 @@ def with_java(topic: KeyedTopic) -> list[ReadRecord]:
         serializer,
     )
     values = {seen[:3]: seen.value for seen in topic.written}
-    found = []
+    result = []
     for line in printed.splitlines():
         partition, offset, key = (part.rpartition(":")[2] for part in line.split("\t"))
         place = (int(partition), int(offset), key.encode())
-        found.append(ReadRecord(*place, values[place]))
-    return sorted(found)
+        result.append(ReadRecord(*place, values[place]))
+    return sorted(result)
 
 
 READERS: dict[str, Callable[[KeyedTopic], list[ReadRecord]]] = {
@@ -292,18 +292,18 @@ def group_consumer(topic: KeyedTopic, group: str) -> Iterator[Consumer]:
 
 def consume_and_commit(consumer: Consumer, count: int) -> list[ReadRecord]:
     """Read the next `count` records of a group, and commit them."""
-    found = []
-    while len(found) < count:
+    result = []
+    while len(result) < count:
         message = consumer.poll(WAIT_S)
         if message is None:
             places = consumer.assignment()
             raise AssertionError(f"nothing comes: {places} at {consumer.position(places)}")
         assert message.error() is None, message.error()
-        found.append(
+        result.append(
             ReadRecord(message.partition(), message.offset(), message.key(), message.value())
         )
         consumer.commit(message, asynchronous=False)
-    return found
+    return result
 
 
 def _unhex(text: str) -> bytes | None:

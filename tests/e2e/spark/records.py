@@ -43,8 +43,8 @@ class Client:
 
     def create(self, topic: str, partitions: int = 1, **configs: str) -> None:
         config = {name.replace("_", "."): value for name, value in configs.items()}
-        asked = self._admin.create_topics([NewTopic(topic, partitions, 1, config=config)])
-        asked[topic].result(WAIT_S_MAX)
+        requested = self._admin.create_topics([NewTopic(topic, partitions, 1, config=config)])
+        requested[topic].result(WAIT_S_MAX)
 
     def grow(self, topic: str, partitions: int) -> None:
         self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(WAIT_S_MAX)
@@ -109,10 +109,10 @@ class Client:
                 first, end = consumer.get_watermark_offsets(place, timeout=WAIT_S_MAX)
                 left += end - first
             consumer.assign(places)
-            found = list(_consumed(consumer, left))
+            listed = list(_consumed(consumer, left))
         finally:
             consumer.close()
-        return sorted(found, key=lambda row: row[:3])
+        return sorted(listed, key=lambda row: row[:3])
 
 
 def rows(frame: DataFrame) -> list[Row]:
@@ -127,11 +127,11 @@ def rows(frame: DataFrame) -> list[Row]:
         "value",
         "headers",
     )
-    found = [
+    result = [
         Row(*row[:-1], None if row[-1] is None else [tuple(header) for header in row[-1]])
         for row in chosen.collect()
     ]
-    return sorted(found, key=lambda row: row[:3])
+    return sorted(result, key=lambda row: row[:3])
 
 
 @contextmanager

@@ -131,13 +131,13 @@ def test_starting_and_ending_timestamps(table, expected):
     times = sorted(row.timestamp_ms for row in of(expected))
     since_ms, until_ms = times[len(times) // 3], times[-3]
     found = rows(table(startingTimestamp=str(since_ms), endingTimestamp=str(until_ms)))
-    wanted = []
+    desired = []
     for partition in range(3):
         held = [row for row in of(expected) if row.partition == partition]
         first = next(row.offset for row in held if row.timestamp_ms >= since_ms)
         end = next((row.offset for row in held if row.timestamp_ms >= until_ms), len(held))
-        wanted += held[first:end]
-    assert found == wanted
+        desired += held[first:end]
+    assert found == desired
     assert 0 < len(found) < len(of(expected))
 
 
@@ -147,12 +147,12 @@ def test_topics_without_records(table):
 
 @pytest.mark.parametrize("is_on", ["true", "false"])
 def test_filters_with_and_without_pushdown(spark, table, expected, is_on):
-    wanted = [
+    desired = [
         row
         for row in of(expected)
         if 10 <= row.offset < 40 and row.partition != 1 and row.timestamp_ms > row.offset
     ]
-    middle_ms = sorted(row.timestamp_ms for row in wanted)[len(wanted) // 2]
+    middle_ms = sorted(row.timestamp_ms for row in desired)[len(desired) // 2]
     before = spark.conf.get(SWITCH)
     spark.conf.set(SWITCH, is_on)
     try:
@@ -163,13 +163,13 @@ def test_filters_with_and_without_pushdown(spark, table, expected, is_on):
             conditions = ("topic = 'orders'", "offset >= 10", "offset < 40", "partition in (0, 2)")
             return loaded.where(" and ".join((*conditions, *more)))
 
-        assert rows(found()) == wanted
+        assert rows(found()) == desired
         plan = found()._jdf.queryExecution().optimizedPlan().toString()
         assert ("Filter" in plan) is (is_on == "false")
         young = found(f"timestamp >= timestamp_millis({middle_ms})")
-        assert rows(young) == [row for row in wanted if row.timestamp_ms >= middle_ms]
+        assert rows(young) == [row for row in desired if row.timestamp_ms >= middle_ms]
         assert rows(found("(key = 'key' or value is null)")) == [
-            row for row in wanted if row.key == b"key" or row.value is None
+            row for row in desired if row.key == b"key" or row.value is None
         ]
         assert rows(found("offset < 0")) == []
     finally:

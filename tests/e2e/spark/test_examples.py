@@ -37,6 +37,6 @@ def test_cdc_example(load):
 @pytest.mark.usefixtures("spark")
 def test_log_query_example(load, capsys):
     load("log_analytics").main(["--records", "2000"])
-    said = capsys.readouterr().out
-    assert said.count(" rows, ") == 3
-    assert "bank does not respond" in said
+    output = capsys.readouterr().out
+    assert output.count(" rows, ") == 3
+    assert "bank does not respond" in output

@@ -89,11 +89,11 @@ def test_kafka_source_batch(client, source, topic):
 def test_kafka_source_batch_with_offsets(client, source, topic):
     expected = fill(client, topic)
     starts, ends = {"0": 5, "1": -2, "2": 9}, {"0": 20, "1": -1, "2": 10}
-    found = rows(
+    result = rows(
         source(startingOffsets=json.dumps({topic: starts}), endingOffsets=json.dumps({topic: ends}))
     )
     limits = {0: (5, 20), 1: (0, 1_000_000), 2: (9, 10)}
-    assert found == [row for row in expected if row.offset in range(*limits[row.partition])]
+    assert result == [row for row in expected if row.offset in range(*limits[row.partition])]
 
 
 def test_kafka_source_batch_with_timestamps(client, source, topic):
@@ -105,9 +105,9 @@ def test_kafka_source_batch_with_timestamps(client, source, topic):
         )
     expected = client.consume([topic])
     from_ms, until_ms = start_ms + 20_000, start_ms + 40_000
-    wanted = [row for row in expected if from_ms <= row.timestamp_ms < until_ms]
-    assert len(wanted) == 20
-    assert rows(source(startingTimestamp=str(from_ms), endingTimestamp=str(until_ms))) == wanted
+    desired = [row for row in expected if from_ms <= row.timestamp_ms < until_ms]
+    assert len(desired) == 20
+    assert rows(source(startingTimestamp=str(from_ms), endingTimestamp=str(until_ms))) == desired
     by_partition = json.dumps({topic: dict.fromkeys(map(str, range(PARTITIONS)), from_ms)})
     assert rows(source(startingOffsetsByTimestamp=by_partition)) == [
         row for row in expected if row.timestamp_ms >= from_ms
@@ -146,10 +146,10 @@ def test_kafka_sink_batch_is_idempotent(broker, client, source, topic, wire):
         .options(topic=copy, includeHeaders="true")
         .save()
     )
-    found = client.consume([copy])
-    assert contents(found) == contents(expected)
+    result = client.consume([copy])
+    assert contents(result) == contents(expected)
     for partition in range(PARTITIONS):
-        assert [row.value for row in found if row.partition == partition] == [
+        assert [row.value for row in result if row.partition == partition] == [
             row.value for row in expected if row.partition == partition
         ]
         batches = split(b"".join(wire.fetch(copy, partition=partition).records))
@@ -183,6 +183,6 @@ def test_kafka_sink_stream(broker, client, source, topic, tmp_path):
     run()
     client.produce(topic, 0, [b"later"])
     run()
-    found = client.consume([copy])
-    assert contents(found) == contents(client.consume([topic]))
-    assert [row.value for row in found if row.partition == 0] == [*values[::PARTITIONS], b"later"]
+    result = client.consume([copy])
+    assert contents(result) == contents(client.consume([topic]))
+    assert [row.value for row in result if row.partition == 0] == [*values[::PARTITIONS], b"later"]

@@ -68,7 +68,7 @@ def read(table_format: TableFormat, path: Path, table: str) -> pa.Table:
 
 
 def as_rows(table: pa.Table) -> list[Row]:
-    found = [
+    result = [
         Row(
             row["topic"],
             row["partition"],
@@ -81,7 +81,7 @@ def as_rows(table: pa.Table) -> list[Row]:
         )
         for row in table.to_pylist()
     ]
-    return sorted(found, key=lambda row: row[:3])
+    return sorted(result, key=lambda row: row[:3])
 
 
 def without_null_headers(rows: list[Row]) -> list[Row]:
@@ -93,25 +93,25 @@ def without_null_headers(rows: list[Row]) -> list[Row]:
 def test_table_has_every_record_once(spark, broker, mixed, tmp_path, table_format):
     topic, expected = mixed
     target = Target(table_format=table_format, path=str(tmp_path))
-    asked = settings(
+    requested = settings(
         broker,
         topic,
         granularity=TimeGranularity.DAY,
         commit_bytes_max=3_000_000,
         task_bytes=500_000,
     )
-    done = job.run(spark, asked, target)
+    done = job.run(spark, requested, target)
     assert done.rows[0][done.columns.index("records")] == len(expected)
     assert done.rows[0][done.columns.index("commits")] > 1
     assert as_rows(read(table_format, tmp_path, topic)) == without_null_headers(expected)
-    again = job.run(spark, asked, target)
+    again = job.run(spark, requested, target)
     assert not again.rows
 
 
 def test_spark_reads_the_table(spark, broker, mixed, tmp_path):
     topic, expected = mixed
-    asked = settings(broker, topic)
-    job.run(spark, asked, Target(table_format=TableFormat.PARQUET, path=str(tmp_path)))
+    requested = settings(broker, topic)
+    job.run(spark, requested, Target(table_format=TableFormat.PARQUET, path=str(tmp_path)))
     frame = spark.read.parquet(str(tmp_path / topic))
     assert frame.count() == len(expected)
     assert frame.selectExpr("sum(offset)").first()[0] == sum(row.offset for row in expected)
@@ -125,7 +125,7 @@ def test_upsert_of_decoded_values(spark, broker, tmp_path):
         client.produce("people", number % 2, [value], key=b"%d" % (number % 20))
     client.produce("people", 0, [b"not json"], key=b"x")
     target = Target(table_format=TableFormat.ICEBERG, path=str(tmp_path))
-    asked = settings(
+    requested = settings(
         broker,
         "people",
         values=ValueSpec(format="json"),
@@ -133,7 +133,7 @@ def test_upsert_of_decoded_values(spark, broker, tmp_path):
         keys=("id",),
         commit_records_max=50,
     )
-    job.run(spark, asked, target)
+    job.run(spark, requested, target)
     rows = read(TableFormat.ICEBERG, tmp_path, "people").to_pylist()
     assert {row["id"]: row["name"] for row in rows} == {
         number % 20: f"name {number}" for number in range(180, 200)

@@ -123,15 +123,15 @@ def test_readers_during_a_merge(spark, topic):
 def _read_store(topic):
     location = topic.location
     with location.open() as store:
-        found = list_bucket(store, location.namespace, [TOPIC])
+        result = list_bucket(store, location.namespace, [TOPIC])
         ranges = [
             OffsetRange(*place, each.start_offset, each.end_offset)
-            for place, each in found.partitions.items()
+            for place, each in result.partitions.items()
         ]
         reader = SliceReader(store, location.namespace)
         return sorted(
             ReadRecord(part.partition, record.offset, record.key, record.value)
-            for task in plan(found, ranges)
+            for task in plan(result, ranges)
             for part in task.slices
             for read in reader.read(part)
             for batch in read.batches

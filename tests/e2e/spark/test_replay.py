@@ -109,12 +109,12 @@ def test_repeatedly_failing_replay_is_completed_exactly_once(broker, settings, p
         with pytest.raises(FailedError):
             replay_without_spark((job_settings, every), fail)
     replay_without_spark((job_settings, every))
-    found = [
+    result = [
         record
         for records in read(broker.address, job_settings.target).values()
         for record in records
     ]
-    marks = sorted(record.headers[-1] for record in found)
+    marks = sorted(record.headers[-1] for record in result)
     source = read(broker.address, "orders")
     assert marks == sorted(source_of(p, record.offset) for p in source for record in source[p])
 
@@ -122,11 +122,11 @@ def test_repeatedly_failing_replay_is_completed_exactly_once(broker, settings, p
 def test_partitioning_by_key_keeps_the_order_of_keys(broker, settings):
     job_settings = settings(partitioner="key", partition_count=5)
     replay_without_spark((job_settings, every))
-    found = read(broker.address, job_settings.target)
-    assert sorted(found) == list(range(5))
+    result = read(broker.address, job_settings.target)
+    assert sorted(result) == list(range(5))
     homes = {}
     places = {}
-    for partition, records in found.items():
+    for partition, records in result.items():
         for record in records:
             if record.key is not None:
                 assert homes.setdefault(record.key, partition) == partition
@@ -205,10 +205,10 @@ def test_sql_transform(broker, settings, spark):
         ]
         for partition, records in source.items()
     }
-    found = read(broker.address, job_settings.target)
+    result = read(broker.address, job_settings.target)
     assert {
         partition: [(each.key, each.value, each.timestamp_ms, each.headers) for each in records]
-        for partition, records in found.items()
+        for partition, records in result.items()
     } == expected
     assert summary.facts["written"] == sum(map(len, expected.values())) > 0
     assert job.run(spark, job_settings, progress=False).facts["written"] == 0
@@ -225,9 +225,9 @@ def twice(records):
 def test_function_returns_several_records(broker, settings, spark):
     job_settings = settings(function=f"{__name__}:twice", where="key IS NOT NULL AND partition = 2")
     job.run(spark, job_settings, progress=False)
-    found = read(broker.address, job_settings.target)
+    records = read(broker.address, job_settings.target)
     source = [each for each in read(broker.address, "orders")[2] if each.key is not None]
-    assert [(each.key, each.value) for each in found[2]] == [
+    assert [(each.key, each.value) for each in records[2]] == [
         (each.key, value) for each in source for value in (b"first", b"second")
     ]
     assert job.run(spark, job_settings, progress=False).facts["written"] == 0

@@ -66,19 +66,19 @@ def test_report_counts_written_and_read_records(broker, tmp_path):
     page = tmp_path / "report.html"
     code, out = run(broker, "-o", "json", "--html", str(page), "-b", broker.address)
     assert code == 0
-    found = json.loads(out)
-    orders, views = found["topics"]
+    result = json.loads(out)
+    orders, views = result["topics"]
     assert (orders["topic"], orders["records"]) == ("orders", ORDERS)
     assert (views["topic"], views["records"]) == ("page-views", 500)
     assert orders["codecs"] == {"lz4": 1.0}
     assert orders["compression"] > 2
     segments = broker.objects("**/orders/*/*.kfs")
     assert 0 < orders["segments"] <= len(segments)
-    assert orders["oldestMs"] <= orders["newestMs"] <= found["timeMs"]
-    assert found["lags"] == [
+    assert orders["oldestMs"] <= orders["newestMs"] <= result["timeMs"]
+    assert result["lags"] == [
         {"group": "billing", "topic": "orders", "lag": ORDERS - 1000, "partitions": 1}
     ]
-    assert [profile["name"] for profile in found["profiles"]][-2:] == ["latency", "cost"]
+    assert [profile["name"] for profile in result["profiles"]][-2:] == ["latency", "cost"]
     assert "page-views" in page.read_text()
     code, out = run(broker, "--topic", "orders", "--storage-price", "1000000")
     assert code == 0

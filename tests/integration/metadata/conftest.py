@@ -71,7 +71,7 @@ def etcd(tmp_path_factory) -> Iterator[EtcdServer]:
 
 
 @pytest.fixture(params=["memory", "sqlite", "etcd"])
-def play(request, tmp_path):
+def run_with_store(request, tmp_path):
     """Runs a test body, an async function that takes a new store."""
 
     async def in_memory(**options):

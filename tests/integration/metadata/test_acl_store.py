@@ -31,7 +31,7 @@ CREDENTIAL = ScramCredential("al/ice", SHA_256, b"salt", 4096, b"stored", b"serv
 ALICE = QuotaEntity(user="al/ice", client_id="")
 
 
-def test_records_of_one_broker_are_visible_to_another(play):
+def test_records_of_one_broker_are_visible_to_another(run_with_store):
     async def body(store):
         one = AclStore(store)
         await one.start()
@@ -47,10 +47,10 @@ def test_records_of_one_broker_are_visible_to_another(play):
         await one.close()
         await other.close()
 
-    play(body)
+    run_with_store(body)
 
 
-def test_removed_records_are_gone_when_the_call_returns(play):
+def test_removed_records_are_gone_when_the_call_returns(run_with_store):
     async def body(store):
         access = AclStore(store)
         await access.start()
@@ -66,10 +66,10 @@ def test_removed_records_are_gone_when_the_call_returns(play):
         assert (len(access.credentials), len(access.quotas)) == (0, 0)
         await access.close()
 
-    play(body)
+    run_with_store(body)
 
 
-def test_concurrent_quota_changes_are_all_kept(play):
+def test_concurrent_quota_changes_are_all_kept(run_with_store):
     async def body(store):
         stores = [AclStore(store) for _ in range(3)]
         for each in stores:
@@ -83,4 +83,4 @@ def test_concurrent_quota_changes_are_all_kept(play):
         for each in (*stores, fresh):
             await each.close()
 
-    play(body)
+    run_with_store(body)

@@ -111,7 +111,7 @@ def test_tls_on_one_side_only_fails(encrypted, etcd, certificates):
 
 
 @pytest.mark.parametrize(
-    ("files", "complaint"),
+    ("files", "message"),
     [
         ({"ca_file": "none"}, "caFile: cannot read .*none"),
         ({"ca_file": "client.key"}, "caFile: .* contains no certificate"),
@@ -122,11 +122,11 @@ def test_tls_on_one_side_only_fails(encrypted, etcd, certificates):
         ),
     ],
 )
-def test_unusable_tls_files_are_named_in_the_error(certificates, files, complaint):
+def test_unusable_tls_files_are_named_in_the_error(certificates, files, message):
     directory = certificates.authority.parent
     named = {setting: str(directory / file) for setting, file in files.items()}
     settings = Etcd(endpoints=("127.0.0.1:1",), tls=EtcdTls(enabled=True, **named))
-    with pytest.raises(ConfigError, match=complaint):
+    with pytest.raises(ConfigError, match=message):
         start(settings)
 
 

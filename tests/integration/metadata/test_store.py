@@ -50,7 +50,7 @@ async def watched(store, prefix, after_revision, last_revision):
     return reported
 
 
-def test_key_has_create_and_mod_revision(play):
+def test_key_has_create_and_mod_revision(run_with_store):
     async def body(store):
         assert await store.get("/a") is None
         at = await revision_of(store)
@@ -63,10 +63,10 @@ def test_key_has_create_and_mod_revision(play):
         await put(store, "/a", b"3")
         assert await store.get("/a") == Entry("/a", b"3", at + 5, at + 5)
 
-    play(body)
+    run_with_store(body)
 
 
-def test_range_is_sorted_and_limited_to_its_prefix(play):
+def test_range_is_sorted_and_limited_to_its_prefix(run_with_store):
     async def body(store):
         for key in ["/t/b/1", "/t/a", "/t", "/ta", "/t/é", "/t/b/0", "/s/z", "/u", "/t0"]:
             last = await put(store, key)
@@ -75,7 +75,7 @@ def test_range_is_sorted_and_limited_to_its_prefix(play):
         assert snapshot.revision == last
         assert (await store.range("/none/")).entries == ()
 
-    play(body)
+    run_with_store(body)
 
 
 COMPARES = {
@@ -94,7 +94,7 @@ COMPARES = {
 
 @pytest.mark.parametrize("operations", [[Put("/b", b""), Delete("/a")], []], ids=["some", "none"])
 @pytest.mark.parametrize(("compare", "holds"), COMPARES.values(), ids=COMPARES)
-def test_commit_succeeds_only_if_compares_hold(play, compare, holds, operations):
+def test_commit_succeeds_only_if_compares_hold(run_with_store, compare, holds, operations):
     async def body(store):
         first = await put(store, "/a", b"one")
         last = await put(store, "/a", b"two")
@@ -104,10 +104,10 @@ def test_commit_succeeds_only_if_compares_hold(play, compare, holds, operations)
         assert done == Committed(succeeded=holds, revision=last + is_changed)
         assert await keys_under(store) == (["/b"] if is_changed else ["/a"])
 
-    play(body)
+    run_with_store(body)
 
 
-def test_commit_takes_one_revision(play):
+def test_commit_takes_one_revision(run_with_store):
     async def body(store):
         at = await revision_of(store)
         done = await store.commit([], [Put("/a", b"1"), Put("/b", b"2")])
@@ -119,10 +119,10 @@ def test_commit_takes_one_revision(play):
             Entry("/c", b"3", at + 2, at + 2),
         )
 
-    play(body)
+    run_with_store(body)
 
 
-def test_commit_without_changes_takes_no_revision(play):
+def test_commit_without_changes_takes_no_revision(run_with_store):
     async def body(store):
         last = await put(store, "/a")
         done = await store.commit([], [Delete("/none"), DeletePrefix("/none/")])
@@ -130,20 +130,20 @@ def test_commit_without_changes_takes_no_revision(play):
         assert await store.commit([absent("/b")], []) == Committed(succeeded=True, revision=last)
         assert await put(store, "/b") == last + 1
 
-    play(body)
+    run_with_store(body)
 
 
-def test_delete_prefix_keeps_adjacent_keys(play):
+def test_delete_prefix_keeps_adjacent_keys(run_with_store):
     async def body(store):
         for key in ["/t/a/1", "/t/a/2", "/t/a", "/t/ab/1", "/t/b"]:
             await put(store, key)
         await store.commit([], [DeletePrefix("/t/a/"), Put("/u", b"")])
         assert await keys_under(store) == ["/t/a", "/t/ab/1", "/t/b", "/u"]
 
-    play(body)
+    run_with_store(body)
 
 
-def test_one_of_many_concurrent_compares_succeeds(play):
+def test_one_of_many_concurrent_compares_succeeds(run_with_store):
     async def body(store):
         await put(store, "/a", b"start")
         entry = await store.get("/a")
@@ -154,10 +154,10 @@ def test_one_of_many_concurrent_compares_succeeds(play):
         winner = [outcome.succeeded for outcome in outcomes].index(True)
         assert (await store.get("/a")).value == b"%d" % winner
 
-    play(body)
+    run_with_store(body)
 
 
-def test_limits_of_etcd_are_asserted(play):
+def test_limits_of_etcd_are_asserted(run_with_store):
     async def body(store):
         many = [Put(f"/{i}", b"") for i in range(OPERATIONS_MAX + 1)]
         await store.commit([], many[:-1])
@@ -172,7 +172,7 @@ def test_limits_of_etcd_are_asserted(play):
             with pytest.raises(AssertionError):
                 await store.commit(compares, operations)
 
-    play(body)
+    run_with_store(body)
 
 
 def test_compare_has_one_condition():
@@ -185,7 +185,7 @@ def test_compare_has_one_condition():
 # --- watches ----------------------------------------------------------------------------------
 
 
-def test_watch_reports_changes_after_a_revision_in_order(play):
+def test_watch_reports_changes_after_a_revision_in_order(run_with_store):
     async def body(store):
         await put(store, "/t/a", b"1")
         revision = await put(store, "/t/b", b"2")
@@ -201,10 +201,10 @@ def test_watch_reports_changes_after_a_revision_in_order(play):
         assert events[0].entry() == Entry("/t/a", b"3", revision - 1, changed)
         assert events[1].entry() is None
 
-    play(body)
+    run_with_store(body)
 
 
-def test_watch_waits_and_reports_each_change_once(play):
+def test_watch_waits_and_reports_each_change_once(run_with_store):
     async def body(store):
         at = await revision_of(store)
         async with asyncio.TaskGroup() as group:
@@ -218,10 +218,10 @@ def test_watch_waits_and_reports_each_change_once(play):
                 key for i in range(10) for key in (f"/t/{i}", f"/t/{i}-too")
             ]
 
-    play(body)
+    run_with_store(body)
 
 
-def test_watch_misses_no_change_of_concurrent_writers(play):
+def test_watch_misses_no_change_of_concurrent_writers(run_with_store):
     """Replaying the events of concurrent writers gives the content of the store."""
 
     async def body(store):
@@ -256,15 +256,15 @@ def test_watch_misses_no_change_of_concurrent_writers(play):
             entry for _, entry in sorted(copy.items()) if entry is not None
         )
 
-    play(body)
+    run_with_store(body)
 
 
-def test_watch_from_a_compacted_revision_ends(play):
+def test_watch_from_a_compacted_revision_ends(run_with_store):
     async def body(store):
         at = await revision_of(store)
         for i in range(20):
             last = await put(store, f"/{i}")
-        play.forget(last - 8)
+        run_with_store.forget(last - 8)
         lists = [events async for events in store.watch("/1", at + 2)]
         [[event]] = lists
         assert event.kind is EventKind.COMPACTED
@@ -276,13 +276,13 @@ def test_watch_from_a_compacted_revision_ends(play):
             range(event.mod_revision + 1, last + 1)
         )
 
-    play(body, commits_max=8)
+    run_with_store(body, commits_max=8)
 
 
 # --- leases -----------------------------------------------------------------------------------
 
 
-def test_expired_lease_deletes_its_keys(play):
+def test_expired_lease_deletes_its_keys(run_with_store):
     async def body(store):
         began = asyncio.get_running_loop().time()
         lease = await store.grant(1500)
@@ -293,7 +293,7 @@ def test_expired_lease_deletes_its_keys(play):
         assert await keys_under(store) == ["/b/1", "/b/2", "/c"]
         events = await watched(store, "/b/", last, last + 1)
         # The watch was woken by the end of the lease: no other call was made.
-        assert 1.5 <= asyncio.get_running_loop().time() - began <= 1.5 + play.late_s
+        assert 1.5 <= asyncio.get_running_loop().time() - began <= 1.5 + run_with_store.late_s
         assert sorted((event.kind.value, event.key) for event in events) == [
             ("delete", "/b/1"),
             ("delete", "/b/2"),
@@ -302,10 +302,10 @@ def test_expired_lease_deletes_its_keys(play):
         assert await keys_under(store) == ["/c"]
         assert not await store.keep_alive(lease)
 
-    play(body)
+    run_with_store(body)
 
 
-def test_lease_lasts_while_it_is_renewed(play):
+def test_lease_lasts_while_it_is_renewed(run_with_store):
     async def body(store):
         lease = await store.grant(2000)
         short = await store.grant(1000)
@@ -321,10 +321,10 @@ def test_lease_lasts_while_it_is_renewed(play):
         assert [event.key for event in events] == ["/a"]
         assert await keys_under(store) == []
 
-    play(body)
+    run_with_store(body)
 
 
-def test_revoked_lease_ends_once(play):
+def test_revoked_lease_ends_once(run_with_store):
     async def body(store):
         lease, other = await store.grant(10_000), await store.grant(10_000)
         assert lease != other
@@ -335,10 +335,10 @@ def test_revoked_lease_ends_once(play):
         assert not await store.keep_alive(lease)
         assert await store.keep_alive(other)
 
-    play(body)
+    run_with_store(body)
 
 
-def test_put_under_an_ended_lease_fails(play):
+def test_put_under_an_ended_lease_fails(run_with_store):
     async def body(store):
         lease = await store.grant(1000)
         last = await put(store, "/end", b"", lease)
@@ -347,10 +347,10 @@ def test_put_under_an_ended_lease_fails(play):
         assert done == Committed(succeeded=False, revision=last + 1)
         assert await keys_under(store) == []
 
-    play(body)
+    run_with_store(body)
 
 
-def test_key_belongs_to_the_lease_of_its_last_put(play):
+def test_key_belongs_to_the_lease_of_its_last_put(run_with_store):
     async def body(store):
         first, second = await store.grant(60_000), await store.grant(60_000)
         await put(store, "/a", b"1", first)
@@ -362,13 +362,13 @@ def test_key_belongs_to_the_lease_of_its_last_put(play):
         await store.revoke(second)
         assert await keys_under(store) == ["/b"]
 
-    play(body)
+    run_with_store(body)
 
 
 # --- close -------------------------------------------------------------------------------------
 
 
-def test_closed_store_fails_calls_and_watches(play):
+def test_closed_store_fails_calls_and_watches(run_with_store):
     async def body(store):
         stream = store.watch("/", await revision_of(store))
         waiting = asyncio.ensure_future(anext(stream))
@@ -389,4 +389,4 @@ def test_closed_store_fails_calls_and_watches(play):
             with pytest.raises(StoreUnavailableError):
                 await call
 
-    play(body)
+    run_with_store(body)

@@ -28,8 +28,8 @@ def bucket(moto_bucket, namespace) -> S3Bucket:
 
 
 def rules(bucket: S3Bucket) -> Sequence[Any]:
-    found: Sequence[Any] = BotoClient(bucket).read_lifecycle()["Rules"]
-    return found
+    result: Sequence[Any] = BotoClient(bucket).read_lifecycle()["Rules"]
+    return result
 
 
 def write(bucket: S3Bucket, rules: Sequence[Any]) -> None:
@@ -46,10 +46,10 @@ def test_topic_rules_are_applied_once(bucket):
         assert not await lifecycle.apply([ever, week])
 
     asyncio.run(scenario())
-    found = {rule["ID"]: rule for rule in rules(bucket)}
-    assert found.keys() == {"kafscale/production/_uploads", "kafscale/production/orders"}
-    assert found["kafscale/production/orders"]["Filter"] == {"Prefix": "production/orders/"}
-    assert found["kafscale/production/orders"]["Expiration"]["Days"] == 14
+    result = {rule["ID"]: rule for rule in rules(bucket)}
+    assert result.keys() == {"kafscale/production/_uploads", "kafscale/production/orders"}
+    assert result["kafscale/production/orders"]["Filter"] == {"Prefix": "production/orders/"}
+    assert result["kafscale/production/orders"]["Expiration"]["Days"] == 14
 
 
 def test_rules_of_others_are_kept(bucket):

@@ -90,10 +90,10 @@ def test_unusable_bucket_is_reported_with_advice(http_response, advice):
 
 @pytest.fixture(params=["moto", "s3"])
 def bucket(request) -> S3Bucket:
-    found: S3Bucket = request.getfixturevalue(
+    result: S3Bucket = request.getfixturevalue(
         f"{'moto' if request.param == 'moto' else 'real'}_bucket"
     )
-    return found
+    return result
 
 
 def test_missing_bucket_is_created_only_if_configured(bucket, namespace):

@@ -24,9 +24,9 @@ TIMEOUT_MS = 500
 
 @pytest.fixture
 def replica(real_bucket, namespace) -> S3Bucket:
-    found = replace(real_bucket, name=f"replica-{namespace}")
-    asyncio.run(create_bucket(found))
-    return found
+    result = replace(real_bucket, name=f"replica-{namespace}")
+    asyncio.run(create_bucket(result))
+    return result
 
 
 def test_objects_missing_in_the_replica_are_read_from_the_bucket(real_bucket, replica, namespace):

@@ -135,9 +135,9 @@ def test_restored_store_has_the_data_and_a_pending_restore(tmp_path, snapshots):
     with second:
 
         async def check_store(store):
-            found = await store.range("/kafscale/topics/")
-            assert {entry.value for entry in found.entries} == {b"before"}
-            assert len(found.entries) == 10
+            result = await store.range("/kafscale/topics/")
+            assert {entry.value for entry in result.entries} == {b"before"}
+            assert len(result.entries) == 10
             # A watcher of the former store notices that this is another one.
             async for events in store.watch("/kafscale/topics/", revision):
                 assert [event.kind for event in events] == [EventKind.COMPACTED]

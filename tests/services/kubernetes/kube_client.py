@@ -150,8 +150,8 @@ class KubeClient:
             known = self.request("GET", Kind(api_version, "", "").path())["resources"]
             for each in known:
                 if "/" not in each["name"]:  # Skip subresources.
-                    found = Kind(api_version, each["kind"], each["name"], each["namespaced"])
-                    self._kinds[api_version, found.kind] = found
+                    result = Kind(api_version, each["kind"], each["name"], each["namespaced"])
+                    self._kinds[api_version, result.kind] = result
         return self._kinds[api_version, name]
 
     def request(

@@ -38,11 +38,11 @@ def _acknowledged(events: Events) -> list[Send]:
 
 def _final(events: Events) -> dict[str, Records]:
     """The records of the final read, by partition."""
-    found = {}
+    result = {}
     for event in events:
         if isinstance(event, Poll) and event.process == "final":
-            found |= event.records
-    return found
+            result |= event.records
+    return result
 
 
 def _reread(events: Events, partition: str, change: Callable[[Poll, Records], Records]) -> Events:

@@ -40,9 +40,9 @@ def commands(group, path=()):
 
 
 def test_all_commands_with_bootstrap_server_have_command_config():
-    found = dict(commands(typer.main.get_command(app)))
-    with_servers = {path for path, options in found.items() if "--bootstrap-server" in options}
-    with_file = {path for path, options in found.items() if "--command-config" in options}
+    result = dict(commands(typer.main.get_command(app)))
+    with_servers = {path for path, options in result.items() if "--bootstrap-server" in options}
+    with_file = {path for path, options in result.items() if "--command-config" in options}
     assert with_servers == with_file
     assert {
         ("topic", "list"),

@@ -47,9 +47,9 @@ def test_committed_offsets_are_read_from_all_versions(response):
         ("orders", 2): Committed(0, -1, ""),
     }
     (request,) = coordinator.requests
-    for asked in (request, request.groups[0]):
-        assert asked.group_id == "billing"
-        assert [(each.name, each.partitions) for each in asked.topics] == [("orders", [0, 2])]
+    for requested in (request, request.groups[0]):
+        assert requested.group_id == "billing"
+        assert [(each.name, each.partitions) for each in requested.topics] == [("orders", [0, 2])]
 
 
 def test_all_offsets_are_fetched_by_default():

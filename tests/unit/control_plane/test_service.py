@@ -31,7 +31,7 @@ async def streamed(*samples):
 
 
 @pytest.mark.parametrize(
-    ("method", "request_message", "complaint"),
+    ("method", "request_message", "message"),
     [
         ("drain_partitions", DrainPartitionsRequest(deadline_seconds=-1), "deadline"),
         ("drain_partitions", DrainPartitionsRequest(deadline_seconds=3601), "deadline"),
@@ -48,12 +48,10 @@ async def streamed(*samples):
         ("swap_segments", SwapSegmentsRequest(partition=ORDERS_0.message), "job is required"),
     ],
 )
-def test_invalid_request_is_rejected_before_the_broker_is_called(
-    method, request_message, complaint
-):
+def test_invalid_request_is_rejected_before_the_broker_is_called(method, request_message, message):
     async def scenario():
         broker = ScriptedBroker()
-        with pytest.raises(InvalidRequestError, match=complaint):
+        with pytest.raises(InvalidRequestError, match=message):
             await getattr(service_of(broker), method)(request_message)
         assert not broker.calls
 
@@ -74,9 +72,9 @@ def test_duplicate_partitions_are_merged():
     async def scenario():
         broker = ScriptedBroker()
         named = [ORDERS_0.message, ORDERS_1.message, ORDERS_0.message]
-        answer = await service_of(broker).trigger_flush(TriggerFlushRequest(partitions=named))
+        response = await service_of(broker).trigger_flush(TriggerFlushRequest(partitions=named))
         assert broker.calls == [("flush", [ORDERS_0, ORDERS_1])]
-        assert list(answer.flushed) == named[:2]
+        assert list(response.flushed) == named[:2]
 
     run(scenario)
 

@@ -22,16 +22,16 @@ HOST = re.compile(r"\b(docker|ghcr|gcr|quay|mcr|public\.ecr)\.(io|com|aws)\b|ama
 
 def documented() -> set[str]:
     """Return the paths of the values in values.yaml that have a `# --` comment."""
-    found, path, has_comment = set(), [], False
+    result, path, has_comment = set(), [], False
     for line in (CHART / "values.yaml").read_text().splitlines():
         if match := re.fullmatch(r"( *)([\w.]+):.*", line):
             path[len(match[1]) // 2 :] = [match[2]]
             if has_comment:
-                found.add(".".join(path))
+                result.add(".".join(path))
             has_comment = False
         else:
             has_comment = line.strip().startswith("# -- ")
-    return found
+    return result
 
 
 def leaves(values, documented_paths, path=""):
@@ -51,10 +51,10 @@ def resolved(schema):
 
 
 def schema_of(path):
-    found = SCHEMA
+    result = SCHEMA
     for name in path.split("."):
-        found = resolved(found["properties"][name])
-    return found
+        result = resolved(result["properties"][name])
+    return result
 
 
 def validation_error(values):

@@ -112,7 +112,7 @@ def test_duplicate_topics_are_merged():
 def test_subscription_bytes_match_kafka_python(subscription, version):
     theirs = kafka_python_protocol.ConsumerProtocolSubscription
     subscription = as_of(subscription, version)
-    made = theirs(
+    created = theirs(
         version=version,
         topics=list(subscription.topics),
         user_data=subscription.user_data,
@@ -120,15 +120,19 @@ def test_subscription_bytes_match_kafka_python(subscription, version):
         generation_id=subscription.generation,
         rack_id=subscription.rack,
     )
-    assert made.encode(version=version, header=True) == encode_subscription(subscription, version)
+    assert created.encode(version=version, header=True) == encode_subscription(
+        subscription, version
+    )
 
 
 @given(assignments, user_data, versions)
 def test_assignment_bytes_match_kafka_python(assignment, data, version):
     theirs = kafka_python_protocol.ConsumerProtocolAssignment
     assigned = kafka_python_topics(theirs, assignment.items(), version)
-    made = theirs(version=version, assigned_partitions=assigned, user_data=data)
-    assert made.encode(version=version, header=True) == encode_assignment(assignment, data, version)
+    created = theirs(version=version, assigned_partitions=assigned, user_data=data)
+    assert created.encode(version=version, header=True) == encode_assignment(
+        assignment, data, version
+    )
 
 
 @given(subscriptions)

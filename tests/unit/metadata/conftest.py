@@ -8,7 +8,7 @@ from kafscale.metadata.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def play(request, tmp_path):
+def run_with_store(request, tmp_path):
     """Runs the body of a test, an async function of a new store, in simulated time."""
 
     def run(body, **options):

@@ -38,37 +38,37 @@ async def joined():
 
 @every_loop
 def test_bytes_are_relayed_in_both_directions(loop):
-    async def story():
+    async def scenario():
         async with joined() as ((one_in, one_out), (other_in, other_out), _):
             one_out.write(b"question")
             assert await other_in.readexactly(8) == b"question"
             other_out.write(b"answer")
             assert await one_in.readexactly(6) == b"answer"
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @every_loop
 def test_sent_bytes_are_delivered_before_the_close(loop):
-    async def story():
+    async def scenario():
         async with joined() as ((_, one_out), (other_in, _), task):
             one_out.write(b"x" * 1_000_000)
             one_out.close()
             assert len(await other_in.read(-1)) == 1_000_000
             await task
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @every_loop
 def test_broken_connection_closes_the_other(loop):
-    async def story():
+    async def scenario():
         async with joined() as ((_, one_out), (other_in, _), task):
             one_out.transport.abort()
             assert await other_in.read() == b""
             await task
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 class SlowWriter:
@@ -89,7 +89,7 @@ class SlowWriter:
 
 
 def test_reading_is_limited_by_the_other_side():
-    async def story():
+    async def scenario():
         source, silent = asyncio.StreamReader(), asyncio.StreamReader()
         slow, other = SlowWriter(), SlowWriter()
         source.feed_data(b"x" * 10 * CHUNK_BYTES)
@@ -101,4 +101,4 @@ def test_reading_is_limited_by_the_other_side():
         await task
         assert len(slow.written) == 10 * CHUNK_BYTES
 
-    run(story)
+    run(scenario)

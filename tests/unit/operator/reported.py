@@ -37,10 +37,10 @@ class Function(NamedTuple):
 def conditions(kind: str) -> set[Condition]:
     """Types, statuses and reasons of all conditions of a `cluster` or a `topic`."""
     return {
-        found
+        result
         for function in _functions(kind)
         for call in _calls(function.body)
-        for found in _conditions(call, function)
+        for result in _conditions(call, function)
     }
 
 

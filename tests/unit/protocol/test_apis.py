@@ -50,16 +50,16 @@ def test_unsupported_version_is_rejected_with_the_supported_ones():
 def test_advertised_apis_are_the_served_ones(version):
     served = [API_VERSIONS, PRODUCE]
     codec = API_VERSIONS.response_codec(version)
-    answer = codec.decode(codec.encode_bytes(api_versions_response(served)))
-    ranges = [(found.key, found.version_min, found.version_max) for found in answer.apis]
+    response = codec.decode(codec.encode_bytes(api_versions_response(served)))
+    ranges = [(result.key, result.version_min, result.version_max) for result in response.apis]
     assert ranges == [(0, 0, 13), (18, 0, 4)]
-    assert answer.error_code == 0
+    assert response.error_code == 0
 
 
 def test_unsupported_api_versions_request_gets_a_v0_response():
-    answer = api_versions_response([API_VERSIONS])
-    answer.error_code = ErrorCode.UNSUPPORTED_VERSION
-    encoded = API_VERSIONS.response_codec(0).encode_bytes(answer)
+    response = api_versions_response([API_VERSIONS])
+    response.error_code = ErrorCode.UNSUPPORTED_VERSION
+    encoded = API_VERSIONS.response_codec(0).encode_bytes(response)
     assert encoded.hex() == "002300000001001200000004"
 
 

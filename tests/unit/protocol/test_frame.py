@@ -31,7 +31,7 @@ def test_frames_do_not_depend_on_chunk_boundaries(payloads, cuts, receive_bytes)
         frames += reader.feed(stream[:count])
         stream = stream[count:]
         turn += 1
-    assert [bytes(found) for found in frames] == payloads
+    assert [bytes(result) for result in frames] == payloads
     assert not reader.pending
 
 

@@ -18,8 +18,8 @@ def arriving(reader: FrameReader, payload: bytes) -> memoryview:
     frames: list[memoryview] = []
     for start in range(0, len(stream), 65_536):
         frames += reader.feed(stream[start : start + 65_536])
-    [found] = frames
-    return found
+    [result] = frames
+    return result
 
 
 def test_new_pool_has_no_idle_buffer():
@@ -63,7 +63,7 @@ def test_pool_size_is_bounded():
     assert len(rooms) == 3
     del frames
     taken = [pool.take_idle(SIZE) for _ in range(10)]
-    assert sum(found is not None for found in taken) == 3
+    assert sum(result is not None for result in taken) == 3
 
 
 def test_large_frame_reuses_a_buffer():

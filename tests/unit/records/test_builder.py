@@ -73,7 +73,7 @@ def test_timestamp_deltas_must_fit_64_bits() -> None:
 def test_recompress_changes_only_the_codec(
     records: list[Record], before: Codec, after: Codec, producer_id: int, transactional: bool
 ) -> None:
-    made = build(
+    created = build(
         records,
         codec=before,
         producer_id=producer_id,
@@ -82,14 +82,14 @@ def test_recompress_changes_only_the_codec(
         leader_epoch=9,
         transactional=transactional,
     )
-    batch = BatchView(recompress(BatchView(made), after))
+    batch = BatchView(recompress(BatchView(created), after))
     batch.validate()
     assert batch.codec is after
     assert list(iterate(batch)) == records
     # All of the header but length, checksum and the codec's three bits.
     for span in (slice(8), slice(12, 17), slice(23, 61)):
-        assert batch.buffer[span] == made[span]
-    assert batch.attributes & ~7 == BatchView(made).attributes & ~7
+        assert batch.buffer[span] == created[span]
+    assert batch.attributes & ~7 == BatchView(created).attributes & ~7
 
 
 def test_recompress_keeps_log_append_time() -> None:

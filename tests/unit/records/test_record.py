@@ -90,7 +90,7 @@ def test_invalid_utf8_in_a_header_key_is_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("payload", "complaint"),
+    ("payload", "message"),
     [
         (record_bytes("00 00 00 01 0261 00")[:-1], "does not fit its batch"),
         (record_bytes("00 00 00 01 01 00") + b"\x00", "extra bytes after the last record"),
@@ -112,8 +112,8 @@ def test_invalid_utf8_in_a_header_key_is_replaced() -> None:
         (record_bytes("00 feffffffffffffffff01 00 01 01 00"), "does not fit 64 bits"),
     ],
 )
-def test_each_violation_is_named(payload: bytes, complaint: str) -> None:
-    with pytest.raises(InvalidRecordError, match=complaint):
+def test_each_violation_is_named(payload: bytes, message: str) -> None:
+    with pytest.raises(InvalidRecordError, match=message):
         list(iterate(with_payload(payload)))
 
 

@@ -43,9 +43,9 @@ def batch(
         Record(offset + number, time_ms + offset + number, b"key", value_of(offset + number))
         for number in range(count)
     ]
-    made = BatchView(build(records, codec=codec))
-    made.stamp(offset, 0)
-    return made
+    created = BatchView(build(records, codec=codec))
+    created.stamp(offset, 0)
+    return created
 
 
 def batches(offsets: range, **options: object) -> list[BatchView]:
@@ -91,7 +91,7 @@ def put_wal(
 ) -> str:
     """Write a WAL object with these offsets of one partition; without any, an opening object."""
     header = wal_object.Header(broker_id, epoch, sequence, 0)
-    made = [
+    created = [
         wal_object.PartitionData(
             topic_id,
             topic,
@@ -104,7 +104,7 @@ def put_wal(
         for offsets in ranges
         for one in batches(offsets)
     ]
-    parts = wal_object.encode(header, made) if made else wal_object.encode_opening(header)
+    parts = wal_object.encode(header, created) if created else wal_object.encode_opening(header)
     key = object_keys.wal_key(NAMESPACE, broker_id, epoch, sequence)
     store.put(key, parts)
     return key
@@ -117,10 +117,10 @@ def put_fence(store: BlockingObjectStore, sequence: int, *, epoch: int = 0) -> N
 
 def slices(store: BlockingObjectStore, offsets: range | None = None, **how: int) -> list[Slice]:
     """Plan the offsets of the first partition of the topic."""
-    found = list_bucket(store, NAMESPACE, [TOPIC])
-    log = found.partitions[TOPIC, 0]
+    result = list_bucket(store, NAMESPACE, [TOPIC])
+    log = result.partitions[TOPIC, 0]
     selected = offsets or range(log.start_offset, log.end_offset)
-    tasks = plan(found, [OffsetRange(TOPIC, 0, selected.start, selected.stop)], **how)
+    tasks = plan(result, [OffsetRange(TOPIC, 0, selected.start, selected.stop)], **how)
     return [part for task in tasks for part in task.slices]
 
 

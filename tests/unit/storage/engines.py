@@ -178,8 +178,8 @@ async def read_offsets(
     """The base offsets of all batches from an offset, by default the log start."""
     log = engine.logs.find(TOPIC, partition)
     offset = log.start_offset if offset is None else offset
-    found, _ = await engine.reader.read(log, offset, 1 << 30, first=True)
-    return [found_batch.base_offset for found_batch in split(b"".join(found))]
+    result, _ = await engine.reader.read(log, offset, 1 << 30, first=True)
+    return [found_batch.base_offset for found_batch in split(b"".join(result))]
 
 
 async def keys(store: ObjectStore, suffix: str = "") -> list[str]:

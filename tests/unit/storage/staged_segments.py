@@ -53,11 +53,11 @@ async def stored_batches(store) -> list[BatchView]:
         for key in await keys(store, ".kfs")
         if object_keys.parse_segment(NAMESPACE, key)
     ]
-    ends = [found.header.base_offset for found in segments[1:]] + [1 << 62]
+    ends = [result.header.base_offset for result in segments[1:]] + [1 << 62]
     return [
         one
-        for found, end in zip(segments, ends, strict=True)
-        for one in found.batches
+        for result, end in zip(segments, ends, strict=True)
+        for one in result.batches
         if one.base_offset < end
     ]
 
@@ -72,8 +72,8 @@ async def stage(store, *parts: Sequence[int], prefix: str = PREFIX) -> None:
 
 async def values_of(engine) -> list[bytes]:
     log = engine.logs.find(TOPIC, 0)
-    found, _ = await engine.reader.read(log, 0, 1 << 30, first=True)
-    return [record.value for one in split(b"".join(found)) for record in iterate(one)]
+    result, _ = await engine.reader.read(log, 0, 1 << 30, first=True)
+    return [record.value for one in split(b"".join(result)) for record in iterate(one)]
 
 
 def values(new: range, count: int = COUNT) -> list[bytes]:

@@ -56,8 +56,8 @@ async def swapped(store, metadata, **settings):
 
 
 async def read(engine, log, offset=0):
-    found, _ = await engine.reader.read(log, offset, 1 << 30, first=True)
-    return [record.offset for batch in split(b"".join(found)) for record in iterate(batch)]
+    result, _ = await engine.reader.read(log, offset, 1 << 30, first=True)
+    return [record.offset for batch in split(b"".join(result)) for record in iterate(batch)]
 
 
 def test_tail_is_evicted_when_its_segments_are_compacted():
@@ -100,8 +100,8 @@ def test_timestamp_lookup_ignores_removed_records():
         stamped = TimestampType.LOG_APPEND_TIME
         engine, log = await swapped(memory_store(), FakeMetadataStore(), timestamp_type=stamped)
         log.advance_start(1)
-        found = await timestamp_lookup.offset_for_timestamp(engine.reader, log, NOW_MS)
-        assert found is not None
-        assert found.offset == 2
+        result = await timestamp_lookup.offset_for_timestamp(engine.reader, log, NOW_MS)
+        assert result is not None
+        assert result.offset == 2
 
     simulate(scenario)

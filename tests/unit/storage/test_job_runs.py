@@ -94,9 +94,9 @@ def test_old_records_are_pruned_per_job():
         await runs.write(run_of(0, "merge"))
         for number in range(RUNS_MAX + 3):
             await runs.write(run_of(number))
-        found = await runs.newest("lake", limit=1000)
-        assert len(found) == RUNS_MAX
-        assert (found[0].started_at_ms, found[-1].started_at_ms) == (
+        result = await runs.newest("lake", limit=1000)
+        assert len(result) == RUNS_MAX
+        assert (result[0].started_at_ms, result[-1].started_at_ms) == (
             START_MS + RUNS_MAX + 2,
             START_MS + 3,
         )
@@ -130,14 +130,14 @@ def test_record_is_truncated_to_its_limits():
         by_topic={f"t{n}": TopicRun() for n in range(3000)},
         details={f"d{n}": "x" * 10_000 for n in range(3000)},
     )
-    found = job_runs.decode("k", job_runs.encode(large))
-    assert (len(found.error), len(found.topics), len(found.by_topic)) == (
+    decoded = job_runs.decode("k", job_runs.encode(large))
+    assert (len(decoded.error), len(decoded.topics), len(decoded.by_topic)) == (
         TEXT_MAX,
         TOPICS_MAX,
         TOPICS_MAX,
     )
-    assert {len(str(text)) for text in found.details.values()} == {TEXT_MAX}
-    assert len(found.details) == DETAILS_MAX
+    assert {len(str(text)) for text in decoded.details.values()} == {TEXT_MAX}
+    assert len(decoded.details) == DETAILS_MAX
 
 
 def test_topics_cannot_use_the_jobs_directory():

@@ -27,16 +27,16 @@ def test_catalog_contains_cluster_id_and_revision():
         for revision in (7, 8):
             await writer.write([ORDERS], revision)
         data = bytes(await store.get(object_keys.catalog_key("default")))
-        found = topic_catalog.decode("k", data)
-        assert (found.cluster_id, found.revision) == ("a-cluster", 7)
+        decoded = topic_catalog.decode("k", data)
+        assert (decoded.cluster_id, decoded.revision) == ("a-cluster", 7)
 
     asyncio.run(scenario())
 
 
 def test_catalog_without_cluster_id_is_read():
     data = b'{"topics":[{"name":"a","topic_id":"00","partition_count":1}],"version":1}'
-    found = topic_catalog.decode("k", data)
-    assert (found.cluster_id, found.revision, found.topics[0].config_version) == ("", 0, 0)
+    decoded = topic_catalog.decode("k", data)
+    assert (decoded.cluster_id, decoded.revision, decoded.topics[0].config_version) == ("", 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ STORED_MS = 1_700_000_123_456
 
 
 def test_segment_ends_at_the_next_one_and_the_newest_at_its_footer():
-    async def story():
+    async def scenario():
         store = MemoryObjectStore(clock=lambda: STORED_MS)
         sizes = {base: await put(store, base, [3, 2]) for base in (0, 5, 10)}
         await store.delete([object_keys.index_key(NAMESPACE, "orders", 0, 5)])
@@ -36,11 +36,11 @@ def test_segment_ends_at_the_next_one_and_the_newest_at_its_footer():
             "hasIndex": True,
         }
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_other_objects_and_partitions_are_ignored():
-    async def story():
+    async def scenario():
         store = MemoryObjectStore()
         await put(store, 0, [1])
         await put(store, 0, [1], partition=1)
@@ -50,7 +50,7 @@ def test_other_objects_and_partitions_are_ignored():
         assert (await list_segments(store)).total == 1
         assert (await list_segments(store, partition=2)).items == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_other_objects_and_partitions_are_ignored():
     [(0, 2, [4, 3]), (2, 2, [2, 1]), (4, 2, [0]), (5, 2, []), (0, 500, [4, 3, 2, 1, 0])],
 )
 def test_pages_start_with_the_newest(first, count, bases):
-    async def story():
+    async def scenario():
         store = MemoryObjectStore()
         for base in range(5):
             await put(store, base, [1])
@@ -67,18 +67,18 @@ def test_pages_start_with_the_newest(first, count, bases):
         assert [each.last_offset for each in listed.items] == bases
         assert listed.total == 5
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_damaged_footer_leaves_last_offset_unknown():
-    async def story():
+    async def scenario():
         store = MemoryObjectStore()
         await store.put(object_keys.segment_key(NAMESPACE, "orders", 0, 7), [b"x" * 100])
         (listed,) = (await list_segments(store)).items
         assert listed.last_offset is None
         assert listed.has_index is False
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_hanging_store_times_out():
@@ -87,11 +87,11 @@ def test_hanging_store_times_out():
             await asyncio.sleep(3600)
             yield []
 
-    async def story():
+    async def scenario():
         with pytest.raises(StoreUnavailableError, match=r"orders/0 were not listed .* try again"):
             await list_segments(Hanging())
 
-    simulate(story)
+    simulate(scenario)
 
 
 async def list_segments(store, *, partition=0, first=0, count=50):

@@ -212,16 +212,18 @@ class ControllerCluster:
 
     def owners(self, topic):
         """The owners of the partitions of a topic: broker ids by partition."""
-        return {number: found.broker_id for number, found in self.cache.assignments(topic).items()}
+        return {
+            number: result.broker_id for number, result in self.cache.assignments(topic).items()
+        }
 
     def is_assigned(self):
         """Whether everything is owned by a live broker, and nothing moves."""
         desired = {topic.name: topic.partitions for topic in self.catalog.topics.values()}
         for topic, count in {**desired, SHARDS_TOPIC: SHARD_COUNT}.items():
-            found = self.cache.assignments(topic)
-            if found.keys() != set(range(count)):
+            result = self.cache.assignments(topic)
+            if result.keys() != set(range(count)):
                 return False
-            for assignment in found.values():
+            for assignment in result.values():
                 owner = self.cache.brokers.get(assignment.broker_id)
                 if not assignment.is_owned_by(owner) or assignment.reassigning_to is not None:
                     return False
@@ -248,24 +250,24 @@ class ControllerCluster:
     async def transfer_all(self):
         """Act for all owners: execute all requested transfers once; return their number."""
         moving = [
-            found
+            result
             for topic in self.cache.assigned_topics()
-            for found in self.cache.assignments(topic).values()
-            if found.reassigning_to is not None
+            for result in self.cache.assignments(topic).values()
+            if result.reassigning_to is not None
         ]
-        for found in moving:
-            target = self.cache.brokers[found.reassigning_to]
+        for result in moving:
+            target = self.cache.brokers[result.reassigning_to]
             after = replace(
-                found,
+                result,
                 broker_id=target.id,
                 broker_epoch=target.epoch,
                 reassigning_to=None,
-                leader_epoch=found.leader_epoch + 1,
+                leader_epoch=result.leader_epoch + 1,
                 fully_rolled=True,
             )
-            key = keys.assignment(found.topic, found.partition)
+            key = keys.assignment(result.topic, result.partition)
             await self.store.commit(
-                [Compare(key=key, mod_revision=found.mod_revision)],
+                [Compare(key=key, mod_revision=result.mod_revision)],
                 [Put(key, encode_assignment(after))],
             )
         return len(moving)

@@ -64,13 +64,13 @@ class PlannedCluster:
     def transfer_all(self):
         """Execute the transfers that `reassigning_to` requests; return their number."""
         moving = [
-            found
-            for found in self.assignments.values()
-            if found.reassigning_to is not None
-            and found.is_owned_by(self.brokers.get(found.broker_id))
+            result
+            for result in self.assignments.values()
+            if result.reassigning_to is not None
+            and result.is_owned_by(self.brokers.get(result.broker_id))
         ]
-        for found in moving:
-            self.transfer_one(found)
+        for result in moving:
+            self.transfer_one(result)
         return len(moving)
 
     def transfer_one(self, assignment):
@@ -105,17 +105,17 @@ class PlannedCluster:
     def counts(self, topic=None, *, shards=False):
         """How many units each broker has: of a topic, of all topics, or of the shards."""
         counts = Counter(dict.fromkeys(self.brokers, 0))
-        for found in self.assignments.values():
-            if (found.topic == SHARDS_TOPIC) == shards and topic in {None, found.topic}:
-                counts[found.broker_id] += 1
+        for result in self.assignments.values():
+            if (result.topic == SHARDS_TOPIC) == shards and topic in {None, result.topic}:
+                counts[result.broker_id] += 1
         return counts
 
     def moving(self, topic=None):
         """What is requested to move, and the targets."""
         return {
-            topic_partition: found.reassigning_to
-            for topic_partition, found in self.assignments.items()
-            if found.reassigning_to is not None and topic in {None, found.topic}
+            topic_partition: result.reassigning_to
+            for topic_partition, result in self.assignments.items()
+            if result.reassigning_to is not None and topic in {None, result.topic}
         }
 
 

@@ -152,8 +152,8 @@ class RestorableCluster:
         async with asyncio.timeout(120):
             while True:
                 for broker in self.brokers.values():
-                    found = broker.services.storage.logs.get(topic, partition)
-                    if found is not None and found.wal is not None:
+                    value = broker.services.storage.logs.get(topic, partition)
+                    if value is not None and value.wal is not None:
                         return broker
                 await asyncio.sleep(0.05)
 
@@ -212,8 +212,8 @@ class RestorableCluster:
         while True:
             topics = self.any_broker.services.catalog.topics.values()
             with suppress(ObjectNotFoundError):
-                found = topic_catalog.decode(key, bytes(await self.stores.objects.get(key)))
-                if {(each.topic_id, each.partition_count) for each in found.topics} == {
+                decoded = topic_catalog.decode(key, bytes(await self.stores.objects.get(key)))
+                if {(each.topic_id, each.partition_count) for each in decoded.topics} == {
                     (topic.id.hex(), topic.partitions) for topic in topics
                 }:
                     return
@@ -237,19 +237,19 @@ class RestorableCluster:
             expected[name] = max(expected.get(name, 0), number + 1)
         assert counts == expected, (counts, expected)
         for (topic, partition), held in self.acked.items():
-            found = await self._read(topic, partition)
-            assert {at: found.get(at) for at in held} == held, (topic, partition)
+            result = await self._read(topic, partition)
+            assert {at: result.get(at) for at in held} == held, (topic, partition)
             await self.write(topic, partition)
         await self.allocate_producer_ids()
 
     async def _read(self, topic: str, partition: int) -> dict[int, bytes | None]:
         broker = await self.owner(topic, partition)
         log = broker.services.storage.logs.find(topic, partition)
-        found: dict[int, bytes | None] = {}
+        result: dict[int, bytes | None] = {}
         offset = log.start_offset
         while offset < log.high_watermark:
             slices, _ = await broker.services.storage.reader.read(log, offset, 1 << 20, first=True)
             for txn in split(b"".join(slices)):
-                found |= {record.offset: record.value for record in iterate(txn)}
+                result |= {record.offset: record.value for record in iterate(txn)}
                 offset = txn.next_offset
-        return found
+        return result

@@ -91,16 +91,16 @@ def test_partitions_and_groups_are_spread_and_all_brokers_agree():
         await until(lambda: sorted(leaders(second)) == [1, 1, 1, 2, 2, 2])
         assert leaders(first) == leaders(second)
         await until(lambda: is_served(first, 3) and is_served(second, 3))
-        answers = [await broker.ask(METADATA, MetadataRequest()) for broker in (first, second)]
-        assert {node.node_id for node in answers[0].brokers} == {1, 2}
-        assert answers[0].controller_id == answers[1].controller_id
-        assert answers[0].topics == answers[1].topics
+        responses = [await broker.ask(METADATA, MetadataRequest()) for broker in (first, second)]
+        assert {node.node_id for node in responses[0].brokers} == {1, 2}
+        assert responses[0].controller_id == responses[1].controller_id
+        assert responses[0].topics == responses[1].topics
         await until(lambda: all(len(each.services.groups.shards) == 25 for each in (first, second)))
         coordinators = set()
         for broker in (first, second):
             names = [f"group-{number}" for number in range(100)]
-            found = await broker.ask(FIND_COORDINATOR, FindCoordinatorRequest(keys=names))
-            coordinators.add(tuple(each.node_id for each in found.coordinators))
+            response = await broker.ask(FIND_COORDINATOR, FindCoordinatorRequest(keys=names))
+            coordinators.add(tuple(each.node_id for each in response.coordinators))
         assert len(coordinators) == 1
         assert set(coordinators.pop()) == {1, 2}
 
@@ -322,11 +322,11 @@ def test_wrong_broker_returns_the_current_leader():
             topic_id=topic_id, partitions=[PartitionToProduce(index=foreign, records=records)]
         )
         request = ProduceRequest(acks=-1, timeout_ms=1000, topics=[sent])
-        answer = await first.ask(PRODUCE, request)
-        produced = answer.topics[0].partitions[0]
+        response = await first.ask(PRODUCE, request)
+        produced = response.topics[0].partitions[0]
         assert produced.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert (produced.current_leader.leader_id, produced.current_leader.leader_epoch) == (2, 0)
-        assert [(each.node_id, each.host) for each in answer.node_endpoints] == [(2, "broker-2")]
+        assert [(each.node_id, each.host) for each in response.node_endpoints] == [(2, "broker-2")]
         desired = TopicToFetch(
             topic_id=topic_id, partitions=[PartitionToFetch(index=foreign, max_bytes=1000)]
         )

@@ -17,9 +17,9 @@ class UnreachableStore:
 
         async def call(*arguments, **named):
             self._check()
-            answer = await method(*arguments, **named)
+            response = await method(*arguments, **named)
             self._check()
-            return answer
+            return response
 
         return call
 

@@ -123,9 +123,9 @@ class Node:
 
     def committed(self, group_id: str = GROUP) -> dict[int, int]:
         """Offsets by partition."""
-        found = self.groups.fetch(group_id, None, -1)
+        fetched = self.groups.fetch(group_id, None, -1)
         return {
-            topic_partition[1]: committed.offset for topic_partition, committed in found.items()
+            topic_partition[1]: committed.offset for topic_partition, committed in fetched.items()
         }
 
 

@@ -47,8 +47,8 @@ def commit(broker, *partitions, group_id=GROUP, offset=5, **fields):
 
 
 def committed(broker, group_id=GROUP):
-    found = broker.services.groups.fetch(group_id, None, -1)
-    return {topic_partition: offset.offset for topic_partition, offset in found.items()}
+    fetched = broker.services.groups.fetch(group_id, None, -1)
+    return {topic_partition: offset.offset for topic_partition, offset in fetched.items()}
 
 
 def sessions(*bodies, config=CONFIG):
@@ -125,9 +125,9 @@ def test_committed_offsets_survive_and_create_a_group():
         await commit(broker, 0, 2, metadata="so far", leader_epoch=3)
 
     async def after(broker):
-        found = broker.services.groups.fetch(GROUP, None, -1)
-        assert set(found) == {("orders", 0), ("orders", 2)}
-        offset = found["orders", 0]
+        fetched = broker.services.groups.fetch(GROUP, None, -1)
+        assert set(fetched) == {("orders", 0), ("orders", 2)}
+        offset = fetched["orders", 0]
         assert (offset.offset, offset.metadata, offset.leader_epoch) == (5, "so far", 3)
         assert broker.services.groups.describe(GROUP).state == "Empty"
 

@@ -88,7 +88,7 @@ def config_cases() -> list[Case]:
         described = ResourceToDescribe(owner, name, None)
         altered = ResourceToAlter(owner, name, [])
         changed = ResourceToChange(owner, name, [])
-        asked = [
+        requested = [
             (DESCRIBE_CONFIGS, Operation.DESCRIBE_CONFIGS, DescribeConfigsRequest([described])),
             (ALTER_CONFIGS, Operation.ALTER_CONFIGS, AlterConfigsRequest([altered])),
             (
@@ -106,7 +106,7 @@ def config_cases() -> list[Case]:
                 first_resource,
                 label=owner.name.lower(),
             )
-            for api, operation, request in asked
+            for api, operation, request in requested
         ]
     return cases
 

@@ -37,8 +37,8 @@ def test_quotas_are_set_and_removed(version):
     async def body(broker):
         alices = quota(ALICE, producer_byte_rate=1000.0, consumer_byte_rate=2000.0)
         default = quota([EntityPart("user", None), EntityPart("client-id", "a")], request_rate=0.5)
-        answers = await alter(broker, alices, default, version=version)
-        assert answers == [(ErrorCode.NONE, None)] * 2
+        responses = await alter(broker, alices, default, version=version)
+        assert responses == [(ErrorCode.NONE, None)] * 2
         assert broker.services.access_store.quotas == {
             QuotaEntity(user="alice"): {"producer_byte_rate": 1000, "consumer_byte_rate": 2000},
             QuotaEntity(user="", client_id="a"): {"request_rate": 0.5},
@@ -95,8 +95,8 @@ def test_response_names_the_entity():
 def test_invalid_entity_fails_on_its_own(refused, message, validate_only):
     async def body(broker):
         fine = quota([EntityPart("client-id", "loader")], request_rate=7.0)
-        answers = await alter(broker, refused, fine, validate_only=validate_only)
-        assert answers == [(ErrorCode.INVALID_REQUEST, message), (ErrorCode.NONE, None)]
+        responses = await alter(broker, refused, fine, validate_only=validate_only)
+        assert responses == [(ErrorCode.INVALID_REQUEST, message), (ErrorCode.NONE, None)]
         kept = {} if validate_only else {QuotaEntity(client_id="loader"): {"request_rate": 7}}
         assert broker.services.access_store.quotas == kept
 
@@ -106,10 +106,10 @@ def test_invalid_entity_fails_on_its_own(refused, message, validate_only):
 def test_duplicate_entity_is_refused_and_answered_once():
     async def body(broker):
         both = [EntityPart("user", "alice"), EntityPart("client-id", "loader")]
-        answers = await alter(
+        responses = await alter(
             broker, quota(both, request_rate=1.0), quota(both[::-1], request_rate=2.0)
         )
-        assert answers == [(ErrorCode.INVALID_REQUEST, "Each entity must appear at most once.")]
+        assert responses == [(ErrorCode.INVALID_REQUEST, "Each entity must appear at most once.")]
         assert broker.services.access_store.quotas == {}
 
     run_with_broker(body)

@@ -20,8 +20,8 @@ def resource(*configs, name="orders", kind=ResourceType.TOPIC):
 async def alter(broker, *resources, version=ALTER_CONFIGS.version_max, validate_only=False):
     request = AlterConfigsRequest(list(resources), validate_only)
     response = await broker.ask(ALTER_CONFIGS, request, version)
-    assert [(found.resource_type, found.resource_name) for found in response.resources] == [
-        (asked.resource_type, asked.resource_name) for asked in resources
+    assert [(result.resource_type, result.resource_name) for result in response.resources] == [
+        (requested.resource_type, requested.resource_name) for requested in resources
     ]
     return response.resources
 
@@ -34,9 +34,9 @@ def configs(broker):
 def test_unnamed_configs_return_to_their_defaults(version):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000", segment_ms="5000")
-        [found] = await alter(broker, resource(("retention.ms", "2000")), version=version)
+        [result] = await alter(broker, resource(("retention.ms", "2000")), version=version)
 
-        assert (found.error_code, found.error_message) == (ErrorCode.NONE, None)
+        assert (result.error_code, result.error_message) == (ErrorCode.NONE, None)
         assert configs(broker) == {"retention.ms": "2000"}
         settings = broker.log("orders").settings
         assert (settings.retention_ms, settings.segment_ms) == (2000, 7 * 24 * 3600 * 1000)
@@ -45,7 +45,7 @@ def test_unnamed_configs_return_to_their_defaults(version):
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("requested", "code"),
     [
         (resource(("no.such", "1")), ErrorCode.INVALID_CONFIG),
         (resource(("segment.ms", "9"), ("retention.ms", "soon")), ErrorCode.INVALID_CONFIG),
@@ -60,13 +60,13 @@ def test_unnamed_configs_return_to_their_defaults(version):
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_invalid_config_leaves_the_resource_unchanged(asked, code, validate_only):
+def test_invalid_config_leaves_the_resource_unchanged(requested, code, validate_only):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000")
-        [found] = await alter(broker, asked, validate_only=validate_only)
+        [result] = await alter(broker, requested, validate_only=validate_only)
 
-        assert found.error_code == code
-        assert found.error_message
+        assert result.error_code == code
+        assert result.error_message
         assert configs(broker) == {"retention.ms": "1000"}
 
     run_with_broker(body)
@@ -75,11 +75,11 @@ def test_invalid_config_leaves_the_resource_unchanged(asked, code, validate_only
 def test_each_resource_succeeds_or_fails_on_its_own():
     async def body(broker):
         await broker.topic("orders")
-        found = await alter(
+        result = await alter(
             broker, resource(("retention.ms", "2000")), resource(("retention.ms", "1"), name="no")
         )
 
-        codes = [answer.error_code for answer in found]
+        codes = [response.error_code for response in result]
         assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
         assert configs(broker) == {"retention.ms": "2000"}
 
@@ -89,11 +89,11 @@ def test_each_resource_succeeds_or_fails_on_its_own():
 def test_duplicate_resource_is_refused():
     async def body(broker):
         await broker.topic("orders")
-        found = await alter(
+        result = await alter(
             broker, resource(("retention.ms", "1")), resource(("retention.ms", "2"))
         )
 
-        assert [answer.error_code for answer in found] == [ErrorCode.INVALID_REQUEST] * 2
+        assert [response.error_code for response in result] == [ErrorCode.INVALID_REQUEST] * 2
         assert configs(broker) == {}
 
     run_with_broker(body)
@@ -102,9 +102,9 @@ def test_duplicate_resource_is_refused():
 def test_validate_only_changes_nothing():
     async def body(broker):
         await broker.topic("orders")
-        [found] = await alter(broker, resource(("retention.ms", "2000")), validate_only=True)
+        [result] = await alter(broker, resource(("retention.ms", "2000")), validate_only=True)
 
-        assert found.error_code == ErrorCode.NONE
+        assert result.error_code == ErrorCode.NONE
         assert configs(broker) == {}
 
     run_with_broker(body)
@@ -114,9 +114,9 @@ def test_validate_only_changes_nothing():
 def test_alter_configs_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         await broker.topic("orders")
-        [found] = await alter(broker, resource(("retention.ms", "2000")), version=version)
+        [result] = await alter(broker, resource(("retention.ms", "2000")), version=version)
 
-        assert found.error_code == ErrorCode.POLICY_VIOLATION
+        assert result.error_code == ErrorCode.POLICY_VIOLATION
         assert configs(broker) == {}
 
     run_with_broker(body, config=ADMIN_DISABLED)

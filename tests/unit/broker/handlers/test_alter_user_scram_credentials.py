@@ -35,21 +35,21 @@ async def alter(broker, *changes, client=CLIENT):
         upsertions=[each for each in changes if isinstance(each, CredentialToSet)],
     )
     response = await broker.ask(ALTER_USER_SCRAM_CREDENTIALS, request, client=client)
-    answers = {user.name: user for user in response.users}
-    assert len(answers) == len(response.users)
-    return answers
+    responses = {user.name: user for user in response.users}
+    assert len(responses) == len(response.users)
+    return responses
 
 
 def codes(answers):
-    return {name: ErrorCode(answer.error_code) for name, answer in answers.items()}
+    return {name: ErrorCode(response.error_code) for name, response in answers.items()}
 
 
 @pytest.mark.parametrize("config", [CONFIG, ACLS_ENABLED], ids=["open", "guarded"])
 def test_credential_is_set_replaced_and_deleted(config):
     async def body(broker):
         rules = broker.services.access_store
-        answer = (await alter(broker, ALICES, client=ROOT))["alice"]
-        assert (answer.error_code, answer.error_message) == (ErrorCode.NONE, None)
+        response = (await alter(broker, ALICES, client=ROOT))["alice"]
+        assert (response.error_code, response.error_message) == (ErrorCode.NONE, None)
         kept = rules.credential("alice", SHA_256)
         assert kept == scram.credential("alice", SHA_256, SALT, 4096, password="secret")  # noqa: S106
         assert SALTED not in {kept.stored_key, kept.server_key}
@@ -87,9 +87,9 @@ def test_credential_is_set_replaced_and_deleted(config):
 )
 def test_invalid_credential_fails_on_its_own(change, code, message):
     async def body(broker):
-        answers = await alter(broker, change, upsertion(user="bob"))
-        assert codes(answers) == {change.user: code, "bob": ErrorCode.NONE}
-        assert message in answers[change.user].error_message
+        responses = await alter(broker, change, upsertion(user="bob"))
+        assert codes(responses) == {change.user: code, "bob": ErrorCode.NONE}
+        assert message in responses[change.user].error_message
         assert [each.user for each in broker.services.access_store.credentials] == ["bob"]
 
     run_with_broker(body)
@@ -107,8 +107,8 @@ def test_invalid_credential_fails_on_its_own(change, code, message):
 )
 def test_duplicate_user_is_refused(changes):
     async def body(broker):
-        answers = await alter(broker, *changes, upsertion(user="bob"))
-        assert codes(answers) == {"alice": ErrorCode.DUPLICATE_RESOURCE, "bob": ErrorCode.NONE}
+        responses = await alter(broker, *changes, upsertion(user="bob"))
+        assert codes(responses) == {"alice": ErrorCode.DUPLICATE_RESOURCE, "bob": ErrorCode.NONE}
         assert broker.services.access_store.credential("alice", SHA_256) is None
 
     run_with_broker(body)

@@ -101,8 +101,8 @@ def test_unauthorized_topic_is_not_auto_created():
     async def body(broker):
         here = await prepare_topic(broker)
         await allow(broker, acl(ResourceType.TOPIC, Operation.WRITE))
-        asked = MetadataRequest(topics=[TopicToDescribe(name=MISSING)])
-        await broker.ask(METADATA, asked, client=client())
+        request = MetadataRequest(topics=[TopicToDescribe(name=MISSING)])
+        await broker.ask(METADATA, request, client=client())
         await broker.ask(PRODUCE, produce(here, 12, MISSING), 12, client=client())
         assert MISSING not in broker.services.catalog.topics
 

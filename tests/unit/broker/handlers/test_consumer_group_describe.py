@@ -42,19 +42,19 @@ def test_member_has_its_assignment(version):
         assert (group.error_code, group.error_message) == (ErrorCode.NONE, None)
         assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 1, 1)
         assert group.assignor_name == "range"
-        [found] = group.members
-        assert (found.member_id, found.group_instance_id) == ("one", "desk-1")
-        assert (found.rack_id, found.member_epoch) == ("b", 1)
-        assert (found.client_id, found.client_host) == ("tester", "/10.0.0.1")
-        assert sorted(found.subscribed_topic_names) == ["later", "orders"]
-        assert found.subscribed_topic_regex == ""
+        [result] = group.members
+        assert (result.member_id, result.group_instance_id) == ("one", "desk-1")
+        assert (result.rack_id, result.member_epoch) == ("b", 1)
+        assert (result.client_id, result.client_host) == ("tester", "/10.0.0.1")
+        assert sorted(result.subscribed_topic_names) == ["later", "orders"]
+        assert result.subscribed_topic_regex == ""
         everything = {(topic.id, "orders"): [0, 1, 2]}
         assert (
-            partitions_by_topic(found.assignment)
-            == partitions_by_topic(found.target_assignment)
+            partitions_by_topic(result.assignment)
+            == partitions_by_topic(result.target_assignment)
             == everything
         )
-        assert found.member_type == (1 if version >= 1 else -1)
+        assert result.member_type == (1 if version >= 1 else -1)
 
     run_with_broker(body)
 
@@ -109,10 +109,10 @@ def test_authorized_operations_are_returned_on_request(version):
     async def body(broker):
         await broker.topic("orders")
         await ConsumerMember(broker, "one").join("orders")
-        asked = await describe(broker, version, asks=True)
+        requested = await describe(broker, version, asks=True)
         unasked = await describe(broker, version)
 
-        assert asked.authorized_operations == authorization.ALL_GROUP_OPERATIONS
+        assert requested.authorized_operations == authorization.ALL_GROUP_OPERATIONS
         assert unasked.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
     run_with_broker(body)
@@ -126,8 +126,8 @@ def test_deleted_topics_are_left_out(version):
         member = ConsumerMember(broker, "one")
         await member.join("orders", "payments")
         await broker.services.catalog.delete("orders")
-        [found] = (await describe(broker, version)).members
+        [result] = (await describe(broker, version)).members
 
-        assert partitions_by_topic(found.assignment) == {(kept.id, "payments"): [0]}
+        assert partitions_by_topic(result.assignment) == {(kept.id, "payments"): [0]}
 
     run_with_broker(body)

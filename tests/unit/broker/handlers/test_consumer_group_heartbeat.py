@@ -108,10 +108,10 @@ def test_v0_generates_a_member_id():
 
 
 def test_member_ids_do_not_begin_with_a_dash():
-    made = {new_member_id() for _ in range(500)}
+    created = {new_member_id() for _ in range(500)}
 
-    assert len(made) == 500
-    assert all(re.fullmatch(r"\w[\w-]{21}", each, re.ASCII) for each in made)
+    assert len(created) == 500
+    assert all(re.fullmatch(r"\w[\w-]{21}", each, re.ASCII) for each in created)
 
 
 def test_member_has_all_fields_of_its_request():
@@ -122,12 +122,12 @@ def test_member_has_all_fields_of_its_request():
             "orders", rack_id="b", subscribed_topic_regex="pay.*", server_assignor="range"
         )
 
-        [found] = broker.services.groups.describe(GROUP).members.values()
-        assert (found.client_id, found.client_host) == ("tester", "/10.0.0.1")
-        assert (found.instance_id, found.rack_id) == ("desk-1", "b")
-        assert (found.subscribed_names, found.subscribed_regex) == (("orders",), "pay.*")
-        assert (found.server_assignor, found.rebalance_timeout_ms) == ("range", 60_000)
-        assert not found.is_classic
+        [result] = broker.services.groups.describe(GROUP).members.values()
+        assert (result.client_id, result.client_host) == ("tester", "/10.0.0.1")
+        assert (result.instance_id, result.rack_id) == ("desk-1", "b")
+        assert (result.subscribed_names, result.subscribed_regex) == (("orders",), "pay.*")
+        assert (result.server_assignor, result.rebalance_timeout_ms) == ("range", 60_000)
+        assert not result.is_classic
 
     run_with_broker(body)
 
@@ -155,11 +155,11 @@ def test_member_has_all_fields_of_its_request():
 def test_contradictory_request_is_refused(version, epoch, fields, reason):
     async def body(broker):
         member = ConsumerMember(broker, "one")
-        answer = await member.ask(version, member_epoch=epoch, **{**JOINING, **fields})
+        response = await member.ask(version, member_epoch=epoch, **{**JOINING, **fields})
 
-        assert answer.error_code == ErrorCode.INVALID_REQUEST
-        assert answer.error_message.startswith(reason)
-        assert (answer.member_id, answer.member_epoch, answer.assignment) == (None, 0, None)
+        assert response.error_code == ErrorCode.INVALID_REQUEST
+        assert response.error_message.startswith(reason)
+        assert (response.member_id, response.member_epoch, response.assignment) == (None, 0, None)
         assert not broker.services.groups.list()
 
     run_with_broker(body)
@@ -167,10 +167,10 @@ def test_contradictory_request_is_refused(version, epoch, fields, reason):
 
 def test_v1_requires_a_member_id():
     async def body(broker):
-        answer = await ConsumerMember(broker, "").ask(1, member_epoch=0, **JOINING)
+        response = await ConsumerMember(broker, "").ask(1, member_epoch=0, **JOINING)
 
-        assert answer.error_code == ErrorCode.INVALID_REQUEST
-        assert answer.error_message == "MemberId can't be empty."
+        assert response.error_code == ErrorCode.INVALID_REQUEST
+        assert response.error_message == "MemberId can't be empty."
 
     run_with_broker(body)
 
@@ -191,10 +191,10 @@ def test_error_response_has_a_message(version, fields, code):
         await broker.topic("orders")
         member = ConsumerMember(broker, "one")
         await member.join("orders")
-        answer = await member.ask(version, **fields)
+        response = await member.ask(version, **fields)
 
-        assert ErrorCode.of(answer.error_code) == code
-        assert answer.error_message
+        assert ErrorCode.of(response.error_code) == code
+        assert response.error_message
 
     run_with_broker(body)
 

@@ -42,13 +42,13 @@ def test_acls_are_added_and_enforced(version):
         assert await create(broker, ORDERS, version=version) == [ErrorCode.NONE]
         assert list(broker.services.access_store.acls) == [RULE]
 
-        wanted = written(
+        expected = written(
             resource_type=CLUSTER, resource_name="kafka-cluster", operation=Operation.ALTER
         )
         assert await create(broker, ORDERS, version=version, client=ALICE) == [
             ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         ]
-        assert await create(broker, wanted, version=version) == [ErrorCode.NONE]
+        assert await create(broker, expected, version=version) == [ErrorCode.NONE]
         assert await create(broker, ORDERS, version=version, client=ALICE) == [ErrorCode.NONE]
 
     run_with_broker(body, config=ACLS_ENABLED)
@@ -59,8 +59,8 @@ def test_prefixed_patterns_are_accepted(version):
     async def body(broker):
         prefix = written(pattern_type=PREFIXED)
         assert await create(broker, prefix, version=version) == [ErrorCode.NONE]
-        [found] = broker.services.access_store.acls
-        assert found.pattern_type is PREFIXED
+        [result] = broker.services.access_store.acls
+        assert result.pattern_type is PREFIXED
 
     run_with_broker(body, config=ACLS_ENABLED)
 
@@ -69,8 +69,8 @@ def test_prefixed_patterns_are_accepted(version):
 def test_role_is_granted_like_an_operation(role):
     async def body(broker):
         assert await create(broker, written(operation=role)) == [ErrorCode.NONE]
-        [found] = broker.services.access_store.acls
-        assert found.operation is role
+        [result] = broker.services.access_store.acls
+        assert result.operation is role
 
     run_with_broker(body, config=ACLS_ENABLED)
 

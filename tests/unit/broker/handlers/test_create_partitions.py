@@ -15,9 +15,9 @@ from unit.broker.in_memory_broker import ADMIN_DISABLED, run_with_broker
 async def grow(broker, *topics, version=CREATE_PARTITIONS.version_max, validate_only=False):
     request = CreatePartitionsRequest(topics=list(topics), validate_only=validate_only)
     response = await broker.ask(CREATE_PARTITIONS, request, version)
-    answers = {topic.name: topic for topic in response.topics}
-    assert len(answers) == len(response.topics)
-    return answers
+    responses = {topic.name: topic for topic in response.topics}
+    assert len(responses) == len(response.topics)
+    return responses
 
 
 @pytest.mark.parametrize("version", CREATE_PARTITIONS.versions)
@@ -35,7 +35,7 @@ def test_new_partitions_are_empty_and_old_ones_unchanged(version):
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "message"),
+    ("requested", "code", "message"),
     [
         (
             TopicToGrow("orders", 2, None),
@@ -66,10 +66,10 @@ def test_new_partitions_are_empty_and_old_ones_unchanged(version):
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_invalid_request_is_refused(asked, code, message, validate_only):
+def test_invalid_request_is_refused(requested, code, message, validate_only):
     async def body(broker):
         await broker.topic("orders", 2)
-        refused = (await grow(broker, asked, validate_only=validate_only))[asked.name]
+        refused = (await grow(broker, requested, validate_only=validate_only))[requested.name]
 
         assert refused.error_code == code
         assert message in refused.error_message
@@ -84,13 +84,13 @@ def test_invalid_request_is_refused(asked, code, message, validate_only):
 def test_too_many_new_partitions_are_refused_as_a_whole(added, code):
     async def body(broker):
         before = 5_001
-        asked = []
+        requests = []
         for name in ("orders", "other"):
             await broker.topic(name, before)
-            asked.append(TopicToGrow(name, before + added, None))
-        answers = await grow(broker, *asked)
+            requests.append(TopicToGrow(name, before + added, None))
+        responses = await grow(broker, *requests)
 
-        assert [answer.error_code for answer in answers.values()] == [code] * 2
+        assert [response.error_code for response in responses.values()] == [code] * 2
         after = before if code else before + added
         assert broker.services.catalog.topics["orders"].partitions == after
 
@@ -100,9 +100,9 @@ def test_too_many_new_partitions_are_refused_as_a_whole(added, code):
 def test_validate_only_changes_nothing():
     async def body(broker):
         await broker.topic("orders")
-        answers = await grow(broker, TopicToGrow("orders", 3, None), validate_only=True)
+        responses = await grow(broker, TopicToGrow("orders", 3, None), validate_only=True)
 
-        assert answers["orders"].error_code == ErrorCode.NONE
+        assert responses["orders"].error_code == ErrorCode.NONE
         assert broker.services.catalog.topics["orders"].partitions == 1
 
     run_with_broker(body)
@@ -112,15 +112,15 @@ def test_duplicate_topic_is_answered_once():
     async def body(broker):
         await broker.topic("orders")
         await broker.topic("other")
-        answers = await grow(
+        responses = await grow(
             broker,
             TopicToGrow("orders", 2, None),
             TopicToGrow("orders", 3, None),
             TopicToGrow("other", 2, None),
         )
 
-        assert answers["orders"].error_code == ErrorCode.INVALID_REQUEST
-        assert answers["other"].error_code == ErrorCode.NONE
+        assert responses["orders"].error_code == ErrorCode.INVALID_REQUEST
+        assert responses["other"].error_code == ErrorCode.NONE
         assert broker.services.catalog.topics["orders"].partitions == 1
 
     run_with_broker(body)
@@ -130,9 +130,9 @@ def test_duplicate_topic_is_answered_once():
 def test_create_partitions_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         await broker.topic("orders")
-        answers = await grow(broker, TopicToGrow("orders", 2, None), version=version)
+        responses = await grow(broker, TopicToGrow("orders", 2, None), version=version)
 
-        assert answers["orders"].error_code == ErrorCode.POLICY_VIOLATION
+        assert responses["orders"].error_code == ErrorCode.POLICY_VIOLATION
         assert broker.services.catalog.topics["orders"].partitions == 1
 
     run_with_broker(body, config=ADMIN_DISABLED)

@@ -28,17 +28,17 @@ async def create(broker, *topics, version=CREATE_TOPICS.version_max, **fields):
     response = await broker.ask(
         CREATE_TOPICS, CreateTopicsRequest(topics=list(topics), **fields), version
     )
-    answers = {topic.name: topic for topic in response.topics}
-    assert len(answers) == len(response.topics)
-    return answers
+    responses = {topic.name: topic for topic in response.topics}
+    assert len(responses) == len(response.topics)
+    return responses
 
 
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
 def test_topic_exists_when_the_response_is_sent(version):
     async def body(broker):
         retention = TopicConfig("retention.ms", "1000")
-        asked = wanted(replication_factor=3, configs=[retention])
-        created = (await create(broker, asked, version=version))["orders"]
+        requested = wanted(replication_factor=3, configs=[retention])
+        created = (await create(broker, requested, version=version))["orders"]
 
         topic = broker.services.catalog.topics["orders"]
         assert (created.error_code, topic.partitions) == (ErrorCode.NONE, 2)
@@ -56,7 +56,7 @@ def test_topic_exists_when_the_response_is_sent(version):
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("requested", "code"),
     [
         (wanted("or/ders"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (wanted(""), ErrorCode.INVALID_TOPIC_EXCEPTION),
@@ -77,15 +77,15 @@ def test_topic_exists_when_the_response_is_sent(version):
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_invalid_topics_fail_and_the_rest_is_created(asked, code, validate_only):
+def test_invalid_topics_fail_and_the_rest_is_created(requested, code, validate_only):
     async def body(broker):
         await broker.topic("taken")
-        answers = await create(broker, asked, wanted("fine"), validate_only=validate_only)
+        responses = await create(broker, requested, wanted("fine"), validate_only=validate_only)
 
-        assert answers[asked.name].error_code == code
-        assert answers[asked.name].error_message
-        assert answers["fine"].error_code == ErrorCode.NONE
-        assert answers["fine"].error_message is None
+        assert responses[requested.name].error_code == code
+        assert responses[requested.name].error_message
+        assert responses["fine"].error_code == ErrorCode.NONE
+        assert responses["fine"].error_message is None
         assert set(broker.services.catalog.topics) == {"taken"} | (
             set() if validate_only else {"fine"}
         )
@@ -110,9 +110,9 @@ def test_default_partition_count_is_granted_in_all_versions(version):
     """KafkaJS requests it in v3, unless a number is configured."""
 
     async def body(broker):
-        answers = await create(broker, wanted(partition_count=-1), version=version)
+        responses = await create(broker, wanted(partition_count=-1), version=version)
 
-        assert answers["orders"].error_code == ErrorCode.NONE
+        assert responses["orders"].error_code == ErrorCode.NONE
         assert broker.services.catalog.topics["orders"].partitions == 3
 
     config = Config(s3=S3(use_memory=True), topics=Topics(auto_create_partitions=3))
@@ -121,10 +121,10 @@ def test_default_partition_count_is_granted_in_all_versions(version):
 
 def test_duplicate_topic_is_answered_once():
     async def body(broker):
-        answers = await create(broker, wanted(), wanted(), wanted("other"))
+        responses = await create(broker, wanted(), wanted(), wanted("other"))
 
-        assert answers["orders"].error_code == ErrorCode.INVALID_REQUEST
-        assert answers["other"].error_code == ErrorCode.NONE
+        assert responses["orders"].error_code == ErrorCode.INVALID_REQUEST
+        assert responses["other"].error_code == ErrorCode.NONE
         assert set(broker.services.catalog.topics) == {"other"}
 
     run_with_broker(body)
@@ -133,10 +133,10 @@ def test_duplicate_topic_is_answered_once():
 @pytest.mark.parametrize("counts", [(2**31 - 1, 1), (6_000, 4_001), (10_001, -5)])
 def test_too_many_partitions_are_refused_as_a_whole(counts):
     async def body(broker):
-        asked = [wanted(f"orders-{count}", count) for count in counts]
-        answers = await create(broker, *asked)
+        requested = [wanted(f"orders-{count}", count) for count in counts]
+        responses = await create(broker, *requested)
 
-        assert [answer.error_code for answer in answers.values()] == [
+        assert [response.error_code for response in responses.values()] == [
             ErrorCode.POLICY_VIOLATION
         ] * 2
         assert not broker.services.catalog.topics
@@ -148,7 +148,7 @@ def test_one_of_two_concurrent_creations_succeeds():
     async def body(broker):
         both = await asyncio.gather(create(broker, wanted()), create(broker, wanted()))
 
-        codes = sorted(answers["orders"].error_code for answers in both)
+        codes = sorted(responses["orders"].error_code for responses in both)
         assert codes == [ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
 
     run_with_broker(body)
@@ -156,8 +156,8 @@ def test_one_of_two_concurrent_creations_succeeds():
 
 def test_timeout_of_zero_is_raised_to_the_minimum():
     async def body(broker):
-        answers = await create(broker, wanted(), timeout_ms=0)
-        assert answers["orders"].error_code == ErrorCode.NONE
+        responses = await create(broker, wanted(), timeout_ms=0)
+        assert responses["orders"].error_code == ErrorCode.NONE
 
     run_with_broker(body)
 
@@ -165,9 +165,11 @@ def test_timeout_of_zero_is_raised_to_the_minimum():
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
 def test_create_topics_is_refused_if_admin_is_disabled(version):
     async def body(broker):
-        answers = await create(broker, wanted(), wanted("other"), version=version)
+        responses = await create(broker, wanted(), wanted("other"), version=version)
 
-        assert {answer.error_code for answer in answers.values()} == {ErrorCode.POLICY_VIOLATION}
-        assert len(answers) == 2
+        assert {response.error_code for response in responses.values()} == {
+            ErrorCode.POLICY_VIOLATION
+        }
+        assert len(responses) == 2
 
     run_with_broker(body, config=ADMIN_DISABLED)

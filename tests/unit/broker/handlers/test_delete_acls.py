@@ -81,11 +81,11 @@ def test_deleted_acl_is_not_enforced():
 def test_each_filter_succeeds_or_fails_on_its_own():
     async def body(broker):
         await broker.services.access_store.add_acls(RULES)
-        answers = await delete(
+        responses = await delete(
             broker, everything(operation=0), everything(PREFIXED), everything(operation=READ)
         )
-        assert codes(answers) == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE, ErrorCode.NONE]
-        assert [len(each.acls) for each in answers] == [0, 1, 2]
+        assert codes(responses) == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE, ErrorCode.NONE]
+        assert [len(each.acls) for each in responses] == [0, 1, 2]
         assert list(broker.services.access_store.acls) == [WRITES]
 
     run_with_broker(body, config=ACLS_ENABLED)

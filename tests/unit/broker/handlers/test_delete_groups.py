@@ -28,9 +28,9 @@ def test_each_group_succeeds_or_fails_on_its_own(version):
         member = await form_generation(Member(broker, group_id="left"))
         await member.leave()
         await ConsumerMember(broker, "one").join("orders")
-        asked = ("simple", "", "classic", GROUP, "left", "missing")
+        requested = ("simple", "", "classic", GROUP, "left", "missing")
 
-        assert await delete(broker, version, *asked) == [
+        assert await delete(broker, version, *requested) == [
             ("simple", ErrorCode.NONE),
             ("", ErrorCode.NONE),
             ("classic", ErrorCode.NON_EMPTY_GROUP),

@@ -16,10 +16,10 @@ from unit.broker.in_memory_broker import ADMIN_DISABLED, Stores, run_with_broker
 async def trim(broker, offset, *, topic="orders", index=0, version=DELETE_RECORDS.version_max):
     request = DeleteRecordsRequest([TopicToTrim(topic, [PartitionToTrim(index, offset)])])
     response = await broker.ask(DELETE_RECORDS, request, version)
-    assert [found.name for found in response.topics] == [topic]
-    [found] = response.topics[0].partitions
-    assert found.index == index
-    return found.error_code, found.low_watermark
+    assert [result.name for result in response.topics] == [topic]
+    [result] = response.topics[0].partitions
+    assert result.index == index
+    return result.error_code, result.low_watermark
 
 
 @pytest.mark.parametrize("version", DELETE_RECORDS.versions)

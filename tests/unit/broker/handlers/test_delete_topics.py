@@ -96,9 +96,9 @@ def test_topic_without_or_with_two_identifiers_is_refused():
 def test_duplicate_topic_is_refused():
     async def body(broker):
         topic = await broker.topic("orders")
-        answers = await delete(broker, "orders", TopicToDelete(None, topic.id))
+        responses = await delete(broker, "orders", TopicToDelete(None, topic.id))
 
-        assert [answer.error_code for answer in answers] == [ErrorCode.INVALID_REQUEST] * 2
+        assert [response.error_code for response in responses] == [ErrorCode.INVALID_REQUEST] * 2
         assert set(broker.services.catalog.topics) == {"orders"}
 
     run_with_broker(body)

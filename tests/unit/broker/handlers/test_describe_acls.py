@@ -33,8 +33,8 @@ RULES = [
 ]
 
 
-async def describe(broker, version=DESCRIBE_ACLS.version_max, client=ROOT, **wanted):
-    request = DescribeAclsRequest(**EVERYTHING | wanted)
+async def describe(broker, version=DESCRIBE_ACLS.version_max, client=ROOT, **desired):
+    request = DescribeAclsRequest(**EVERYTHING | desired)
     return await broker.ask(DESCRIBE_ACLS, request, version, client=client)
 
 
@@ -93,7 +93,7 @@ def test_v0_lists_literal_patterns_only():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("expected", "result"),
     [
         ({"resource_type": GROUP}, [3]),
         ({"principal": "User:alice"}, [0, 2]),
@@ -108,10 +108,10 @@ def test_v0_lists_literal_patterns_only():
     ],
     ids=str,
 )
-def test_filter_selects_acls(wanted, found):
+def test_filter_selects_acls(expected, result):
     async def body(broker):
         await broker.services.access_store.add_acls(RULES)
-        assert rules(await describe(broker, **wanted)) == [RULES[index] for index in found]
+        assert rules(await describe(broker, **expected)) == [RULES[index] for index in result]
 
     run_with_broker(body, config=ACLS_ENABLED)
 

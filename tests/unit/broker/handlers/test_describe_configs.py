@@ -23,18 +23,18 @@ async def describe(
     resource = ResourceToDescribe(kind, name, names)
     request = DescribeConfigsRequest([resource], **options)
     response = await broker.ask(DESCRIBE_CONFIGS, request, version)
-    [found] = response.resources
-    assert (found.resource_type, found.resource_name) == (kind, name)
-    return found, {config.name: config for config in found.configs}
+    [result] = response.resources
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result, {config.name: config for config in result.configs}
 
 
 @pytest.mark.parametrize("version", DESCRIBE_CONFIGS.versions)
 def test_topic_has_all_its_configs(version):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000")
-        found, configs = await describe(broker, ResourceType.TOPIC, "orders", version=version)
+        result, configs = await describe(broker, ResourceType.TOPIC, "orders", version=version)
 
-        assert (found.error_code, found.error_message) == (ErrorCode.NONE, None)
+        assert (result.error_code, result.error_message) == (ErrorCode.NONE, None)
         own, inherited = configs["retention.ms"], configs["segment.ms"]
         assert own.value == "1000"
         if version == 0:
@@ -48,8 +48,8 @@ def test_topic_has_all_its_configs(version):
 
 
 @pytest.mark.parametrize("version", range(3, DESCRIBE_CONFIGS.version_max + 1))
-@pytest.mark.parametrize("asked", [False, True])
-def test_synonyms_and_documentation_are_returned_on_request(version, asked):
+@pytest.mark.parametrize("requested", [False, True])
+def test_synonyms_and_documentation_are_returned_on_request(version, requested):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000")
         for kind, name in (
@@ -57,11 +57,11 @@ def test_synonyms_and_documentation_are_returned_on_request(version, asked):
             (ResourceType.BROKER, str(NODE_ID)),
             (ResourceType.BROKER_LOGGER, str(NODE_ID)),
         ):
-            options = {"include_synonyms": asked, "include_documentation": asked}
+            options = {"include_synonyms": requested, "include_documentation": requested}
             _, configs = await describe(broker, kind, name, version=version, **options)
-            assert all(bool(config.documentation) == asked for config in configs.values())
+            assert all(bool(config.documentation) == requested for config in configs.values())
             assert any(config.synonyms for config in configs.values()) == (
-                asked and kind != ResourceType.BROKER_LOGGER
+                requested and kind != ResourceType.BROKER_LOGGER
             )
 
     run_with_broker(body)
@@ -96,9 +96,9 @@ def test_requested_configs_only(names, expected):
 )
 def test_broker_configs_are_read_only(host, listener):
     async def body(broker):
-        found, configs = await describe(broker, ResourceType.BROKER, str(NODE_ID))
+        result, configs = await describe(broker, ResourceType.BROKER, str(NODE_ID))
 
-        assert found.error_code == ErrorCode.NONE
+        assert result.error_code == ErrorCode.NONE
         assert configs["broker.id"].value == str(NODE_ID)
         assert configs["advertised.listeners"].value == listener
         assert all(config.read_only for config in configs.values())
@@ -108,8 +108,8 @@ def test_broker_configs_are_read_only(host, listener):
 
 def test_there_are_no_cluster_wide_dynamic_configs():
     async def body(broker):
-        found, configs = await describe(broker, ResourceType.BROKER, "")
-        assert (found.error_code, configs) == (ErrorCode.NONE, {})
+        result, configs = await describe(broker, ResourceType.BROKER, "")
+        assert (result.error_code, configs) == (ErrorCode.NONE, {})
 
     run_with_broker(body)
 
@@ -137,9 +137,9 @@ def test_root_logger_has_the_configured_level():
 )
 def test_other_resources_are_refused(version, kind, name, code):
     async def body(broker):
-        found, configs = await describe(broker, kind, name, version=version)
+        result, configs = await describe(broker, kind, name, version=version)
 
-        assert (found.error_code, configs) == (code, {})
-        assert found.error_message
+        assert (result.error_code, configs) == (code, {})
+        assert result.error_message
 
     run_with_broker(body)

@@ -35,10 +35,10 @@ def test_stable_group_is_described_completely(version):
         members = {member.member_id: member for member in group.members}
         assert members.keys() == {static.member_id, plain.member_id}
         for member in (static, plain):
-            found = members[member.member_id]
-            assert (found.client_id, found.client_host) == ("tester", "/10.0.0.1")
-            assert found.group_instance_id == (member.instance_id if version >= 4 else None)
-            assert (found.metadata, found.assignment) == (
+            result = members[member.member_id]
+            assert (result.client_id, result.client_host) == ("tester", "/10.0.0.1")
+            assert result.group_instance_id == (member.instance_id if version >= 4 else None)
+            assert (result.metadata, result.assignment) == (
                 member.metadata,
                 member.member_id.encode(),
             )
@@ -95,11 +95,11 @@ def test_other_groups_are_dead(version, group_id):
 def test_authorized_operations_are_returned_on_request(version):
     async def body(broker):
         await form_generation(Member(broker))
-        asked = await describe(broker, version, asks=True)
+        requested = await describe(broker, version, asks=True)
         unasked = await describe(broker, version)
 
         assert (
-            asked.authorized_operations
+            requested.authorized_operations
             == authorization.ALL_GROUP_OPERATIONS
             == 1 << 3 | 1 << 6 | 1 << 8
         )

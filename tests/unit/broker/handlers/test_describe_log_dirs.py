@@ -14,11 +14,11 @@ from unit.broker.in_memory_broker import run_with_broker
 async def describe(broker, topics, version=DESCRIBE_LOG_DIRS.version_max):
     """The directory, and the sizes of its partitions."""
     response = await broker.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(topics), version)
-    [found] = response.log_dirs
-    assert response.error_code == found.error_code == ErrorCode.NONE
-    return found, {
+    [result] = response.log_dirs
+    assert response.error_code == result.error_code == ErrorCode.NONE
+    return result, {
         (topic.name, partition.index): partition.size_bytes
-        for topic in found.topics
+        for topic in result.topics
         for partition in topic.partitions
     }
 
@@ -28,10 +28,10 @@ def test_partition_size_is_the_size_of_its_records(version):
     async def body(broker):
         await broker.topic("orders", 2)
         await broker.write("orders", 1000)
-        found, before = await describe(broker, None, version)
+        result, before = await describe(broker, None, version)
 
-        assert found.path == "memory"
-        assert found.total_bytes == found.usable_bytes == -1
+        assert result.path == "memory"
+        assert result.total_bytes == result.usable_bytes == -1
         assert before["orders", 0] > 0
         assert before["orders", 1] == 0
         await broker.roll("orders")
@@ -46,9 +46,9 @@ def test_requested_existing_partitions_only():
     async def body(broker):
         await broker.topic("orders", 2)
         await broker.topic("other")
-        asked = [TopicToDescribe("orders", [1, 5]), TopicToDescribe("missing", [0])]
+        requested = [TopicToDescribe("orders", [1, 5]), TopicToDescribe("missing", [0])]
 
-        assert set((await describe(broker, asked))[1]) == {("orders", 1)}
+        assert set((await describe(broker, requested))[1]) == {("orders", 1)}
         assert set((await describe(broker, []))[1]) == set()
         assert set((await describe(broker, None))[1]) == {
             ("orders", 0),

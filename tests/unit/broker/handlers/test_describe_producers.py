@@ -20,9 +20,9 @@ def test_partition_lists_its_idempotent_producers():
         request = DescribeProducersRequest([TopicToDescribe("orders", [0])])
         response = await broker.ask(DESCRIBE_PRODUCERS, request)
 
-        [found] = response.topics[0].partitions
-        assert found.error_code == ErrorCode.NONE
-        assert found.active_producers == [
+        [result] = response.topics[0].partitions
+        assert result.error_code == ErrorCode.NONE
+        assert result.active_producers == [
             ActiveProducer(
                 producer_id=5,
                 producer_epoch=1,
@@ -39,14 +39,14 @@ def test_partition_lists_its_idempotent_producers():
 def test_missing_partition_is_unknown():
     async def body(broker):
         await broker.topic("orders")
-        asked = [TopicToDescribe("orders", [0, 1]), TopicToDescribe("missing", [0])]
-        response = await broker.ask(DESCRIBE_PRODUCERS, DescribeProducersRequest(asked))
+        requested = [TopicToDescribe("orders", [0, 1]), TopicToDescribe("missing", [0])]
+        response = await broker.ask(DESCRIBE_PRODUCERS, DescribeProducersRequest(requested))
 
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert [
-            (topic.name, found.index, found.error_code, bool(found.error_message))
+            (topic.name, result.index, result.error_code, bool(result.error_message))
             for topic in response.topics
-            for found in topic.partitions
+            for result in topic.partitions
         ] == [
             ("orders", 0, ErrorCode.NONE, False),
             ("orders", 1, unknown, True),

@@ -27,11 +27,15 @@ def places(response):
 
 def test_topic_has_all_its_partitions():
     async def body(broker):
-        made = await broker.topic("orders", 2)
+        created = await broker.topic("orders", 2)
         response = await describe(broker, "orders")
 
         [topic] = response.topics
-        assert (topic.name, topic.topic_id, topic.error_code) == ("orders", made.id, ErrorCode.NONE)
+        assert (topic.name, topic.topic_id, topic.error_code) == (
+            "orders",
+            created.id,
+            ErrorCode.NONE,
+        )
         assert topic.authorized_operations == ALL_TOPIC_OPERATIONS
         assert response.next_cursor is None
         [first, second] = topic.partitions
@@ -61,16 +65,16 @@ def test_pages_are_contiguous(limit, names):
     async def body(broker):
         for name, count in (("a", 2), ("b", 1), ("c", 3)):
             await broker.topic(name, count)
-        found, cursor = [], None
+        result, cursor = [], None
         while True:
             page = await describe(broker, *names, limit=limit, cursor=cursor)
             assert 1 <= len(places(page)) <= max(limit, 1)
-            found += places(page)
+            result += places(page)
             cursor = page.next_cursor
             if cursor is None:
                 break
 
-        assert found == [("a", 0), ("a", 1), ("b", 0), ("c", 0), ("c", 1), ("c", 2)]
+        assert result == [("a", 0), ("a", 1), ("b", 0), ("c", 0), ("c", 1), ("c", 2)]
 
     run_with_broker(body)
 
@@ -92,8 +96,8 @@ def test_cursor_may_name_a_deleted_topic():
         await broker.topic("c")
 
         assert places(await describe(broker, cursor=Cursor("b", 5))) == [("c", 0)]
-        asked = await describe(broker, "b", "c", cursor=Cursor("b", 5))
-        assert [(topic.name, topic.error_code) for topic in asked.topics] == [
+        requested = await describe(broker, "b", "c", cursor=Cursor("b", 5))
+        assert [(topic.name, topic.error_code) for topic in requested.topics] == [
             ("b", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
             ("c", ErrorCode.NONE),
         ]

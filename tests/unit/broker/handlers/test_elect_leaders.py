@@ -13,9 +13,9 @@ from unit.broker.in_memory_broker import run_with_broker
 
 def results(response):
     return [
-        (topic.name, found.index, found.error_code)
+        (topic.name, result.index, result.error_code)
         for topic in response.topics
-        for found in topic.partitions
+        for result in topic.partitions
     ]
 
 
@@ -23,8 +23,8 @@ def results(response):
 def test_election_is_not_needed(version):
     async def body(broker):
         await broker.topic("orders")
-        asked = [TopicToElect("orders", [0, 1]), TopicToElect("missing", [0])]
-        response = await broker.ask(ELECT_LEADERS, ElectLeadersRequest(topics=asked), version)
+        requested = [TopicToElect("orders", [0, 1]), TopicToElect("missing", [0])]
+        response = await broker.ask(ELECT_LEADERS, ElectLeadersRequest(topics=requested), version)
 
         assert response.error_code == ErrorCode.NONE
         assert results(response) == [

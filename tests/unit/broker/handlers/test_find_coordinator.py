@@ -13,19 +13,19 @@ async def find(broker, version, key_type=0, key="us"):
     response = await broker.ask(FIND_COORDINATOR, request, version)
     if version < 4:
         return response
-    [found] = response.coordinators
-    assert found.key == key
-    return found
+    [result] = response.coordinators
+    assert result.key == key
+    return result
 
 
 @pytest.mark.parametrize("version", FIND_COORDINATOR.versions)
 @pytest.mark.parametrize("key", ["us", ""])
 def test_group_coordinator_is_this_broker(version, key):
     async def body(broker):
-        found = await find(broker, version, key=key)
+        result = await find(broker, version, key=key)
 
-        assert found.error_code == ErrorCode.NONE
-        assert (found.node_id, found.host, found.port) == (
+        assert result.error_code == ErrorCode.NONE
+        assert (result.node_id, result.host, result.port) == (
             NODE_ID,
             CLIENT.local_host,
             CLIENT.local_port,
@@ -57,10 +57,10 @@ def test_several_groups_in_one_request(version):
 )
 def test_unsupported_coordinator_types_are_refused(version, key_type, reason):
     async def body(broker):
-        found = await find(broker, version, key_type)
+        result = await find(broker, version, key_type)
 
-        assert found.error_code == ErrorCode.INVALID_REQUEST
-        assert found.error_message.startswith(reason)
-        assert (found.node_id, found.port) == (-1, -1)
+        assert result.error_code == ErrorCode.INVALID_REQUEST
+        assert result.error_message.startswith(reason)
+        assert (result.node_id, result.port) == (-1, -1)
 
     run_with_broker(body)

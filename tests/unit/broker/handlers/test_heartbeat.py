@@ -43,12 +43,12 @@ def test_members_count_as_alive_while_the_group_is_loading(version):
 def test_heartbeat_needs_no_task():
     async def body(broker):
         member = await form_generation(Member(broker))
-        answer = heartbeat.handle(
+        response = heartbeat.handle(
             broker.context(HEARTBEAT, 4),
             HeartbeatRequest(GROUP, member.generation, member.member_id),
         )
 
-        assert answer == HeartbeatResponse()
+        assert response == HeartbeatResponse()
 
     run_with_broker(body)
 

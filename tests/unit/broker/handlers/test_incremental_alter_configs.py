@@ -27,8 +27,8 @@ async def alter(
 ):
     request = IncrementalAlterConfigsRequest(list(resources), validate_only)
     response = await broker.ask(INCREMENTAL_ALTER_CONFIGS, request, version)
-    assert [(found.resource_type, found.resource_name) for found in response.resources] == [
-        (asked.resource_type, asked.resource_name) for asked in resources
+    assert [(result.resource_type, result.resource_name) for result in response.resources] == [
+        (requested.resource_type, requested.resource_name) for requested in resources
     ]
     return response.resources
 
@@ -42,9 +42,9 @@ def test_unnamed_configs_stay(version):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000", segment_ms="5000")
         change = resource(("retention.bytes", SET, "100"), ("segment.ms", DELETE, None))
-        [found] = await alter(broker, change, version=version)
+        [result] = await alter(broker, change, version=version)
 
-        assert (found.error_code, found.error_message) == (ErrorCode.NONE, None)
+        assert (result.error_code, result.error_message) == (ErrorCode.NONE, None)
         assert configs(broker) == {"retention.ms": "1000", "retention.bytes": "100"}
         settings = broker.log("orders").settings
         assert (settings.retention_bytes, settings.segment_ms) == (100, 7 * 24 * 3600 * 1000)
@@ -53,7 +53,7 @@ def test_unnamed_configs_stay(version):
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("requested", "code"),
     [
         (resource(("no.such", SET, "1")), ErrorCode.INVALID_CONFIG),
         (resource(("retention.ms", SET, "1"), ("segment.ms", SET, "x")), ErrorCode.INVALID_CONFIG),
@@ -72,13 +72,13 @@ def test_unnamed_configs_stay(version):
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_invalid_config_leaves_the_resource_unchanged(asked, code, validate_only):
+def test_invalid_config_leaves_the_resource_unchanged(requested, code, validate_only):
     async def body(broker):
         await broker.topic("orders", retention_ms="1000")
-        [found] = await alter(broker, asked, validate_only=validate_only)
+        [result] = await alter(broker, requested, validate_only=validate_only)
 
-        assert found.error_code == code
-        assert found.error_message
+        assert result.error_code == code
+        assert result.error_message
         assert configs(broker) == {"retention.ms": "1000"}
 
     run_with_broker(body)
@@ -100,9 +100,9 @@ def test_duplicate_resource_is_refused():
     async def body(broker):
         await broker.topic("orders")
         change = resource(("retention.ms", SET, "1"))
-        found = await alter(broker, change, change)
+        result = await alter(broker, change, change)
 
-        assert [answer.error_code for answer in found] == [ErrorCode.INVALID_REQUEST] * 2
+        assert [response.error_code for response in result] == [ErrorCode.INVALID_REQUEST] * 2
         assert configs(broker) == {}
 
     run_with_broker(body)
@@ -111,9 +111,9 @@ def test_duplicate_resource_is_refused():
 def test_validate_only_changes_nothing():
     async def body(broker):
         await broker.topic("orders")
-        [found] = await alter(broker, resource(("retention.ms", SET, "1")), validate_only=True)
+        [result] = await alter(broker, resource(("retention.ms", SET, "1")), validate_only=True)
 
-        assert found.error_code == ErrorCode.NONE
+        assert result.error_code == ErrorCode.NONE
         assert configs(broker) == {}
 
     run_with_broker(body)
@@ -123,9 +123,9 @@ def test_validate_only_changes_nothing():
 def test_incremental_alter_configs_is_refused_if_admin_is_disabled(version):
     async def body(broker):
         await broker.topic("orders")
-        [found] = await alter(broker, resource(("retention.ms", SET, "1")), version=version)
+        [result] = await alter(broker, resource(("retention.ms", SET, "1")), version=version)
 
-        assert found.error_code == ErrorCode.POLICY_VIOLATION
+        assert result.error_code == ErrorCode.POLICY_VIOLATION
         assert configs(broker) == {}
 
     run_with_broker(body, config=ADMIN_DISABLED)

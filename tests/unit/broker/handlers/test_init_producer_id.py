@@ -17,11 +17,11 @@ async def take(broker, version=INIT_PRODUCER_ID.version_max, transactional_id=No
 @pytest.mark.parametrize("version", INIT_PRODUCER_ID.versions)
 def test_producer_ids_are_unique(version):
     async def body(broker):
-        answers = [await take(broker, version) for _ in range(3)]
+        responses = [await take(broker, version) for _ in range(3)]
 
-        assert {(code, epoch) for code, _, epoch in answers} == {(ErrorCode.NONE, 0)}
-        assert len({producer_id for _, producer_id, _ in answers}) == 3
-        assert all(producer_id >= 0 for _, producer_id, _ in answers)
+        assert {(code, epoch) for code, _, epoch in responses} == {(ErrorCode.NONE, 0)}
+        assert len({producer_id for _, producer_id, _ in responses}) == 3
+        assert all(producer_id >= 0 for _, producer_id, _ in responses)
 
     run_with_broker(body)
 

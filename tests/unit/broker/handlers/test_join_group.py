@@ -25,12 +25,12 @@ def test_members_join_one_generation(version):
 
         wishes = {member.member_id: member.metadata for member in members}
         assert len(wishes) == 2
-        for member, answer in zip(members, joined, strict=True):
-            assert (answer.generation_id, answer.protocol_name) == (1, "range")
-            assert answer.protocol_type == ("consumer" if version >= 7 else None)
-            assert not answer.skip_assignment
-            assert answer.leader in wishes
-            shown = {each.member_id: each.metadata for each in answer.members}
+        for member, response in zip(members, joined, strict=True):
+            assert (response.generation_id, response.protocol_name) == (1, "range")
+            assert response.protocol_type == ("consumer" if version >= 7 else None)
+            assert not response.skip_assignment
+            assert response.leader in wishes
+            shown = {each.member_id: each.metadata for each in response.members}
             assert shown == (wishes if member.leads else {})
         assert sum(member.leads for member in members) == 1
 
@@ -59,11 +59,11 @@ def test_member_id_begins_with_the_client_id(version):
 def test_static_member_joins_at_once_with_its_instance_id(version):
     async def body(broker):
         member = Member(broker, instance_id="desk-1")
-        answer = await member.send_join(version)
+        response = await member.send_join(version)
 
-        assert answer.error_code == ErrorCode.NONE
-        assert re.fullmatch(f"desk-1-{UUID}", answer.member_id)
-        assert [each.group_instance_id for each in answer.members] == ["desk-1"]
+        assert response.error_code == ErrorCode.NONE
+        assert re.fullmatch(f"desk-1-{UUID}", response.member_id)
+        assert [each.group_instance_id for each in response.members] == ["desk-1"]
 
     run_with_broker(body)
 
@@ -73,10 +73,10 @@ def test_static_leader_that_rejoins_skips_the_assignment(version):
     async def body(broker):
         await form_generation(Member(broker, instance_id="desk-1"))
         again = Member(broker, instance_id="desk-1")
-        answer = await again.join(version)
+        response = await again.join(version)
 
-        assert answer.generation_id == 1
-        assert answer.skip_assignment == (version >= 9)
+        assert response.generation_id == 1
+        assert response.skip_assignment == (version >= 9)
         assert again.leads == (version >= 9)
         assert (await again.sync()).assignment.startswith(b"desk-1-")
 
@@ -88,9 +88,9 @@ def test_member_has_its_client_and_timeouts():
         member = Member(broker)
         await member.join()
 
-        [found] = broker.services.groups.describe(GROUP).members.values()
-        assert (found.client_id, found.client_host) == ("tester", "/10.0.0.1")
-        assert (found.session_timeout_ms, found.rebalance_timeout_ms) == (10_000, 60_000)
+        [result] = broker.services.groups.describe(GROUP).members.values()
+        assert (result.client_id, result.client_host) == ("tester", "/10.0.0.1")
+        assert (result.session_timeout_ms, result.rebalance_timeout_ms) == (10_000, 60_000)
 
     run_with_broker(body)
 
@@ -100,8 +100,8 @@ def test_rebalance_timeout_defaults_to_the_session_timeout(version):
     async def body(broker):
         await Member(broker).join(version, rebalance_timeout_ms=-1)
 
-        [found] = broker.services.groups.describe(GROUP).members.values()
-        assert found.rebalance_timeout_ms == SESSION_TIMEOUT_MS
+        [result] = broker.services.groups.describe(GROUP).members.values()
+        assert result.rebalance_timeout_ms == SESSION_TIMEOUT_MS
 
     run_with_broker(body)
 
@@ -139,13 +139,13 @@ def test_member_id_without_a_client_id(name):
 )
 def test_invalid_join_is_refused(version, fields, code):
     async def body(broker):
-        answer = await Member(broker).send_join(version, **fields)
+        response = await Member(broker).send_join(version, **fields)
 
-        assert ErrorCode.of(answer.error_code) == code
-        assert answer.member_id == fields.get("member_id", "")
-        assert (answer.generation_id, answer.leader, answer.members) == (-1, "", [])
-        assert answer.protocol_type is None
-        assert answer.protocol_name == (None if version >= 7 else "")
+        assert ErrorCode.of(response.error_code) == code
+        assert response.member_id == fields.get("member_id", "")
+        assert (response.generation_id, response.leader, response.members) == (-1, "", [])
+        assert response.protocol_type is None
+        assert response.protocol_name == (None if version >= 7 else "")
 
     run_with_broker(body)
 
@@ -154,8 +154,8 @@ def test_inconsistent_protocol_is_refused():
     async def body(broker):
         await form_generation(Member(broker))
         other = [OfferedProtocol("sticky")]
-        answer = await Member(broker).send_join(3, protocols=other)
+        response = await Member(broker).send_join(3, protocols=other)
 
-        assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        assert response.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
     run_with_broker(body)

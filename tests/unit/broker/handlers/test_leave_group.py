@@ -86,9 +86,9 @@ def test_each_member_succeeds_or_fails_on_its_own(version):
 @of_several_members
 def test_members_of_a_missing_group_are_unknown(version):
     async def body(broker):
-        asked = [LeavingMember("unknown-member"), LeavingMember("", "desk-1")]
+        requested = [LeavingMember("unknown-member"), LeavingMember("", "desk-1")]
 
-        assert await leave(broker, version, *asked, group_id="missing") == (
+        assert await leave(broker, version, *requested, group_id="missing") == (
             ErrorCode.NONE,
             [
                 ("unknown-member", None, ErrorCode.UNKNOWN_MEMBER_ID),

@@ -20,8 +20,8 @@ async def listed(broker, *kinds, version=LIST_CONFIG_RESOURCES.version_max):
     await broker.topic("orders")
     request = ListConfigResourcesRequest(list(kinds))
     response = await broker.ask(LIST_CONFIG_RESOURCES, request, version)
-    found = [(resource.resource_name, resource.resource_type) for resource in response.resources]
-    return response.error_code, found
+    result = [(resource.resource_name, resource.resource_type) for resource in response.resources]
+    return response.error_code, result
 
 
 @pytest.mark.parametrize(

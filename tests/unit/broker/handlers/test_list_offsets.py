@@ -23,8 +23,8 @@ from unit.broker.in_memory_broker import run_with_broker
 
 async def listed(broker, time, *, topic="orders", version=LIST_OFFSETS.version_max, **fields):
     """The result for partition 0."""
-    asked = PartitionToList(timestamp_ms=time, **fields)
-    request = ListOffsetsRequest(replica_id=-1, topics=[TopicToList(topic, [asked])])
+    requested = PartitionToList(timestamp_ms=time, **fields)
+    request = ListOffsetsRequest(replica_id=-1, topics=[TopicToList(topic, [requested])])
     response = await broker.ask(LIST_OFFSETS, request, version)
     assert [found.name for found in response.topics] == [topic]
     [found] = response.topics[0].partitions
@@ -33,9 +33,9 @@ async def listed(broker, time, *, topic="orders", version=LIST_OFFSETS.version_m
 
 
 async def found(broker, time, **fields):
-    answer = await listed(broker, time, **fields)
-    assert answer.error_code == ErrorCode.NONE
-    return answer.offset, answer.timestamp_ms
+    response = await listed(broker, time, **fields)
+    assert response.error_code == ErrorCode.NONE
+    return response.offset, response.timestamp_ms
 
 
 @pytest.mark.parametrize("version", LIST_OFFSETS.versions)
@@ -86,8 +86,8 @@ def test_timestamp_finds_the_first_record_at_or_after_it(version, rolled):
             assert await found(broker, time, version=version) == expected
         assert await found(broker, 4001, version=version) == (-1, -1)
         if version >= 4:
-            answer = await listed(broker, 4000, version=version)
-            assert answer.leader_epoch == broker.log("orders").leader_epoch
+            response = await listed(broker, 4000, version=version)
+            assert response.leader_epoch == broker.log("orders").leader_epoch
             assert (await listed(broker, 4001, version=version)).leader_epoch == -1
 
     run_with_broker(body)
@@ -121,8 +121,8 @@ def test_unsupported_special_timestamp_is_refused(version):
     async def body(broker):
         await broker.topic("orders")
         for time, version_min in {**VERSION_MIN, -7: 99}.items():
-            answer = await listed(broker, time, version=version)
-            refused = answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+            response = await listed(broker, time, version=version)
+            refused = response.error_code == ErrorCode.UNSUPPORTED_VERSION
             assert refused == (version < version_min)
 
     run_with_broker(body)
@@ -137,9 +137,9 @@ def test_v0_lists_base_offsets_of_segments():
         await broker.write("orders", 4000)
 
         async def starts(time, count):
-            answer = await listed(broker, time, version=0, max_offset_count=count)
-            assert answer.error_code == ErrorCode.NONE
-            return answer.offsets
+            response = await listed(broker, time, version=0, max_offset_count=count)
+            assert response.error_code == ErrorCode.NONE
+            return response.offsets
 
         assert await starts(LATEST, 1) == [4]
         assert await starts(LATEST, 99) == [4, 3, 2, 1, 0]
@@ -198,8 +198,8 @@ def test_each_partition_succeeds_or_fails_on_its_own(version):
 def test_duplicate_partition_is_refused():
     async def body(broker):
         await broker.topic("orders", 2)
-        asked = [PartitionToList(index, -1, LATEST) for index in (0, 0, 1)]
-        request = ListOffsetsRequest(topics=[TopicToList("orders", asked)])
+        requested = [PartitionToList(index, -1, LATEST) for index in (0, 0, 1)]
+        request = ListOffsetsRequest(topics=[TopicToList("orders", requested)])
         response = await broker.ask(LIST_OFFSETS, request)
 
         invalid = ErrorCode.INVALID_REQUEST

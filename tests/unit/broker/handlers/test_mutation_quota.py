@@ -43,9 +43,9 @@ def create(name, partition_count=1, *, validate_only=False):
 async def go_into_debt(broker):
     """Exceed a quota of one partition per second by nine, by creating a topic."""
     await broker.services.access_store.alter_quota(NOBODYS, {"controller_mutation_rate": 1.0})
-    made = await broker.ask(CREATE_TOPICS, create("orders", 20))
-    assert made.topics[0].error_code == ErrorCode.NONE
-    assert made.throttle_time_ms == 0
+    created = await broker.ask(CREATE_TOPICS, create("orders", 20))
+    assert created.topics[0].error_code == ErrorCode.NONE
+    assert created.throttle_time_ms == 0
 
 
 CHANGES = [
@@ -116,8 +116,8 @@ def test_validate_only_is_not_charged():
 def test_auto_creation_is_charged():
     async def body(broker):
         await go_into_debt(broker)
-        asked = MetadataRequest([TopicToDescribe(name="payments")])
-        described = await broker.ask(METADATA, asked)
+        request = MetadataRequest([TopicToDescribe(name="payments")])
+        described = await broker.ask(METADATA, request)
         assert described.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
         records = memoryview(build([Record(0, 0, None, b"value")]))
@@ -135,7 +135,7 @@ def test_auto_creation_is_charged():
         assert "payments" not in broker.services.catalog.topics
 
         await asyncio.sleep(DEBT_MS / 1000)
-        described = await broker.ask(METADATA, asked)
+        described = await broker.ask(METADATA, request)
         assert described.topics[0].error_code == ErrorCode.NONE
 
     run_with_broker(body)

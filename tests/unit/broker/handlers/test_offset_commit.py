@@ -97,8 +97,8 @@ def test_missing_partitions_take_precedence_over_group_errors(version):
     async def body(broker):
         topic = await broker.topic("orders")
         await form_generation(Member(broker))
-        asked = [PartitionToCommit(0, 3), PartitionToCommit(1, 3)]
-        codes = await commit(broker, topic, *asked, version=version)
+        requested = [PartitionToCommit(0, 3), PartitionToCommit(1, 3)]
+        codes = await commit(broker, topic, *requested, version=version)
         assert codes == [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
     run_with_broker(body)
@@ -155,9 +155,9 @@ def test_v2_to_v4_set_the_retention_time(version):
             broker, topic, PartitionToCommit(0, 5), version=version, retention_time_ms=60_000
         )
 
-        found = committed_offset(broker)
-        expected = found.committed_ms + 60_000 if 2 <= version <= 4 else None
-        assert found.expires_ms == expected
+        result = committed_offset(broker)
+        expected = result.committed_ms + 60_000 if 2 <= version <= 4 else None
+        assert result.expires_ms == expected
 
     run_with_broker(body)
 

@@ -54,9 +54,9 @@ def called(topic, version):
 
 
 async def fetch(broker, version, topics, **fields):
-    answer = await ask(broker, version, topics, **fields)
-    assert answer.error_code == ErrorCode.NONE
-    return shown(answer.topics, version)
+    response = await ask(broker, version, topics, **fields)
+    assert response.error_code == ErrorCode.NONE
+    return shown(response.topics, version)
 
 
 def wanted(topic, *partitions):
@@ -71,12 +71,12 @@ def test_committed_and_missing_offsets(version, group_id):
         empty = await broker.topic("empty")
         partition = PartitionToCommit(1, 17, leader_epoch=3, metadata="note")
         await commit(broker, orders, partition, group_id=group_id)
-        found = await fetch(
+        fetched = await fetch(
             broker, version, [wanted(orders, 1, 0, 9), wanted(empty, 0)], group_id=group_id
         )
 
         name = called(orders, version)
-        assert found == {
+        assert fetched == {
             (name, 1): (17, 3 if version >= 5 else -1, "note", ErrorCode.NONE),
             (name, 0): NOTHING,
             (name, 9): NOTHING,
@@ -90,9 +90,9 @@ def test_committed_and_missing_offsets(version, group_id):
 def test_missing_group_has_no_offsets(version):
     async def body(broker):
         orders = await broker.topic("orders")
-        found = await fetch(broker, version, [wanted(orders, 0)], group_id="missing")
+        fetched = await fetch(broker, version, [wanted(orders, 0)], group_id="missing")
 
-        assert found == {(called(orders, version), 0): NOTHING}
+        assert fetched == {(called(orders, version), 0): NOTHING}
         assert not broker.services.groups.list()
 
     run_with_broker(body)
@@ -101,11 +101,11 @@ def test_missing_group_has_no_offsets(version):
 @every_version
 def test_unknown_topic_has_no_offsets(version):
     async def body(broker):
-        found = await fetch(broker, version, [wanted(MISSING, 0, 1)])
+        fetched = await fetch(broker, version, [wanted(MISSING, 0, 1)])
 
         code = ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else ErrorCode.NONE
         name = called(MISSING, version)
-        assert found == {(name, 0): (-1, -1, "", code), (name, 1): (-1, -1, "", code)}
+        assert fetched == {(name, 0): (-1, -1, "", code), (name, 1): (-1, -1, "", code)}
 
     run_with_broker(body)
 
@@ -116,13 +116,13 @@ def test_null_topics_mean_all_offsets(version):
         orders, payments = await broker.topic("orders", 3), await broker.topic("payments")
         await commit(broker, payments, PartitionToCommit(0, 4))
         await commit(broker, orders, PartitionToCommit(2, 6), PartitionToCommit(0, 5))
-        answer = await ask(broker, version, EVERYTHING)
+        response = await ask(broker, version, EVERYTHING)
 
-        assert answer.error_code == ErrorCode.NONE
-        offsets = {key: values[0] for key, values in shown(answer.topics, version).items()}
+        assert response.error_code == ErrorCode.NONE
+        offsets = {key: values[0] for key, values in shown(response.topics, version).items()}
         name = called(orders, version)
         assert offsets == {(name, 0): 5, (name, 2): 6, (called(payments, version), 0): 4}
-        assert len(answer.topics) == 2
+        assert len(response.topics) == 2
         assert await fetch(broker, version, EVERYTHING, group_id="missing") == {}
         assert await fetch(broker, version, []) == {}
 
@@ -162,8 +162,8 @@ def test_recreated_topic_has_no_offsets(version):
         after = await broker.topic("orders")
 
         assert gone[called(before, version), 0][0] == -1
-        found = await fetch(broker, version, [wanted(after, 0)])
-        assert found == {(called(after, version), 0): NOTHING}
+        fetched = await fetch(broker, version, [wanted(after, 0)])
+        assert fetched == {(called(after, version), 0): NOTHING}
         if version >= 2:
             assert await fetch(broker, version, EVERYTHING) == {}
 
@@ -186,10 +186,10 @@ def test_consumer_member_epoch_is_checked(version, member, code):
         one = ConsumerMember(broker, "one")
         await one.join("orders")
         assert one.epoch == 1
-        answer = await ask(broker, version, [wanted(orders, 0)], **member)
+        response = await ask(broker, version, [wanted(orders, 0)], **member)
 
-        assert ErrorCode.of(answer.error_code) == code
-        assert bool(answer.topics) == (code == ErrorCode.NONE)
+        assert ErrorCode.of(response.error_code) == code
+        assert bool(response.topics) == (code == ErrorCode.NONE)
 
     run_with_broker(body)
 
@@ -199,12 +199,12 @@ def test_group_error_is_in_the_field_of_the_version(version):
     async def body(broker):
         orders = await broker.topic("orders")
         broker.services.groups.shut_down()
-        answer = await ask(broker, version, [wanted(orders, 0)])
+        response = await ask(broker, version, [wanted(orders, 0)])
 
         code = ErrorCode.NOT_COORDINATOR
         if version < 2:
-            assert shown(answer.topics, version) == {("orders", 0): (-1, -1, "", code)}
+            assert shown(response.topics, version) == {("orders", 0): (-1, -1, "", code)}
         else:
-            assert (answer.error_code, answer.topics) == (code, [])
+            assert (response.error_code, response.topics) == (code, [])
 
     run_with_broker(body)

@@ -23,13 +23,13 @@ async def end(
     version=OFFSET_FOR_LEADER_EPOCH.version_max,
 ):
     """The error, the epoch and its end offset."""
-    asked = EpochsOfTopic(topic, [EpochOfPartition(index, current, epoch)])
-    request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[asked])
+    requested = EpochsOfTopic(topic, [EpochOfPartition(index, current, epoch)])
+    request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[requested])
     response = await broker.ask(OFFSET_FOR_LEADER_EPOCH, request, version)
-    assert [found.name for found in response.topics] == [topic]
-    [found] = response.topics[0].partitions
-    assert found.index == index
-    return found.error_code, found.leader_epoch, found.end_offset
+    assert [result.name for result in response.topics] == [topic]
+    [result] = response.topics[0].partitions
+    assert result.index == index
+    return result.error_code, result.leader_epoch, result.end_offset
 
 
 @pytest.mark.parametrize("version", OFFSET_FOR_LEADER_EPOCH.versions)
@@ -46,8 +46,8 @@ def test_epoch_ends_where_the_next_begins(version):
             assert second > first
 
             expected = {first: (first, 2), second: (second, 3), second + 1: (-1, -1), -1: (-1, -1)}
-            for epoch, (found, end_offset) in expected.items():
-                named = found if version >= 1 else -1
+            for epoch, (result, end_offset) in expected.items():
+                named = result if version >= 1 else -1
                 expected = (ErrorCode.NONE, named, end_offset)
                 assert await end(broker, epoch, version=version) == expected
 

@@ -53,9 +53,9 @@ def test_members_have_to_rejoin_while_the_group_is_loading(version):
     async def body(broker):
         member = await form_generation(Member(broker))
         async with being_loaded(broker.services.groups, broker.stores.metadata, GROUP):
-            answer = await member.sync(version=version)
+            response = await member.sync(version=version)
 
-        assert ErrorCode.of(answer.error_code) == ErrorCode.REBALANCE_IN_PROGRESS
+        assert ErrorCode.of(response.error_code) == ErrorCode.REBALANCE_IN_PROGRESS
 
     run_with_broker(body)
 
@@ -73,11 +73,11 @@ def test_members_have_to_rejoin_while_the_group_is_loading(version):
 def test_unknown_member_or_generation_is_refused(version, fields, code):
     async def body(broker):
         member = await form_generation(Member(broker))
-        answer = await member.sync(version=version, **fields)
+        response = await member.sync(version=version, **fields)
 
-        assert ErrorCode.of(answer.error_code) == code
-        assert (answer.protocol_type, answer.protocol_name) == (None, None)
-        assert answer.assignment == b""
+        assert ErrorCode.of(response.error_code) == code
+        assert (response.protocol_type, response.protocol_name) == (None, None)
+        assert response.assignment == b""
 
     run_with_broker(body)
 
@@ -95,8 +95,8 @@ def test_v5_checks_the_protocol(fields):
     async def body(broker):
         member = await form_generation(Member(broker))
 
-        answer = await member.sync(version=5, **fields)
-        assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        response = await member.sync(version=5, **fields)
+        assert response.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         assert (await member.sync(version=4, **fields)).error_code == ErrorCode.NONE
 
     run_with_broker(body)

@@ -75,12 +75,12 @@ def test_polled_high_watermarks_expire():
 
 
 def test_brokers_are_polled_over_tls(tmp_path):
-    made = make_certificates(tmp_path)
+    created = make_certificates(tmp_path)
     settings = PeerTls(
         enabled=True,
-        cert_file=str(made.server_certificate),
-        key_file=str(made.server_key),
-        ca_file=str(made.authority),
+        cert_file=str(created.server_certificate),
+        key_file=str(created.server_key),
+        ca_file=str(created.authority),
     )
 
     async def scenario():

@@ -13,17 +13,17 @@ from unit.broker.in_memory_broker import run_with_broker
 
 
 def advertised_to(client, **settings):
-    found = []
+    result = []
     config = Config(s3=S3(use_memory=True), broker=Broker(**settings))
     [client.listener] = configured_listeners(config)
 
     async def body(broker):
         context = broker.context(METADATA, METADATA.version_max)
         context.client = client
-        found.append(advertised(context))
+        result.append(advertised(context))
 
     run_with_broker(body, config=config)
-    return found[0]
+    return result[0]
 
 
 @pytest.mark.parametrize(

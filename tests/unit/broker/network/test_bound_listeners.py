@@ -43,22 +43,24 @@ def secure(directory: Path) -> Tls:
 
 def start_error(settings, kind=ConfigError):
     """The error message of settings that cannot start."""
-    said = []
+    output = []
 
     async def scenario():
         with pytest.raises(kind) as caught:
             async with bind_listeners(settings, SETTINGS):
                 pass
-        said.append(str(caught.value))
+        output.append(str(caught.value))
 
     run(scenario)
-    return said[0]
+    return output[0]
 
 
 def test_listeners_are_bound_first_and_accept_clients_after_serve(tmp_path):
     async def scenario():
-        asked = config(*BOTH, protocols=("INSIDE:PLAINTEXT", "OUTSIDE:SSL"), tls=secure(tmp_path))
-        async with bind_listeners(asked, SETTINGS) as entries:
+        requested = config(
+            *BOTH, protocols=("INSIDE:PLAINTEXT", "OUTSIDE:SSL"), tls=secure(tmp_path)
+        )
+        async with bind_listeners(requested, SETTINGS) as entries:
             inside, outside = entries
             assert [entry.listener.name for entry in entries] == ["INSIDE", "OUTSIDE"]
             assert inside.tls is None
@@ -94,35 +96,35 @@ def test_failure_to_bind_one_listener_closes_all():
     first = free_port()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        asked = config(
+        requested = config(
             f"INSIDE://127.0.0.1:{first}",
             f"OUTSIDE://127.0.0.1:{port}",
             protocols=_all("PLAINTEXT"),
         )
-        assert str(port) in start_error(asked, OperatingError)
+        assert str(port) in start_error(requested, OperatingError)
     socket.create_server(("127.0.0.1", first)).close()
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
 def test_tls_listener_requires_a_certificate(protocol):
-    asked = config(
+    requested = config(
         *BOTH, protocols=_all(protocol), sasl=Sasl(enabled_mechanisms=("SCRAM-SHA-512",))
     )
-    assert "tls.certFile" in start_error(asked)
+    assert "tls.certFile" in start_error(requested)
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
 @pytest.mark.parametrize("mechanisms", [(), ("INSIDE=SCRAM-SHA-256",)])
 def test_sasl_listener_requires_an_enabled_mechanism(protocol, mechanisms, tmp_path):
-    asked = config(
+    requested = config(
         *BOTH,
         protocols=("INSIDE:SASL_PLAINTEXT", f"OUTSIDE:{protocol}"),
         sasl=Sasl(enabled_mechanisms=mechanisms),
         tls=secure(tmp_path),
     )
-    said = start_error(asked)
-    assert "sasl.enabledMechanisms" in said
-    assert ("OUTSIDE" if mechanisms else "INSIDE") in said
+    output = start_error(requested)
+    assert "sasl.enabledMechanisms" in output
+    assert ("OUTSIDE" if mechanisms else "INSIDE") in output
 
 
 @pytest.mark.parametrize(
@@ -136,13 +138,13 @@ def test_sasl_listener_requires_an_enabled_mechanism(protocol, mechanisms, tmp_p
 )
 def test_unencrypted_passwords_and_tokens_are_warned_of(protocol, mechanisms, is_told, tmp_path):
     async def scenario():
-        asked = config(
+        requested = config(
             BOTH[0],
             protocols=_all(protocol),
             sasl=Sasl(enabled_mechanisms=mechanisms),
             tls=secure(tmp_path),
         )
-        async with bind_listeners(asked, SETTINGS):
+        async with bind_listeners(requested, SETTINGS):
             pass
 
     with capture_logs() as logs:
@@ -155,12 +157,12 @@ def test_describe_prints_address_and_protocol():
     lines = []
 
     async def scenario():
-        asked = config(
+        requested = config(
             *BOTH,
             protocols=("INSIDE:PLAINTEXT", "OUTSIDE:SASL_PLAINTEXT"),
             sasl=Sasl(enabled_mechanisms=("SCRAM-SHA-512",)),
         )
-        async with bind_listeners(asked, SETTINGS) as (inside, outside):
+        async with bind_listeners(requested, SETTINGS) as (inside, outside):
             assert outside.listener.protocol is SecurityProtocol.SASL_PLAINTEXT
             lines.append(describe(inside, ("10.0.0.1", 9092)))
             lines.append(describe(outside, ("::1", 9094)))

@@ -32,8 +32,12 @@ def test_client_is_served_after_authentication():
     peer.request_api_versions()
     assert peer.last(API_VERSIONS, 3).error_code == 0
     assert peer.handshake() == 0
-    answer = peer.authenticated(b"User:alice")
-    assert (answer.error_code, answer.error_message, bytes(answer.token)) == (0, None, b"welcome")
+    response = peer.authenticated(b"User:alice")
+    assert (response.error_code, response.error_message, bytes(response.token)) == (
+        0,
+        None,
+        b"welcome",
+    )
     peer.send(heartbeat(5))
     assert peer.last(HEARTBEAT, 4).throttle_time_ms == 5
     assert peer.audit.events == [("in", "User:alice", "PLAIN")]
@@ -65,8 +69,8 @@ def test_client_may_retry_after_an_unsupported_mechanism():
 
 def test_token_without_handshake_is_refused():
     peer = SaslPeer()
-    answer = peer.authenticated(b"User:alice")
-    assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
+    response = peer.authenticated(b"User:alice")
+    assert response.error_code == ErrorCode.ILLEGAL_SASL_STATE
     with capture_logs():
         peer.send(heartbeat(1))
     assert peer.transport.closing
@@ -165,7 +169,9 @@ def test_failed_login_leaves_no_reference_cycles(version):
                 peer.send(raw(b"wrong"))
             await asyncio.sleep(1)
             assert peer.transport.closing
-            left = [found for found in gc.get_objects() if isinstance(found, AuthenticationError)]
+            left = [
+                result for result in gc.get_objects() if isinstance(result, AuthenticationError)
+            ]
             assert left == []
         finally:
             gc.enable()

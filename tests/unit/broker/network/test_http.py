@@ -119,8 +119,8 @@ def test_head_request_gets_the_length_without_the_body():
 def test_invalid_requests_get_an_error_status(request_bytes, status):
     async def scenario():
         async with served() as admin:
-            found, headers, _ = await ask(admin, request_bytes)
-        assert found == status
+            result, headers, _ = await ask(admin, request_bytes)
+        assert result == status
         assert headers.get("Allow") == ("GET, HEAD" if status == 405 else None)
 
     run(scenario)
@@ -180,8 +180,8 @@ def test_close_ends_open_connections():
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_parser_never_raises(line, headers):
-    found = parse(line + b"\r\n" + headers + b"\r\n\r\n")
-    assert isinstance(found, RequestHead) or found is HTTPStatus.BAD_REQUEST
+    parsed = parse(line + b"\r\n" + headers + b"\r\n\r\n")
+    assert isinstance(parsed, RequestHead) or parsed is HTTPStatus.BAD_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -197,5 +197,5 @@ def test_parser_never_raises(line, headers):
     ],
 )
 def test_keep_alive_follows_version_and_headers(version, headers, keeps_alive):
-    found = parse(f"GET / HTTP/{version}\r\n{headers}\r\n\r\n".encode())
-    assert found == RequestHead("GET", "/", keeps_alive)
+    parsed = parse(f"GET / HTTP/{version}\r\n{headers}\r\n\r\n".encode())
+    assert parsed == RequestHead("GET", "/", keeps_alive)

@@ -64,8 +64,8 @@ def test_streams_and_requests_share_a_connection(loop):
         async with shared_port() as admin, client_of(admin) as client:
             async with aclosing(client.watch_assignments()) as events:
                 assert await next_events(events, 1) == ["orders/0 assigned 3 @7"]
-                answers = await asyncio.gather(*(client.status() for _ in range(50)))
-                assert {answer.broker_id for answer in answers} == {"3"}
+                responses = await asyncio.gather(*(client.status() for _ in range(50)))
+                assert {response.broker_id for response in responses} == {"3"}
                 admin.broker.assign(orders_0=PartitionOwner(4, 8))
                 assert len(await next_events(events, 2)) == 2
             assert admin._control_connections == 1

@@ -147,11 +147,11 @@ def test_large_responses_reach_a_slow_client_complete_and_in_order(loop):
             client = socket.create_connection(harness.server.addresses[0])
             client.setblocking(False)
             client.sendall(b"".join(request(FETCH, 11, correlation_id=n) for n in range(5)))
-            reader, answers = FrameReader(frame_bytes_max=4_000_000), []
+            reader, responses = FrameReader(frame_bytes_max=4_000_000), []
             loop = asyncio.get_running_loop()
-            while len(answers) < 5:
-                answers += reader.feed(await loop.sock_recv(client, 30_000))
-            for number, data in enumerate(answers):
+            while len(responses) < 5:
+                responses += reader.feed(await loop.sock_recv(client, 30_000))
+            for number, data in enumerate(responses):
                 correlation_id, response = decode_response(data, FETCH, 11)
                 [partition] = response.topics[0].partitions
                 assert (correlation_id, partition.index) == (number, number)

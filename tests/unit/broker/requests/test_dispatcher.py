@@ -71,8 +71,8 @@ async def served(handler):
 
 @pytest.mark.parametrize("version", HEARTBEAT.versions)
 def test_response_has_the_version_and_correlation_id_of_its_request(version):
-    asked = request(HEARTBEAT, version, HeartbeatRequest(generation_id=3), correlation_id=99)
-    parts = dispatch(dispatcher(route(HEARTBEAT, heartbeat_handler)), asked)
+    requested = request(HEARTBEAT, version, HeartbeatRequest(generation_id=3), correlation_id=99)
+    parts = dispatch(dispatcher(route(HEARTBEAT, heartbeat_handler)), requested)
     number, response = decode_response(single_part(parts), HEARTBEAT, version)
     assert number == 99
     assert response.throttle_time_ms == (3 if version >= 1 else 0)
@@ -81,15 +81,17 @@ def test_response_has_the_version_and_correlation_id_of_its_request(version):
 def test_handler_gets_client_and_header_in_its_context():
     seen = []
 
-    def remember(context, asked):
-        seen.append((context, asked))
+    def remember(context, requested):
+        seen.append((context, requested))
         return HeartbeatResponse()
 
     client = ClientInfo("10.0.0.1", 50_000)
-    found = dispatcher(route(HEARTBEAT, remember), timer=Timer())
-    found.dispatch(client, framed(request(version=4, message=HeartbeatRequest(group_id="readers"))))
-    [(context, asked)] = seen
-    assert asked.group_id == "readers"
+    result = dispatcher(route(HEARTBEAT, remember), timer=Timer())
+    result.dispatch(
+        client, framed(request(version=4, message=HeartbeatRequest(group_id="readers")))
+    )
+    [(context, requested)] = seen
+    assert requested.group_id == "readers"
     assert context.client is client
     assert (context.client_id, context.client.principal.full_name) == ("tester", ANONYMOUS_NAME)
     assert (context.api, context.version, context.correlation_id) == (HEARTBEAT, 4, 7)
@@ -109,13 +111,13 @@ def test_handlers_start_in_request_order():
             order.append(context.correlation_id)
             return asyncio.sleep(0, HeartbeatResponse())
 
-        found = dispatcher(route(HEARTBEAT, handler))
-        first, second = (dispatch(found, heartbeat(number)) for number in (1, 2))
+        result = dispatcher(route(HEARTBEAT, handler))
+        first, second = (dispatch(result, heartbeat(number)) for number in (1, 2))
         assert order == [1, 2]
-        assert found.in_flight_count == 2
+        assert result.in_flight_count == 2
         for number, waiting in ((1, first), (2, second)):
             assert decode_response(single_part(await response_parts(waiting)))[0] == number
-        assert found.in_flight_count == 0
+        assert result.in_flight_count == 0
 
     run(scenario)
 
@@ -173,16 +175,16 @@ def test_missing_or_failing_error_response_closes_the_connection(refuse):
 def test_request_times_out_after_the_broker_limit():
     async def scenario():
         timer = Timer()
-        found = dispatcher(
+        result = dispatcher(
             route(HEARTBEAT, lambda *_: asyncio.get_running_loop().create_future()), timer=timer
         )
-        waiting = dispatch(found, heartbeat(7))
+        waiting = dispatch(result, heartbeat(7))
         timer.now += REQUEST_SECONDS_MAX - 0.1
-        found.expire()
+        result.expire()
         await run_pending()
         assert not waiting.done
         timer.now += 0.1
-        found.expire()
+        result.expire()
         assert decode_response(single_part(await response_parts(waiting))) == (
             7,
             HeartbeatResponse(error_code=7),
@@ -195,10 +197,10 @@ def test_request_with_its_own_timeout_has_no_broker_limit():
     async def scenario():
         timer = Timer()
         future = asyncio.get_running_loop().create_future()
-        found = dispatcher(route(HEARTBEAT, lambda *_: future, has_own_timeout=True), timer=timer)
-        waiting = dispatch(found, heartbeat(7))
+        result = dispatcher(route(HEARTBEAT, lambda *_: future, has_own_timeout=True), timer=timer)
+        waiting = dispatch(result, heartbeat(7))
         timer.now += 1e9
-        found.expire()
+        result.expire()
         await run_pending()
         assert not future.done()
         future.set_result(HeartbeatResponse())
@@ -215,14 +217,14 @@ def test_disconnect_cancels_only_requests_with_cancel_on_disconnect(ends):
     async def scenario():
         metrics = Metrics()
         future = asyncio.get_running_loop().create_future()
-        found = dispatcher(
+        result = dispatcher(
             route(HEARTBEAT, lambda *_: future, cancel_on_disconnect=ends), metrics=metrics
         )
-        waiting = dispatch(found, heartbeat(7))
+        waiting = dispatch(result, heartbeat(7))
         waiting.client_disconnected()
         await run_pending()
         assert future.cancelled() == ends
-        assert found.in_flight_count == (0 if ends else 1)
+        assert result.in_flight_count == (0 if ends else 1)
         assert metrics.total("Heartbeat") == 0
         if not ends:
             future.set_result(HeartbeatResponse())
@@ -260,31 +262,31 @@ def test_unknown_api_or_version_is_logged_and_closes_the_connection(key, version
 
 def test_bytes_after_a_request_are_ignored():
     data = heartbeat(1)[4:] + bytes(3)
-    found = dispatcher(route(HEARTBEAT, heartbeat_handler))
-    assert found.dispatch(ClientInfo("10.0.0.1", 1), memoryview(bytearray(data))) is not None
+    result = dispatcher(route(HEARTBEAT, heartbeat_handler))
+    assert result.dispatch(ClientInfo("10.0.0.1", 1), memoryview(bytearray(data))) is not None
 
 
 def test_truncated_request_closes_the_connection():
     data = heartbeat(1)[4:-1]
     with capture_logs() as logs:
-        found = dispatcher(route(HEARTBEAT, heartbeat_handler))
-        assert found.dispatch(ClientInfo("10.0.0.1", 1), memoryview(bytearray(data))) is None
+        result = dispatcher(route(HEARTBEAT, heartbeat_handler))
+        assert result.dispatch(ClientInfo("10.0.0.1", 1), memoryview(bytearray(data))) is None
     [event] = logs
     assert (event["event"], event["api_key"], event["version"]) == ("unreadable request", 12, 4)
 
 
 @given(st.binary(max_size=40) | st.binary(max_size=40).map(lambda rest: b"\0\x0c\0\4" + rest))
 def test_dispatcher_never_raises(data):
-    found = dispatcher(route(HEARTBEAT, heartbeat_handler))
+    result = dispatcher(route(HEARTBEAT, heartbeat_handler))
     with capture_logs(), contextlib.suppress(StopIteration):
-        parts = found.dispatch(ClientInfo("10.0.0.1", 1), memoryview(bytearray(data)))
+        parts = result.dispatch(ClientInfo("10.0.0.1", 1), memoryview(bytearray(data)))
         assert parts is None or isinstance(parts, list)
 
 
 @pytest.mark.parametrize("version", API_VERSIONS.versions)
 def test_api_versions_lists_the_served_apis(version):
-    asked = request(API_VERSIONS, version, ApiVersionsRequest("kafscale-test", "1.0"))
-    parts = dispatch(dispatcher(route(HEARTBEAT, heartbeat_handler)), asked)
+    requested = request(API_VERSIONS, version, ApiVersionsRequest("kafscale-test", "1.0"))
+    parts = dispatch(dispatcher(route(HEARTBEAT, heartbeat_handler)), requested)
     _, response = decode_response(single_part(parts), API_VERSIONS, version)
     assert response.error_code == 0
     assert response.apis == [ApiVersionRange(12, 0, 4), ApiVersionRange(18, 0, 4)]
@@ -319,15 +321,15 @@ def test_invalid_client_software_name_is_refused(name, version):
 def test_requests_are_counted_by_outcome():
     metrics, timer = Metrics(), Timer()
 
-    def slow(_context, asked):
+    def slow(_context, requested):
         timer.now += 0.02
-        if asked.generation_id:
+        if requested.generation_id:
             raise NotOwnerError("elsewhere")
         return HeartbeatResponse()
 
-    found = dispatcher(route(HEARTBEAT, slow), metrics=metrics, timer=timer)
+    result = dispatcher(route(HEARTBEAT, slow), metrics=metrics, timer=timer)
     for number in (0, 0, 1):
-        dispatch(found, heartbeat(number))
+        dispatch(result, heartbeat(number))
     traffic = metrics.requests("Heartbeat", 4)
     assert (traffic.succeeded, traffic.refusals) == (2, {"NOT_LEADER_OR_FOLLOWER": 1})
     assert metrics.by_api["Heartbeat"].sum == pytest.approx(0.06)

@@ -58,8 +58,8 @@ class QuotaHarness:
         )
 
     def produce(self, request_bytes, **context):
-        asked = self.context(PRODUCE, request_bytes=request_bytes, **context)
-        return self.quotas.charge(asked, ProduceResponse(), 0.0)
+        requested = self.context(PRODUCE, request_bytes=request_bytes, **context)
+        return self.quotas.charge(requested, ProduceResponse(), 0.0)
 
     def fetch(self, *sizes_bytes):
         slices = [memoryview(bytes(each)) for each in sizes_bytes]
@@ -69,8 +69,8 @@ class QuotaHarness:
         return self.quotas.charge(self.context(FETCH), response, 0.0)
 
     def heartbeat(self, busy_seconds=0.0, **context):
-        asked = self.context(HEARTBEAT, **context)
-        return self.quotas.charge(asked, HeartbeatResponse(), busy_seconds)
+        requested = self.context(HEARTBEAT, **context)
+        return self.quotas.charge(requested, HeartbeatResponse(), busy_seconds)
 
 
 def run_with_quotas(body):
@@ -194,15 +194,15 @@ def test_mutation_quota_refuses_versions_that_know_the_error(version):
     async def body(harness):
         await harness.limit(controller_mutation_rate=2.0)
         context = harness.context(CREATE_TOPICS, version)
-        made = CreateTopicsResponse(topics=[CreatedTopic("orders")])
+        created = CreateTopicsResponse(topics=[CreatedTopic("orders")])
         harness.quotas.charge_mutation(
             context, 30
         )  # Exceeds the quota, but the balance was positive.
-        waits_ms = harness.quotas.charge(context, made, 0.0)
+        waits_ms = harness.quotas.charge(context, created, 0.0)
         if version < 6:
             assert waits_ms == 4000
             harness.quotas.charge_mutation(context, 2)
-            assert harness.quotas.charge(context, made, 0.0) == 5000
+            assert harness.quotas.charge(context, created, 0.0) == 5000
         else:
             assert waits_ms == 0
             with pytest.raises(ThrottledError):

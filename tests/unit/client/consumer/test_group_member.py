@@ -43,10 +43,10 @@ def error_response(response, code):
 
 
 def member_of(coordinator, counts=(), assignor=Assignor.RANGE):
-    answers = iter(counts)
+    responses = iter(counts)
 
     async def count_partitions(topics):
-        return {topic: count for topic, count in next(answers).items() if topic in topics}
+        return {topic: count for topic, count in next(responses).items() if topic in topics}
 
     return Member(coordinator, ["orders"], SETTINGS, count_partitions, assignor)
 

@@ -53,7 +53,7 @@ def parts(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
 
 
 def problems(schema: Schema) -> list[str]:
-    return [f"{path}: {found}" for path, part in parts(schema) for found in _problems(part)]
+    return [f"{path}: {result}" for path, part in parts(schema) for result in _problems(part)]
 
 
 def _problems(part: Schema) -> Iterator[str]:
@@ -82,13 +82,13 @@ def with_defaults(value: Any, schema: Schema) -> Any:
         return [with_defaults(each, schema["items"]) for each in value]
     if not isinstance(value, dict) or "properties" not in schema:
         return value
-    found = {name: each for name, each in value.items() if each is not None}
+    result = {name: each for name, each in value.items() if each is not None}
     for name, inner in schema["properties"].items():
-        if name not in found and "default" in inner:
-            found[name] = copy.deepcopy(inner["default"])
-        if name in found:
-            found[name] = with_defaults(found[name], inner)
-    return found
+        if name not in result and "default" in inner:
+            result[name] = copy.deepcopy(inner["default"])
+        if name in result:
+            result[name] = with_defaults(result[name], inner)
+    return result
 
 
 def violations_of(value: Any, schema: Schema, path: str = "") -> list[str]:
@@ -96,21 +96,21 @@ def violations_of(value: Any, schema: Schema, path: str = "") -> list[str]:
     kind = KINDS[schema["type"]]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         return [f"{path}: {value!r} is no {schema['type']}"]
-    found = [f"{path}: {problem}" for problem in _bounds_broken(value, schema)]
+    result = [f"{path}: {problem}" for problem in _bounds_broken(value, schema)]
     if isinstance(value, list):
         for index, each in enumerate(value):
-            found += violations_of(each, schema["items"], f"{path}[{index}]")
+            result += violations_of(each, schema["items"], f"{path}[{index}]")
     if isinstance(value, dict) and "x-kubernetes-preserve-unknown-fields" not in schema:
-        found += [
+        result += [
             f"{path}: lacks {name}" for name in schema.get("required", ()) if name not in value
         ]
         for name, each in value.items():
             inner = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
             if inner is None:
-                found.append(f"{path}: knows no {name}")
+                result.append(f"{path}: knows no {name}")
             else:
-                found += violations_of(each, inner, f"{path}.{name}")
-    return found
+                result += violations_of(each, inner, f"{path}.{name}")
+    return result
 
 
 def _bounds_broken(value: Any, schema: Schema) -> Iterator[str]:

@@ -21,8 +21,8 @@ OURS = [
 
 
 def violations_of(body):
-    found = Draft7Validator(SCHEMAS[body["kind"]]).iter_errors(body)
-    return [f"{'.'.join(map(str, each.path))}: {each.message}" for each in found]
+    result = Draft7Validator(SCHEMAS[body["kind"]]).iter_errors(body)
+    return [f"{'.'.join(map(str, each.path))}: {each.message}" for each in result]
 
 
 def sample(kind):

@@ -198,8 +198,8 @@ def named(member_id: str) -> str:
 
 
 def pairs(text: str) -> tuple[tuple[str, bytes], ...]:
-    found = (each.partition(":") for each in text.split(",") if each)
-    return tuple((name, value.encode()) for name, _, value in found)
+    result = (each.partition(":") for each in text.split(",") if each)
+    return tuple((name, value.encode()) for name, _, value in result)
 
 
 def describe(effect: Effect) -> str:

@@ -44,9 +44,9 @@ class Coordinator:
         self.reply_token += 1
         client.reply_token = self.reply_token
         self.waiting[self.reply_token] = client.on_response
-        made = event(self.reply_token)
-        effects = self.group.handle(made, self.now_ms)
-        if isinstance(made, Heartbeat):
+        created = event(self.reply_token)
+        effects = self.group.handle(created, self.now_ms)
+        if isinstance(created, Heartbeat):
             assert [type(effect) for effect in effects] == [Reply]
         self.execute(effects)
 

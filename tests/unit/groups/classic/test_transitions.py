@@ -15,11 +15,11 @@ NEVER = {(State.EMPTY, Step.STATIC_REJOIN), (State.DEAD, Step.STATIC_REJOIN)}
 
 def reachable(state: State) -> set[State]:
     """All states that can be reached by direct transitions."""
-    found, edge = {state}, {state}
+    result, edge = {state}, {state}
     while edge:
-        edge = {follower for each in edge for follower in NEXT_STATES[each]} - found
-        found |= edge
-    return found
+        edge = {follower for each in edge for follower in NEXT_STATES[each]} - result
+        result |= edge
+    return result
 
 
 def test_table_has_every_step_in_every_state():

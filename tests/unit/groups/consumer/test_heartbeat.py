@@ -46,8 +46,8 @@ def test_second_member_waits_until_the_first_has_revoked(driver):
     driver.join_consumer("a")
     assert driver.join_consumer("b").assignment == {}
     assert driver.group.state == "Reconciling"
-    asked = driver.heartbeat("a", 1)
-    assert (asked.member_epoch, asked.assignment) == (1, partitions(x=(0, 1)))
+    requested = driver.heartbeat("a", 1)
+    assert (requested.member_epoch, requested.assignment) == (1, partitions(x=(0, 1)))
     assert driver.heartbeat("b", 2).assignment is None, "nothing is unowned yet"
     done = driver.heartbeat("a", 1, owned=partitions(x=(0, 1)))
     assert (done.member_epoch, done.assignment) == (2, None), "it has its assignment already"
@@ -66,9 +66,9 @@ def test_partitions_being_taken_up_stay_owned_until_revoked():
     given = driver.heartbeat("b", 2).assignment
     assert given == partitions(x=(3, 4, 5))
     driver.join_consumer("c")
-    asked = driver.heartbeat("b", 2, owned={})
-    kept = asked.assignment[b"x"]
-    assert (asked.member_epoch, len(kept)) == (2, 2)
+    requested = driver.heartbeat("b", 2, owned={})
+    kept = requested.assignment[b"x"]
+    assert (requested.member_epoch, len(kept)) == (2, 2)
     assert driver.heartbeat("c", 3).assignment is None, "b may have taken up all three"
     assert driver.heartbeat("b", 2, owned=given).member_epoch == 2
     assert driver.heartbeat("b", 2, owned={b"x": kept}).member_epoch == 3

@@ -22,7 +22,7 @@ def asking(*assignors):
 
 
 @pytest.mark.parametrize(
-    ("asked", "chosen"),
+    ("requested", "chosen"),
     [
         ([], "uniform"),
         ([None, None], "uniform"),
@@ -32,8 +32,8 @@ def asking(*assignors):
         (["was-once-offered", "was-once-offered", "range"], "range"),
     ],
 )
-def test_select_assignor_by_majority(asked, chosen):
-    assert select_assignor(asking(*asked), OFFERED) == chosen
+def test_select_assignor_by_majority(requested, chosen):
+    assert select_assignor(asking(*requested), OFFERED) == chosen
 
 
 def test_default_assignors_exist():
@@ -55,5 +55,5 @@ def test_uniform_keeps_earlier_targets_and_range_does_not():
 
 def test_range_puts_static_members_first():
     group = [member("a"), member("b", instance_id="i")]
-    made = compute_targets(group, TopicSubscriptions(topic_infos(x=1)), "range")
-    assert made == {"a": {}, "b": partitions(x=(0,))}
+    created = compute_targets(group, TopicSubscriptions(topic_infos(x=1)), "range")
+    assert created == {"a": {}, "b": partitions(x=(0,))}

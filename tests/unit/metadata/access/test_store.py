@@ -39,15 +39,15 @@ ALICE = QuotaEntity(user="alice")
 
 @asynccontextmanager
 async def brokers(store, count=1):
-    made = [AclStore(store, timeout_ms=2_000) for _ in range(count)]
-    for each in made:
+    created = [AclStore(store, timeout_ms=2_000) for _ in range(count)]
+    for each in created:
         await each.start()
-    yield made if count > 1 else made[0]
-    for each in made:
+    yield created if count > 1 else created[0]
+    for each in created:
         await each.close()
 
 
-def test_added_acls_are_visible_and_survive_a_restart(play):
+def test_added_acls_are_visible_and_survive_a_restart(run_with_store):
     async def body(store):
         async with brokers(store) as access:
             assert access.connected
@@ -62,10 +62,10 @@ def test_added_acls_are_visible_and_survive_a_restart(play):
         async with brokers(store) as access:
             assert set(access.acls) == {READS, WRITES}
 
-    play(body)
+    run_with_store(body)
 
 
-def test_removed_acls_are_gone_when_the_call_returns(play):
+def test_removed_acls_are_gone_when_the_call_returns(run_with_store):
     async def body(store):
         async with brokers(store) as access:
             await access.add_acls([READS, WRITES])
@@ -79,10 +79,10 @@ def test_removed_acls_are_gone_when_the_call_returns(play):
             await access.remove_acls([])
             assert len(changes) == 1
 
-    play(body)
+    run_with_store(body)
 
 
-def test_many_acls_are_added_in_several_commits(play):
+def test_many_acls_are_added_in_several_commits(run_with_store):
     acls = [replace(READS, resource_name=f"topic-{number}") for number in range(300)]
     large = [replace(READS, principal=f"User:{number}" + "x" * 400_000) for number in range(4)]
 
@@ -95,10 +95,10 @@ def test_many_acls_are_added_in_several_commits(play):
             await access.add_acls(large)
             assert len(access.acls) == 5
 
-    play(body)
+    run_with_store(body)
 
 
-def test_changes_of_one_broker_are_visible_to_others(play):
+def test_changes_of_one_broker_are_visible_to_others(run_with_store):
     async def body(store):
         async with brokers(store, 2) as (one, other):
             await asyncio.gather(one.add_acls([READS]), other.add_acls([WRITES]))
@@ -110,10 +110,10 @@ def test_changes_of_one_broker_are_visible_to_others(play):
                 assert each.credential("alice", SHA_256) == CREDENTIAL
                 assert each.quotas == {ALICE: {"producer_byte_rate": 1024.0}}
 
-    play(body)
+    run_with_store(body)
 
 
-def test_credential_is_replaced_and_removed(play):
+def test_credential_is_replaced_and_removed(run_with_store):
     other = replace(CREDENTIAL, mechanism=SHA_512)
     newer = replace(CREDENTIAL, iterations=8192)
 
@@ -130,10 +130,10 @@ def test_credential_is_replaced_and_removed(play):
             assert not await access.remove_credential("alice", SHA_256)
             assert list(access.credentials) == [other]
 
-    play(body)
+    run_with_store(body)
 
 
-def test_quota_limits_are_set_and_removed(play):
+def test_quota_limits_are_set_and_removed(run_with_store):
     async def body(store):
         async with brokers(store) as access:
             changes = []
@@ -153,22 +153,22 @@ def test_quota_limits_are_set_and_removed(play):
             await access.alter_quota(ALICE, {"producer_byte_rate": None})
             assert (await store.range(keys.QUOTAS)).entries == ()
 
-    play(body)
+    run_with_store(body)
 
 
-def test_concurrent_quota_changes_are_all_kept(play):
+def test_concurrent_quota_changes_are_all_kept(run_with_store):
     async def body(store):
-        async with brokers(store, 4) as made:
+        async with brokers(store, 4) as created:
             await asyncio.gather(
-                *(each.alter_quota(ALICE, {f"limit-{n}": 1.0}) for n, each in enumerate(made))
+                *(each.alter_quota(ALICE, {f"limit-{n}": 1.0}) for n, each in enumerate(created))
             )
         async with brokers(store) as access:
             assert access.quotas == {ALICE: {f"limit-{n}": 1.0 for n in range(4)}}
 
-    play(body)
+    run_with_store(body)
 
 
-def test_damaged_acl_is_listed_until_it_is_valid(play):
+def test_damaged_acl_is_listed_until_it_is_valid(run_with_store):
     key = keys.acl(READS)
 
     async def body(store):
@@ -186,10 +186,10 @@ def test_damaged_acl_is_listed_until_it_is_valid(play):
             assert not access.damaged
             assert changes == [(None, READS), (READS, None), (None, READS)]
 
-    play(body)
+    run_with_store(body)
 
 
-def test_acl_that_fails_a_listener_is_damaged(play):
+def test_acl_that_fails_a_listener_is_damaged(run_with_store):
     def broken(_before, _after):
         raise ValueError("no")
 
@@ -203,10 +203,10 @@ def test_acl_that_fails_a_listener_is_damaged(play):
             assert changes == [(None, READS)]
             assert access.connected
 
-    play(body)
+    run_with_store(body)
 
 
-def test_damaged_credentials_and_quotas_are_absent(play):
+def test_damaged_credentials_and_quotas_are_absent(run_with_store):
     quota, credential = keys.quota(ALICE), keys.credential("alice", SHA_256)
 
     async def body(store):
@@ -226,10 +226,10 @@ def test_damaged_credentials_and_quotas_are_absent(play):
             await access.alter_quota(ALICE, {"request_percentage": 1.0})
             assert access.quotas == {ALICE: {"request_percentage": 1.0}}
 
-    play(body)
+    run_with_store(body)
 
 
-def test_change_that_does_not_become_visible_times_out(play):
+def test_change_that_does_not_become_visible_times_out(run_with_store):
     async def body(store):
         breakable = InterruptibleStore(store)
         async with brokers(breakable) as access:
@@ -242,4 +242,4 @@ def test_change_that_does_not_become_visible_times_out(play):
             assert access.connected
             assert list(access.acls) == [READS]
 
-    play(body)
+    run_with_store(body)

@@ -31,17 +31,17 @@ async def shown(view, condition):
         await changed.wait()
 
 
-def with_view(play, body):
+def with_view(run_with_store, body):
     async def whole(store):
         view = ClusterCache(store)
         await view.start()
         await body(store, view)
         await view.close()
 
-    play(whole)
+    run_with_store(whole)
 
 
-def test_cache_shows_existing_records(play):
+def test_cache_shows_existing_records(run_with_store):
     async def body(store):
         await store.commit(
             [], [put_broker(BROKER), put_assignment(OWNED), Put(keys.CONTROLLER, b"1")]
@@ -55,10 +55,10 @@ def test_cache_shows_existing_records(play):
         assert view.assigned_topics() == ["orders"]
         await view.close()
 
-    play(body)
+    run_with_store(body)
 
 
-def test_owner_of_an_earlier_registration_is_no_leader(play):
+def test_owner_of_an_earlier_registration_is_no_leader(run_with_store):
     async def body(store, view):
         await store.commit([], [put_broker(BROKER), put_assignment(OWNED)])
         await shown(view, lambda: view.leader("orders", 2) == (1, 7))
@@ -68,10 +68,10 @@ def test_owner_of_an_earlier_registration_is_no_leader(play):
         await shown(view, lambda: not view.brokers)
         assert view.leader("orders", 2) == (NO_BROKER, 7)
 
-    with_view(play, body)
+    with_view(run_with_store, body)
 
 
-def test_listeners_are_called_after_the_cache_changed(play):
+def test_listeners_are_called_after_the_cache_changed(run_with_store):
     async def body(store, view):
         seen = []
         view.subscribe(lambda: seen.append((dict(view.brokers), view.controller_id)))
@@ -80,10 +80,10 @@ def test_listeners_are_called_after_the_cache_changed(play):
         await shown(view, lambda: view.controller_id == 1)
         assert seen[-1] == ({}, 1)
 
-    with_view(play, body)
+    with_view(run_with_store, body)
 
 
-def test_damaged_record_is_absent(play):
+def test_damaged_record_is_absent(run_with_store):
     async def body(store, view):
         await store.commit([], [put_assignment(OWNED), put_broker(BROKER)])
         await shown(view, lambda: view.leader("orders", 2) == (1, 7))
@@ -91,4 +91,4 @@ def test_damaged_record_is_absent(play):
         await shown(view, lambda: view.leader("orders", 2) == (NO_BROKER, -1))
         assert view.assigned_topics() == []
 
-    with_view(play, body)
+    with_view(run_with_store, body)

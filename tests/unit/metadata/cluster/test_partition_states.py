@@ -43,7 +43,7 @@ async def save(store, topic, state, under=None):
     return await partition_states.save(store, topic, state, under)
 
 
-def with_topic(play, body):
+def with_topic(run_with_store, body):
     """Plays a body that is handed the store, a catalog, and a topic of three partitions."""
 
     async def whole(store):
@@ -53,10 +53,10 @@ def with_topic(play, body):
         await body(store, catalog, topic)
         await catalog.close()
 
-    play(whole)
+    run_with_store(whole)
 
 
-def test_partition_states_round_trip(play):
+def test_partition_states_round_trip(run_with_store):
     async def body(store, _catalog, topic):
         assert await partition_states.load(store, topic) == {}
         segment = SegmentInfo(
@@ -66,10 +66,10 @@ def test_partition_states_round_trip(play):
         second = await save(store, topic, state_of(topic, 2, log_start_offset=4))
         assert await partition_states.load(store, topic) == {0: first, 2: second}
 
-    with_topic(play, body)
+    with_topic(run_with_store, body)
 
 
-def test_owner_saves_repeatedly(play):
+def test_owner_saves_repeatedly(run_with_store):
     async def body(store, catalog, topic):
         state = state_of(topic)
         for end in range(5):
@@ -81,10 +81,10 @@ def test_owner_saves_repeatedly(play):
         await save(store, topic, state_of(topic, log_end_offset=6))
         assert (await partition_states.load(store, topic))[0].log_end_offset == 6
 
-    with_topic(play, body)
+    with_topic(run_with_store, body)
 
 
-def test_former_owner_cannot_save(play):
+def test_former_owner_cannot_save(run_with_store):
     async def body(store, _catalog, topic):
         stale = await guard(store, topic, leader_epoch=1)
         old = await save(store, topic, state_of(topic, leader_epoch=1), stale)
@@ -94,10 +94,10 @@ def test_former_owner_cannot_save(play):
                 await save(store, topic, state, stale)
         assert await partition_states.load(store, topic) == {0: new}
 
-    with_topic(play, body)
+    with_topic(run_with_store, body)
 
 
-def test_owner_saves_during_a_reassignment(play):
+def test_owner_saves_during_a_reassignment(run_with_store):
     async def body(store, _catalog, topic):
         ours = await guard(store, topic)
         moving = replace(ours.assignment, reassigning_to=2)
@@ -106,10 +106,10 @@ def test_owner_saves_during_a_reassignment(play):
         assert await partition_states.load(store, topic) == {0: saved}
         assert ours.assignment.reassigning_to == 2
 
-    with_topic(play, body)
+    with_topic(run_with_store, body)
 
 
-def test_state_does_not_outlive_its_topic(play):
+def test_state_does_not_outlive_its_topic(run_with_store):
     async def body(store, catalog, old):
         state = await save(store, old, state_of(old))
         await catalog.delete("orders")
@@ -123,13 +123,13 @@ def test_state_does_not_outlive_its_topic(play):
         saved = await save(store, new, state_of(new))
         assert await partition_states.load(store, new) == {0: saved}
 
-    with_topic(play, body)
+    with_topic(run_with_store, body)
 
 
-def test_state_of_a_deleted_topic_is_not_loaded(play):
+def test_state_of_a_deleted_topic_is_not_loaded(run_with_store):
     async def body(store, _catalog, topic):
         foreign = encode_partition_state(replace(state_of(topic), topic_id=b"x" * 16))
         await store.commit([], [Put(keys.partition_state(topic.name, 0), foreign)])
         assert await partition_states.load(store, topic) == {}
 
-    with_topic(play, body)
+    with_topic(run_with_store, body)

@@ -30,53 +30,53 @@ class Leapt:
         self.count = count
 
     async def range(self, prefix):
-        found = await self._store.range(prefix)
-        return Snapshot(found.entries, found.revision + self.count * REVISION_BUMP)
+        result = await self._store.range(prefix)
+        return Snapshot(result.entries, result.revision + self.count * REVISION_BUMP)
 
     async def commit(self, compares, operations):
         return await self._store.commit(compares, operations)
 
 
-def test_store_without_restore_has_no_marker(play):
+def test_store_without_restore_has_no_marker(run_with_store):
     async def body(store):
         await store.commit([], [Put("/kafscale/topics/a/config", b"")])
         return await find_pending_restore(store)
 
-    assert play(body) is None
+    assert run_with_store(body) is None
 
 
-def test_marker_has_snapshot_and_times(play):
+def test_marker_has_snapshot_and_times(run_with_store):
     async def body(store):
         await mark(store)
         return await find_pending_restore(store)
 
-    assert play(body).info == RestoreInfo(
+    assert run_with_store(body).info == RestoreInfo(
         "a/b.db", "2023-11-14T22:13:20.000Z", "2023-11-14T22:14:20.000Z"
     )
 
 
-def test_restore_is_completed_once(play):
+def test_restore_is_completed_once(run_with_store):
     async def body(store):
         await mark(store)
-        found = await find_pending_restore(store)
-        results = [await complete_restore(store, found), await complete_restore(store, found)]
+        result = await find_pending_restore(store)
+        results = [await complete_restore(store, result), await complete_restore(store, result)]
         return results, await find_pending_restore(store), await store.get(MARKER_KEY)
 
-    assert play(body) == ([True, False], None, None)
+    assert run_with_store(body) == ([True, False], None, None)
 
 
-def test_outdated_pending_restore_does_not_complete_a_new_marker(play):
+def test_outdated_pending_restore_does_not_complete_a_new_marker(run_with_store):
     async def body(store):
         await mark(store, "first.db")
-        found = await find_pending_restore(store)
+        result = await find_pending_restore(store)
         await mark(store, "second.db")
-        assert not await complete_restore(store, found)
+        assert not await complete_restore(store, result)
         return await find_pending_restore(store)
 
-    assert play(body).info.snapshot == "second.db"
+    assert run_with_store(body).info.snapshot == "second.db"
 
 
-def test_revision_bump_is_pending_until_completed(play):
+def test_revision_bump_is_pending_until_completed(run_with_store):
     async def body(store):
         bumped = Leapt(store)
         first = await find_pending_restore(bumped)
@@ -89,25 +89,25 @@ def test_revision_bump_is_pending_until_completed(play):
         assert not await complete_restore(bumped, second)
         return first.restore_count, second.restore_count, await find_pending_restore(bumped)
 
-    assert play(body) == (1, 2, None)
+    assert run_with_store(body) == (1, 2, None)
 
 
-def test_marker_after_completion_is_pending_again(play):
+def test_marker_after_completion_is_pending_again(run_with_store):
     async def body(store):
         bumped = Leapt(store)
         await complete_restore(bumped, await find_pending_restore(bumped))
         await mark(store)
-        found = await find_pending_restore(bumped)
-        return await complete_restore(bumped, found), await find_pending_restore(bumped)
+        result = await find_pending_restore(bumped)
+        return await complete_restore(bumped, result), await find_pending_restore(bumped)
 
-    assert play(body) == (True, None)
+    assert run_with_store(body) == (True, None)
 
 
 @pytest.mark.parametrize(("key", "value"), [(MARKER_KEY, b"{"), (COMPLETED_KEY, b"many")])
-def test_invalid_marker_is_damaged(play, key, value):
+def test_invalid_marker_is_damaged(run_with_store, key, value):
     async def body(store):
         await store.commit([], [Put(key, value)])
         await find_pending_restore(store)
 
     with pytest.raises(DamagedObjectError, match=key):
-        play(body)
+        run_with_store(body)

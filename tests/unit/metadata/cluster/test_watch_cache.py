@@ -31,7 +31,7 @@ async def shown(store, cache):
     )
 
 
-def test_cache_shows_existing_entries_and_changes(play):
+def test_cache_shows_existing_entries_and_changes(run_with_store):
     async def body(store):
         await put(store, "/t/a", b"1")
         cache, changes = await started(store)
@@ -46,10 +46,10 @@ def test_cache_shows_existing_entries_and_changes(play):
         assert cache.connected
         await cache.close()
 
-    play(body)
+    run_with_store(body)
 
 
-def test_cache_applies_the_key_filter(play):
+def test_cache_applies_the_key_filter(run_with_store):
     async def body(store):
         await put(store, "/t/a/config")
         await put(store, "/t/a/partitions/0")
@@ -60,21 +60,21 @@ def test_cache_applies_the_key_filter(play):
         assert len(changes) == 2
         await cache.close()
 
-    play(body)
+    run_with_store(body)
 
 
-def test_filtered_changes_advance_the_revision(play):
+def test_filtered_changes_advance_the_revision(run_with_store):
     async def body(store):
         cache, changes = await started(store, lambda _key: False)
         await cache.wait_for_revision(await put(store, "/t/a"))
         assert changes == []
         await cache.close()
 
-    play(body)
+    run_with_store(body)
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_cache_resumes_an_interrupted_watch(play, silent):
+def test_cache_resumes_an_interrupted_watch(run_with_store, silent):
     async def body(real):
         store = InterruptibleStore(real)
         store.ends_silently = silent
@@ -93,10 +93,10 @@ def test_cache_resumes_an_interrupted_watch(play, silent):
         assert changes[1:] == [("/t/b", b"2"), ("/t/a", b"3"), ("/t/c", b"4")]
         await cache.close()
 
-    play(body)
+    run_with_store(body)
 
 
-def test_cache_reports_differences_after_a_compaction(play):
+def test_cache_reports_differences_after_a_compaction(run_with_store):
     async def body(real):
         store = InterruptibleStore(real)
         for key in ("/t/changed", "/t/gone", "/t/same"):
@@ -119,10 +119,10 @@ def test_cache_reports_differences_after_a_compaction(play):
         assert changes[-1] == ("/t/later", b"1")
         await cache.close()
 
-    play(body, commits_max=8)
+    run_with_store(body, commits_max=8)
 
 
-def test_cache_survives_a_failing_callback(play):
+def test_cache_survives_a_failing_callback(run_with_store):
     async def body(store):
         changes = []
 
@@ -139,19 +139,19 @@ def test_cache_survives_a_failing_callback(play):
         assert await shown(store, cache)
         await cache.close()
 
-    play(body)
+    run_with_store(body)
 
 
-def test_start_fails_if_the_first_read_fails(play):
+def test_start_fails_if_the_first_read_fails(run_with_store):
     async def body(store):
         await store.close()
         with pytest.raises(StoreUnavailableError):
             await started(store)
 
-    play(body)
+    run_with_store(body)
 
 
-def test_closed_cache_reports_no_changes(play):
+def test_closed_cache_reports_no_changes(run_with_store):
     async def body(store):
         cache, changes = await started(store)
         await cache.close()
@@ -159,4 +159,4 @@ def test_closed_cache_reports_no_changes(play):
         await asyncio.sleep(1)
         assert changes == []
 
-    play(body)
+    run_with_store(body)

@@ -7,7 +7,7 @@ import pytest
 from kafscale.metadata.store.base import EventKind, Put
 
 
-def test_slow_watch_gets_compacted(play):
+def test_slow_watch_gets_compacted(run_with_store):
     async def body(store):
         async with aclosing(store.watch("/", 0)) as stream:
             await store.commit([], [Put("/first", b"")])
@@ -18,4 +18,4 @@ def test_slow_watch_gets_compacted(play):
             with pytest.raises(StopAsyncIteration):
                 await anext(stream)
 
-    play(body, commits_max=8)
+    run_with_store(body, commits_max=8)

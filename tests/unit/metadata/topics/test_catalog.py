@@ -27,12 +27,12 @@ NOW_MS = 1_736_937_000_000
 @asynccontextmanager
 async def catalogs(store, count=1):
     """Catalogs that share one store, each with the list of its reported changes."""
-    made = [(Catalog(store), []) for _ in range(count)]
-    for catalog, changes in made:
+    created = [(Catalog(store), []) for _ in range(count)]
+    for catalog, changes in created:
         await catalog.start()
         catalog.subscribe(lambda before, after, changes=changes: changes.append((before, after)))
-    yield made if count > 1 else made[0]
-    for catalog, _ in made:
+    yield created if count > 1 else created[0]
+    for catalog, _ in created:
         await catalog.close()
 
 
@@ -49,7 +49,7 @@ async def settled(brokers):
         assert catalog.deletions == first.deletions
 
 
-def test_created_topic_is_visible_when_the_call_returns(play):
+def test_created_topic_is_visible_when_the_call_returns(run_with_store):
     async def body(store):
         async with catalogs(store) as (catalog, changes):
             assert catalog.get("orders") is None
@@ -62,10 +62,10 @@ def test_created_topic_is_visible_when_the_call_returns(play):
             assert messages.TopicConfig.FromString(entry.value).partitions == 6
             assert topic.mod_revision == topic.create_revision == entry.mod_revision
 
-    play(body)
+    run_with_store(body)
 
 
-def test_current_waits_for_changes_of_others(play):
+def test_current_waits_for_changes_of_others(run_with_store):
     async def scene(store):
         async with catalogs(store, 2) as ((one, _), (other, _)):
             await other.current()
@@ -74,10 +74,10 @@ def test_current_waits_for_changes_of_others(play):
             await other.current()
             assert other.topics["orders"].partitions == 5
 
-    play(scene)
+    run_with_store(scene)
 
 
-def test_topic_survives_a_restart(play):
+def test_topic_survives_a_restart(run_with_store):
     async def body(store):
         async with catalogs(store) as (catalog, _):
             topic = await create(catalog)
@@ -85,10 +85,10 @@ def test_topic_survives_a_restart(play):
             assert catalog.topics == {"orders": topic}
             assert catalog.connected
 
-    play(body)
+    run_with_store(body)
 
 
-def test_one_of_many_concurrent_creates_succeeds(play):
+def test_one_of_many_concurrent_creates_succeeds(run_with_store):
     async def body(store):
         async with catalogs(store, 4) as brokers:
             ids = [bytes([i]) * 16 for i in range(4)]
@@ -104,10 +104,10 @@ def test_one_of_many_concurrent_creates_succeeds(play):
                 assert catalog.topics == {"orders": winner}
                 assert changes == [(None, winner)]
 
-    play(body)
+    run_with_store(body)
 
 
-def test_concurrent_creates_of_different_topics_succeed(play):
+def test_concurrent_creates_of_different_topics_succeed(run_with_store):
     async def body(store):
         async with catalogs(store, 3) as brokers:
             await asyncio.gather(
@@ -122,7 +122,7 @@ def test_concurrent_creates_of_different_topics_succeed(play):
                 assert set(catalog.topics) == {f"topic-{i}-{j}" for i in range(3) for j in range(5)}
                 assert len(catalog.by_id) == len(changes) == 15
 
-    play(body)
+    run_with_store(body)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_concurrent_creates_of_different_topics_succeed(play):
         ("new", -1, InvalidPartitionsError),
     ],
 )
-def test_invalid_topic_is_not_created(play, name, partitions, error):
+def test_invalid_topic_is_not_created(run_with_store, name, partitions, error):
     async def body(store):
         async with catalogs(store) as (catalog, changes):
             await create(catalog)
@@ -150,10 +150,10 @@ def test_invalid_topic_is_not_created(play, name, partitions, error):
             assert catalog.topics == before
             assert changes == []
 
-    play(body)
+    run_with_store(body)
 
 
-def test_delete_removes_all_keys_of_a_topic_in_one_commit(play):
+def test_delete_removes_all_keys_of_a_topic_in_one_commit(run_with_store):
     async def body(store):
         async with catalogs(store) as (catalog, changes):
             topic = await create(catalog, partitions=300)
@@ -181,10 +181,10 @@ def test_delete_removes_all_keys_of_a_topic_in_one_commit(play):
             assert list(catalog.by_id) == [OTHER_ID]
             assert catalog.deletions["orders"].id == ID
 
-    play(body)
+    run_with_store(body)
 
 
-def test_one_of_many_concurrent_deletes_succeeds(play):
+def test_one_of_many_concurrent_deletes_succeeds(run_with_store):
     async def body(store):
         async with catalogs(store, 3) as brokers:
             await create(brokers[0][0])
@@ -194,10 +194,10 @@ def test_one_of_many_concurrent_deletes_succeeds(play):
             kinds = sorted(type(outcome).__name__ for outcome in outcomes)
             assert kinds == ["Topic", "UnknownTopicError", "UnknownTopicError"]
 
-    play(body)
+    run_with_store(body)
 
 
-def test_name_is_free_after_the_deletion_finished(play):
+def test_name_is_free_after_the_deletion_finished(run_with_store):
     """Create waits for the deletion, whichever broker finishes it; the new topic is another."""
 
     async def body(store):
@@ -214,10 +214,10 @@ def test_name_is_free_after_the_deletion_finished(play):
             assert new.id == OTHER_ID
             assert changes == [(None, old), (old, None), (None, new)]
 
-    play(body)
+    run_with_store(body)
 
 
-def test_create_times_out_with_a_retriable_error(play):
+def test_create_times_out_with_a_retriable_error(run_with_store):
     async def body(store):
         async with catalogs(store) as (catalog, _):
             await create(catalog)
@@ -227,10 +227,10 @@ def test_create_times_out_with_a_retriable_error(play):
             assert asyncio.get_running_loop().time() == pytest.approx(2, abs=0.1)
             assert catalog.topics == {}
 
-    play(body)
+    run_with_store(body)
 
 
-def test_one_of_two_waiting_creates_succeeds(play):
+def test_one_of_two_waiting_creates_succeeds(run_with_store):
     async def body(store):
         async with catalogs(store, 2) as brokers:
             (here, _), (there, _) = brokers
@@ -246,10 +246,10 @@ def test_one_of_two_waiting_creates_succeeds(play):
             kinds = sorted(type(outcome).__name__ for outcome in await waiting)
             assert kinds == ["Topic", "TopicExistsError"]
 
-    play(body)
+    run_with_store(body)
 
 
-def test_deletions_survive_a_restart_and_finish_once(play):
+def test_deletions_survive_a_restart_and_finish_once(run_with_store):
     async def body(store):
         async with catalogs(store) as (catalog, _):
             await create(catalog)
@@ -263,10 +263,10 @@ def test_deletions_survive_a_restart_and_finish_once(play):
             await catalog.finish_deletion("orders", ID)
             assert catalog.deletions == {}
 
-    play(body)
+    run_with_store(body)
 
 
-def test_partitions_can_only_be_added(play):
+def test_partitions_can_only_be_added(run_with_store):
     async def body(store):
         async with catalogs(store) as (catalog, changes):
             before = await create(catalog)
@@ -279,10 +279,10 @@ def test_partitions_can_only_be_added(play):
                     await catalog.grow("orders", partitions)
             assert catalog.get("orders") == after
 
-    play(body)
+    run_with_store(body)
 
 
-def test_concurrent_config_changes_are_all_kept(play):
+def test_concurrent_config_changes_are_all_kept(run_with_store):
     async def body(store):
         async with catalogs(store, 3) as brokers:
             await create(brokers[0][0])
@@ -300,10 +300,10 @@ def test_concurrent_config_changes_are_all_kept(play):
                 assert topic.version == 13
                 assert [after.version for _, after in changes] == list(range(1, 14))
 
-    play(body)
+    run_with_store(body)
 
 
-def test_change_without_effect_is_not_written(play):
+def test_change_without_effect_is_not_written(run_with_store):
     async def body(store):
         async with catalogs(store) as (catalog, changes):
             topic = await create(catalog, configs={"retention.ms": "1000"})
@@ -311,11 +311,11 @@ def test_change_without_effect_is_not_written(play):
             assert (await store.range("/")).revision == topic.mod_revision
             assert len(changes) == 1
 
-    play(body)
+    run_with_store(body)
 
 
 @pytest.mark.parametrize("name", ["none", "", "a/config", "_wal"])
-def test_missing_topic_cannot_be_changed(play, name):
+def test_missing_topic_cannot_be_changed(run_with_store, name):
     async def body(store):
         async with catalogs(store) as (catalog, _):
             for change in (
@@ -326,10 +326,10 @@ def test_missing_topic_cannot_be_changed(play, name):
                 with pytest.raises(UnknownTopicError):
                     await change
 
-    play(body)
+    run_with_store(body)
 
 
-def test_recreated_topic_is_reported_as_deletion_and_creation(play):
+def test_recreated_topic_is_reported_as_deletion_and_creation(run_with_store):
     """A broker that is cut off meanwhile must not take the new topic for the old one."""
 
     async def body(real):
@@ -352,10 +352,10 @@ def test_recreated_topic_is_reported_as_deletion_and_creation(play):
             assert here.by_id == {OTHER_ID: new}
             await here.close()
 
-    play(body, commits_max=8)
+    run_with_store(body, commits_max=8)
 
 
-def test_damaged_record_is_ignored(play):
+def test_damaged_record_is_ignored(run_with_store):
     async def body(store):
         async with catalogs(store) as (catalog, changes):
             topic = await create(catalog)
@@ -366,10 +366,10 @@ def test_damaged_record_is_ignored(play):
             assert catalog.get("orders") == topic
             assert len(changes) == 2
 
-    play(body)
+    run_with_store(body)
 
 
-def test_failing_listener_does_not_affect_others(play):
+def test_failing_listener_does_not_affect_others(run_with_store):
     async def body(store):
         catalog, changes = Catalog(store), []
         catalog.subscribe(lambda _before, _after: 1 / 0)
@@ -380,10 +380,10 @@ def test_failing_listener_does_not_affect_others(play):
         assert changes == [first, second]
         await catalog.close()
 
-    play(body)
+    run_with_store(body)
 
 
-def test_change_that_does_not_become_visible_times_out(play):
+def test_change_that_does_not_become_visible_times_out(run_with_store):
     async def body(real):
         store = InterruptibleStore(real)
         catalog = Catalog(store, timeout_ms=3000)
@@ -397,4 +397,4 @@ def test_change_that_does_not_become_visible_times_out(play):
         assert "orders" in catalog.topics
         await catalog.close()
 
-    play(body)
+    run_with_store(body)

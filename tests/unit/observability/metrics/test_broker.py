@@ -131,8 +131,8 @@ def test_latencies_are_labelled_by_acks_and_cache_hit():
     }
     buckets = values(metrics, "kafscale_fetch_latency_seconds_bucket")
     bounds = [le for _, hit, le in buckets if hit == "true"]
-    asked = "0.001 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 +Inf"
-    assert " ".join(bounds) == asked
+    requested = "0.001 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 +Inf"
+    assert " ".join(bounds) == requested
 
 
 def test_store_requests_are_counted_by_operation_and_result():

@@ -29,9 +29,9 @@ def crowded():
         for cache_hit in (True, False):
             topic.fetched(cache_hit, 0.02)
         for partition in range(PARTITIONS):
-            found = metrics.partition(f"topic-{number}", partition)
-            found.produces_succeeded, found.produce_bytes = 1, 10
-            found.cache_hits, found.cache_misses = 3, 1
+            result = metrics.partition(f"topic-{number}", partition)
+            result.produces_succeeded, result.produce_bytes = 1, 10
+            result.cache_hits, result.cache_misses = 3, 1
     for number in range(GROUPS):
         metrics.group(f"group-{number}").commits = 2
     metrics.group_lags = lambda: (
@@ -50,11 +50,11 @@ def crowded():
 @pytest.fixture(scope="module")
 def samples(crowded):
     """The same as Prometheus reads it, which takes a while: series by name, then by labels."""
-    found = {}
+    result = {}
     for family in scrape(crowded):
         for sample in family.samples:
-            found.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
-    return found
+            result.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
+    return result
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_series_named_by_clients_are_bounded(crowded, declared):
         return
     for label in NAMED_BY_CLIENTS & by_label.keys():
         assert len(set(by_label[label])) <= most[label] + 1
-    assert any(cardinality.OTHER in found for found in by_label.values())
+    assert any(cardinality.OTHER in result for result in by_label.values())
 
 
 def _labels(metrics, declared):

@@ -188,7 +188,7 @@ def resealed(body: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "complaint"),
+    ("make", "error", "error_text"),
     [
         (lambda: sized(-1), CorruptBatchError, "message size -1"),
         (lambda: sized(13), CorruptBatchError, "message size 13"),
@@ -232,9 +232,9 @@ def resealed(body: bytes) -> bytes:
     ],
 )
 def test_each_violation_has_its_error(
-    make: Callable[[], bytes], error: type[RecordsError], complaint: str
+    make: Callable[[], bytes], error: type[RecordsError], error_text: str
 ) -> None:
-    with pytest.raises(error, match=complaint):
+    with pytest.raises(error, match=error_text):
         records(make())
 
 

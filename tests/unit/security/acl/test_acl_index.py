@@ -41,10 +41,10 @@ def speaks_of(rule, kind, name):
 
 
 def covers(rule, operation):
-    said = ROLES.get(rule.operation, {rule.operation})
-    if rule.operation is Operation.ALL or operation in said:
+    output = ROLES.get(rule.operation, {rule.operation})
+    if rule.operation is Operation.ALL or operation in output:
         return True
-    return rule.permission is Permission.ALLOW and bool(IMPLIED.get(operation, set()) & said)
+    return rule.permission is Permission.ALLOW and bool(IMPLIED.get(operation, set()) & output)
 
 
 def concerns(rule, principals, host, operation, resource_type):
@@ -59,16 +59,16 @@ def concerns(rule, principals, host, operation, resource_type):
 def by_the_book(acls, question, name, *, by_default):
     """Kafka's `StandardAuthorizer`, read rule by rule."""
     speaking = [rule for rule in acls if speaks_of(rule, question["resource_type"], name)]
-    said = {rule.permission for rule in speaking if concerns(rule, **question)}
-    if Permission.DENY in said:
+    output = {rule.permission for rule in speaking if concerns(rule, **question)}
+    if Permission.DENY in output:
         return False
-    return Permission.ALLOW in said or (by_default and not speaking)
+    return Permission.ALLOW in output or (by_default and not speaking)
 
 
 def any_by_the_book(acls, question):
     """Kafka's `authorizeByResourceType`, without a default."""
-    said = [rule for rule in acls if concerns(rule, **question)]
-    denials = [rule for rule in said if rule.permission is Permission.DENY]
+    output = [rule for rule in acls if concerns(rule, **question)]
+    denials = [rule for rule in output if rule.permission is Permission.DENY]
 
     def is_dominated(rule):
         if rule.pattern_type is PatternType.LITERAL and rule.resource_name == "*":
@@ -87,7 +87,7 @@ def any_by_the_book(acls, question):
         for denial in denials
     ):
         return False
-    return any(rule.permission is Permission.ALLOW and not is_dominated(rule) for rule in said)
+    return any(rule.permission is Permission.ALLOW and not is_dominated(rule) for rule in output)
 
 
 def test_default_is_deny():

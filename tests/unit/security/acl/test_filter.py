@@ -36,7 +36,7 @@ def test_incomplete_filter_has_no_single_match(rule, left_out):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "found"),
+    ("kind", "name", "result"),
     [
         (PatternType.ANY, "orders", [ORDERS]),
         (PatternType.ANY, "ord", [PREFIX]),
@@ -51,9 +51,9 @@ def test_incomplete_filter_has_no_single_match(rule, left_out):
         (MATCH, "or", [EVERYTHING]),
     ],
 )
-def test_pattern_type_determines_name_matching(kind, name, found):
-    wanted = AclFilter(pattern_type=kind, resource_name=name)
-    assert [rule for rule in (ORDERS, EVERYTHING, PREFIX) if wanted.matches(rule)] == found
+def test_pattern_type_determines_name_matching(kind, name, result):
+    expected = AclFilter(pattern_type=kind, resource_name=name)
+    assert [rule for rule in (ORDERS, EVERYTHING, PREFIX) if expected.matches(rule)] == result
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_pattern_type_determines_name_matching(kind, name, found):
     ids=str,
 )
 def test_all_given_fields_must_match(other):
-    wanted = AclFilter(
+    desired = AclFilter(
         ResourceType.TOPIC, MATCH, "orders", "User:alice", "*", Operation.READ, Permission.ALLOW
     )
-    assert wanted.matches(ORDERS)
-    assert not wanted.matches(other)
+    assert desired.matches(ORDERS)
+    assert not desired.matches(other)

@@ -7,10 +7,10 @@ LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 
 
 def kept(*patterns):
-    found = PatternIndex()
+    result = PatternIndex()
     for kind, name in patterns:
-        found.put(kind, name, (kind, name))
-    return found
+        result.put(kind, name, (kind, name))
+    return result
 
 
 def test_name_matches_literal_wildcard_and_prefixes():

@@ -33,7 +33,7 @@ class Issuer:
         return jwks(*(jwk(key, kid=name) for name, key in self.keys.items()))
 
 
-def play(body, **settings):
+def run(body, **settings):
     """Run with keys from an issuer, in simulated time."""
 
     async def scenario(_random):
@@ -59,7 +59,7 @@ def test_keys_are_fetched_at_start_and_hourly():
         await asyncio.sleep(2.5 * 3600)
         return issuer.asked_ms
 
-    assert play(body) == [0, HOUR_MS, 2 * HOUR_MS]
+    assert run(body) == [0, HOUR_MS, 2 * HOUR_MS]
 
 
 def test_refresh_interval_may_be_below_the_fetch_minimum():
@@ -67,7 +67,7 @@ def test_refresh_interval_may_be_below_the_fetch_minimum():
         await asyncio.sleep(3.5)
         return issuer.asked_ms
 
-    assert play(body, oauth_jwks_refresh_ms=1000) == [0, 1000, 2000, 3000]
+    assert run(body, oauth_jwks_refresh_ms=1000) == [0, 1000, 2000, 3000]
 
 
 def test_unknown_key_triggers_a_fetch():
@@ -80,7 +80,7 @@ def test_unknown_key_triggers_a_fetch():
         await asyncio.sleep(1000)
         return issuer.asked_ms
 
-    assert play(body) == [0, 100_000]
+    assert run(body) == [0, 100_000]
 
 
 def test_unknown_keys_cause_a_bounded_number_of_fetches():
@@ -90,7 +90,7 @@ def test_unknown_keys_cause_a_bounded_number_of_fetches():
             await asyncio.sleep(0.1)
         return issuer.asked_ms
 
-    asked_ms = play(body)
+    asked_ms = run(body)
     gaps_ms = [after - before for before, after in pairwise(asked_ms)]
     assert 9 <= len(gaps_ms) <= 10
     assert min(gaps_ms) >= FETCH_INTERVAL_MS_MIN
@@ -111,7 +111,7 @@ def test_failed_fetch_keeps_the_keys_and_is_retried(fault):
         assert has(keys, "new")
         return issuer.asked_ms
 
-    assert play(body) == [0, HOUR_MS, HOUR_MS + RETRY_MS, HOUR_MS + 2 * RETRY_MS]
+    assert run(body) == [0, HOUR_MS, HOUR_MS + RETRY_MS, HOUR_MS + 2 * RETRY_MS]
 
 
 def test_response_without_keys_keeps_the_old_ones():
@@ -122,7 +122,7 @@ def test_response_without_keys_keeps_the_old_ones():
         assert has(keys, "old")
         assert "no public key" in events[0]["reason"]
 
-    play(body)
+    run(body)
 
 
 def test_start_fails_if_the_first_fetch_fails():
@@ -191,4 +191,4 @@ def test_keys_of_file_and_url_are_combined(tmp_path):
         assert has(keys, "new")
         assert has(keys, "old")
 
-    play(body, oauth_jwks_file=str(file))
+    run(body, oauth_jwks_file=str(file))

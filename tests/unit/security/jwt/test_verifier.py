@@ -56,8 +56,8 @@ def encoded(part):
 @pytest.mark.parametrize("has_key_id", [True, False])
 def test_valid_token_has_a_principal(algorithm, has_key_id):
     headers = {"kid": KINDS[algorithm]} if has_key_id else None
-    made = token(private_key(KINDS[algorithm]), algorithm, headers=headers)
-    assert verifier().verify(made) == Principal("User:alice", (), (NOW_S + 3600) * 1000)
+    created = token(private_key(KINDS[algorithm]), algorithm, headers=headers)
+    assert verifier().verify(created) == Principal("User:alice", (), (NOW_S + 3600) * 1000)
 
 
 def test_ed448_signature_is_accepted():
@@ -111,9 +111,9 @@ def test_public_key_is_not_accepted_as_hmac_secret(kind):
 
 
 def test_algorithm_of_another_key_type_is_rejected():
-    made = token(private_key("RSA"), "RS256", headers={"kid": "P-256"})
+    created = token(private_key("RSA"), "RS256", headers={"kid": "P-256"})
     with pytest.raises(TokenError, match="an unknown key"):
-        verifier().verify(made)
+        verifier().verify(created)
 
 
 def test_embedded_key_is_ignored():
@@ -162,11 +162,11 @@ def test_token_that_is_not_valid_yet_is_rejected(claim):
 @pytest.mark.parametrize("claim", ["exp", "nbf", "iat"])
 @pytest.mark.parametrize("value", [True, "1750003600", [], -1, 1e30, 1 << 80])
 def test_time_claims_must_be_numbers(claim, value):
-    made = jwt.PyJWS().encode(
+    created = jwt.PyJWS().encode(
         json.dumps({"sub": "alice", "exp": NOW_S + 3600} | {claim: value}).encode(), KEY, "ES256"
     )
     with pytest.raises(TokenError, match=f"the claim {claim} of the token is not a time"):
-        verifier().verify(made)
+        verifier().verify(created)
 
 
 def test_time_claims_may_have_fractions():
@@ -215,9 +215,11 @@ def test_principal_claim_must_not_be_empty(name):
 
 @pytest.mark.parametrize("name", [1, ["alice"], {"name": "alice"}, True])
 def test_principal_claim_must_be_text(name):
-    made = jwt.PyJWS().encode(json.dumps({"sub": name, "exp": NOW_S + 3600}).encode(), KEY, "ES256")
+    created = jwt.PyJWS().encode(
+        json.dumps({"sub": name, "exp": NOW_S + 3600}).encode(), KEY, "ES256"
+    )
     with pytest.raises(TokenError, match="the claim sub of the token is not text"):
-        verifier().verify(made)
+        verifier().verify(created)
 
 
 def test_groups_claim_is_used():
@@ -246,7 +248,7 @@ def test_payload_must_be_claims(payload):
 
 
 @pytest.mark.parametrize(
-    "made",
+    "created",
     [
         "",
         ".",
@@ -258,9 +260,9 @@ def test_payload_must_be_claims(payload):
         f"{encoded({'alg': 'ES256'})}.e30.=",
     ],
 )
-def test_malformed_token_is_rejected(made):
+def test_malformed_token_is_rejected(created):
     with pytest.raises(TokenError, match="is not a signed JWT"):
-        verifier().verify(made)
+        verifier().verify(created)
 
 
 @given(st.from_regex(r"[-_.a-zA-Z0-9]{0,60}", fullmatch=True))

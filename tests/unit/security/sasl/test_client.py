@@ -31,8 +31,8 @@ def scram_client():
     ],
 )
 def test_initial_response_of_each_mechanism(mechanism, begins):
-    made = create_client(mechanism, "alice", "secret", "a.b.c", Random(0))
-    assert made.initial_response().startswith(begins)
+    created = create_client(mechanism, "alice", "secret", "a.b.c", Random(0))
+    assert created.initial_response().startswith(begins)
 
 
 def test_unknown_mechanism_is_rejected():

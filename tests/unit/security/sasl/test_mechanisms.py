@@ -40,10 +40,10 @@ def settings(tmp_path):
 
 def start(settings):
     async def started():
-        made = Mechanisms(settings, credentials, clock=lambda: NOW_MS, random=Random(0))
-        await made.start()
-        await made.close()
-        return made
+        created = Mechanisms(settings, credentials, clock=lambda: NOW_MS, random=Random(0))
+        await created.start()
+        await created.close()
+        return created
 
     return asyncio.run(started())
 
@@ -51,10 +51,10 @@ def start(settings):
 def log_in(mechanisms, mechanism, password="secret", made=""):  # noqa: S107
     server = mechanisms.create_server(mechanism)
     client = create_client(mechanism, "alice", password, made, Random(1))
-    answer = client.initial_response()
-    while answer is not None:
-        step = server.evaluate_response(answer)
-        answer = client.evaluate_challenge(step.token)
+    response = client.initial_response()
+    while response is not None:
+        step = server.evaluate_response(response)
+        response = client.evaluate_challenge(step.token)
     return step.principal
 
 
@@ -68,9 +68,9 @@ def test_valid_credentials_are_accepted(settings, mechanism):
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_invalid_credentials_are_rejected(settings, mechanism):
     mechanisms = start(settings(mechanism))
-    made = token(private_key("P-256", "stranger"), "ES256")
+    created = token(private_key("P-256", "stranger"), "ES256")
     with pytest.raises(AuthenticationError):
-        log_in(mechanisms, mechanism, "guessed", made)
+        log_in(mechanisms, mechanism, "guessed", created)
 
 
 def test_listeners_offer_their_own_mechanisms(settings):
@@ -91,11 +91,11 @@ def test_disabled_mechanism_is_rejected(settings):
 
 def test_nonces_are_unique(settings):
     mechanisms = start(settings("SCRAM-SHA-256"))
-    answers = {
+    responses = {
         mechanisms.create_server("SCRAM-SHA-256").evaluate_response(b"n,,n=alice,r=x").token
         for _ in range(100)
     }
-    assert len(answers) == 100
+    assert len(responses) == 100
 
 
 def test_start_fails_for_plain_without_users(settings):

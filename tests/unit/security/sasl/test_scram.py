@@ -26,11 +26,11 @@ SHA_256 = ScramMechanism.SHA_256
 
 def test_keys_equal_rfc_7677():
     """The RFC shows what is made with them: a proof and a signature of the same message."""
-    made = scram.credential("user", SHA_256, SALT, 4096, password=PASSWORD)
-    signature = scram.signature(SHA_256, made.stored_key, SIGNED)
+    created = scram.credential("user", SHA_256, SALT, 4096, password=PASSWORD)
+    signature = scram.signature(SHA_256, created.stored_key, SIGNED)
     client_key = scram.xor(base64.b64decode(PROOF), signature)
-    assert scram.stored_key(SHA_256, client_key) == made.stored_key
-    assert scram.signature(SHA_256, made.server_key, SIGNED) == base64.b64decode(VERIFIER)
+    assert scram.stored_key(SHA_256, client_key) == created.stored_key
+    assert scram.signature(SHA_256, created.server_key, SIGNED) == base64.b64decode(VERIFIER)
 
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)

@@ -67,8 +67,8 @@ def test_exchange_equals_rfc_7677():
 def test_own_client_is_accepted(mechanism, user):
     server = exchange(mechanism, scram.new_nonce(Random(1)))
     client = ScramSaslClient(mechanism, user, PASSWORD, scram.new_nonce(Random(2)))
-    answer = client.evaluate_challenge(server.evaluate_response(client.initial_response()).token)
-    step = server.evaluate_response(answer)
+    response = client.evaluate_challenge(server.evaluate_response(client.initial_response()).token)
+    step = server.evaluate_response(response)
     assert step.principal == Principal(f"User:{user}")
     assert client.evaluate_challenge(step.token) is None
 
@@ -119,8 +119,8 @@ def test_unknown_user_is_indistinguishable_from_a_wrong_password():
 
 
 def test_decoy_credential_has_the_default_iterations():
-    asked = exchange().evaluate_response(b"n,,n=unknown,r=x").token
-    assert asked.endswith(b",i=%d" % scram.ITERATIONS_DEFAULT)
+    requested = exchange().evaluate_response(b"n,,n=unknown,r=x").token
+    assert requested.endswith(b",i=%d" % scram.ITERATIONS_DEFAULT)
 
 
 def test_salt_of_an_unknown_user_is_constant():

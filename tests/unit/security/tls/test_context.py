@@ -193,7 +193,7 @@ def test_replaced_ca_is_no_longer_trusted(renewable, made):
 
 
 @pytest.mark.parametrize(
-    ("others", "complaint"),
+    ("others", "message"),
     [
         ({"cert_file": ()}, "tls.certFile has no certificate for listener EXTERNAL"),
         ({"cert_file": ("absent.crt",)}, r"tls.certFile: cannot read absent.crt \(No such file"),
@@ -206,8 +206,8 @@ def test_replaced_ca_is_no_longer_trusted(renewable, made):
         ({"principal_mapping_rules": "NONSENSE"}, "tls.principalMappingRules"),
     ],
 )
-def test_invalid_settings_fail_the_start(made, others, complaint):
-    with pytest.raises(ConfigError, match=complaint):
+def test_invalid_settings_fail_the_start(made, others, message):
+    with pytest.raises(ConfigError, match=message):
         listener(made, **others)
 
 

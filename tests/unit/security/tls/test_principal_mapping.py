@@ -31,7 +31,7 @@ def test_invalid_rule_is_rejected(rules):
 
 
 @pytest.mark.parametrize(
-    ("rule", "complaint"),
+    ("rule", "message"),
     [
         ("RULE:^CN=(.*$/$1/", "the pattern of .* is invalid: missing"),
         ("RULE:^CN=.*$/$1/", r"uses \$1, but its pattern has no"),
@@ -39,8 +39,8 @@ def test_invalid_rule_is_rejected(rules):
         ("RULE:^CN=(.*)$/${x}/", "without a group"),
     ],
 )
-def test_rule_that_would_fail_at_run_time_is_rejected(rule, complaint):
-    with pytest.raises(ConfigError, match=complaint):
+def test_rule_that_would_fail_at_run_time_is_rejected(rule, message):
+    with pytest.raises(ConfigError, match=message):
         PrincipalMapper(rule)
 
 

@@ -108,23 +108,23 @@ def test_segments_of_kafscale_1_6_decode_to_their_records(codec):
     (expected,) = (
         list(group) for name, group in groupby(rows, lambda row: row["topic"]) if name == topic
     )
-    found = []
+    result = []
     next_offset = 0
     for path in sorted((FIXTURES / "production" / topic / "0").glob("*.kfs")):
         read = segment.read(path.name, path.read_bytes())
         end = read.footer.last_offset + 1
         decoder = Decoder(ALL_WITH_HEADERS)
         decoded = decoder.decode(path.name, topic, 0, read.batches, next_offset, end)
-        found += decoded.to_pylist()
+        result += decoded.to_pylist()
         next_offset = end
     assert [
-        (row["topic"], row["partition"], row["offset"], row["key"], row["value"]) for row in found
+        (row["topic"], row["partition"], row["offset"], row["key"], row["value"]) for row in result
     ] == [(topic, 0, row["offset"], unhex(row["key"]), unhex(row["value"])) for row in expected]
     # Three rounds of 150 records, a millisecond apart, each a second after the other.
-    rounds = [divmod(row["offset"], 150) for row in found]
-    times_ms = [round(row["timestamp"].timestamp() * 1000) for row in found]
+    rounds = [divmod(row["offset"], 150) for row in result]
+    times_ms = [round(row["timestamp"].timestamp() * 1000) for row in result]
     assert times_ms == [CREATED_MS + 1000 * number + index for number, index in rounds]
     # records.json lacks the headers, which every third record has.
-    assert [row["headers"] for row in found] == [
+    assert [row["headers"] for row in result] == [
         [{"key": "h", "value": b"%d" % index}] if index % 3 == 0 else None for _, index in rounds
     ]

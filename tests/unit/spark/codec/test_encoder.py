@@ -45,12 +45,12 @@ def columns_of(records):
 
 
 def read(batches):
-    found = []
+    result = []
     for batch in batches:
         view = BatchView(batch)
         view.validate()
-        found += [Record(0, *fields_of(record)[1:]) for record in iterate(view)]
-    return found
+        result += [Record(0, *fields_of(record)[1:]) for record in iterate(view)]
+    return result
 
 
 def fields_of(record):

@@ -36,9 +36,9 @@ def extents(partition):
 def test_segments_end_where_the_next_one_begins(store):
     put_segment(store, range(30))
     put_segment(store, range(30, 50))
-    found = listed(store)[TOPIC, 0]
-    assert extents(found) == [(0, 30, False), (30, 50, False)]
-    assert (found.start_offset, found.end_offset) == (0, 50)
+    result = listed(store)[TOPIC, 0]
+    assert extents(result) == [(0, 30, False), (30, 50, False)]
+    assert (result.start_offset, result.end_offset) == (0, 50)
 
 
 def test_wal_continues_after_the_segments(store):
@@ -106,10 +106,10 @@ def test_catalog_decides_topic_ids_and_lists_empty_topics():
         put_catalog(
             store, CatalogTopic(TOPIC, TOPIC_ID.hex(), 2), CatalogTopic("empty", "00" * 16, 1)
         )
-        found = list_bucket(store, NAMESPACE)
-        assert [found.partitions[TOPIC, number].extents for number in (0, 1)] == [(), ()]
-        assert found.topics == ["empty", TOPIC]
-        assert found.catalog["empty"].partitions == 1
+        result = list_bucket(store, NAMESPACE)
+        assert [result.partitions[TOPIC, number].extents for number in (0, 1)] == [(), ()]
+        assert result.topics == ["empty", TOPIC]
+        assert result.catalog["empty"].partitions == 1
 
 
 def test_an_outdated_catalog_is_ignored():
@@ -140,8 +140,8 @@ def test_log_start_object_sets_the_start_offset(store):
 def test_an_empty_partition_ends_at_its_log_start(store):
     put_catalog(store, CatalogTopic(TOPIC, "00" * 16, 1))
     store.put(object_keys.log_start_key(NAMESPACE, TOPIC, 0), [b"500"])
-    found = listed(store)[TOPIC, 0]
-    assert (found.start_offset, found.end_offset) == (500, 500)
+    result = listed(store)[TOPIC, 0]
+    assert (result.start_offset, result.end_offset) == (500, 500)
 
 
 def test_only_requested_topics_are_listed(store):

@@ -70,8 +70,8 @@ def test_lookup_of_many_partitions(store):
         put_segment(store, range(partition, partition + 20), partition=partition)
     partitions = list_bucket(store, NAMESPACE).partitions
     timestamps_ms = {(TOPIC, number): 1025 for number in range(40)} | {(TOPIC, 3): NEVER_MS}
-    found = offsets_for_timestamps(store, NAMESPACE, timestamps_ms, partitions)
-    assert found == {
+    result = offsets_for_timestamps(store, NAMESPACE, timestamps_ms, partitions)
+    assert result == {
         (TOPIC, number): None if number < 6 else max(25, number) for number in range(40)
     }
 
@@ -101,10 +101,16 @@ def test_timestamps_that_do_not_ascend(segments, tail):
             store.put(object_keys.index_key(NAMESPACE, TOPIC, 0, base), [built.index])
         pieces = []
         for one in tail:
-            made = _batch(next_offset, one)
+            created = _batch(next_offset, one)
             pieces.append(
                 wal_object.PartitionData(
-                    TOPIC_ID, TOPIC, 0, made.buffer, made.base_offset, made.last_offset, max(one)
+                    TOPIC_ID,
+                    TOPIC,
+                    0,
+                    created.buffer,
+                    created.base_offset,
+                    created.last_offset,
+                    max(one),
                 )
             )
             next_offset += len(one)
@@ -118,8 +124,8 @@ def test_timestamps_that_do_not_ascend(segments, tail):
 
 
 def _batch(offset, timestamps):
-    made = BatchView(
+    created = BatchView(
         build([Record(offset + n, time, b"", b"") for n, time in enumerate(timestamps)])
     )
-    made.stamp(offset, 0)
-    return made
+    created.stamp(offset, 0)
+    return created

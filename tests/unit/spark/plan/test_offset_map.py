@@ -11,9 +11,9 @@ SEGMENTS = [("a", 0, 1000 + OVERHEAD), ("b", 100, 500 + OVERHEAD), ("c", 200, 10
 
 @pytest.fixture
 def partition():
-    found, has_gap = build(("orders", 0), SEGMENTS, 300, [])
+    result, has_gap = build(("orders", 0), SEGMENTS, 300, [])
     assert not has_gap
-    return found
+    return result
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_bytes_between_is_proportional_to_offsets(partition, start, end, size_by
 
 
 def test_build_of_an_empty_partition():
-    found, _ = build(("orders", 0), [], 0, [])
-    assert (found.start_offset, found.end_offset, found.extents) == (0, 0, ())
+    result, _ = build(("orders", 0), [], 0, [])
+    assert (result.start_offset, result.end_offset, result.extents) == (0, 0, ())

@@ -36,8 +36,8 @@ def find_nothing(timestamps_ms):
 
 
 def resolved(bound, side=STARTING, search=find_nothing):
-    found = resolve(bound, PARTITIONS, side, search)
-    return [found["orders", 0], found["orders", 1]]
+    result = resolve(bound, PARTITIONS, side, search)
+    return [result["orders", 0], result["orders", 1]]
 
 
 offsets = st.dictionaries(

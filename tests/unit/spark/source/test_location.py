@@ -10,9 +10,9 @@ from kafscale.storage.objects.s3.bucket_config import S3Bucket
 
 
 def test_parse_of_a_bucket_and_namespace():
-    found = Location.parse("s3://records/production")
-    assert (found.bucket.name, found.namespace) == ("records", "production")
-    assert str(found) == "s3://records/production"
+    parsed = Location.parse("s3://records/production")
+    assert (parsed.bucket.name, parsed.namespace) == ("records", "production")
+    assert str(parsed) == "s3://records/production"
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
@@ -59,9 +59,9 @@ def test_parse_rejects_invalid_booleans():
 def test_parse_of_a_data_directory(tmp_path):
     (tmp_path / "objects").mkdir()
     for path in (str(tmp_path), f"file://{tmp_path}", str(tmp_path / "objects")):
-        found = Location.parse(path)
-        assert (found.directory, found.namespace) == (str(tmp_path / "objects"), "default")
-        assert found.bucket is None
+        parsed = Location.parse(path)
+        assert (parsed.directory, parsed.namespace) == (str(tmp_path / "objects"), "default")
+        assert parsed.bucket is None
 
 
 def test_parse_makes_paths_absolute(tmp_path, monkeypatch):

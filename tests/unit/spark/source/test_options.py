@@ -24,31 +24,31 @@ def options(**given):
 
 
 def test_defaults():
-    found = options()
-    assert found.batch_bounds() == (GlobalOffset(EARLIEST), GlobalOffset(LATEST))
-    assert found.stream_start() == GlobalOffset(LATEST)
-    assert found.fail_on_data_loss
-    assert found.columns == columns.ALL
-    assert found.task_bytes == 128 * 2**20
-    assert (found.tasks_min, found.records_per_task_max) == (0, 0)
-    assert found.offsets_per_trigger_max is found.offsets_per_trigger_min is None
-    assert found.trigger_delay_ms_max == 900_000
-    assert found.starting_side.needs_record
-    assert not found.ending_side.needs_record
-    assert not found.starting_side.clips
+    result = options()
+    assert result.batch_bounds() == (GlobalOffset(EARLIEST), GlobalOffset(LATEST))
+    assert result.stream_start() == GlobalOffset(LATEST)
+    assert result.fail_on_data_loss
+    assert result.columns == columns.ALL
+    assert result.task_bytes == 128 * 2**20
+    assert (result.tasks_min, result.records_per_task_max) == (0, 0)
+    assert result.offsets_per_trigger_max is result.offsets_per_trigger_min is None
+    assert result.trigger_delay_ms_max == 900_000
+    assert result.starting_side.needs_record
+    assert not result.ending_side.needs_record
+    assert not result.starting_side.clips
 
 
 def test_option_names_are_case_insensitive():
-    found = parse(
+    parsed = parse(
         {"SUBSCRIBE": "orders", "Path": "x", "s3.PATHSTYLE": "true", "minpartitions": "3"}
     )
-    assert found.location == {"path": "x", "s3.pathStyle": "true"}
-    assert found.tasks_min == 3
+    assert parsed.location == {"path": "x", "s3.pathStyle": "true"}
+    assert parsed.tasks_min == 3
 
 
 def test_options_can_be_pickled():
-    found = options(startingOffsets='{"orders": {"0": 3}}', columns="offset")
-    assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - our own bytes.
+    result = options(startingOffsets='{"orders": {"0": 3}}', columns="offset")
+    assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301 - our own bytes.
 
 
 @pytest.mark.parametrize(
@@ -170,10 +170,10 @@ def test_columns_and_include_headers():
 
 
 def test_allowed_data_loss_clips_offsets():
-    found = options(failOnDataLoss="FALSE", startingOffsetsByTimestampStrategy="latest")
-    assert found.starting_side.clips
-    assert found.ending_side.clips
-    assert not found.starting_side.needs_record
+    result = options(failOnDataLoss="FALSE", startingOffsetsByTimestampStrategy="latest")
+    assert result.starting_side.clips
+    assert result.ending_side.clips
+    assert not result.starting_side.needs_record
 
 
 def test_option_names_are_distinct():

@@ -15,9 +15,9 @@ SECRETS = {
 
 
 def bucket(settings, path="s3://records/production", **options):
-    found = SessionDefaults.of(settings).resolve_location({"path": path, **options}).bucket
-    assert found is not None
-    return found
+    result = SessionDefaults.of(settings).resolve_location({"path": path, **options}).bucket
+    assert result is not None
+    return result
 
 
 def keys(found):
@@ -25,7 +25,7 @@ def keys(found):
 
 
 def test_s3a_settings_are_used():
-    found = bucket(
+    result = bucket(
         SECRETS
         | {
             "spark.hadoop.fs.s3a.endpoint": "http://localhost:9000",
@@ -35,11 +35,11 @@ def test_s3a_settings_are_used():
             "spark.app.name": "other",
         }
     )
-    assert keys(found) == ("AKIA-ALL", "secret-all", "token-all")
-    assert found.endpoint == "http://localhost:9000"
-    assert found.region == "eu-west-1"
-    assert found.path_style
-    assert found.role_arn == "arn:aws:iam::1:role/reader"
+    assert keys(result) == ("AKIA-ALL", "secret-all", "token-all")
+    assert result.endpoint == "http://localhost:9000"
+    assert result.region == "eu-west-1"
+    assert result.path_style
+    assert result.role_arn == "arn:aws:iam::1:role/reader"
 
 
 def test_s3a_settings_of_a_bucket_take_precedence():

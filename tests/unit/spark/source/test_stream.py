@@ -31,17 +31,17 @@ def store(directory):
 @pytest.fixture
 def stream(directory):
     """Create readers; all are stopped at the end."""
-    made = []
+    created = []
 
     def make(clock=lambda: 0, **given):
         parsed = options.parse({"subscribe": "orders"} | given)
         location = Location.parse(str(directory))
         query = Query.of(location, parsed, spark_schema(columns.ALL))
-        made.append(StreamReader(query, clock))
-        return made[-1]
+        created.append(StreamReader(query, clock))
+        return created[-1]
 
     yield make
-    for reader in made:
+    for reader in created:
         reader.stop()
 
 

@@ -65,5 +65,5 @@ def test_require_rejects_missing_topics_and_partitions():
 
 
 def test_require_without_a_catalog_assumes_empty_partitions():
-    found = Subscription.to_partitions('{"clicks": [0, 1]}').require(OFFSET_MAP)
-    assert (found["clicks", 1].start_offset, found["clicks", 1].end_offset) == (0, 0)
+    result = Subscription.to_partitions('{"clicks": [0, 1]}').require(OFFSET_MAP)
+    assert (result["clicks", 1].start_offset, result["clicks", 1].end_offset) == (0, 0)

@@ -24,11 +24,11 @@ def objects(*rows):
 
 
 def test_fields_of_json_objects_are_columns():
-    found = columns_of(*objects({"id": 1, "tags": ["a"]}, {"id": 2, "address": {"city": "Bonn"}}))
-    assert found.fields.names == ["id", "tags", "address"]
-    assert found.fields.field("id").type == pa.int64()
-    assert found.is_key_text
-    assert found.is_value_text
+    result = columns_of(*objects({"id": 1, "tags": ["a"]}, {"id": 2, "address": {"city": "Bonn"}}))
+    assert result.fields.names == ["id", "tags", "address"]
+    assert result.fields.field("id").type == pa.int64()
+    assert result.is_key_text
+    assert result.is_value_text
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_sample_of_a_small_topic_is_complete(tmp_path):
 def test_sample_of_a_large_topic_has_both_ends(tmp_path):
     half = columns.SAMPLE_RECORDS_MAX // 2
     end = 4 * half
-    found = sampled(tmp_path, range(end))
-    assert found == [value_of(offset) for offset in (*range(half), *range(end - half, end))]
+    result = sampled(tmp_path, range(end))
+    assert result == [value_of(offset) for offset in (*range(half), *range(end - half, end))]
 
 
 def test_sample_has_records_of_every_partition(tmp_path):
-    found = sampled(tmp_path, range(100), partitions=100)
-    assert len(found) == 100 * 2 * columns.SAMPLE_RECORDS_MIN
-    assert found.count(value_of(0)) == found.count(value_of(99)) == 100
+    result = sampled(tmp_path, range(100), partitions=100)
+    assert len(result) == 100 * 2 * columns.SAMPLE_RECORDS_MIN
+    assert result.count(value_of(0)) == result.count(value_of(99)) == 100
 
 
 def test_sample_of_an_empty_topic(tmp_path):

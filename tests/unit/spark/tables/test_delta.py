@@ -40,10 +40,10 @@ def test_statistics_of_files(table):
     table.create(SCHEMA, TimeGranularity.DAY)
     fill(table, range(1, 4))
     actions = pa.table(LoadedTable(table.name).get_add_actions(flatten=True)).to_pylist()
-    found = {action["partition.kafscale_day"].isoformat(): action for action in actions}
-    first = found["2023-11-14"]
+    result = {action["partition.kafscale_day"].isoformat(): action for action in actions}
+    first = result["2023-11-14"]
     assert (first["num_records"], first["min.id"], first["max.id"]) == (1, 1, 1)
-    second = found["2023-11-15"]
+    second = result["2023-11-15"]
     assert (second["min.id"], second["max.id"], second["null_count.name"]) == (2, 3, 0)
     assert second["min.name"] == "name 2"
     assert second["min.timestamp"].timestamp() * 1000 == 1_700_000_000_000 + 2 * 3_600_000

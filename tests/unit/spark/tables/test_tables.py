@@ -113,9 +113,9 @@ def test_rows_read_back_equal(changing_tables, granularity):
     version = table.evolve(table.load(), wider)
     packed = pickle.dumps((table.files(version), table.data_files(version)))
     files, current = pickle.loads(packed)  # noqa: S301 - our own.
-    found = [row for file in current for batch in files.read(file) for row in batch.to_pylist()]
+    result = [row for file in current for batch in files.read(file) for row in batch.to_pylist()]
     expected = [{**row, "price": None} for row in rows(range(30)).to_pylist()]
-    assert sorted(found, key=lambda row: row["id"]) == expected
+    assert sorted(result, key=lambda row: row["id"]) == expected
     some = [
         row for file in current for batch in files.read(file, ["id"]) for row in batch.to_pylist()
     ]

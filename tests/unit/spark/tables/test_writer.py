@@ -57,10 +57,10 @@ def test_each_file_has_one_time_partition(tmp_path):
         (19676, 24),
         (19677, 4),
     ]
-    found = [
+    result = [
         row["id"] for file in written for batch in target.read(file) for row in batch.to_pylist()
     ]
-    assert found == list(range(30))
+    assert result == list(range(30))
 
 
 def test_number_of_open_files_is_bounded(tmp_path):
@@ -92,12 +92,12 @@ def test_compressions(tmp_path, compression):
 def test_time_partitions_before_1970(granularity):
     times = pa.array([-1, 0, -(40 * 86_400_000_000)], pa.timestamp("us", tz="UTC"))
     batch = pa.RecordBatch.from_arrays([pa.array([0, 1, 2])], ["row"])
-    found = {
+    result = {
         time_partition: part.column("row").to_pylist()
         for time_partition, part in split_by_time(batch, times, granularity)
     }
-    assert found[0] == [1]
-    assert found[-1] == [0]
-    assert sum(map(len, found.values())) == 3
-    for number in (*found, 400_000):
+    assert result[0] == [1]
+    assert result[-1] == [0]
+    assert sum(map(len, result.values())) == 3
+    for number in (*result, 400_000):
         assert parse_partition(format_partition(number, granularity), granularity) == number

@@ -21,7 +21,7 @@ def struct(**types):
 
 
 @pytest.mark.parametrize(
-    ("table", "found", "merged"),
+    ("table", "result", "merged"),
     [
         (pa.int32(), pa.int32(), pa.int32()),
         (pa.int32(), pa.int64(), pa.int64()),
@@ -55,13 +55,13 @@ def struct(**types):
         ),
     ],
 )
-def test_merge_widens_columns(table, found, merged):
-    assert merge(single_column(table), single_column(found)) == single_column(merged)
-    assert extend(single_column(table), single_column(found)) == single_column(merged)
+def test_merge_widens_columns(table, result, merged):
+    assert merge(single_column(table), single_column(result)) == single_column(merged)
+    assert extend(single_column(table), single_column(result)) == single_column(merged)
 
 
 @pytest.mark.parametrize(
-    ("table", "found", "column"),
+    ("table", "result", "column"),
     [
         (pa.int64(), pa.string(), "a"),
         (pa.int64(), pa.float64(), "a"),
@@ -80,17 +80,17 @@ def test_merge_widens_columns(table, found, merged):
         (pa.map_(pa.string(), pa.int32()), pa.map_(pa.int32(), pa.int32()), "a"),
     ],
 )
-def test_merge_rejects_other_changes_and_extend_ignores_them(table, found, column):
+def test_merge_rejects_other_changes_and_extend_ignores_them(table, result, column):
     with pytest.raises(InvalidRequestError, match=f"column {column} is ") as caught:
-        merge(single_column(table), single_column(found))
+        merge(single_column(table), single_column(result))
     assert "cannot become" in str(caught.value)
-    assert extend(single_column(table), single_column(found)) == single_column(table)
+    assert extend(single_column(table), single_column(result)) == single_column(table)
 
 
 def test_new_columns_are_last_and_nullable():
     table = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
-    found = pa.schema([pa.field("new", pa.bool_(), nullable=False), ("name", pa.string())])
-    assert merge(table, found) == pa.schema([*table, pa.field("new", pa.bool_())])
+    result = pa.schema([pa.field("new", pa.bool_(), nullable=False), ("name", pa.string())])
+    assert merge(table, result) == pa.schema([*table, pa.field("new", pa.bool_())])
 
 
 def test_conform_casts_and_fills_columns():

@@ -285,9 +285,9 @@ def frame(schema_id, indexes, payload):
 
 def serialized(source, imports=None):
     """Return a file in the serialized form of registries, without its name."""
-    found = descriptor_pb2.FileDescriptorSet.FromString(compile_source(source, imports)).file[-1]
-    found.name = "default"
-    return base64.b64encode(found.SerializeToString()).decode()
+    result = descriptor_pb2.FileDescriptorSet.FromString(compile_source(source, imports)).file[-1]
+    result.name = "default"
+    return base64.b64encode(result.SerializeToString()).decode()
 
 
 IMPORTED = 'syntax = "proto3"; package p; message N { int32 x = 1; }'

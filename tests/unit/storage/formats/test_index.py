@@ -51,7 +51,7 @@ def same(one: Index, other: Index) -> bool:
 
 @given(batch_lists(), st.integers(64, 20_000))
 def test_entry_density(batches, interval_bytes):
-    found = index.rebuild(batches, interval_bytes)
+    result = index.rebuild(batches, interval_bytes)
     expected, position, entry_position, records = [], 32, 0, 0
     for each in batches:
         if not expected or position - entry_position >= interval_bytes or records >= 100:
@@ -59,7 +59,7 @@ def test_entry_density(batches, interval_bytes):
             entry_position, records = position, 0
         position += len(each)
         records += each.count
-    assert entries(found) == expected
+    assert entries(result) == expected
 
 
 def test_entry_is_added_after_the_interval_or_100_records():
@@ -74,15 +74,15 @@ def test_entry_is_added_after_the_interval_or_100_records():
 
 @given(batch_lists(), st.integers(-1, 2**42))
 def test_timestamps_are_the_maximum_up_to_the_next_entry(batches, prior_ms):
-    found = index.rebuild(batches, 300, prior_max_timestamp_ms=prior_ms)
-    bounds = [*found.offsets, batches[-1].next_offset]
-    assert found.max_timestamps is not None
-    for number, greatest in enumerate(found.max_timestamps):
+    result = index.rebuild(batches, 300, prior_max_timestamp_ms=prior_ms)
+    bounds = [*result.offsets, batches[-1].next_offset]
+    assert result.max_timestamps is not None
+    for number, greatest in enumerate(result.max_timestamps):
         covered = [b for b in batches if bounds[number] <= b.base_offset < bounds[number + 1]]
         assert greatest == max(b.max_timestamp_ms for b in covered)
     greatest = max(b.max_timestamp_ms for b in batches)
-    assert found.max_timestamp_ms == greatest
-    assert found.log_max_timestamp_ms == max(prior_ms, greatest)
+    assert result.max_timestamp_ms == greatest
+    assert result.log_max_timestamp_ms == max(prior_ms, greatest)
 
 
 # --- finding --------------------------------------------------------------------------------------
@@ -103,18 +103,20 @@ def test_find_time_returns_the_first_entry_that_reaches_the_timestamp(timestamp_
 
 
 def test_without_timestamps_the_first_entry_is_returned():
-    found = index.decode(KEY, plain([(10, 32), (20, 99)]))
-    assert found.max_timestamps is None
-    assert found.max_timestamp_ms is None
-    assert found.log_max_timestamp_ms is None
-    assert found.find_time(1000) == 0
+    decoded = index.decode(KEY, plain([(10, 32), (20, 99)]))
+    assert decoded.max_timestamps is None
+    assert decoded.max_timestamp_ms is None
+    assert decoded.log_max_timestamp_ms is None
+    assert decoded.find_time(1000) == 0
 
 
 def test_log_max_timestamp_is_unknown_without_the_prior_one():
-    found = index.decode(KEY, index.rebuild(contiguous_batches(0, [1, 1]), INTERVAL_BYTES).encode())
-    assert found.prior_max_timestamp_ms is None
-    assert found.max_timestamp_ms is not None
-    assert found.log_max_timestamp_ms is None
+    decoded = index.decode(
+        KEY, index.rebuild(contiguous_batches(0, [1, 1]), INTERVAL_BYTES).encode()
+    )
+    assert decoded.prior_max_timestamp_ms is None
+    assert decoded.max_timestamp_ms is not None
+    assert decoded.log_max_timestamp_ms is None
 
 
 def test_cost_bytes_includes_sections_and_timestamps():
@@ -166,9 +168,9 @@ def test_both_magics_are_read(magic):
 
 @pytest.mark.parametrize("path", UPSTREAM_SEGMENTS, ids=lambda path: f"{path.parts[-3:]}")
 def test_upstream_indexes_are_read(path):
-    found = index.decode(str(path), path.with_suffix(".index").read_bytes())
-    assert entries(found) == [(int(path.stem.removeprefix("segment-")), 32)]
-    assert found.sections == {}
+    decoded = index.decode(str(path), path.with_suffix(".index").read_bytes())
+    assert entries(decoded) == [(int(path.stem.removeprefix("segment-")), 32)]
+    assert decoded.sections == {}
 
 
 def test_upstream_fixtures_exist():
@@ -177,18 +179,18 @@ def test_upstream_fixtures_exist():
 
 @given(batch_lists(), batch_lists())
 def test_verify_accepts_only_the_own_segment(batches, others):
-    found = index.rebuild(batches, 300)
-    index.verify(KEY, found, batches)
+    result = index.rebuild(batches, 300)
+    index.verify(KEY, result, batches)
     if others[0].base_offset != batches[0].base_offset:
         with pytest.raises(DamagedObjectError, match="no batch of the segment at 32"):
-            index.verify(KEY, found, others)
+            index.verify(KEY, result, others)
 
 
 def test_verify_rejects_an_entry_within_a_batch():
     batches = contiguous_batches(0, [1, 1])
-    found = Index(array("q", [0, 1]), array("i", [32, 33 + len(batches[0])]))
+    result = Index(array("q", [0, 1]), array("i", [32, 33 + len(batches[0])]))
     with pytest.raises(DamagedObjectError, match="with offset 1"):
-        index.verify(KEY, found, batches)
+        index.verify(KEY, result, batches)
 
 
 # --- damage ---------------------------------------------------------------------------------------
@@ -213,13 +215,13 @@ def test_every_flipped_bit_is_rejected():
 def test_flipped_bit_in_an_upstream_index_is_rejected_or_leaves_it_ascending():
     for _, damaged in with_flipped_bits(plain([(10, 32), (20, 4200), (35, 9000)])):
         try:
-            found = index.decode(KEY, damaged)
+            decoded = index.decode(KEY, damaged)
         except DamagedObjectError:
             continue
-        assert list(found.offsets) == sorted(set(found.offsets))
-        assert list(found.positions) == sorted(set(found.positions))
-        assert found.positions[0] == 32
-        assert len(found) == 3
+        assert list(decoded.offsets) == sorted(set(decoded.offsets))
+        assert list(decoded.positions) == sorted(set(decoded.positions))
+        assert decoded.positions[0] == 32
+        assert len(decoded) == 3
 
 
 @pytest.mark.parametrize(

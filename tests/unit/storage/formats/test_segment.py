@@ -57,14 +57,14 @@ def test_round_trip(batches, compression, prior_ms):
     built = build(batches, compression=compression, prior_ms=prior_ms, sections=sections)
     data = joined(built.parts)
     assert built.size_bytes == len(data)
-    found = segment.read(KEY, data)
-    assert found.header.base_offset == built.base_offset == batches[0].base_offset
-    assert found.footer.last_offset == built.last_offset == batches[-1].last_offset
-    assert found.header.count == built.count == sum(each.count for each in batches)
-    assert found.header.created_ms == CREATED_MS
+    result = segment.read(KEY, data)
+    assert result.header.base_offset == built.base_offset == batches[0].base_offset
+    assert result.footer.last_offset == built.last_offset == batches[-1].last_offset
+    assert result.header.count == built.count == sum(each.count for each in batches)
+    assert result.header.created_ms == CREATED_MS
     assert built.max_timestamp_ms == max(each.max_timestamp_ms for each in batches)
-    assert len(found.batches) == len(batches)
-    for stored, sent in zip(found.batches, batches, strict=True):
+    assert len(result.batches) == len(batches)
+    for stored, sent in zip(result.batches, batches, strict=True):
         assert list(iterate(stored)) == list(iterate(sent))
         stored.validate()
 
@@ -191,6 +191,6 @@ def test_incompressible_batches_are_tried_less_often():
 
 
 def stamped(data: bytes, offset: int) -> BatchView:
-    made = BatchView(bytearray(data))
-    made.stamp(offset, 0)
-    return made
+    created = BatchView(bytearray(data))
+    created.stamp(offset, 0)
+    return created

@@ -58,8 +58,8 @@ def test_unknown_flags_and_reserved_bits_are_ignored():
     others = [range(6), range(8, 20), range(32, len(EXAMPLE))]
     intact = segment.read(KEY, EXAMPLE)
     for position, damaged in with_flipped_bits(EXAMPLE, but=others):
-        found = segment.read(KEY, damaged)
-        assert [each.buffer for each in found.batches] == [each.buffer for each in intact.batches]
+        records = segment.read(KEY, damaged)
+        assert [each.buffer for each in records.batches] == [each.buffer for each in intact.batches]
         positions.discard(position)
     assert not positions
 
@@ -105,9 +105,9 @@ STARTS = [32 + sum(map(len, LONG[:number])) for number in range(len(LONG) + 1)]
 
 def salvaged(data: bytes) -> int:
     """How many batches are salvaged, once they are found to be the first ones."""
-    found = segment.salvage(data)
-    assert [each.buffer for each in found] == [each.buffer for each in LONG[: len(found)]]
-    return len(found)
+    result = segment.salvage(data)
+    assert [each.buffer for each in result] == [each.buffer for each in LONG[: len(result)]]
+    return len(result)
 
 
 def test_whole_segment_is_salvaged_completely():
@@ -148,15 +148,15 @@ def test_batches_with_unexpected_offsets_are_not_salvaged():
 @pytest.mark.parametrize("path", UPSTREAM_SEGMENTS, ids=lambda path: f"{path.parts[-3:]}")
 def test_upstream_segments_are_read(path):
     data = path.read_bytes()
-    found = segment.read(str(path), data)
+    records = segment.read(str(path), data)
     base_offset = int(path.stem.removeprefix("segment-"))
-    assert found.header.base_offset == base_offset
-    assert found.footer.last_offset == base_offset + found.header.count - 1
-    assert found.header.flags == 0
+    assert records.header.base_offset == base_offset
+    assert records.footer.last_offset == base_offset + records.header.count - 1
+    assert records.header.flags == 0
     again = segment.Builder(
-        found.header.created_ms, 4096, compression=None, prior_max_timestamp_ms=-1
+        records.header.created_ms, 4096, compression=None, prior_max_timestamp_ms=-1
     )
-    for each in found.batches:
+    for each in records.batches:
         again.append(each)
     parts = again.finish().parts
     # The one difference between the writers: ours says which codec all batches share.

@@ -72,7 +72,7 @@ def mixed(seed: int, count: int = 150) -> list[BatchView]:
         is_text = random.random() < 0.5
         for _ in range(random.randint(1, 30)):
             value = b"text " * random.randint(1, 60) if is_text else random.randbytes(300)
-            made = batch(
+            created = batch(
                 next_offset,
                 random.choice((1, 1, 3, 120)) if is_text else 1,
                 codec=random.choice(list(Codec)) if random.random() < 0.1 else Codec.NONE,
@@ -80,8 +80,8 @@ def mixed(seed: int, count: int = 150) -> list[BatchView]:
                 timestamp_ms=CREATED_MS + random.randint(-5000, 5000),
                 value=value,
             )
-            batches.append(made)
-            next_offset = made.next_offset
+            batches.append(created)
+            next_offset = created.next_offset
     return batches
 
 
@@ -123,8 +123,8 @@ def test_unrolled_slices_are_limited_to_the_segment_size(data, batches, cuts):
     )
     waiting = waiting_in(batches, cuts, batches[first].base_offset)
     fitting = max(sum(size <= bytes_max for size in sizes), 1)
-    found = [bytes(each.buffer) for each in waiting.batches(bytes_max)]
-    assert found == [bytes(each.buffer) for each in batches[first : first + fitting]]
+    result = [bytes(each.buffer) for each in waiting.batches(bytes_max)]
+    assert result == [bytes(each.buffer) for each in batches[first : first + fitting]]
 
 
 def test_unchanged_batches_are_one_part_without_a_copy():

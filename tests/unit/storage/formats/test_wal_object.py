@@ -57,15 +57,15 @@ def test_each_partition_has_one_range_with_its_batches_in_order(pieces):
     read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, pieces)))
     assert read.header == HEADER
     places = sorted({(piece.topic, piece.partition) for piece in pieces})
-    assert [(found.topic, found.partition) for found in read.ranges] == places
-    for found in read.ranges:
-        own = [p for p in pieces if (p.topic, p.partition) == (found.topic, found.partition)]
-        assert read.body(found) == joined([piece.body for piece in own])
-        assert found.topic_id == own[0].topic_id
-        assert found.base_offset == own[0].base_offset
-        assert found.last_offset == own[-1].last_offset
-        assert found.max_timestamp_ms == max(piece.max_timestamp_ms for piece in own)
-        assert len(split(read.body(found))) == len(own)
+    assert [(result.topic, result.partition) for result in read.ranges] == places
+    for result in read.ranges:
+        own = [p for p in pieces if (p.topic, p.partition) == (result.topic, result.partition)]
+        assert read.body(result) == joined([piece.body for piece in own])
+        assert result.topic_id == own[0].topic_id
+        assert result.base_offset == own[0].base_offset
+        assert result.last_offset == own[-1].last_offset
+        assert result.max_timestamp_ms == max(piece.max_timestamp_ms for piece in own)
+        assert len(split(read.body(result))) == len(own)
 
 
 def test_bodies_are_not_copied():
@@ -87,7 +87,7 @@ def test_topics_with_the_same_name_are_separate():
     first, second = piece("orders", 0, 90, 2, 1), piece("orders", 0, 0, 1, 2)
     other_id = PartitionData(b"\xff" * 16, "orders", 0, second.body, 0, 0, 2)
     read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, [other_id, first])))
-    assert [(found.topic_id, found.base_offset) for found in read.ranges] == [
+    assert [(result.topic_id, result.base_offset) for result in read.ranges] == [
         (first.topic_id, 90),
         (other_id.topic_id, 0),
     ]
@@ -114,25 +114,25 @@ def test_header_can_be_decoded_alone():
 @given(piece_lists(), st.integers(0, 2000))
 def test_footer_returns_the_ranges_or_the_number_of_bytes_needed(pieces, suffix_bytes):
     data = joined(wal_object.encode(HEADER, pieces))
-    found = wal_object.decode_footer(
+    result = wal_object.decode_footer(
         KEY, data[len(data) - min(suffix_bytes, len(data)) :], len(data)
     )
     requests = 1
-    while isinstance(found, int):
-        assert suffix_bytes < found <= len(data)
-        suffix_bytes = found
-        found = wal_object.decode_footer(KEY, data[-found:], len(data))
+    while isinstance(result, int):
+        assert suffix_bytes < result <= len(data)
+        suffix_bytes = result
+        result = wal_object.decode_footer(KEY, data[-result:], len(data))
         requests += 1
-    assert found == wal_object.decode(KEY, data).ranges
+    assert result == wal_object.decode(KEY, data).ranges
     assert requests <= 3
 
 
 def test_footer_hint_suffices_for_hundreds_of_partitions():
     pieces = [piece("a-topic-of-usual-length", partition, 0, 1, 1) for partition in range(500)]
     data = joined(wal_object.encode(HEADER, pieces))
-    found = wal_object.decode_footer(KEY, data[-wal_object.TAIL_BYTES_HINT :], len(data))
-    assert isinstance(found, list)
-    assert len(found) == 500
+    result = wal_object.decode_footer(KEY, data[-wal_object.TAIL_BYTES_HINT :], len(data))
+    assert isinstance(result, list)
+    assert len(result) == 500
 
 
 # --- damage ---------------------------------------------------------------------------------------
@@ -216,6 +216,6 @@ def test_body_of_a_range_contains_whole_batches():
         for b in batches
     ]
     read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, pieces)))
-    (found,) = read.ranges
-    assert (found.base_offset, found.last_offset) == (100, 105)
-    assert [b.base_offset for b in split(read.body(found))] == [100, 103, 104]
+    (result,) = read.ranges
+    assert (result.base_offset, result.last_offset) == (100, 105)
+    assert [b.base_offset for b in split(read.body(result))] == [100, 103, 104]

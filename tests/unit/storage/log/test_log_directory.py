@@ -45,8 +45,8 @@ def test_recreated_topic_starts_empty():
         await roll(engine)
         while log.tail.evict():
             pass
-        found, _ = await engine.reader.read(log, 0, 1000, first=True)
-        assert b"new" in b"".join(found)
+        result, _ = await engine.reader.read(log, 0, 1000, first=True)
+        assert b"new" in b"".join(result)
         assert len(await keys(store, ".kfs")) == 1
 
     simulate(scenario)

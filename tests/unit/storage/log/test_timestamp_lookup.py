@@ -33,10 +33,10 @@ async def timed(*times_ms: int, rolled: int = 4, **settings):
 )
 def test_offset_for_timestamp_finds_the_first_record(asked_ms, offset):
     async def scenario():
-        found = await timestamp_lookup.offset_for_timestamp(
+        result = await timestamp_lookup.offset_for_timestamp(
             *await timed(10, 30, 20, 25, 50, 60), asked_ms
         )
-        assert (found and found.offset) == offset
+        assert (result and result.offset) == offset
 
     simulate(scenario)
 
@@ -45,8 +45,8 @@ def test_records_below_the_log_start_are_ignored():
     async def scenario():
         reader, log = await timed(10, 30, 20, 25, 50, 60)
         log.advance_start(2)
-        found = await timestamp_lookup.offset_for_timestamp(reader, log, 15)
-        assert (found.offset, found.timestamp_ms) == (2, 20)
+        result = await timestamp_lookup.offset_for_timestamp(reader, log, 15)
+        assert (result.offset, result.timestamp_ms) == (2, 20)
 
     simulate(scenario)
 
@@ -60,8 +60,8 @@ def test_log_start_may_be_within_a_log_append_time_batch():
         await append(engine, b"a", b"b", b"c")
         log = engine.logs.find(TOPIC, 0)
         log.advance_start(1)
-        found = await timestamp_lookup.offset_for_timestamp(engine.reader, log, clock_ms())
-        assert found.offset == 1
+        result = await timestamp_lookup.offset_for_timestamp(engine.reader, log, clock_ms())
+        assert result.offset == 1
 
     simulate(scenario)
 
@@ -70,10 +70,10 @@ def test_log_start_may_be_within_a_log_append_time_batch():
 @pytest.mark.parametrize(("times_ms", "offset"), [((10, 60, 20, 60), 1), ((1, 2, 3, 4, 9, 8), 4)])
 def test_offset_of_max_timestamp_is_the_first_with_that_timestamp(times_ms, offset, rolled):
     async def scenario():
-        found = await timestamp_lookup.offset_of_max_timestamp(
+        result = await timestamp_lookup.offset_of_max_timestamp(
             *await timed(*times_ms, rolled=rolled)
         )
-        assert (found.offset, found.timestamp_ms) == (offset, max(times_ms))
+        assert (result.offset, result.timestamp_ms) == (offset, max(times_ms))
 
     simulate(scenario)
 
@@ -89,7 +89,7 @@ def test_record_with_the_max_timestamp_may_be_deleted():
     async def scenario():
         reader, log = await timed(90, 10, 20, 30)
         log.advance_start(2)
-        found = await timestamp_lookup.offset_of_max_timestamp(reader, log)
-        assert found.offset == 3
+        result = await timestamp_lookup.offset_of_max_timestamp(reader, log)
+        assert result.offset == 3
 
     simulate(scenario)

@@ -115,5 +115,5 @@ def test_missing_kms_key_is_logged_once(key_arn, capsys):
 
 def test_lifecycle_rules_are_managed_only_if_configured():
     assert factory.lifecycle(load(ENVIRON)) is None
-    asked = ENVIRON | {"KAFSCALE_S3_MANAGE_LIFECYCLE": "true"}
-    assert isinstance(factory.lifecycle(load(asked)), BucketLifecycle)
+    requested = ENVIRON | {"KAFSCALE_S3_MANAGE_LIFECYCLE": "true"}
+    assert isinstance(factory.lifecycle(load(requested)), BucketLifecycle)

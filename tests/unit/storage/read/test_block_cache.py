@@ -36,8 +36,8 @@ def test_fifty_readers_fetch_a_block_once_within_the_limit():
 
     async def scenario():
         store, data, blocks = await blocks_of(3 * BLOCK_BYTES, bytes_max=2 * BLOCK_BYTES)
-        found = await asyncio.gather(*(blocks.slices(KEY, 0, 3 * BLOCK_BYTES) for _ in range(50)))
-        assert all(b"".join(slices) == data for slices in found[::10])
+        result = await asyncio.gather(*(blocks.slices(KEY, 0, 3 * BLOCK_BYTES) for _ in range(50)))
+        assert all(b"".join(slices) == data for slices in result[::10])
         assert store.requests["get_range"] == 3
         assert blocks.size_bytes <= 2 * BLOCK_BYTES
 

@@ -32,8 +32,8 @@ def new_cache(bytes_max: int = 100) -> LoadingCache[str, bytes]:
 def test_concurrent_readers_share_one_load():
     async def scenario():
         cache, loader = new_cache(), Loader()
-        found = await asyncio.gather(*(cache.load("a", loader) for _ in range(50)))
-        assert found == [b"value"] * 50
+        result = await asyncio.gather(*(cache.load("a", loader) for _ in range(50)))
+        assert result == [b"value"] * 50
         assert loader.count == 1
         assert await cache.load("a", loader) == b"value"
         assert loader.count == 1

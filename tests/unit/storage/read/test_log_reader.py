@@ -42,10 +42,10 @@ def test_read_returns_whole_batches_from_its_offset(offset, batches_max):
         engine, log = await cold(memory_store(), 8)
         await append(engine, b"tail")
         size_bytes = 69
-        found, following = await engine.reader.read(
+        result, following = await engine.reader.read(
             log, offset, batches_max * size_bytes, first=True
         )
-        bases = [batch.base_offset for batch in split(b"".join(found))]
+        bases = [batch.base_offset for batch in split(b"".join(result))]
         assert bases == list(range(offset, min(offset + batches_max, bases[-1] + 1)))
         assert following == bases[-1] + 1
         if batches_max == 100:
@@ -58,8 +58,8 @@ def test_oversized_first_batch_is_read_only_if_required():
     async def scenario():
         engine, log = await cold(memory_store())
         assert await engine.reader.read(log, 0, 10, first=False) == ([], 0)
-        found, following = await engine.reader.read(log, 0, 10, first=True)
-        assert (len(found), following) == (1, 1)
+        result, following = await engine.reader.read(log, 0, 10, first=True)
+        assert (len(result), following) == (1, 1)
 
     simulate(scenario)
 
@@ -71,8 +71,8 @@ def test_fifty_readers_fetch_a_cold_segment_once():
         store = CountingStore()
         engine, _ = await cold(store)
         store.requests.clear()
-        found = await asyncio.gather(*(read_offsets(engine) for _ in range(50)))
-        assert found == [list(range(6))] * 50
+        result = await asyncio.gather(*(read_offsets(engine) for _ in range(50)))
+        assert result == [list(range(6))] * 50
         assert store.requests["get_range"] == 3
         assert store.requests["get"] == 3
 

@@ -29,8 +29,8 @@ async def put_wal(store, broker_id, epoch, sequence, *held):
 
 def test_empty_bucket():
     async def scenario():
-        found = await scanner(memory_store()).scan()
-        assert (found.topics, found.log_starts, found.catalog) == ({}, {}, None)
+        result = await scanner(memory_store()).scan()
+        assert (result.topics, result.log_starts, result.catalog) == ({}, {}, None)
 
     simulate(scenario)
 
@@ -49,12 +49,12 @@ def test_segments_indexes_and_log_starts_are_found_by_topic_name():
         began_ms = virtual_time.clock_ms()
         await store.put(object_keys.log_start_key(NAMESPACE, "deleted", 4), [b"123"])
         await store.put(object_keys.log_start_key(NAMESPACE, "audit", 0), [b"many"])
-        found = await scanner(store).scan()
-        counts = {name: topic.objects.partition_count for name, topic in found.topics.items()}
+        result = await scanner(store).scan()
+        counts = {name: topic.objects.partition_count for name, topic in result.topics.items()}
         assert counts == {"orders": 3, "audit": 1, "deleted": 5}
-        assert found.topics["deleted"].objects.newest_ms >= began_ms
-        assert found.log_starts == {("deleted", 4): 123}
-        assert not any(topic.in_wal for topic in found.topics.values())
+        assert result.topics["deleted"].objects.newest_ms >= began_ms
+        assert result.log_starts == {("deleted", 4): 123}
+        assert not any(topic.in_wal for topic in result.topics.values())
 
     simulate(scenario)
 
@@ -70,12 +70,12 @@ def test_fenced_streams_are_found_by_topic_id():
         # One after the fence, and one of a live broker.
         await put_wal(store, 1, 0, 4, ("late", FIRST_ID, 0))
         await put_wal(store, 2, 0, 0, ("living", FIRST_ID, 0))
-        found = await scanner(store).scan()
+        result = await scanner(store).scan()
         assert {
             name: {key: trace.partition_count for key, trace in topic.in_wal.items()}
-            for name, topic in found.topics.items()
+            for name, topic in result.topics.items()
         } == {"orders": {FIRST_ID: 1, SECOND_ID: 4}, "audit": {THIRD_ID: 1}}
-        assert found.wal_object_count == 2
+        assert result.wal_object_count == 2
 
     simulate(scenario)
 
@@ -87,8 +87,8 @@ def test_damaged_wal_object_does_not_hide_others():
         await store.put(object_keys.wal_key(NAMESPACE, 1, 0, 1), [b"no such thing" * 10])
         await put_wal(store, 1, 0, 2, ("audit", FIRST_ID, 0))
         await Streams(store, NAMESPACE, virtual_time.clock_ms).fence(1, 0)
-        found = await scanner(store).scan()
-        assert found.topics.keys() == {"orders", "audit"}
+        result = await scanner(store).scan()
+        assert result.topics.keys() == {"orders", "audit"}
 
     simulate(scenario)
 
@@ -101,11 +101,11 @@ def test_catalog_is_read_with_its_time_and_ignored_if_damaged():
             [CatalogTopic("orders", FIRST_ID.hex(), 3)], cluster_id="ours", revision=7
         )
         await store.put(key, [data])
-        found = await scanner(store).scan()
-        assert (found.catalog.cluster_id, found.catalog.revision) == ("ours", 7)
-        assert found.catalog_ms == (await store.head(key)).modified_ms
+        result = await scanner(store).scan()
+        assert (result.catalog.cluster_id, result.catalog.revision) == ("ours", 7)
+        assert result.catalog_ms == (await store.head(key)).modified_ms
         await store.put(key, [b"{"], create=False)
-        found = await scanner(store).scan()
-        assert (found.catalog, found.catalog_ms) == (None, -1)
+        result = await scanner(store).scan()
+        assert (result.catalog, result.catalog_ms) == (None, -1)
 
     simulate(scenario)

@@ -63,8 +63,8 @@ def test_records_of_several_former_owners_are_ordered():
         third = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
         assert await read_offsets(third) == [0, 1]
         assert await append(third, b"c") == 2
-        found, _ = await third.reader.read(third.logs.find(TOPIC, 0), 0, 1000, first=True)
-        assert [batch.leader_epoch for batch in split(b"".join(found))] == [0, 1, 2]
+        result, _ = await third.reader.read(third.logs.find(TOPIC, 0), 0, 1000, first=True)
+        assert [batch.leader_epoch for batch in split(b"".join(result))] == [0, 1, 2]
 
     simulate(scenario)
 
@@ -104,7 +104,7 @@ def test_late_segment_of_a_former_owner_is_adopted():
         await roll(before)
         assert metadata.ends == {}, "it is not the owner any more"
         await roll(after)
-        assert [found.base_offset for found in after.logs.find(TOPIC, 0).segments] == [0, 1]
+        assert [result.base_offset for result in after.logs.find(TOPIC, 0).segments] == [0, 1]
         assert metadata.ends == {0: 2}
         third = await taken_over(store, metadata, THIRD_ID, from_id=OTHER_ID)
         assert await read_offsets(third) == [0, 1]
@@ -168,7 +168,7 @@ def test_records_deleted_before_they_were_rolled_are_no_gap():
         assert (log.start_offset, log.tail.rolled_offset, log.end_offset) == (3, 1, 4)
         assert await read_offsets(after) == [3]
         await roll(after)
-        assert [found.base_offset for found in log.segments] == [1], "as the former owner would"
+        assert [result.base_offset for result in log.segments] == [1], "as the former owner would"
 
     simulate(scenario)
 

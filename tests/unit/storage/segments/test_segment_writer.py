@@ -43,11 +43,11 @@ def test_roll_writes_a_segment_and_its_index():
         for value in (b"a", b"b"):
             await append(engine, value)
         await roll(engine)
-        found = segment.read(key_of(0), await store.get(key_of(0)))
-        assert [found_batch.base_offset for found_batch in found.batches] == [0, 1]
+        records = segment.read(key_of(0), await store.get(key_of(0)))
+        assert [found_batch.base_offset for found_batch in records.batches] == [0, 1]
         key = key_of(0, object_keys.index_key)
         entries = index.decode(key, await store.get(key))
-        index.verify(key, entries, found.batches)
+        index.verify(key, entries, records.batches)
         assert {b"PROD", b"EPOC"} <= set(entries.sections)
         log = engine.logs.find(TOPIC, 0)
         assert (log.tail.rolled_offset, log.tail.unrolled_bytes) == (2, 0)
@@ -92,7 +92,7 @@ def test_segment_of_an_earlier_session_is_adopted(compression):
         await roll(after)
         assert [await last_offset(store, n) for n in (0, 1)] == [0, 1]
         assert await read_offsets(after) == [0, 1]
-        assert [found.base_offset for found in after.logs.find(TOPIC, 0).segments] == [0, 1]
+        assert [result.base_offset for result in after.logs.find(TOPIC, 0).segments] == [0, 1]
 
     simulate(scenario)
 

@@ -51,7 +51,7 @@ def test_staged_segments_replace_their_sources(plan):
         assert log.segments.total_bytes == size_bytes + result.bytes_after - result.bytes_before
         assert await values_of(engine) == values(new)
         bases = bases_after(plan)
-        assert [found.base_offset for found in log.segments] == bases
+        assert [actual.base_offset for actual in log.segments] == bases
         assert await keys(store, ".kfs") == [
             object_keys.segment_key(NAMESPACE, TOPIC, 0, base) for base in bases
         ]
@@ -73,9 +73,9 @@ def test_indexes_match_and_timestamps_are_found_after_a_swap():
         old = await engine.reader.index(log, log.segments[-1])
         await stage(store, *PLANS["other boundaries"])
         await engine.swap_segments(log, PREFIX)
-        for found in log.segments:
-            place = (NAMESPACE, TOPIC, 0, found.base_offset)
-            entries = await engine.reader.index(log, found)
+        for result in log.segments:
+            place = (NAMESPACE, TOPIC, 0, result.base_offset)
+            entries = await engine.reader.index(log, result)
             batches = segment.read("", await store.get(object_keys.segment_key(*place))).batches
             index.verify(object_keys.index_key(*place), entries, batches)
             assert entries.prior_max_timestamp_ms is not None
@@ -131,7 +131,7 @@ def test_swap_survives_a_crash_at_any_step_and_can_be_repeated(plan):
         if not is_over:
             await engine.swap_segments(log, PREFIX)
         assert await values_of(engine) == values(range(plan[0][0], plan[-1][-1] + 1))
-        assert [found.base_offset for found in log.segments] == bases_after(plan)
+        assert [result.base_offset for result in log.segments] == bases_after(plan)
         return is_over
 
     changes = 0
@@ -144,8 +144,8 @@ async def read_in_steps(engine, log, bytes_max: int) -> None:
     """Read every offset once and in order, with any read size."""
     offset, seen = 0, []
     while offset < COUNT:
-        found, following = await engine.reader.read(log, offset, bytes_max, first=True)
-        seen += [one.base_offset for one in split(b"".join(found))]
+        result, following = await engine.reader.read(log, offset, bytes_max, first=True)
+        seen += [one.base_offset for one in split(b"".join(result))]
         assert following > offset
         offset = following
     assert seen == list(range(COUNT))
@@ -163,8 +163,8 @@ def test_readers_see_the_state_before_or_after_a_swap():
             while not is_over:
                 offset = 0
                 while offset < COUNT:
-                    found, following = await engine.reader.read(log, offset, 300, first=True)
-                    batches = split(b"".join(found))
+                    result, following = await engine.reader.read(log, offset, 300, first=True)
+                    batches = split(b"".join(result))
                     assert [one.base_offset for one in batches] == list(range(offset, following))
                     for one in batches:
                         (record,) = iterate(one)
@@ -174,7 +174,7 @@ def test_readers_see_the_state_before_or_after_a_swap():
 
         readers = [asyncio.ensure_future(read()) for _ in range(5)]
         for plan in (*PLANS.values(), [[start] for start in range(COUNT)], [range(COUNT)]):
-            known = {found.base_offset for found in log.segments} | {COUNT}
+            known = {result.base_offset for result in log.segments} | {COUNT}
             if plan[0][0] in known and plan[-1][-1] + 1 in known:
                 await stage(store, *plan)
                 await engine.swap_segments(log, PREFIX)
@@ -281,7 +281,7 @@ def test_log_is_not_released_during_a_swap():
             await asyncio.sleep(0)
         assert log.segments_lock.locked()
         await engine.release(log)
-        assert [found.base_offset for found in log.segments] == [0, 10]
+        assert [result.base_offset for result in log.segments] == [0, 10]
         await swap
         await stage(store, range(10))
         with pytest.raises(NotOwnerError):

@@ -62,7 +62,9 @@ def test_assigner_plans_after_a_timeout_if_the_cache_shows_nothing():
         await cluster.topic("payments", 3)
         await asyncio.sleep(VISIBLE_SECONDS_MAX + 2)
         assert len(cluster.owners("payments")) == 3
-        assert {found.leader_epoch for found in cluster.cache.assignments("orders").values()} == {0}
+        assert {result.leader_epoch for result in cluster.cache.assignments("orders").values()} == {
+            0
+        }
 
     simulate(body)
 
@@ -75,8 +77,8 @@ def test_assigner_retries_when_the_metadata_store_fails(fault):
         setattr(node.store, fault, 6)
         await cluster.wait_until_assigned(30)
         assert getattr(node.store, fault) == 0
-        for found in cluster.cache.assignments("orders").values():
-            assert found.leader_epoch == 0, "nothing was done twice"
+        for result in cluster.cache.assignments("orders").values():
+            assert result.leader_epoch == 0, "nothing was done twice"
 
     simulate(body)
 

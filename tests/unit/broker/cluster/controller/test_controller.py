@@ -94,11 +94,11 @@ def test_next_controller_reassigns_the_partitions_of_the_lost_one():
         assert await cluster.wait_until_assigned() < 0.1
         assert cluster.controller is not lost
         assert cluster.controller.streams.fences == [(lost.broker_id, 1)]
-        for number, found in cluster.cache.assignments("orders").items():
+        for number, result in cluster.cache.assignments("orders").items():
             was_lost = before[number].broker_id == lost.broker_id
-            assert found.leader_epoch == before[number].leader_epoch + was_lost
-            assert found.fully_rolled != was_lost
-            assert (found == before[number]) != was_lost
+            assert result.leader_epoch == before[number].leader_epoch + was_lost
+            assert result.fully_rolled != was_lost
+            assert (result == before[number]) != was_lost
 
     simulate(body)
 
@@ -135,8 +135,8 @@ def test_rejoined_broker_gets_its_partitions_back_in_a_new_epoch():
         await cluster.wait_until_assigned()
         assert cluster.controllers == [1]
         assert node.streams.fences == [(1, 1)]
-        for found in cluster.cache.assignments("orders").values():
-            assert (found.broker_epoch, found.leader_epoch, found.fully_rolled) == (2, 1, False)
+        for result in cluster.cache.assignments("orders").values():
+            assert (result.broker_epoch, result.leader_epoch, result.fully_rolled) == (2, 1, False)
 
     simulate(body)
 

@@ -47,13 +47,13 @@ def test_owner_missing_in_a_stale_cache_is_not_fenced():
         first.store.late = {keys.BROKERS}
         await cluster.node(2)
         for topic in ("orders", SHARDS_TOPIC):
-            found = cluster.cache.assignments(topic)[0]
+            result = cluster.cache.assignments(topic)[0]
             await cluster.store.commit(
                 [],
                 [
                     Put(
                         keys.assignment(topic, 0),
-                        encode_assignment(replace(found, broker_id=2, broker_epoch=1)),
+                        encode_assignment(replace(result, broker_id=2, broker_epoch=1)),
                     )
                 ],
             )

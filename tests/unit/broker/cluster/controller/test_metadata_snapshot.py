@@ -93,9 +93,9 @@ def test_next_controller_updates_the_snapshot():
         assert (await stored(cluster))["controller_id"] == 1
         await first.leave()
         await asyncio.sleep(2)
-        found = await stored(cluster)
-        assert found["controller_id"] == 2
-        assert [broker["id"] for broker in found["brokers"]] == [2]
+        result = await stored(cluster)
+        assert result["controller_id"] == 2
+        assert [broker["id"] for broker in result["brokers"]] == [2]
 
     simulate(body)
 
@@ -111,11 +111,11 @@ def test_encode_large_cluster_without_partitions():
     value, is_complete = encode(document(10, 10), bytes_max=3000)
     assert len(value) <= 3000
     assert not is_complete
-    found = json.loads(value)
-    assert found["truncated"] is True
-    assert len(found["topics"]) == 10
-    assert {len(topic["partitions"]) for topic in found["topics"]} == {0}
-    assert {topic["partition_count"] for topic in found["topics"]} == {10}
+    result = json.loads(value)
+    assert result["truncated"] is True
+    assert len(result["topics"]) == 10
+    assert {len(topic["partitions"]) for topic in result["topics"]} == {0}
+    assert {topic["partition_count"] for topic in result["topics"]} == {10}
 
 
 def test_encode_huge_cluster_without_its_last_topics():

@@ -39,17 +39,17 @@ STATE = PartitionState(
 
 
 def test_every_partition_gets_an_ended_owner_and_is_not_fully_rolled():
-    found = list(unowned_assignments(TOPIC, {1: OWNED}, set(), NOW_MS))
-    assert [each.partition for each in found] == [0, 1, 2]
-    owners = [(each.broker_id, each.broker_epoch) for each in found]
+    listed = list(unowned_assignments(TOPIC, {1: OWNED}, set(), NOW_MS))
+    assert [each.partition for each in listed] == [0, 1, 2]
+    owners = [(each.broker_id, each.broker_epoch) for each in listed]
     assert owners == [NO_OWNER, (4, 5), NO_OWNER]
-    assert not any(each.fully_rolled or each.reassigning_to for each in found)
-    assert {each.leader_epoch for each in found} == {200_000_000}
+    assert not any(each.fully_rolled or each.reassigning_to for each in listed)
+    assert {each.leader_epoch for each in listed} == {200_000_000}
 
 
 def test_live_sessions_own_nothing():
-    found = list(unowned_assignments(TOPIC, {1: OWNED}, {(4, 5)}, NOW_MS))
-    assert {(each.broker_id, each.broker_epoch) for each in found} == {NO_OWNER}
+    listed = list(unowned_assignments(TOPIC, {1: OWNED}, {(4, 5)}, NOW_MS))
+    assert {(each.broker_id, each.broker_epoch) for each in listed} == {NO_OWNER}
 
 
 @given(

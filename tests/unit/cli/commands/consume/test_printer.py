@@ -65,7 +65,7 @@ class SlowPrinter:
 
 
 def test_cancelled_consumer_waits_for_records_being_printed():
-    async def story():
+    async def scenario():
         consumed, slow = [], SlowPrinter()
         printing = asyncio.ensure_future(
             _print_in_thread(slow, CHUNK, lambda *printed: consumed.append(printed))
@@ -77,11 +77,11 @@ def test_cancelled_consumer_waits_for_records_being_printed():
             await printing
         assert consumed == [(TOPIC_PARTITION, 10)]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_records_are_not_consumed_if_printing_fails():
-    async def story():
+    async def scenario():
         consumed, slow = [], SlowPrinter()
         slow.error = BrokenPipeError()
         slow.allowed.set()
@@ -89,4 +89,4 @@ def test_records_are_not_consumed_if_printing_fails():
             await _print_in_thread(slow, CHUNK, lambda *printed: consumed.append(printed))
         assert consumed == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -9,7 +9,7 @@ RESTORE = ["restore", "--data-dir", "data"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         (["restore"], "Missing option '--data-dir'"),
         ([*RESTORE, "--if-empty", "--force"], "exclude each other"),
@@ -19,10 +19,10 @@ RESTORE = ["restore", "--data-dir", "data"]
         (["snapshot", "--retain", "-1"], "--retain"),
     ],
 )
-def test_wrong_usage_exits_with_2(kafscale, arguments, complaint):
+def test_wrong_usage_exits_with_2(kafscale, arguments, message):
     result = kafscale("etcd", *arguments, COLUMNS="200")
     assert result.exit_code == 2
-    assert complaint in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,14 @@ from kafscale.records import Header
 
 
 def read_all(read):
-    async def story():
+    async def scenario():
         chunks = InputReader(read)
         received = []
         while chunk := await chunks.next():
             received.append(chunk)
         return received
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 def test_reader_returns_all_chunks_in_order():
@@ -54,7 +54,7 @@ def test_reader_limits_read_ahead():
             full.set()
         return b"chunk"
 
-    async def story():
+    async def scenario():
         chunks = InputReader(read)
         assert await asyncio.to_thread(full.wait, 10)
         for _ in range(100):
@@ -63,20 +63,20 @@ def test_reader_limits_read_ahead():
         assert await chunks.next() == b"chunk"
         assert not chunks.is_waiting
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_reader_reports_whether_a_chunk_is_available(count):
     pending = iter([b"x"] * count + [b""])
 
-    async def story():
+    async def scenario():
         chunks = InputReader(lambda: next(pending))
         for _ in range(count + 1):
             await chunks.next()
         assert chunks.is_waiting
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_parser_keeps_text_lines_unchanged():

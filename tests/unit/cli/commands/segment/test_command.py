@@ -167,10 +167,10 @@ def test_inspect_as_json(objects):
     assert first["headers"] == [{"key": "trace", "value": "on"}, {"key": "none", "value": None}]
     assert (second["key"], second["value"]) == (None, {"base64": "/wA="})
     content = read_json(objects("segment", "inspect", WAL, "-o", "json"))
-    (found,) = content["ranges"]
-    assert (found["topic"], found["partition"], found["position"]) == ("orders", 0, 36)
-    assert [batch["baseOffset"] for batch in found["batches"]] == [100, 102]
-    assert "records" not in found["batches"][0]
+    (result,) = content["ranges"]
+    assert (result["topic"], result["partition"], result["position"]) == ("orders", 0, 36)
+    assert [batch["baseOffset"] for batch in result["batches"]] == [100, 102]
+    assert "records" not in result["batches"][0]
 
 
 def test_inspect_shows_an_index_with_its_sections(objects):

@@ -17,7 +17,7 @@ from unit.metadata.store.etcd.scripted_member import LATENCY_S, SILENT, Scripted
 REQUEST_MS = 8000
 
 
-def play(body):
+def run(body):
     """Run an async function in simulated time."""
 
     async def scenario(_random):
@@ -51,7 +51,7 @@ def test_responding_member_is_used_again():
             await call_once(client)
         assert [len(member.requests) for member in members] == [6, 0, 0]
 
-    play(body)
+    run(body)
 
 
 @pytest.mark.parametrize("send", [call_idempotent, call_once])
@@ -66,7 +66,7 @@ def test_request_that_was_not_applied_is_retried(send):
         await send(client)
         assert (len(first.requests), len(second.requests)) == (1, 2)
 
-    play(body)
+    run(body)
 
 
 def test_write_with_unknown_outcome_is_not_retried_but_a_read_is():
@@ -80,7 +80,7 @@ def test_write_with_unknown_outcome_is_not_retried_but_a_read_is():
         await call_idempotent(client_of(first, second))
         assert len(second.requests) == 1
 
-    play(body)
+    run(body)
 
 
 def test_write_gets_the_whole_timeout_and_a_read_a_share_per_member():
@@ -93,7 +93,7 @@ def test_write_gets_the_whole_timeout_and_a_read_a_share_per_member():
             await call_once(client_of(first, second))
         assert now() == pytest.approx(10, abs=0.01)
 
-    play(body)
+    run(body)
 
 
 def test_no_call_exceeds_the_request_timeout():
@@ -103,7 +103,7 @@ def test_no_call_exceeds_the_request_timeout():
             await call_idempotent(client_of(*members))
         assert now() == pytest.approx(8, abs=0.5)
 
-    play(body)
+    run(body)
 
 
 @pytest.mark.parametrize("send", [call_idempotent, call_once])
@@ -119,7 +119,7 @@ def test_requests_are_retried_until_there_is_a_leader(send):
             await send(client_of(*members))
         assert sum(len(member.requests) for member in members) < 100
 
-    play(body)
+    run(body)
 
 
 @pytest.mark.parametrize("send", [call_idempotent, call_once])
@@ -134,7 +134,7 @@ def test_definite_error_is_not_retried(send, verdict):
         assert second.requests == []
         assert first.cancel_count == 0
 
-    play(body)
+    run(body)
 
 
 @pytest.mark.parametrize("send", [call_idempotent, call_once])
@@ -149,7 +149,7 @@ def test_request_waits_for_the_first_connection(send):
         assert [len(member.requests) for member in members] == [0, 3, 0]
         await client.members.close()
 
-    play(body)
+    run(body)
 
 
 def test_others_may_connect_before_a_failed_member_is_reused():
@@ -162,7 +162,7 @@ def test_others_may_connect_before_a_failed_member_is_reused():
         assert client.members.preferred is idle
         await client.members.close()
 
-    play(body)
+    run(body)
 
 
 def test_failed_member_is_reused_if_it_is_the_only_one():
@@ -178,7 +178,7 @@ def test_failed_member_is_reused_if_it_is_the_only_one():
         assert now() < 0.5
         await client.members.close()
 
-    play(body)
+    run(body)
 
 
 def test_request_fails_without_a_connection():
@@ -193,7 +193,7 @@ def test_request_fails_without_a_connection():
         with pytest.raises(StoreUnavailableError, match="closed"):
             await waiting
 
-    play(body)
+    run(body)
 
 
 @pytest.mark.parametrize("send", [call_idempotent, call_once])
@@ -210,7 +210,7 @@ def test_invalid_token_is_renewed_once_for_concurrent_requests(send):
         await send(client)
         assert len([who for who, _ in member.requests if who == "authenticate"]) == 2
 
-    play(body)
+    run(body)
 
 
 def test_persistent_invalid_token_fails():
@@ -220,7 +220,7 @@ def test_persistent_invalid_token_fails():
             await call_idempotent(client_of(member, username="user"))
         assert len(member.requests) == 6
 
-    play(body)
+    run(body)
 
 
 def test_check_prefers_the_first_response_and_reports_failures():
@@ -238,4 +238,4 @@ def test_check_prefers_the_first_response_and_reports_failures():
         with pytest.raises(StoreUnavailableError, match="etcd at b: rejected"):
             await client.check(5)
 
-    play(body)
+    run(body)

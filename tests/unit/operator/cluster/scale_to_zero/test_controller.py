@@ -113,19 +113,19 @@ class ScaleToZeroFixture:
         )
 
     async def replicas(self):
-        found = await self.kube.get(STATEFUL_SETS, "default", "demo-broker")
-        return found["spec"]["replicas"]
+        value = await self.kube.get(STATEFUL_SETS, "default", "demo-broker")
+        return value["spec"]["replicas"]
 
     async def recorded_state(self):
-        found = await self.kube.get(STATEFUL_SETS, "default", "demo-broker")
-        return found["metadata"].get("annotations", {}).get(STATE_ANNOTATION)
+        value = await self.kube.get(STATEFUL_SETS, "default", "demo-broker")
+        return value["metadata"].get("annotations", {}).get(STATE_ANNOTATION)
 
     async def listener_address(self):
         """The address in the EndpointSlice, if there is one."""
-        found = await self.kube.get(ENDPOINT_SLICES, "default", "demo-broker-wake")
-        if found is None:
+        value = await self.kube.get(ENDPOINT_SLICES, "default", "demo-broker-wake")
+        if value is None:
             return None
-        return found["endpoints"][0]["addresses"][0], found["ports"][0]["port"]
+        return value["endpoints"][0]["addresses"][0], value["ports"][0]["port"]
 
     async def connect_client(self):
         """Connect a client to the Service; return when it has woken the cluster."""

@@ -73,9 +73,9 @@ def test_record_without_a_valid_source_header_is_rejected(text):
 @given(st.lists(st.integers(1, 4), max_size=60), st.integers(0, 60))
 def test_last_batch_of_each_producer_is_found(producers, since):
     partition = partition_of(producers)
-    end, found = asyncio.run(find_last_written(partition, [1, 2, 9], since))
+    end, result = asyncio.run(find_last_written(partition, [1, 2, 9], since))
     assert end == len(producers)
-    assert found == {
+    assert result == {
         producer_id: LastWritten(last * 10, 0, producers.count(producer_id))
         for producer_id in (1, 2)
         for last in [
@@ -89,8 +89,8 @@ def test_search_goes_backward_from_the_end():
     partition = partition_of([1] * 9_000 + [2] * 3)
     asyncio.run(find_last_written(partition, [2]))
     assert partition.read_count <= 1_000
-    _, found = asyncio.run(find_last_written(partition, [1, 2]))
-    assert sorted(found) == [1, 2]
+    _, result = asyncio.run(find_last_written(partition, [1, 2]))
+    assert sorted(result) == [1, 2]
     assert partition.read_count <= 3_000
 
 

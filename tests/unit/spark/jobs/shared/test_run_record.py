@@ -135,8 +135,8 @@ def test_scrub_recognizes_run_records(location):
     with location.open() as store:
         assert scrub(location, store).findings == ()
         store.put("default/_jobs/lake/mine.json", [b"{}"])
-        found = kinds(scrub(location, store))
-    assert list(found) == [(FindingKind.UNKNOWN, "default/_jobs/lake/mine.json")]
+        result = kinds(scrub(location, store))
+    assert list(result) == [(FindingKind.UNKNOWN, "default/_jobs/lake/mine.json")]
 
 
 def test_record_of_a_report_has_the_cost_of_topics(location):

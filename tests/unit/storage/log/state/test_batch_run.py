@@ -10,16 +10,16 @@ from unit.storage.samples import batch
 def test_run_positions_and_offsets_match_its_batches():
     run = run_of(10, 2, 3, 1)
     assert (run.base_offset, run.last_offset) == (10, 15)
-    assert [found.base_offset for found in run.batches()] == [10, 12, 15]
-    assert [found.base_offset for found in run.batches(13)] == [12, 15]
+    assert [result.base_offset for result in run.batches()] == [10, 12, 15]
+    assert [result.base_offset for result in run.batches(13)] == [12, 15]
     assert BatchRun.parse(run.view).positions == run.positions
 
 
 def test_run_owns_its_buffer():
-    found = batch(0, 1)
-    run = BatchRun.from_batches([found])
+    result = batch(0, 1)
+    run = BatchRun.from_batches([result])
     before = bytes(run.view)
-    found.stamp(99, 9)
+    result.stamp(99, 9)
     assert bytes(run.view) == before
 
 

@@ -19,7 +19,7 @@ def epochs_of(*entries):
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"),
+    ("requested", "response"),
     [
         (-1, UNDEFINED),
         (1, (1, 10)),  # Older than all: ends where the oldest begins.
@@ -30,9 +30,9 @@ def epochs_of(*entries):
         (7, UNDEFINED),  # Newer than all.
     ],
 )
-def test_epoch_ends_where_the_next_begins(asked, answer):
+def test_epoch_ends_where_the_next_begins(requested, response):
     epochs = epochs_of((2, 10), (4, 20), (6, 30))
-    assert epochs.end_offset_for(asked, log_end_offset=100) == answer
+    assert epochs.end_offset_for(requested, log_end_offset=100) == response
 
 
 def test_end_offset_is_undefined_without_epochs():

@@ -15,7 +15,7 @@ def segments_of(*bases: int, end_offset: int) -> SegmentList:
 
 def test_segment_ends_where_the_next_begins():
     segments = segments_of(0, 5, 9, end_offset=12)
-    assert [(found.base_offset, found.next_offset) for found in segments] == [
+    assert [(result.base_offset, result.next_offset) for result in segments] == [
         (0, 5),
         (5, 9),
         (9, 12),
@@ -54,7 +54,7 @@ def test_replace_swaps_a_range_of_segments():
     for base_offset in (0, 10, 20, 30):
         segments.append(base_offset, base_offset + 10, 100)
     segments.replace([(10, 50), (15, 60)], 30)
-    assert [(found.base_offset, found.next_offset, found.size_bytes) for found in segments] == [
+    assert [(result.base_offset, result.next_offset, result.size_bytes) for result in segments] == [
         (0, 10, 100),
         (10, 15, 50),
         (15, 30, 60),

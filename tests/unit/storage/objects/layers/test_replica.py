@@ -131,8 +131,8 @@ def test_concurrent_failures_count_once():
         await scene.copy.put("ns/a", [b"copy"])
         slow = Rule(fault=Fault.TIMED_OUT, seconds=(0.01, 0.01))
         scene.network.rules.append(slow)
-        found = await asyncio.gather(*(scene.store.get("ns/a") for _ in range(20)))
-        assert [bytes(view) for view in found] == [b"main"] * 20
+        result = await asyncio.gather(*(scene.store.get("ns/a") for _ in range(20)))
+        assert [bytes(view) for view in result] == [b"main"] * 20
         scene.network.rules.clear()
         scene.now += PAUSE_S_MIN
         assert await scene.store.get("ns/a") == b"copy"
@@ -166,8 +166,8 @@ def test_main_store_decides_what_exists():
     async def scenario():
         await scene.copy.put("ns/stale", [b"copy"])
         await scene.store.put("ns/a", [b"main"])
-        found = [info.key async for chunk in scene.store.list("ns/") for info in chunk]
-        assert found == ["ns/a"]
+        result = [info.key async for chunk in scene.store.list("ns/") for info in chunk]
+        assert result == ["ns/a"]
         with pytest.raises(ObjectNotFoundError):
             await scene.store.head("ns/stale")
         await scene.store.delete(["ns/a"])

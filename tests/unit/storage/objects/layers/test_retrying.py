@@ -133,12 +133,12 @@ def test_interrupted_listing_continues_where_it_was():
     async def scenario():
         for key in keys:
             await scene.memory.put(key, [b"x"])
-        found: list[str] = []
+        result: list[str] = []
         async for chunk in scene.store.list("ns/"):
-            found += [info.key for info in chunk]
+            result += [info.key for info in chunk]
             # Each chunk but the first comes at the second attempt only.
             scene.faulty.rules.append(Rule(fault=Fault.REFUSED, times_max=1))
-        assert found == keys
+        assert result == keys
 
     asyncio.run(scenario())
     assert scene.faulty.injected[Fault.REFUSED] == 3

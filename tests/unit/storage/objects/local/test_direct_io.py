@@ -34,22 +34,22 @@ def test_range_ends_at_the_end_of_the_object(tmp_path, size_bytes):
     files = FileTree(str(tmp_path), fsync=False)
     files.put("ns/object", [data], create=True)
     for start in (0, 4096, 4 * CHUNK, 8 * CHUNK):
-        found = files.get("ns/object", start, start + 4 * CHUNK)
-        assert found == data[start : start + 4 * CHUNK]
-        assert found.readonly
+        value = files.get("ns/object", start, start + 4 * CHUNK)
+        assert value == data[start : start + 4 * CHUNK]
+        assert value.readonly
 
 
 def test_partial_writes_are_completed(tmp_path):
-    asked = []
+    requests = []
 
     def reluctant(descriptor, parts):
-        asked.append(len(parts[0]))
+        requests.append(len(parts[0]))
         return os.writev(descriptor, [parts[0][: max(len(parts[0]) // 2 // 4096, 1) * 4096]])
 
     data = Random(1).randbytes(direct_io.SIZE_BYTES_MIN + 5)
     files = FileTree(str(tmp_path), fsync=False, write=reluctant)
     files.put("ns/large", [data], create=True)
-    assert len(asked) > 2
+    assert len(requests) > 2
     assert files.get("ns/large", 0, None) == data
 
 

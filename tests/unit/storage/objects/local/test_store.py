@@ -38,12 +38,12 @@ def test_listing_equals_that_of_the_memory_store(tmp_path_factory, keys, data):
             await store.put(key, [b"x"])
         await store.delete([*deleted])
         prefixes = {"ns/", *(key.rpartition("/")[0] + "/" for key in keys)}
-        found = {
+        result = {
             prefix: [info.key async for chunk in store.list(prefix) for info in chunk]
             for prefix in prefixes
         }
         await store.close()
-        return found
+        return result
 
     local = LocalObjectStore(tmp_path_factory.mktemp("store"), fsync=False, threads=1)
     assert asyncio.run(listing(local)) == asyncio.run(listing(MemoryObjectStore()))
@@ -93,8 +93,8 @@ def test_killed_process_leaves_only_its_objects(tmp_path):
     async def scenario():
         store = LocalObjectStore(tmp_path)
         assert [*(tmp_path / ".tmp").iterdir()] == []
-        found = [info.key async for chunk in store.list("ns/") for info in chunk]
-        assert found == ["ns/whole"]
+        result = [info.key async for chunk in store.list("ns/") for info in chunk]
+        assert result == ["ns/whole"]
         assert await store.get("ns/whole") == b"whole"
         await store.close()
 

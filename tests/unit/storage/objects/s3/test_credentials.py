@@ -66,9 +66,9 @@ def test_client_asks_again_after_a_minute():
 
     async def scenario():
         issuer = Issuer()
-        found = await issuer.credentials()
-        assert found["expires_at"].timestamp() == issuer.now + 300 + REFRESH_S
-        assert (found["secret_access_key"], found["token"]) == ("secret", "token")
+        result = await issuer.credentials()
+        assert result["expires_at"].timestamp() == issuer.now + 300 + REFRESH_S
+        assert (result["secret_access_key"], result["token"]) == ("secret", "token")
 
     asyncio.run(scenario())
 
@@ -116,9 +116,9 @@ def test_error_is_raised_without_keys_and_fetch_can_be_repeated():
 
 def test_fixed_keys_are_used_unless_there_is_a_role():
     given = S3Bucket(name="records", access_key="a", secret_key="b", session_token="c")  # noqa: S106
-    found = credentials_for(given)
-    assert isinstance(found, FixedCredentials)
-    assert found() == {
+    result = credentials_for(given)
+    assert isinstance(result, FixedCredentials)
+    assert result() == {
         "access_key_id": "a",
         "secret_access_key": "b",
         "token": "c",

@@ -59,11 +59,11 @@ def test_rule_applies_to_the_objects_of_its_topic():
 @given(retention_ms=st.integers(0, 10_000 * DAY_MS), age_ms=st.integers(0, 11_000 * DAY_MS))
 def test_rule_expires_later_than_the_broker(retention_ms, age_ms):
     """S3 counts whole days from when an object was made, which is after its records came."""
-    found = days(retention_ms)
-    assert found is not None
-    if age_ms >= found * DAY_MS:
+    result = days(retention_ms)
+    assert result is not None
+    if age_ms >= result * DAY_MS:
         assert age_ms - retention_ms >= MARGIN_DAYS * DAY_MS
-    assert found * DAY_MS < retention_ms + (MARGIN_DAYS + 1) * DAY_MS
+    assert result * DAY_MS < retention_ms + (MARGIN_DAYS + 1) * DAY_MS
 
 
 @pytest.mark.parametrize("retention_ms", [-1, 2**63 - 1, 200 * 365 * DAY_MS])
@@ -86,7 +86,7 @@ def test_foreign_rules_that_expire_our_objects_are_reported():
     def rule(name: str, **parts: object) -> dict[str, object]:
         return {"ID": name, "Status": "Enabled", "Expiration": {"Days": 1}, **parts}
 
-    found = [
+    result = [
         *REFERENCE,
         rule("whole bucket", Filter={}),
         rule("old style", Prefix="prod"),
@@ -96,7 +96,7 @@ def test_foreign_rules_that_expire_our_objects_are_reported():
         rule("asleep", Filter={"Prefix": "production/"}) | {"Status": "Disabled"},
     ]
     threats = ["kafscale-retention-7-days", "whole bucket", "old style", "inside", "tagged"]
-    assert plan("production", [], found).threats == threats
+    assert plan("production", [], result).threats == threats
 
 
 def test_with_too_many_topics_the_largest_have_a_rule():

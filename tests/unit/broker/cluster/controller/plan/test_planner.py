@@ -114,31 +114,31 @@ def test_partitions_of_a_lost_broker_wait_for_its_fence_but_shards_do_not():
     cluster.apply(planned)
     assert cluster.counts("orders") == {1: 5, 2: 4} or cluster.counts("orders") == {1: 4, 2: 5}
     assert cluster.counts(shards=True) == {1: 25, 2: 25}
-    for topic_partition, found in cluster.assignments.items():
+    for topic_partition, result in cluster.assignments.items():
         if before[topic_partition].broker_id == 3:
-            assert found.leader_epoch == before[topic_partition].leader_epoch + 1
-            assert not found.fully_rolled
-            assert found.broker_id in {1, 2}
+            assert result.leader_epoch == before[topic_partition].leader_epoch + 1
+            assert not result.fully_rolled
+            assert result.broker_id in {1, 2}
         else:
-            assert found == before[topic_partition]
+            assert result == before[topic_partition]
 
 
 def test_restarted_broker_gets_its_partitions_back():
     cluster = wait_until_assigned(1, 2, 3, orders=9)
     mine = {
         topic_partition
-        for topic_partition, found in cluster.assignments.items()
-        if found.broker_id == 3
+        for topic_partition, result in cluster.assignments.items()
+        if result.broker_id == 3
     }
     cluster.remove_broker(3)
     cluster.join(3)
     plans, moves = cluster.plan_until_done()
     assert plans[0].to_fence == {(3, 1)}
     assert moves == 0
-    for topic_partition, found in cluster.assignments.items():
-        assert (found.broker_id == 3) == (topic_partition in mine)
-        assert found.broker_epoch == (2 if topic_partition in mine else 1)
-        assert found.leader_epoch == (1 if topic_partition in mine else 0)
+    for topic_partition, result in cluster.assignments.items():
+        assert (result.broker_id == 3) == (topic_partition in mine)
+        assert result.broker_epoch == (2 if topic_partition in mine else 1)
+        assert result.leader_epoch == (1 if topic_partition in mine else 0)
 
 
 def test_brokers_restarted_together_keep_their_partitions():
@@ -166,9 +166,9 @@ def test_restarted_broker_keeps_its_share_reserved_while_it_waits_for_the_fence(
 def test_owner_with_a_newer_epoch_than_the_cache_is_not_lost():
     """Its registration has not reached the cache yet; the assignment that names it has."""
     cluster = wait_until_assigned(1, 2, orders=4)
-    for topic_partition, found in list(cluster.assignments.items()):
-        if found.broker_id == 2:
-            cluster.assignments[topic_partition] = replace(found, broker_epoch=9)
+    for topic_partition, result in list(cluster.assignments.items()):
+        if result.broker_id == 2:
+            cluster.assignments[topic_partition] = replace(result, broker_epoch=9)
     planned = cluster.plan()
     assert (planned.to_fence, planned.changes) == (set(), [])
 
@@ -240,9 +240,9 @@ def test_move_that_no_longer_helps_is_cancelled(partitions):
     cluster = wait_until_assigned(1, 2, orders=partitions)
     fullest = max(cluster.brokers, key=cluster.counts().__getitem__)
     mine = next(
-        found
-        for found in cluster.assignments.values()
-        if found.broker_id == fullest and found.topic == "orders"
+        result
+        for result in cluster.assignments.values()
+        if result.broker_id == fullest and result.topic == "orders"
     )
     cluster.write(replace(mine, reassigning_to=3 - fullest))
     [change] = cluster.plan().changes

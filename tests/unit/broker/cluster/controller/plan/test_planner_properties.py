@@ -24,11 +24,13 @@ def apply_event(cluster, event, subject):
     match event:
         case "transfer":
             moving = [
-                found for found in cluster.assignments.values() if found.reassigning_to is not None
+                result
+                for result in cluster.assignments.values()
+                if result.reassigning_to is not None
             ]
-            for found in moving[:subject]:
-                if found.reassigning_to in cluster.brokers and _is_alive(cluster, found):
-                    cluster.transfer_one(found)
+            for result in moving[:subject]:
+                if result.reassigning_to in cluster.brokers and _is_alive(cluster, result):
+                    cluster.transfer_one(result)
         case "create" | "grow" | "delete":
             change_topic(cluster, event, subject)
         case "join" if subject not in cluster.brokers:
@@ -84,18 +86,18 @@ def check(cluster, planned):
             assert (after.leader_epoch, after.fully_rolled) == (before.leader_epoch + 1, False)
             assert after.reassigning_to is None
     for broker_id, epoch in planned.to_fence:
-        found = cluster.brokers.get(broker_id)
-        assert found is None or found.epoch > epoch
+        value = cluster.brokers.get(broker_id)
+        assert value is None or value.epoch > epoch
     assert not planned.to_fence & cluster.fenced
 
 
 def check_moves(cluster):
     """Limits of the moves that are under way after a plan."""
     for_balance = 0
-    for found in cluster.assignments.values():
-        if found.reassigning_to is not None and _is_alive(cluster, found):
-            assert not cluster.brokers[found.reassigning_to].is_draining
-            for_balance += not cluster.brokers[found.broker_id].is_draining
+    for result in cluster.assignments.values():
+        if result.reassigning_to is not None and _is_alive(cluster, result):
+            assert not cluster.brokers[result.reassigning_to].is_draining
+            for_balance += not cluster.brokers[result.broker_id].is_draining
     assert for_balance <= cluster.moves_max
 
 
@@ -117,7 +119,7 @@ def test_every_plan_is_valid_and_all_partitions_end_up_assigned(sequence, moves_
     assert cluster.assignments.keys() == {
         (topic, number) for topic, count in cluster.topics.items() for number in range(count)
     }
-    assert all(_is_alive(cluster, found) for found in cluster.assignments.values())
+    assert all(_is_alive(cluster, result) for result in cluster.assignments.values())
     staying = [number for number, broker in cluster.brokers.items() if not broker.is_draining]
     for shards in (True, False):
         counts = cluster.counts(shards=shards)
@@ -149,8 +151,8 @@ def test_loss_of_a_broker_moves_only_its_own_units(sizes, brokers, data):
     cluster.remove_broker(lost)
     _, moves = cluster.plan_until_done()
     assert moves == 0
-    for topic_partition, found in cluster.assignments.items():
-        assert found == before[topic_partition] or before[topic_partition].broker_id == lost
+    for topic_partition, result in cluster.assignments.items():
+        assert result == before[topic_partition] or before[topic_partition].broker_id == lost
     assert imbalance(cluster.counts()) <= 1
 
 
