@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.operator import crd
+from generators.crds import definitions as crds
 from services.kubernetes import binaries, namespaces
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.helm import Helm
@@ -52,7 +52,7 @@ def kube(control_plane: ControlPlane) -> KubeClient:
 def definitions(control_plane: ControlPlane) -> list[Manifest]:
     """The CRDs of Kafscale, established."""
     kube = control_plane.kube
-    names = [kube.apply(each)["metadata"]["name"] for each in crd.definitions()]
+    names = [kube.apply(each)["metadata"]["name"] for each in crds.definitions()]
     return [
         kube.wait_for(DEFINITIONS, "", name, lambda each: has_condition(each, "Established"))
         for name in names
