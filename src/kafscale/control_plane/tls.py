@@ -89,22 +89,16 @@ def _ssl_context(tls: ClientTls) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = tls.verify_hostname
     context.set_alpn_protocols(["h2"])
-    if tls.ca_file:
-        tls_files.load_authorities(context, "client.tls", tls.ca_file)
-    else:
-        context.load_default_certs()
-    if tls.cert_file:
-        tls_files.load_certificate(
-            context, "client.tls", tls.cert_file, tls.key_file or tls.cert_file
-        )
+    key = tls.key_file or tls.cert_file
+    tls_files.load_client_files(context, "client.tls", tls.ca_file, tls.cert_file, key)
     return context
 
 
 def _credentials(tls: ClientTls) -> grpc.ChannelCredentials:
-    certificate = Path(tls.cert_file).read_bytes() if tls.cert_file else None
-    key = Path(tls.key_file or tls.cert_file).read_bytes() if tls.cert_file else None
-    authorities = Path(tls.ca_file).read_bytes() if tls.ca_file else tls_files.system_ca_bundle()
-    return grpc.ssl_channel_credentials(authorities, key, certificate)
+    key = tls.key_file or tls.cert_file
+    return grpc.ssl_channel_credentials(
+        *tls_files.read_client_files(tls.ca_file, tls.cert_file, key)
+    )
 
 
 async def _certificate_name(address: str, context: ssl.SSLContext) -> str:

@@ -56,8 +56,30 @@ def load_authorities(context: ssl.SSLContext, group: str, ca_file: str) -> None:
         ) from None
 
 
-def system_ca_bundle() -> bytes | None:
-    """The system's CA certificates, for libraries that do not load them; None if not found."""
+def load_client_files(
+    context: ssl.SSLContext, group: str, ca_file: str, certificate: str, key: str
+) -> None:
+    """Load the files of a client: the trusted CAs, by default the system's, and a certificate."""
+    if ca_file:
+        load_authorities(context, group, ca_file)
+    else:
+        context.load_default_certs()
+    if certificate:
+        load_certificate(context, group, certificate, key)
+
+
+def read_client_files(
+    ca_file: str, certificate: str, key: str
+) -> tuple[bytes | None, bytes | None, bytes | None]:
+    """The CAs, the key and the certificate of a client, in the order of gRPC's credentials."""
+    ca_bundle = Path(ca_file).read_bytes() if ca_file else _system_ca_bundle()
+    if not certificate:
+        return ca_bundle, None, None
+    return ca_bundle, Path(key).read_bytes(), Path(certificate).read_bytes()
+
+
+def _system_ca_bundle() -> bytes | None:
+    """The system's CA certificates, which gRPC does not load; None if not found."""
     system = ssl.get_default_verify_paths()
     for path in (system.cafile, f"{system.capath}/ca-certificates.crt"):
         if path and Path(path).is_file():

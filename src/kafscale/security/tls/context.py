@@ -113,11 +113,6 @@ def client_context(settings: ClientTls) -> ssl.SSLContext:
     context.options |= _OPTIONS
     context.set_ciphers(CIPHERS)
     context.check_hostname = settings.verify_hostname
-    if settings.ca_file:
-        tls_files.load_authorities(context, "client.tls", settings.ca_file)
-    else:
-        context.load_default_certs()
-    if settings.cert_file:
-        key = settings.key_file or settings.cert_file
-        tls_files.load_certificate(context, "client.tls", settings.cert_file, key)
+    key = settings.key_file or settings.cert_file
+    tls_files.load_client_files(context, "client.tls", settings.ca_file, settings.cert_file, key)
     return context

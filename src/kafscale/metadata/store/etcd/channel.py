@@ -5,12 +5,11 @@ process. It ignores proxy variables of the environment.
 """
 
 import ssl
-from pathlib import Path
 from typing import Final
 
 import grpc
 
-from kafscale.config.sections.etcd import Etcd, EtcdTls
+from kafscale.config.sections.etcd import Etcd
 from kafscale.net import tls_files
 
 RESPONSE_BYTES_MAX: Final = 32 << 20
@@ -63,20 +62,8 @@ def channel_credentials(settings: Etcd) -> grpc.ChannelCredentials | None:
     tls = settings.tls
     if not tls.enabled:
         return None
-    _check(tls)
-    ca_certificates = (
-        Path(tls.ca_file).read_bytes() if tls.ca_file else tls_files.system_ca_bundle()
-    )
-    key = Path(tls.key_file).read_bytes() if tls.key_file else None
-    certificate = Path(tls.cert_file).read_bytes() if tls.cert_file else None
+    files = (tls.ca_file, tls.cert_file, tls.key_file)
+    # Reject unusable files: gRPC would only report unreachable members.
+    tls_files.load_client_files(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "etcd.tls", *files)
     # Without CA certificates gRPC uses its built-in list.
-    return grpc.ssl_channel_credentials(ca_certificates, key, certificate)
-
-
-def _check(tls: EtcdTls) -> None:
-    """Reject unusable files; gRPC would only report unreachable members."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if tls.ca_file:
-        tls_files.load_authorities(context, "etcd.tls", tls.ca_file)
-    if tls.cert_file:
-        tls_files.load_certificate(context, "etcd.tls", tls.cert_file, tls.key_file)
+    return grpc.ssl_channel_credentials(*tls_files.read_client_files(*files))
