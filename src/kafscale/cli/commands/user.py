@@ -84,8 +84,8 @@ def create(
 ) -> None:
     """Create a user for SCRAM-SHA-256 and SCRAM-SHA-512, or only for --mechanism.
 
-    The password is read from a prompt or a file. It does not leave this machine:
-    brokers receive and store only a salted hash of it.
+    The password is read from a prompt or a file. It does not leave this machine: brokers receive a
+    salted hash of it, and store only keys that are derived from that hash.
 
     \b
     kafscale user create alice

@@ -44,7 +44,7 @@ def snapshot(
 ) -> None:
     """Take a snapshot, from a follower if possible, and store it in the bucket.
 
-    The snapshot is listed only after it was verified; an interrupted upload is never listed.
+    Its checksum is verified before the upload; an interrupted upload is never listed.
 
     \b
     kafscale etcd snapshot

@@ -18,7 +18,12 @@ def compact(
     *,
     topic: TopicsOption = [],
     force: Annotated[
-        bool, typer.Option("--force", help="Ignore cleanup.policy and min.cleanable.dirty.ratio.")
+        bool,
+        typer.Option(
+            "--force",
+            help="Compact the named topics whatever their cleanup.policy and"
+            " min.cleanable.dirty.ratio; min.compaction.lag.ms still applies.",
+        ),
     ] = False,
     target: SegmentBytesOption = "",
     path: PathOption = "",

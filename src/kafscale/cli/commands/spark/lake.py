@@ -125,8 +125,9 @@ def lake(*, request: Request, path: PathOption = "", spark: SparkOptions) -> Non
     """Write topics to lake tables, exactly once; the progress is stored in each table.
 
     The job runs until it is stopped, or with --once until it has read all existing records. It can
-    be restarted at any time, and concurrent runs are safe. Records that cannot be decoded go to the
-    table NAME_dead_letters, with the reason.
+    be restarted at any time. Concurrent runs write no record twice: of commits at the same time one
+    succeeds, and the others repeat their work; a run fails after 100 such conflicts in a row.
+    Records that cannot be decoded go to the table NAME_dead_letters, with the reason.
 
     \b
     kafscale spark lake orders --to lake --once

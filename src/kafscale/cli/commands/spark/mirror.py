@@ -47,7 +47,8 @@ TranslateOption = Annotated[
     typer.Option(
         "--translate",
         metavar="GROUP",
-        help="Mirror nothing; commit the offsets of this consumer group in the target.",
+        help="Mirror nothing; translate the committed offsets of this consumer group, and commit"
+        " them in the target, where they never move back.",
     ),
 ]
 FromConfigOption = Annotated[
