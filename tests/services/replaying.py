@@ -7,7 +7,7 @@ import pyarrow as pa
 from kafscale.spark.jobs.replay import job
 from kafscale.spark.jobs.replay.sink import PartitionResult
 from kafscale.spark.plan.task_planner import Task
-from kafscale.spark.read.task import read_task
+from kafscale.spark.read.slice_reader import read_task
 from kafscale.spark.source.columns import ALL_WITH_HEADERS
 
 PIECE_ROWS = 20

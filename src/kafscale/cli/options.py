@@ -14,12 +14,14 @@ from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from kafscale.errors import KafscaleError
 
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+"""Compression types of batches, by their Kafka names."""
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 PasswordFileOption = Annotated[

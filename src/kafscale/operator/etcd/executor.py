@@ -11,7 +11,7 @@ from typing import Final
 from kafscale.config.sections.etcd import Etcd
 from kafscale.metadata.store.etcd.errors import EtcdError
 from kafscale.observability.logging import get_logger
-from kafscale.operator.etcd.actions import (
+from kafscale.operator.etcd.membership import (
     Action,
     AddMember,
     Defragment,

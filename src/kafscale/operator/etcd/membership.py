@@ -1,4 +1,4 @@
-"""Changes of membership of a managed etcd: removals, additions and promotions. Pure.
+"""The actions on a managed etcd, and when to remove, add or promote a member. Pure.
 
 Invariants: a member is removed or added only while all others are healthy, so that no single step
 can cost the quorum. A member that has lost its data is replaced: it is removed from the list, its
@@ -16,18 +16,66 @@ the list that the operator did not add.
 
 from typing import Final
 
-from kafscale.metadata.store.etcd.maintenance import CORRUPT
-from kafscale.operator.etcd.actions import (
-    Action,
-    AddMember,
-    DisarmAlarm,
-    PromoteMember,
-    RemoveMember,
-)
+import msgspec
+
+from kafscale.metadata.store.etcd.maintenance import CORRUPT, Alarm
 from kafscale.operator.etcd.view import EtcdView, MemberView, all_healthy
 
 LOST_AFTER_MS: Final = 60_000
 """How long a crashing member must be unresponsive before its data counts as lost."""
+
+
+class RemoveMember(msgspec.Struct, frozen=True):
+    """Remove a member from the list permanently."""
+
+    index: int
+    member_id: int
+    reason: str
+
+
+class AddMember(msgspec.Struct, frozen=True):
+    """Add a missing member to the list as a learner, with an empty volume."""
+
+    index: int
+
+
+class PromoteMember(msgspec.Struct, frozen=True):
+    """Promote a learner that has caught up to a voting member."""
+
+    index: int
+    member_id: int
+
+
+class RestartPod(msgspec.Struct, frozen=True):
+    """Delete a pod, so that it is created again from the current template."""
+
+    index: int
+    pod_uid: str
+
+
+class FreeSpace(msgspec.Struct, frozen=True):
+    """Compact the history, defragment the members that are full, and disarm their alarms."""
+
+    alarms: tuple[Alarm, ...]
+    indices: tuple[int, ...]
+
+
+class DisarmAlarm(msgspec.Struct, frozen=True):
+    """Disarm an alarm of a member that is gone."""
+
+    alarm: Alarm
+
+
+class Defragment(msgspec.Struct, frozen=True):
+    """Release the free space in the database of a member."""
+
+    index: int
+
+
+Action = (
+    RemoveMember | AddMember | PromoteMember | RestartPod | FreeSpace | DisarmAlarm | Defragment
+)
+"""They run one at a time, and each may be interrupted safely."""
 
 
 def membership(view: EtcdView, lost_after_ms: int = LOST_AFTER_MS) -> Action | None:

@@ -13,8 +13,14 @@ even if others are unhealthy.
 from typing import Final
 
 from kafscale.metadata.store.etcd.maintenance import NO_SPACE
-from kafscale.operator.etcd.actions import Action, Defragment, FreeSpace, RestartPod
-from kafscale.operator.etcd.membership import LOST_AFTER_MS, membership
+from kafscale.operator.etcd.membership import (
+    LOST_AFTER_MS,
+    Action,
+    Defragment,
+    FreeSpace,
+    RestartPod,
+    membership,
+)
 from kafscale.operator.etcd.view import EtcdView, MemberView, all_healthy
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 

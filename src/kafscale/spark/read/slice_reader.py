@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
+import pyarrow as pa
+
 from kafscale.errors import (
     CorruptBatchError,
     DamagedObjectError,
@@ -25,10 +27,13 @@ from kafscale.errors import (
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
 from kafscale.records.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
+from kafscale.spark.codec.decoder import Decoder
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import Extent
-from kafscale.spark.plan.task_planner import Slice
+from kafscale.spark.plan.task_planner import Slice, Task
 from kafscale.spark.read.prefetcher import Block, Prefetcher
+from kafscale.spark.source.columns import Columns
+from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 log = get_logger(__name__)
@@ -205,3 +210,24 @@ def _complete(rest: bytes, block: Block) -> tuple[list[BatchView], int, bytes]:
     if taken > len(data):
         return [], len(data), whole
     return [BatchView(whole)], taken, b""
+
+
+def read_task(
+    location: Location, task: Task, columns: Columns, *, fail_on_data_loss: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a task."""
+    decoder = Decoder(columns)
+    with location.open() as store:
+        reader = SliceReader(store, location.namespace, fail_on_data_loss=fail_on_data_loss)
+        for part in task.slices:
+            for group in reader.read(part):
+                yield from decoder.decode_in_parts(
+                    group.key,
+                    part.topic,
+                    part.partition,
+                    group.batches,
+                    part.start_offset,
+                    part.end_offset,
+                    from_ms=part.since_ms,
+                    is_verified=True,
+                )

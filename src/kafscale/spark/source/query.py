@@ -31,7 +31,7 @@ from kafscale.spark.plan import task_planner
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.offsets import TimestampSearch
 from kafscale.spark.plan.task_planner import OffsetRange, Task
-from kafscale.spark.read.task import read_task
+from kafscale.spark.read.slice_reader import read_task
 from kafscale.spark.source import columns
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location

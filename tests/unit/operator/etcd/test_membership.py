@@ -4,8 +4,15 @@ import pytest
 from msgspec.structs import replace
 
 from kafscale.metadata.store.etcd.maintenance import Alarm
-from kafscale.operator.etcd.actions import AddMember, DisarmAlarm, PromoteMember, RemoveMember
-from kafscale.operator.etcd.membership import LOST_AFTER_MS, data_loss_reason, membership
+from kafscale.operator.etcd.membership import (
+    LOST_AFTER_MS,
+    AddMember,
+    DisarmAlarm,
+    PromoteMember,
+    RemoveMember,
+    data_loss_reason,
+    membership,
+)
 from kafscale.operator.etcd.view import PodView
 from unit.operator.etcd.views import OLD, crashing, entry, member, unresponsive, view
 

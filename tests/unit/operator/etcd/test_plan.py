@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafscale.metadata.store.etcd.maintenance import Alarm
-from kafscale.operator.etcd.actions import (
+from kafscale.operator.etcd.membership import (
     AddMember,
     Defragment,
     FreeSpace,

@@ -16,7 +16,6 @@ from kafscale.cli.commands.acl.options import (
     FilterPattern,
     FilterPatternOption,
     GrantOptions,
-    Pattern,
     PatternOption,
     PrincipalOption,
     ResourceOptions,
@@ -37,7 +36,7 @@ app = typer.Typer(no_args_is_help=True, help="List, add and remove ACLs.")
 def list_acls(
     *,
     resources: ResourceOptions,
-    pattern: FilterPatternOption = FilterPattern.MATCH,
+    pattern: FilterPatternOption = "match",
     principal: PrincipalOption = [],
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = "",
@@ -67,7 +66,7 @@ def list_acls(
 def add(
     *,
     resources: ResourceOptions,
-    pattern: PatternOption = Pattern.LITERAL,
+    pattern: PatternOption = "literal",
     grants: GrantOptions,
     bootstrap: BootstrapOption = "",
 ) -> None:
@@ -98,7 +97,7 @@ def add(
 def remove(
     *,
     resources: ResourceOptions,
-    pattern: FilterPatternOption = FilterPattern.LITERAL,
+    pattern: FilterPatternOption = "literal",
     grants: GrantOptions,
     yes: YesOption = False,
     bootstrap: BootstrapOption = "",
@@ -137,7 +136,7 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _request(
-    resources: ResourceOptions, pattern: Pattern | FilterPattern, grants: GrantOptions
+    resources: ResourceOptions, pattern: FilterPattern, grants: GrantOptions
 ) -> "AclRequest":
     from kafscale.admin.security.acls import parse_operation
     from kafscale.cli.commands.acl.request import AclRequest, principal_entries
@@ -148,14 +147,14 @@ def _request(
     elif grants.operation:
         raise ValueError("--role replaces operations; leave out --operation")
     else:
-        operations = [Operation[grants.role.name]]
+        operations = [Operation[grants.role.upper()]]
     return AclRequest(
         topics=resources.topic,
         groups=resources.group,
         transactional_ids=resources.transactional_id,
         users=resources.user,
         cluster=resources.cluster,
-        pattern=PatternType[pattern.name],
+        pattern=PatternType[pattern.upper()],
         entries=[
             *principal_entries(Permission.ALLOW, grants.allow_principal, grants.allow_host),
             *principal_entries(Permission.DENY, grants.deny_principal, grants.deny_host),

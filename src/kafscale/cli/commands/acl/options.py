@@ -1,34 +1,12 @@
 """The options of `kafscale acl`, with the names of `kafka-acls`."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
-
-class Role(StrEnum):
-    """Roles: each is one ACL for several operations."""
-
-    ADMIN = "admin"
-    PRODUCER = "producer"
-    CONSUMER = "consumer"
-
-
-class Pattern(StrEnum):
-    """Pattern types of new ACLs."""
-
-    LITERAL = "literal"
-    PREFIXED = "prefixed"
-
-
-class FilterPattern(StrEnum):
-    """Pattern types of filters."""
-
-    LITERAL = "literal"
-    PREFIXED = "prefixed"
-    ANY = "any"
-    MATCH = "match"
+Pattern = Literal["literal", "prefixed"]
+FilterPattern = Literal["literal", "prefixed", "any", "match"]
 
 
 def _several(name: str, metavar: str, text: str) -> Any:
@@ -98,7 +76,7 @@ class GrantOptions:
         ),
     ] = field(default_factory=list)
     role: Annotated[
-        Role | None,
+        Literal["admin", "producer", "consumer"] | None,
         typer.Option(
             "--role",
             metavar="ROLE",

@@ -9,15 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from random import SystemRandom
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from kafscale.aio.clock import clock
 from kafscale.cli.connection import BootstrapOption, create_client
-from kafscale.cli.options import Format, FormatOption, parse_option, parse_pairs
+from kafscale.cli.options import Compression, Format, FormatOption, parse_option, parse_pairs
 from kafscale.text.formatting import format_size, pluralize
 from kafscale.text.units import parse_size
 
@@ -28,24 +27,6 @@ if TYPE_CHECKING:
 
 LINGER_SECONDS: Final = 0.005
 """How long a batch that is not full waits for more lines."""
-
-
-class Compression(StrEnum):
-    """Compression types, by their Kafka names."""
-
-    NONE = "none"
-    GZIP = "gzip"
-    SNAPPY = "snappy"
-    LZ4 = "lz4"
-    ZSTD = "zstd"
-
-
-class Acks(StrEnum):
-    """The acknowledgements that the producer waits for."""
-
-    NONE = "0"
-    LEADER = "1"
-    ALL = "all"
 
 
 TopicArgument = Annotated[
@@ -73,7 +54,9 @@ PartitionOption = Annotated[
 CompressionOption = Annotated[
     Compression, typer.Option("--compression", "-z", help="Compression type of batches.")
 ]
-AcksOption = Annotated[Acks, typer.Option("--acks", "-a", help="Required acknowledgements.")]
+AcksOption = Annotated[
+    Literal["0", "1", "all"], typer.Option("--acks", "-a", help="Required acknowledgements.")
+]
 IdempotentOption = Annotated[
     bool | None,
     typer.Option(
@@ -94,8 +77,8 @@ def produce(
     header: HeaderOption = [],  # noqa: B006 - typer makes a list of its own.
     form: FormatOption = Format.TEXT,
     partition: PartitionOption = None,
-    compression: CompressionOption = Compression.NONE,
-    acks: AcksOption = Acks.ALL,
+    compression: CompressionOption = "none",
+    acks: AcksOption = "all",
     idempotent: IdempotentOption = None,
     batch_bytes: BatchBytesOption = "512Ki",
     quiet: QuietOption = False,
@@ -117,7 +100,7 @@ def produce(
     from kafscale.client.producer.sender import SendSettings
     from kafscale.records import Codec, Header
 
-    if idempotent and acks is not Acks.ALL:
+    if idempotent and acks != "all":
         raise typer.BadParameter("--idempotent needs --acks all")
     if form is Format.JSON and key_separator:
         raise typer.BadParameter(
@@ -131,10 +114,10 @@ def produce(
         partition=partition,
     )
     settings = SendSettings(
-        acks=-1 if acks is Acks.ALL else int(acks),
-        codec=Codec[compression.name],
+        acks=-1 if acks == "all" else int(acks),
+        codec=Codec[compression.upper()],
         batch_bytes=parse_option("--batch-bytes", batch_bytes, parse_size),
-        idempotent=acks is Acks.ALL if idempotent is None else idempotent,
+        idempotent=acks == "all" if idempotent is None else idempotent,
     )
     _run(create_client(bootstrap), topic, parser, settings, quiet=quiet)
 

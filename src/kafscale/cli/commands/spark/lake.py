@@ -63,8 +63,8 @@ class Request(options.LakeOptions):
         """Where tables are written; with the credentials of the bucket of the records."""
         from kafscale.spark.tables.target import TableFormat, Target
 
-        is_plain = self.table_format is options.TableFormat.PARQUET
-        if is_plain and (self.compact_files or self.mode is options.Mode.UPSERT):
+        is_plain = self.table_format == "parquet"
+        if is_plain and (self.compact_files or self.mode == "upsert"):
             raise InvalidRequestError("plain Parquet tables are append-only: use Iceberg or Delta")
         known: dict[str, str] = {}
         if location.bucket is not None and self.to.startswith("s3"):
@@ -107,7 +107,7 @@ class Request(options.LakeOptions):
                 password=self.registry_password,
                 token=self.registry_token,
             )
-        if self.value_format is options.ValueFormat.RAW and not (self.schema or access):
+        if self.value_format == "raw" and not (self.schema or access):
             return None
         return pin_schema(
             ValueSpec(

@@ -1,59 +1,17 @@
 """Options of `kafscale spark lake`, defined without importing Spark or Arrow."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-
-class TableFormat(StrEnum):
-    """Table formats."""
-
-    ICEBERG = "iceberg"
-    DELTA = "delta"
-    PARQUET = "parquet"
-
-
-class ValueFormat(StrEnum):
-    """Formats of values."""
-
-    RAW = "raw"
-    JSON = "json"
-    AVRO = "avro"
-    PROTOBUF = "protobuf"
-
-
-class Mode(StrEnum):
-    """Whether rows are appended, or replace rows with the same key."""
-
-    APPEND = "append"
-    UPSERT = "upsert"
-
-
-class Unit(StrEnum):
-    """Time ranges of table partitions."""
-
-    HOUR = "hour"
-    DAY = "day"
-    MONTH = "month"
-
-
-class Start(StrEnum):
-    """Start positions of new tables."""
-
-    EARLIEST = "earliest"
-    LATEST = "latest"
-
-
-class Compression(StrEnum):
-    """Compression types of files."""
-
-    ZSTD = "zstd"
-    SNAPPY = "snappy"
-    LZ4 = "lz4"
-    NONE = "none"
+TableFormat = Literal["iceberg", "delta", "parquet"]
+ValueFormat = Literal["raw", "json", "avro", "protobuf"]
+Mode = Literal["append", "upsert"]
+Unit = Literal["hour", "day", "month"]
+Start = Literal["earliest", "latest"]
+Compression = Literal["zstd", "snappy", "lz4", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +37,7 @@ class LakeOptions:
     ] = ""
     table_format: Annotated[
         TableFormat, typer.Option("--table-format", "-t", help="Format of the tables.")
-    ] = TableFormat.ICEBERG
+    ] = "iceberg"
     catalog: Annotated[
         str, typer.Option("--catalog", help="Name of a pyiceberg catalog.", show_default=False)
     ] = ""
@@ -101,7 +59,7 @@ class LakeOptions:
     ] = ""
     value_format: Annotated[
         ValueFormat, typer.Option("--format", "-f", help="Format of the values.")
-    ] = ValueFormat.RAW
+    ] = "raw"
     schema: Annotated[
         str,
         typer.Option(
@@ -148,7 +106,7 @@ class LakeOptions:
     ] = field(default="", repr=False)
     mode: Annotated[
         Mode, typer.Option("--mode", help="Append rows, or replace rows with the same key.")
-    ] = Mode.APPEND
+    ] = "append"
     key: Annotated[
         list[str], typer.Option("--key", help="For upsert: key column; may be repeated.")
     ] = field(default_factory=list)
@@ -157,7 +115,7 @@ class LakeOptions:
         typer.Option("--partition-by", help="Partition tables by the timestamp of records."),
     ] = None
     start: Annotated[Start, typer.Option("--start", help="Start position of a new table.")] = (
-        Start.EARLIEST
+        "earliest"
     )
     skip_lost: Annotated[
         bool,
@@ -180,7 +138,7 @@ class LakeOptions:
     ] = 0
     compression: Annotated[
         Compression, typer.Option("--compression", help="Compression type of files.")
-    ] = Compression.ZSTD
+    ] = "zstd"
     compact_files: Annotated[
         bool, typer.Option("--compact-files", help="Merge small files, hourly or at the end.")
     ] = False

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kafscale.cli.commands.spark.options import bootstrap_servers, read_settings
-from kafscale.cli.commands.spark.replay import Compression, CompressionOption
+from kafscale.cli.commands.spark.replay import CompressionOption
 from kafscale.cli.commands.spark.session import (
     SparkOptions,
     configured_location,
@@ -78,7 +78,7 @@ def mirror(
     prefix: PrefixOption = "",
     interval: IntervalOption = "",
     translate: TranslateOption = "",
-    compression: CompressionOption = Compression.LZ4,
+    compression: CompressionOption = "lz4",
     source_config: FromConfigOption = [],
     source_config_file: FromFileOption = None,
     target_config: ToConfigOption = [],
@@ -112,7 +112,7 @@ def mirror(
         topics=tuple(topic),
         pattern=pattern,
         prefix=prefix,
-        codec=compression.value,
+        codec=compression,
         interval_s=rest_s,
     )
     if translate:

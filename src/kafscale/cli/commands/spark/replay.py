@@ -4,9 +4,8 @@
 # Spark is slow to import.
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,25 +19,7 @@ from kafscale.cli.commands.spark.options import (
 )
 from kafscale.cli.commands.spark.session import PathOption, SparkOptions, resolve_location, run
 from kafscale.cli.connection import BootstrapOption, client_security
-from kafscale.cli.options import parse_pairs
-
-
-class Partitioner(StrEnum):
-    """How the partition of a record is chosen."""
-
-    KEEP = "keep"
-    KEY = "key"
-
-
-class Compression(StrEnum):
-    """Compression types of batches."""
-
-    NONE = "none"
-    GZIP = "gzip"
-    SNAPPY = "snappy"
-    LZ4 = "lz4"
-    ZSTD = "zstd"
-
+from kafscale.cli.options import Compression, parse_pairs
 
 WhereOption = Annotated[
     str, typer.Option("--where", metavar="SQL", help="Condition on records; by default all.")
@@ -68,7 +49,7 @@ EndingOption = Annotated[
     str, typer.Option("--ending-offsets", metavar="JSON", help='{"orders": {"0": 99, "1": -1}}')
 ]
 PartitionerOption = Annotated[
-    Partitioner, typer.Option(help="Keep the partition, or choose it by key.")
+    Literal["keep", "key"], typer.Option(help="Keep the partition, or choose it by key.")
 ]
 CompressionOption = Annotated[
     Compression, typer.Option(help="Compression type of written batches.")
@@ -86,8 +67,8 @@ def replay(
     until: UntilOption = "",
     starting_offsets: StartingOption = "",
     ending_offsets: EndingOption = "",
-    partitioner: PartitionerOption = Partitioner.KEEP,
-    compression: CompressionOption = Compression.LZ4,
+    partitioner: PartitionerOption = "keep",
+    compression: CompressionOption = "lz4",
     path: PathOption = "",
     bootstrap: BootstrapOption = "",
     partitions: PartitionsOption = None,
@@ -127,9 +108,9 @@ def replay(
         where=where,
         select=tuple(select),
         function=function,
-        partitioner=partitioner.value,
+        partitioner=partitioner,
         bounds={name: text for name, text in bounds.items() if text},
-        codec=Codec[compression.name],
+        codec=Codec[compression.upper()],
         partition_count=partitions,
         configs=configs,
     )

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.plan.task_planner import Slice, Task
-from kafscale.spark.read.task import read_task
+from kafscale.spark.read.slice_reader import read_task
 from kafscale.spark.runtime.errors import error_message, silence_query_logger
 from kafscale.spark.runtime.map_in_arrow import map_in_arrow
 from kafscale.spark.source.columns import ALL_WITH_HEADERS

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import typer
 
-from kafscale.cli.commands.spark import lake_options as options
 from kafscale.cli.commands.spark.lake import Request
 from kafscale.errors import ConfigError, InvalidRequestError
 from kafscale.spark.jobs.lake.settings import UPSERT_BYTES_MAX, Mode, Start
@@ -60,18 +59,18 @@ def test_all_options_are_applied(tmp_path):
     settings = request_with(
         topics=None,
         pattern="shop.*",
-        value_format=options.ValueFormat.JSON,
+        value_format="json",
         schema=f"@{schema}",
-        mode=options.Mode.UPSERT,
+        mode="upsert",
         key=["id"],
-        partition_by=options.Unit.DAY,
-        start=options.Start.LATEST,
+        partition_by="day",
+        start="latest",
         skip_lost=True,
         once=True,
         interval="1m",
         commit_bytes="1Gi",
         commit_records=7,
-        compression=options.Compression.SNAPPY,
+        compression="snappy",
         compact_files=True,
         expire_snapshots=3,
     ).settings(BUCKET)
@@ -93,7 +92,7 @@ def test_all_options_are_applied(tmp_path):
 
 def test_registry_credentials_are_used_and_not_shown():
     access = {"registry": "http://registry", "registry_user": "u", "registry_password": "hidden"}
-    request = request_with(value_format=options.ValueFormat.AVRO, **access)
+    request = request_with(value_format="avro", **access)
     values = request.settings(BUCKET).values
     assert (values.format, values.registry.user) == ("avro", "u")
     assert "hidden" not in repr(values)
@@ -101,7 +100,7 @@ def test_registry_credentials_are_used_and_not_shown():
 
 
 def test_tables_in_buckets_inherit_the_bucket_settings():
-    target = request_with(to="s3://lake/x", table_format=options.TableFormat.DELTA).target(BUCKET)
+    target = request_with(to="s3://lake/x", table_format="delta").target(BUCKET)
     assert target.table_format is TableFormat.DELTA
     assert target.properties["s3.endpoint"] == "http://store"
     assert "hidden" not in repr(target)
@@ -120,18 +119,18 @@ def test_contradicting_options_are_rejected(tmp_path):
         ({"commit_bytes": "much"}, typer.BadParameter),
         ({"schema": f"@{tmp_path / 'none'}"}, typer.BadParameter),
         ({"key": ["id"]}, InvalidRequestError),
-        ({"mode": options.Mode.UPSERT, "key": ["id"]}, InvalidRequestError),
+        ({"mode": "upsert", "key": ["id"]}, InvalidRequestError),
         ({"schema": "id long"}, ConfigError),
-        ({"value_format": options.ValueFormat.AVRO}, ConfigError),
+        ({"value_format": "avro"}, ConfigError),
     ):
         with pytest.raises(error):
             request_with(**changes).settings(BUCKET)
 
 
-@pytest.mark.parametrize("changes", [{"mode": options.Mode.UPSERT}, {"compact_files": True}])
+@pytest.mark.parametrize("changes", [{"mode": "upsert"}, {"compact_files": True}])
 def test_parquet_tables_are_append_only(changes):
     with pytest.raises(InvalidRequestError, match="append-only"):
-        request_with(table_format=options.TableFormat.PARQUET, **changes).target(BUCKET)
+        request_with(table_format="parquet", **changes).target(BUCKET)
 
 
 def test_invalid_usage_is_reported_before_spark_starts(kafscale):
