@@ -27,11 +27,13 @@ def main(name: str, options: list[str]) -> int:
     if code != TESTS_FAILED:
         return code
     if not failed or len(failed) > SECOND_TRIES_MAX:
-        say(f"{len(failed)} tests failed; at most {SECOND_TRIES_MAX} are tried a second time")
+        print_line(
+            f"{len(failed)} tests failed; at most {SECOND_TRIES_MAX} are tried a second time"
+        )
         return code
     code, _ = run(f"{name}-second-try", [*without_workers(options), *ALONE, "--last-failed"])
     outcome = "passed" if code == 0 else "failed again"
-    say("\n  ".join([f"second try, alone: {outcome}", *failed]))
+    print_line("\n  ".join([f"second try, alone: {outcome}", *failed]))
     return code
 
 
@@ -52,7 +54,7 @@ def run(name: str, options: list[str]) -> tuple[int, list[str]]:
     return code, failed
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 

@@ -46,15 +46,15 @@ def test_rolling_restart(comparisons, tmp_path, scaled):
     with DirectCluster(tmp_path, brokers=BROKERS, **LIFTED) as cluster:
         topic = cluster.new_topic(PARTITIONS)
         cluster.wait_until_settled()
-        for name, figures in seen(cluster, topic, PEACE_SECONDS, dict).items():
+        for name, figures in measure_during(cluster, topic, PEACE_SECONDS, dict).items():
             comparison.add(f"{name}, in peace", figures)
-        restarted = seen(cluster, topic, scaled(SECONDS), lambda: roll(cluster))
+        restarted = measure_during(cluster, topic, scaled(SECONDS), lambda: roll(cluster))
     for name, figures in restarted.items():
         comparison.add(name, figures)
     assert restarted["librdkafka"]["errors"] == 0
 
 
-def seen(
+def measure_during(
     cluster: DirectCluster, topic: str, seconds: int, act: Callable[[], Figures]
 ) -> dict[str, Figures]:
     """The figures of both producers during an action, which must end before they do."""

@@ -38,12 +38,12 @@ def time_anomalies(index: HistoryIndex) -> Iterator[Anomaly]:
         yield from _stale_anomalies(
             Name.STALE_SEND, partition.name, _ends(done), _sends(partition, done)
         )
-        yield from _stale_anomalies(Name.STALE_END, partition.name, _ends(done), _asked(ends))
+        yield from _stale_anomalies(Name.STALE_END, partition.name, _ends(done), _reads(ends))
     for (_, name), group in index.groups.items():
         commits = sorted(group.commits, key=_time_ns)
         known = (Known(commit.time_ns, commit.offset) for commit in commits)
         reads = sorted(group.reads, key=_began_ns)
-        yield from _stale_anomalies(Name.STALE_COMMIT, name, known, _asked(reads))
+        yield from _stale_anomalies(Name.STALE_COMMIT, name, known, _reads(reads))
 
 
 def outdated(
@@ -83,7 +83,7 @@ def _sends(partition: Partition, done: list[Send]) -> Iterator[Response]:
         yield Response(began_ns[send.value], send.offset, send)
 
 
-def _asked(reads: Iterable[EndRead | CommitRead]) -> Iterator[Response]:
+def _reads(reads: Iterable[EndRead | CommitRead]) -> Iterator[Response]:
     return (Response(read.began_ns, read.offset, read) for read in reads)
 
 

@@ -109,11 +109,11 @@ def test_commands_and_jobs_use_the_configured_certificate(tls_broker, certificat
     message = Shell(tls_broker.address, **settings)("cluster", "status", code=1)
     assert "controlTls" in message
 
-    async def found():
+    async def connect_owners():
         async with PartitionOwners([tls_broker.control], client_tls(certificates, "operator")):
             return True
 
-    assert asyncio.run(found())
+    assert asyncio.run(connect_owners())
 
 
 def test_renewed_certificates_keep_connections_open(start_broker, tmp_path, certificates):

@@ -1,4 +1,4 @@
-"""A replay as its tasks do it, without Spark: in this process, or in one that is killed."""
+"""Runs the tasks of a replay without Spark, in this process or in one that is killed."""
 
 import pickle
 
@@ -10,15 +10,15 @@ from kafscale.spark.plan.task_planner import Task
 from kafscale.spark.read.slice_reader import read_task
 from kafscale.spark.source.columns import ALL_WITH_HEADERS
 
-PIECE_ROWS = 20
+BATCH_ROWS = 20
 
 
-def pieces(location, part, is_wanted):
-    """What Spark would hand to a task, in many small pieces."""
+def small_batches(location, part, offset_filter):
+    """The input of a task, in many small batches."""
     for batch in read_task(location, Task((part,)), ALL_WITH_HEADERS):
-        kept = batch.filter(pa.array(is_wanted(batch.column("offset").to_numpy())))
-        for start in range(0, kept.num_rows, PIECE_ROWS):
-            yield kept.slice(start, PIECE_ROWS)
+        filtered = batch.filter(pa.array(offset_filter(batch.column("offset").to_numpy())))
+        for start in range(0, filtered.num_rows, BATCH_ROWS):
+            yield filtered.slice(start, BATCH_ROWS)
 
 
 def every(offsets):
@@ -30,12 +30,12 @@ def odd(offsets):
 
 
 def replay_without_spark(work, step=lambda _: None):
-    """Replay all that is missing, and return how much that was; a filter is part of the work."""
-    settings, is_wanted = work
+    """Replay the missing records; return their number. `work` is settings and a filter."""
+    settings, offset_filter = work
     slices, items = job.prepare(settings)
     written = 0
     for part in slices:
-        batches = pieces(settings.location, part, is_wanted)
+        batches = small_batches(settings.location, part, offset_filter)
         for result in job.write(items, None, batches, step):
             outcome = pickle.loads(result.column(0)[0].as_py())  # noqa: S301
             if not isinstance(outcome, PartitionResult):

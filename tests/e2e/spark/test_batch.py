@@ -157,21 +157,21 @@ def test_filters_with_and_without_pushdown(spark, table, expected, is_on):
     spark.conf.set(SWITCH, is_on)
     try:
 
-        def found(*more):
+        def filtered(*more):
             """Load a new frame, as pushed filters require."""
             loaded = table(subscribe="orders,clicks", pushFilters="true")
             conditions = ("topic = 'orders'", "offset >= 10", "offset < 40", "partition in (0, 2)")
             return loaded.where(" and ".join((*conditions, *more)))
 
-        assert rows(found()) == desired
-        plan = found()._jdf.queryExecution().optimizedPlan().toString()
+        assert rows(filtered()) == desired
+        plan = filtered()._jdf.queryExecution().optimizedPlan().toString()
         assert ("Filter" in plan) is (is_on == "false")
-        young = found(f"timestamp >= timestamp_millis({middle_ms})")
+        young = filtered(f"timestamp >= timestamp_millis({middle_ms})")
         assert rows(young) == [row for row in desired if row.timestamp_ms >= middle_ms]
-        assert rows(found("(key = 'key' or value is null)")) == [
+        assert rows(filtered("(key = 'key' or value is null)")) == [
             row for row in desired if row.key == b"key" or row.value is None
         ]
-        assert rows(found("offset < 0")) == []
+        assert rows(filtered("offset < 0")) == []
     finally:
         spark.conf.set(SWITCH, before)
 

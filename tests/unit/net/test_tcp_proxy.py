@@ -19,10 +19,10 @@ async def joined():
     """The outer sides of two relayed connections, and the relay task."""
     inner = asyncio.Queue()
 
-    async def welcome(reader, writer):
+    async def accept(reader, writer):
         await inner.put((reader, writer))
 
-    server = await asyncio.start_server(welcome, "127.0.0.1", 0, limit=8 * 1024)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=8 * 1024)
     address = server.sockets[0].getsockname()
     one, other = [await asyncio.open_connection(*address) for _ in range(2)]
     task = asyncio.ensure_future(relay(await inner.get(), await inner.get()))
@@ -39,11 +39,11 @@ async def joined():
 @every_loop
 def test_bytes_are_relayed_in_both_directions(loop):
     async def scenario():
-        async with joined() as ((one_in, one_out), (other_in, other_out), _):
-            one_out.write(b"question")
+        async with joined() as ((first_inner, first_outer), (other_in, other_out), _):
+            first_outer.write(b"question")
             assert await other_in.readexactly(8) == b"question"
             other_out.write(b"answer")
-            assert await one_in.readexactly(6) == b"answer"
+            assert await first_inner.readexactly(6) == b"answer"
 
     run(scenario, loop)
 
@@ -51,9 +51,9 @@ def test_bytes_are_relayed_in_both_directions(loop):
 @every_loop
 def test_sent_bytes_are_delivered_before_the_close(loop):
     async def scenario():
-        async with joined() as ((_, one_out), (other_in, _), task):
-            one_out.write(b"x" * 1_000_000)
-            one_out.close()
+        async with joined() as ((_, first_outer), (other_in, _), task):
+            first_outer.write(b"x" * 1_000_000)
+            first_outer.close()
             assert len(await other_in.read(-1)) == 1_000_000
             await task
 
@@ -63,8 +63,8 @@ def test_sent_bytes_are_delivered_before_the_close(loop):
 @every_loop
 def test_broken_connection_closes_the_other(loop):
     async def scenario():
-        async with joined() as ((_, one_out), (other_in, _), task):
-            one_out.transport.abort()
+        async with joined() as ((_, first_outer), (other_in, _), task):
+            first_outer.transport.abort()
             assert await other_in.read() == b""
             await task
 

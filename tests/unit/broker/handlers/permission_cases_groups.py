@@ -75,7 +75,7 @@ def find(key_type: int, key: str) -> FindCoordinatorRequest:
     return FindCoordinatorRequest(key=key, keys=[key], key_type=key_type)
 
 
-def found(response: Any) -> int:
+def find_coordinator_error(response: Any) -> int:
     return (
         response.coordinators[0].error_code if response.coordinators else top_level_error(response)
     )
@@ -125,14 +125,18 @@ CASES = [
         prepare=with_offsets,
     ),
     Case(
-        FIND_COORDINATOR, ResourceType.GROUP, Operation.DESCRIBE, lambda *_: find(0, GROUP), found
+        FIND_COORDINATOR,
+        ResourceType.GROUP,
+        Operation.DESCRIBE,
+        lambda *_: find(0, GROUP),
+        find_coordinator_error,
     ),
     Case(
         FIND_COORDINATOR,
         ResourceType.TRANSACTIONAL_ID,
         Operation.DESCRIBE,
         lambda *_: find(1, "transfers"),
-        found,
+        find_coordinator_error,
         versions=range(1, 7),
     ),
     Case(

@@ -19,7 +19,7 @@ from kafscale.protocol.messages.create_topics import (
 from unit.broker.in_memory_broker import ADMIN_DISABLED, run_with_broker
 
 
-def wanted(name="orders", partition_count=2, replication_factor=1, **fields):
+def topic_to_create(name="orders", partition_count=2, replication_factor=1, **fields):
     return TopicToCreate(name, partition_count, replication_factor, **fields)
 
 
@@ -37,7 +37,7 @@ async def create(broker, *topics, version=CREATE_TOPICS.version_max, **fields):
 def test_topic_exists_when_the_response_is_sent(version):
     async def body(broker):
         retention = TopicConfig("retention.ms", "1000")
-        requested = wanted(replication_factor=3, configs=[retention])
+        requested = topic_to_create(replication_factor=3, configs=[retention])
         created = (await create(broker, requested, version=version))["orders"]
 
         topic = broker.services.catalog.topics["orders"]
@@ -58,29 +58,34 @@ def test_topic_exists_when_the_response_is_sent(version):
 @pytest.mark.parametrize(
     ("requested", "code"),
     [
-        (wanted("or/ders"), ErrorCode.INVALID_TOPIC_EXCEPTION),
-        (wanted(""), ErrorCode.INVALID_TOPIC_EXCEPTION),
-        (wanted("taken"), ErrorCode.TOPIC_ALREADY_EXISTS),
-        (wanted("taken", 0), ErrorCode.TOPIC_ALREADY_EXISTS),
-        (wanted(partition_count=0), ErrorCode.INVALID_PARTITIONS),
-        (wanted(partition_count=-2), ErrorCode.INVALID_PARTITIONS),
-        (wanted(replication_factor=0), ErrorCode.INVALID_REPLICATION_FACTOR),
-        (wanted(replication_factor=-2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (topic_to_create("or/ders"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (topic_to_create(""), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (topic_to_create("taken"), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (topic_to_create("taken", 0), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (topic_to_create(partition_count=0), ErrorCode.INVALID_PARTITIONS),
+        (topic_to_create(partition_count=-2), ErrorCode.INVALID_PARTITIONS),
+        (topic_to_create(replication_factor=0), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (topic_to_create(replication_factor=-2), ErrorCode.INVALID_REPLICATION_FACTOR),
         (
-            wanted(partition_count=-1, assignments=[PartitionAssignment(0, [7])]),
+            topic_to_create(partition_count=-1, assignments=[PartitionAssignment(0, [7])]),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
         ),
-        (wanted(configs=[TopicConfig("no.such", "1")]), ErrorCode.INVALID_CONFIG),
-        (wanted(configs=[TopicConfig("retention.ms", "soon")]), ErrorCode.INVALID_CONFIG),
-        (wanted(configs=[TopicConfig("retention.ms", None)]), ErrorCode.INVALID_CONFIG),
-        (wanted(configs=[TopicConfig("cleanup.policy", "shred")]), ErrorCode.INVALID_CONFIG),
+        (topic_to_create(configs=[TopicConfig("no.such", "1")]), ErrorCode.INVALID_CONFIG),
+        (topic_to_create(configs=[TopicConfig("retention.ms", "soon")]), ErrorCode.INVALID_CONFIG),
+        (topic_to_create(configs=[TopicConfig("retention.ms", None)]), ErrorCode.INVALID_CONFIG),
+        (
+            topic_to_create(configs=[TopicConfig("cleanup.policy", "shred")]),
+            ErrorCode.INVALID_CONFIG,
+        ),
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
 def test_invalid_topics_fail_and_the_rest_is_created(requested, code, validate_only):
     async def body(broker):
         await broker.topic("taken")
-        responses = await create(broker, requested, wanted("fine"), validate_only=validate_only)
+        responses = await create(
+            broker, requested, topic_to_create("fine"), validate_only=validate_only
+        )
 
         assert responses[requested.name].error_code == code
         assert responses[requested.name].error_message
@@ -95,7 +100,7 @@ def test_invalid_topics_fail_and_the_rest_is_created(requested, code, validate_o
 
 def test_validate_only_creates_nothing():
     async def body(broker):
-        created = (await create(broker, wanted(), validate_only=True))["orders"]
+        created = (await create(broker, topic_to_create(), validate_only=True))["orders"]
 
         assert created.error_code == ErrorCode.NONE
         assert created.topic_id == UUID_ZERO
@@ -110,7 +115,7 @@ def test_default_partition_count_is_granted_in_all_versions(version):
     """KafkaJS requests it in v3, unless a number is configured."""
 
     async def body(broker):
-        responses = await create(broker, wanted(partition_count=-1), version=version)
+        responses = await create(broker, topic_to_create(partition_count=-1), version=version)
 
         assert responses["orders"].error_code == ErrorCode.NONE
         assert broker.services.catalog.topics["orders"].partitions == 3
@@ -121,7 +126,9 @@ def test_default_partition_count_is_granted_in_all_versions(version):
 
 def test_duplicate_topic_is_answered_once():
     async def body(broker):
-        responses = await create(broker, wanted(), wanted(), wanted("other"))
+        responses = await create(
+            broker, topic_to_create(), topic_to_create(), topic_to_create("other")
+        )
 
         assert responses["orders"].error_code == ErrorCode.INVALID_REQUEST
         assert responses["other"].error_code == ErrorCode.NONE
@@ -133,7 +140,7 @@ def test_duplicate_topic_is_answered_once():
 @pytest.mark.parametrize("counts", [(2**31 - 1, 1), (6_000, 4_001), (10_001, -5)])
 def test_too_many_partitions_are_refused_as_a_whole(counts):
     async def body(broker):
-        requested = [wanted(f"orders-{count}", count) for count in counts]
+        requested = [topic_to_create(f"orders-{count}", count) for count in counts]
         responses = await create(broker, *requested)
 
         assert [response.error_code for response in responses.values()] == [
@@ -146,7 +153,9 @@ def test_too_many_partitions_are_refused_as_a_whole(counts):
 
 def test_one_of_two_concurrent_creations_succeeds():
     async def body(broker):
-        both = await asyncio.gather(create(broker, wanted()), create(broker, wanted()))
+        both = await asyncio.gather(
+            create(broker, topic_to_create()), create(broker, topic_to_create())
+        )
 
         codes = sorted(responses["orders"].error_code for responses in both)
         assert codes == [ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
@@ -156,7 +165,7 @@ def test_one_of_two_concurrent_creations_succeeds():
 
 def test_timeout_of_zero_is_raised_to_the_minimum():
     async def body(broker):
-        responses = await create(broker, wanted(), timeout_ms=0)
+        responses = await create(broker, topic_to_create(), timeout_ms=0)
         assert responses["orders"].error_code == ErrorCode.NONE
 
     run_with_broker(body)
@@ -165,7 +174,9 @@ def test_timeout_of_zero_is_raised_to_the_minimum():
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
 def test_create_topics_is_refused_if_admin_is_disabled(version):
     async def body(broker):
-        responses = await create(broker, wanted(), wanted("other"), version=version)
+        responses = await create(
+            broker, topic_to_create(), topic_to_create("other"), version=version
+        )
 
         assert {response.error_code for response in responses.values()} == {
             ErrorCode.POLICY_VIOLATION

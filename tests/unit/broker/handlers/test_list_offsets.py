@@ -27,12 +27,12 @@ async def listed(broker, time, *, topic="orders", version=LIST_OFFSETS.version_m
     request = ListOffsetsRequest(replica_id=-1, topics=[TopicToList(topic, [requested])])
     response = await broker.ask(LIST_OFFSETS, request, version)
     assert [found.name for found in response.topics] == [topic]
-    [found] = response.topics[0].partitions
-    assert found.index == 0
-    return found
+    [partition] = response.topics[0].partitions
+    assert partition.index == 0
+    return partition
 
 
-async def found(broker, time, **fields):
+async def offset_at(broker, time, **fields):
     response = await listed(broker, time, **fields)
     assert response.error_code == ErrorCode.NONE
     return response.offset, response.timestamp_ms
@@ -66,7 +66,7 @@ def test_latest_offset_excludes_records_that_are_not_durable():
         broker.append("orders", 2000)
 
         assert broker.log("orders").end_offset == 2
-        assert await found(broker, LATEST) == (1, -1)
+        assert await offset_at(broker, LATEST) == (1, -1)
 
     run_with_broker(body)
 
@@ -83,8 +83,8 @@ def test_timestamp_finds_the_first_record_at_or_after_it(version, rolled):
 
         times = {0: (0, 1000), 1000: (0, 1000), 1001: (1, 3000), 3000: (1, 3000), 3001: (3, 4000)}
         for time, expected in times.items():
-            assert await found(broker, time, version=version) == expected
-        assert await found(broker, 4001, version=version) == (-1, -1)
+            assert await offset_at(broker, time, version=version) == expected
+        assert await offset_at(broker, 4001, version=version) == (-1, -1)
         if version >= 4:
             response = await listed(broker, 4000, version=version)
             assert response.leader_epoch == broker.log("orders").leader_epoch
@@ -96,9 +96,9 @@ def test_timestamp_finds_the_first_record_at_or_after_it(version, rolled):
 def test_max_timestamp_need_not_be_the_last_record():
     async def body(broker):
         await broker.topic("orders")
-        assert await found(broker, MAX_TIMESTAMP) == (-1, -1)
+        assert await offset_at(broker, MAX_TIMESTAMP) == (-1, -1)
         await broker.write("orders", 1000, 3000, 2000)
-        assert await found(broker, MAX_TIMESTAMP) == (1, 3000)
+        assert await offset_at(broker, MAX_TIMESTAMP) == (1, 3000)
 
     run_with_broker(body)
 
@@ -109,9 +109,9 @@ def test_tiered_offsets_are_unknown():
         await broker.write("orders", 1000, 2000)
         broker.log("orders").advance_start(1)
 
-        assert await found(broker, EARLIEST_LOCAL) == (1, -1)
-        assert await found(broker, LATEST_TIERED) == (-1, -1)
-        assert await found(broker, EARLIEST_PENDING) == (-1, -1)
+        assert await offset_at(broker, EARLIEST_LOCAL) == (1, -1)
+        assert await offset_at(broker, LATEST_TIERED) == (-1, -1)
+        assert await offset_at(broker, EARLIEST_PENDING) == (-1, -1)
 
     run_with_broker(body)
 
@@ -217,8 +217,8 @@ def test_object_store_error_is_retriable():
         broker.stores.objects.is_down = True
 
         assert (await listed(broker, 0)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        assert await found(broker, LATEST) == (1, -1)
+        assert await offset_at(broker, LATEST) == (1, -1)
         broker.stores.objects.is_down = False
-        assert await found(broker, 0) == (0, 1000)
+        assert await offset_at(broker, 0) == (0, 1000)
 
     run_with_broker(body)

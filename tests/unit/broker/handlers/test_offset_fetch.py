@@ -35,7 +35,7 @@ async def ask(broker, version, topics, *, group_id=GROUP, **member):
     return group
 
 
-def shown(topics, version):
+def offsets_of(topics, version):
     """Partitions by topic name or id: offset, epoch, metadata and error."""
     return {
         (topic.topic_id if version >= 10 else topic.name, each.index): (
@@ -49,17 +49,17 @@ def shown(topics, version):
     }
 
 
-def called(topic, version):
+def name_or_id(topic, version):
     return topic.id if version >= 10 else topic.name
 
 
 async def fetch(broker, version, topics, **fields):
     response = await ask(broker, version, topics, **fields)
     assert response.error_code == ErrorCode.NONE
-    return shown(response.topics, version)
+    return offsets_of(response.topics, version)
 
 
-def wanted(topic, *partitions):
+def topic_to_fetch(topic, *partitions):
     return TopicToFetch(name=topic.name, topic_id=topic.id, partitions=list(partitions))
 
 
@@ -72,15 +72,18 @@ def test_committed_and_missing_offsets(version, group_id):
         partition = PartitionToCommit(1, 17, leader_epoch=3, metadata="note")
         await commit(broker, orders, partition, group_id=group_id)
         fetched = await fetch(
-            broker, version, [wanted(orders, 1, 0, 9), wanted(empty, 0)], group_id=group_id
+            broker,
+            version,
+            [topic_to_fetch(orders, 1, 0, 9), topic_to_fetch(empty, 0)],
+            group_id=group_id,
         )
 
-        name = called(orders, version)
+        name = name_or_id(orders, version)
         assert fetched == {
             (name, 1): (17, 3 if version >= 5 else -1, "note", ErrorCode.NONE),
             (name, 0): NOTHING,
             (name, 9): NOTHING,
-            (called(empty, version), 0): NOTHING,
+            (name_or_id(empty, version), 0): NOTHING,
         }
 
     run_with_broker(body)
@@ -90,9 +93,9 @@ def test_committed_and_missing_offsets(version, group_id):
 def test_missing_group_has_no_offsets(version):
     async def body(broker):
         orders = await broker.topic("orders")
-        fetched = await fetch(broker, version, [wanted(orders, 0)], group_id="missing")
+        fetched = await fetch(broker, version, [topic_to_fetch(orders, 0)], group_id="missing")
 
-        assert fetched == {(called(orders, version), 0): NOTHING}
+        assert fetched == {(name_or_id(orders, version), 0): NOTHING}
         assert not broker.services.groups.list()
 
     run_with_broker(body)
@@ -101,10 +104,10 @@ def test_missing_group_has_no_offsets(version):
 @every_version
 def test_unknown_topic_has_no_offsets(version):
     async def body(broker):
-        fetched = await fetch(broker, version, [wanted(MISSING, 0, 1)])
+        fetched = await fetch(broker, version, [topic_to_fetch(MISSING, 0, 1)])
 
         code = ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else ErrorCode.NONE
-        name = called(MISSING, version)
+        name = name_or_id(MISSING, version)
         assert fetched == {(name, 0): (-1, -1, "", code), (name, 1): (-1, -1, "", code)}
 
     run_with_broker(body)
@@ -119,9 +122,9 @@ def test_null_topics_mean_all_offsets(version):
         response = await ask(broker, version, EVERYTHING)
 
         assert response.error_code == ErrorCode.NONE
-        offsets = {key: values[0] for key, values in shown(response.topics, version).items()}
-        name = called(orders, version)
-        assert offsets == {(name, 0): 5, (name, 2): 6, (called(payments, version), 0): 4}
+        offsets = {key: values[0] for key, values in offsets_of(response.topics, version).items()}
+        name = name_or_id(orders, version)
+        assert offsets == {(name, 0): 5, (name, 2): 6, (name_or_id(payments, version), 0): 4}
         assert len(response.topics) == 2
         assert await fetch(broker, version, EVERYTHING, group_id="missing") == {}
         assert await fetch(broker, version, []) == {}
@@ -137,15 +140,16 @@ def test_several_groups_in_one_request(version):
         await commit(broker, orders, PartitionToCommit(0, 2), group_id="b")
         groups = [
             GroupToFetch(group_id="b", topics=EVERYTHING),
-            GroupToFetch(group_id="a", topics=[wanted(orders, 0)]),
-            GroupToFetch(group_id="c", topics=[wanted(orders, 0)]),
+            GroupToFetch(group_id="a", topics=[topic_to_fetch(orders, 0)]),
+            GroupToFetch(group_id="c", topics=[topic_to_fetch(orders, 0)]),
         ]
         response = await broker.ask(OFFSET_FETCH, OffsetFetchRequest(groups=groups), version)
 
         groups = [(group.group_id, group.error_code) for group in response.groups]
         assert groups == [("b", 0), ("a", 0), ("c", 0)]
         offsets = [
-            shown(group.topics, version)[called(orders, version), 0][0] for group in response.groups
+            offsets_of(group.topics, version)[name_or_id(orders, version), 0][0]
+            for group in response.groups
         ]
         assert offsets == [2, 1, -1]
 
@@ -158,12 +162,12 @@ def test_recreated_topic_has_no_offsets(version):
         before = await broker.topic("orders")
         await commit(broker, before, PartitionToCommit(0, 17))
         await broker.services.catalog.delete("orders")
-        gone = await fetch(broker, version, [wanted(before, 0)])
+        gone = await fetch(broker, version, [topic_to_fetch(before, 0)])
         after = await broker.topic("orders")
 
-        assert gone[called(before, version), 0][0] == -1
-        fetched = await fetch(broker, version, [wanted(after, 0)])
-        assert fetched == {(called(after, version), 0): NOTHING}
+        assert gone[name_or_id(before, version), 0][0] == -1
+        fetched = await fetch(broker, version, [topic_to_fetch(after, 0)])
+        assert fetched == {(name_or_id(after, version), 0): NOTHING}
         if version >= 2:
             assert await fetch(broker, version, EVERYTHING) == {}
 
@@ -186,7 +190,7 @@ def test_consumer_member_epoch_is_checked(version, member, code):
         one = ConsumerMember(broker, "one")
         await one.join("orders")
         assert one.epoch == 1
-        response = await ask(broker, version, [wanted(orders, 0)], **member)
+        response = await ask(broker, version, [topic_to_fetch(orders, 0)], **member)
 
         assert ErrorCode.of(response.error_code) == code
         assert bool(response.topics) == (code == ErrorCode.NONE)
@@ -199,11 +203,11 @@ def test_group_error_is_in_the_field_of_the_version(version):
     async def body(broker):
         orders = await broker.topic("orders")
         broker.services.groups.shut_down()
-        response = await ask(broker, version, [wanted(orders, 0)])
+        response = await ask(broker, version, [topic_to_fetch(orders, 0)])
 
         code = ErrorCode.NOT_COORDINATOR
         if version < 2:
-            assert shown(response.topics, version) == {("orders", 0): (-1, -1, "", code)}
+            assert offsets_of(response.topics, version) == {("orders", 0): (-1, -1, "", code)}
         else:
             assert (response.error_code, response.topics) == (code, [])
 

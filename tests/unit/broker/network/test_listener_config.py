@@ -13,21 +13,21 @@ from kafscale.config.sections.broker import Broker
 from kafscale.errors import ConfigError
 
 
-def found(**settings):
+def listeners_of(**settings):
     return configured_listeners(Config(broker=Broker(**settings)))
 
 
 def test_default_is_a_single_listener():
-    assert found(host="10.0.0.1", port=1234, advertised_host="kafka") == [
+    assert listeners_of(host="10.0.0.1", port=1234, advertised_host="kafka") == [
         Listener(host="10.0.0.1", port=1234, advertised_host="kafka")
     ]
-    [secured] = found(security_protocol="SASL_SSL")
+    [secured] = listeners_of(security_protocol="SASL_SSL")
     assert secured.is_encrypted
     assert secured.authenticates
 
 
 def test_several_listeners_with_names_protocols_and_addresses():
-    internal, external, plain = found(
+    internal, external, plain = listeners_of(
         listeners=("INTERNAL://:9092", "EXTERNAL://[::1]:9094", "PLAINTEXT://localhost:0"),
         advertised_listeners=("EXTERNAL://kafka.example.com:443",),
         listener_security_protocol_map=("INTERNAL:SSL", "EXTERNAL:SASL_SSL"),
@@ -53,4 +53,4 @@ def test_several_listeners_with_names_protocols_and_addresses():
 )
 def test_contradictory_listeners_are_config_errors(settings, problem):
     with pytest.raises(ConfigError, match=problem):
-        found(**settings)
+        listeners_of(**settings)

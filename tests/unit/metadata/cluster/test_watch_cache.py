@@ -8,7 +8,7 @@ from kafscale.metadata.store.base import Delete, Put
 from unit.metadata.interruptible_store import InterruptibleStore
 
 
-async def started(store, wanted=lambda _key: True):
+async def started(store, key_filter=lambda _key: True):
     """A cache of /t/ and its reported changes, each compared with the cached entry."""
     changes = []
 
@@ -16,7 +16,7 @@ async def started(store, wanted=lambda _key: True):
         assert cache.entries.get(key) == entry
         changes.append((key, entry and entry.value))
 
-    cache = WatchCache(store, "/t/", changed, wanted)
+    cache = WatchCache(store, "/t/", changed, key_filter)
     await cache.start()
     return cache, changes
 
@@ -25,7 +25,7 @@ async def put(store, key, value=b""):
     return (await store.commit([], [Put(key, value)])).revision
 
 
-async def shown(store, cache):
+async def is_current(store, cache):
     return (await store.range("/t/")).entries == tuple(
         entry for _, entry in sorted(cache.entries.items())
     )
@@ -42,7 +42,7 @@ def test_cache_shows_existing_entries_and_changes(run_with_store):
         revision = (await store.commit([], [Delete("/t/b")])).revision
         await cache.wait_for_revision(revision)
         assert changes == [("/t/a", b"1"), ("/t/b", b"2"), ("/t/a", b"3"), ("/t/b", None)]
-        assert await shown(store, cache)
+        assert await is_current(store, cache)
         assert cache.connected
         await cache.close()
 
@@ -113,7 +113,7 @@ def test_cache_reports_differences_after_a_compaction(run_with_store):
         store.interrupted = False
         await cache.wait_for_revision(last)
         assert sorted(changes) == [("/t/changed", b"2"), ("/t/gone", None), ("/t/new", b"1")]
-        assert await shown(store, cache)
+        assert await is_current(store, cache)
         # The watch continues from there.
         await cache.wait_for_revision(await put(store, "/t/later", b"1"))
         assert changes[-1] == ("/t/later", b"1")
@@ -136,7 +136,7 @@ def test_cache_survives_a_failing_callback(run_with_store):
         await put(store, "/t/a")
         await cache.wait_for_revision(await put(store, "/t/b"))
         assert changes == ["/t/a", "/t/b"]
-        assert await shown(store, cache)
+        assert await is_current(store, cache)
         await cache.close()
 
     run_with_store(body)

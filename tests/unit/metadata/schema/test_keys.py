@@ -27,10 +27,10 @@ PARTITIONS = st.integers(0, 2**31 - 1)
 )
 def test_keys_equal_the_published_schema(key, meaning):
     assert keys.parse(key) == meaning
-    assert made(meaning) == key
+    assert key_of(meaning) == key
 
 
-def made(meaning):
+def key_of(meaning):
     match meaning:
         case keys.TopicConfigKey(topic):
             return keys.topic_config(topic)
@@ -63,7 +63,7 @@ def made(meaning):
     )
 )
 def test_keys_round_trip(meaning):
-    assert keys.parse(made(meaning)) == meaning
+    assert keys.parse(key_of(meaning)) == meaning
 
 
 WORDS = ["topics", "consumers", "brokers", "assignments", "counters", "deletions", "metadata"]
@@ -76,7 +76,7 @@ PARTS = st.sampled_from(WORDS + MORE_WORDS + TRAPS)
 def test_parsed_key_rebuilds_the_same_key(parts):
     key = "/kafscale/" + "/".join(parts)
     meaning = keys.parse(key)
-    assert meaning is None or made(meaning) == key
+    assert meaning is None or key_of(meaning) == key
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from kafscale.security.acl.pattern_index import PatternIndex
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 
 
-def kept(*patterns):
+def index_of(*patterns):
     result = PatternIndex()
     for kind, name in patterns:
         result.put(kind, name, (kind, name))
@@ -14,7 +14,7 @@ def kept(*patterns):
 
 
 def test_name_matches_literal_wildcard_and_prefixes():
-    patterns = kept(
+    patterns = index_of(
         (LITERAL, "ab"),
         (LITERAL, "*"),
         (LITERAL, "a"),
@@ -34,13 +34,13 @@ def test_name_matches_literal_wildcard_and_prefixes():
 
 
 def test_prefix_star_is_no_wildcard():
-    assert list(kept((LITERAL, "*")).matching("*")) == [(LITERAL, "*")]
-    assert list(kept((PREFIXED, "*")).matching("a")) == []
-    assert list(kept((PREFIXED, "*")).matching("*a")) == [(PREFIXED, "*")]
+    assert list(index_of((LITERAL, "*")).matching("*")) == [(LITERAL, "*")]
+    assert list(index_of((PREFIXED, "*")).matching("a")) == []
+    assert list(index_of((PREFIXED, "*")).matching("*a")) == [(PREFIXED, "*")]
 
 
 def test_dropped_pattern_does_not_match():
-    patterns = kept((LITERAL, "a"), (PREFIXED, "a"), (PREFIXED, "b"))
+    patterns = index_of((LITERAL, "a"), (PREFIXED, "a"), (PREFIXED, "b"))
     patterns.put(PREFIXED, "a", "again")
     patterns.drop(PREFIXED, "a")
     assert list(patterns.matching("a")) == [(LITERAL, "a")]

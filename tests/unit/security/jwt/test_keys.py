@@ -111,15 +111,15 @@ def test_keys_match_by_id_and_algorithm():
         jwks(jwk(named, kid="a"), jwk(other, kid="b"), jwk(bare), jwk(edwards, kid="a"))
     )
 
-    def found(name, algorithm):
+    def matching(name, algorithm):
         return jwt_keys.matching_keys(keys, name, algorithm)
 
-    assert found("a", "ES256") == [named.public_key(), bare.public_key()]
-    assert found("z", "ES256") == [bare.public_key()]
-    assert found(None, "ES256") == [key.public_key() for key in (named, other, bare)]
-    assert found("a", "EdDSA") == [edwards.public_key()]
-    assert found("b", "EdDSA") == []
-    assert found("a", "RS256") == []
+    assert matching("a", "ES256") == [named.public_key(), bare.public_key()]
+    assert matching("z", "ES256") == [bare.public_key()]
+    assert matching(None, "ES256") == [key.public_key() for key in (named, other, bare)]
+    assert matching("a", "EdDSA") == [edwards.public_key()]
+    assert matching("b", "EdDSA") == []
+    assert matching("a", "RS256") == []
 
 
 def test_number_of_candidate_keys_is_limited():

@@ -15,37 +15,37 @@ from unit.security.handshake import exchange, shake_hands
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory):
-    return make_certificates(tmp_path_factory.mktemp("made"), "alice")
+def certificates(tmp_path_factory):
+    return make_certificates(tmp_path_factory.mktemp("certificates"), "alice")
 
 
 @pytest.fixture(scope="session")
-def stranger(tmp_path_factory):
+def untrusted(tmp_path_factory):
     """Certificates of an untrusted CA."""
-    return make_certificates(tmp_path_factory.mktemp("stranger"))
+    return make_certificates(tmp_path_factory.mktemp("untrusted"))
 
 
-def settings(made, **others):
+def settings(certificates, **others):
     files = {
-        "cert_file": (str(made.server_certificate),),
-        "key_file": (str(made.server_key),),
-        "ca_file": (str(made.authority),),
+        "cert_file": (str(certificates.server_certificate),),
+        "key_file": (str(certificates.server_key),),
+        "ca_file": (str(certificates.authority),),
     }
     return Tls(**(files | others))
 
 
-def listener(made, **others):
-    return ListenerTls(settings(made, **others), "EXTERNAL")
+def listener(certificates, **others):
+    return ListenerTls(settings(certificates, **others), "EXTERNAL")
 
 
-def client(made, user=None, **others):
-    shown = made.users[user] if user else None
+def client(certificates, user=None, **others):
+    shown = certificates.users[user] if user else None
     files = {"cert_file": str(shown.certificate), "key_file": str(shown.key)} if shown else {}
-    return client_context(ClientTls(ca_file=str(made.authority), **files, **others))
+    return client_context(ClientTls(ca_file=str(certificates.authority), **files, **others))
 
 
-def test_old_versions_and_weak_ciphers_are_rejected(made):
-    context = listener(made).context
+def test_old_versions_and_weak_ciphers_are_rejected(certificates):
+    context = listener(certificates).context
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     for option in (ssl.OP_NO_COMPRESSION, ssl.OP_NO_RENEGOTIATION):
         assert context.options & option
@@ -55,82 +55,87 @@ def test_old_versions_and_weak_ciphers_are_rejected(made):
     assert not any("CBC" in name or "SHA1" in name for name in names)
 
 
-def test_minimum_version_is_configurable(made):
-    old = client(made)
+def test_minimum_version_is_configurable(certificates):
+    old = client(certificates)
     old.maximum_version = ssl.TLSVersion.TLSv1_2
-    assert exchange(shake_hands(old, listener(made).context)) == b"hello"
+    assert exchange(shake_hands(old, listener(certificates).context)) == b"hello"
     with pytest.raises(ssl.SSLError, match=r"(?i)protocol|version"):
-        shake_hands(old, listener(made, min_version="1.3").context)
+        shake_hands(old, listener(certificates, min_version="1.3").context)
 
 
-def test_client_without_certificate_is_anonymous(made):
+def test_client_without_certificate_is_anonymous(certificates):
     for mode in ("none", "requested"):
-        tls = listener(made, client_auth=(mode,))
-        assert tls.principal(shake_hands(client(made), tls.context).server) is ANONYMOUS
+        tls = listener(certificates, client_auth=(mode,))
+        assert tls.principal(shake_hands(client(certificates), tls.context).server) is ANONYMOUS
 
 
-def test_client_certificate_determines_the_principal(made):
+def test_client_certificate_determines_the_principal(certificates):
     for mode in ("requested", "required"):
-        tls = listener(made, client_auth=(mode,))
-        pair = shake_hands(client(made, "alice"), tls.context)
+        tls = listener(certificates, client_auth=(mode,))
+        pair = shake_hands(client(certificates, "alice"), tls.context)
         assert tls.principal(pair.server).full_name == "User:CN=alice"
 
 
-def test_unrequested_certificate_is_ignored(made):
-    tls = listener(made, client_auth=("none",))
-    assert tls.principal(shake_hands(client(made, "alice"), tls.context).server) is ANONYMOUS
+def test_unrequested_certificate_is_ignored(certificates):
+    tls = listener(certificates, client_auth=("none",))
+    assert (
+        tls.principal(shake_hands(client(certificates, "alice"), tls.context).server) is ANONYMOUS
+    )
 
 
-def test_mapping_rules_are_applied(made):
+def test_mapping_rules_are_applied(certificates):
     rules = "RULE:^CN=(a.*)$/$1/U"
-    tls = listener(made, client_auth=("required",), principal_mapping_rules=rules)
-    pair = shake_hands(client(made, "alice"), tls.context)
+    tls = listener(certificates, client_auth=("required",), principal_mapping_rules=rules)
+    pair = shake_hands(client(certificates, "alice"), tls.context)
     assert tls.principal(pair.server).full_name == "User:ALICE"
-    pair = shake_hands(client(made, "client"), tls.context)
+    pair = shake_hands(client(certificates, "client"), tls.context)
     with pytest.raises(AuthenticationError):
         tls.principal(pair.server)
 
 
-def test_missing_required_certificate_is_rejected(made, stranger):
-    tls = listener(made, client_auth=("required",))
+def test_missing_required_certificate_is_rejected(certificates, untrusted):
+    tls = listener(certificates, client_auth=("required",))
     with pytest.raises(ssl.SSLError, match="did not return a certificate"):
-        shake_hands(client(made), tls.context)
+        shake_hands(client(certificates), tls.context)
     unknown = client_context(
         ClientTls(
-            ca_file=str(made.authority),
-            cert_file=str(stranger.client_certificate),
-            key_file=str(stranger.client_key),
+            ca_file=str(certificates.authority),
+            cert_file=str(untrusted.client_certificate),
+            key_file=str(untrusted.client_key),
         )
     )
     with pytest.raises(ssl.SSLCertVerificationError):
         shake_hands(unknown, tls.context)
 
 
-def test_listeners_have_their_own_settings(made, stranger):
+def test_listeners_have_their_own_settings(certificates, untrusted):
     tls = Tls(
-        cert_file=(str(stranger.server_certificate), f"EXTERNAL={made.server_certificate}"),
-        key_file=(str(stranger.server_key), f"EXTERNAL={made.server_key}"),
-        ca_file=(str(made.authority),),
+        cert_file=(
+            str(untrusted.server_certificate),
+            f"EXTERNAL={certificates.server_certificate}",
+        ),
+        key_file=(str(untrusted.server_key), f"EXTERNAL={certificates.server_key}"),
+        ca_file=(str(certificates.authority),),
         client_auth=("required", "EXTERNAL=none"),
     )
-    shake_hands(client(made), ListenerTls(tls, "EXTERNAL").context)
+    shake_hands(client(certificates), ListenerTls(tls, "EXTERNAL").context)
     with pytest.raises(ssl.SSLError):
-        shake_hands(client(made), ListenerTls(tls, "INTERNAL").context)
+        shake_hands(client(certificates), ListenerTls(tls, "INTERNAL").context)
 
 
-def test_client_verifies_the_host_name(made, stranger):
-    tls = listener(made)
+def test_client_verifies_the_host_name(certificates, untrusted):
+    tls = listener(certificates)
     with pytest.raises(ssl.SSLCertVerificationError, match="local issuer"):
-        shake_hands(client(stranger), tls.context)
+        shake_hands(client(untrusted), tls.context)
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
-        shake_hands(client(made), tls.context, "elsewhere.example.com")
-    unnamed = client(made, verify_hostname=False)
+        shake_hands(client(certificates), tls.context, "elsewhere.example.com")
+    unnamed = client(certificates, verify_hostname=False)
     assert exchange(shake_hands(unnamed, tls.context, "elsewhere.example.com")) == b"hello"
 
 
-def test_client_without_ca_uses_system_certificates(made):
+def test_client_without_ca_uses_system_certificates(certificates):
     with pytest.raises(ssl.SSLCertVerificationError):
-        shake_hands(client_context(ClientTls()), listener(made).context)
+        shake_hands(client_context(ClientTls()), listener(certificates).context)
 
 
 @pytest.fixture
@@ -144,24 +149,24 @@ def renew(renewable, other):
         shutil.copy(other.authority.parent / path.name, path)
 
 
-def test_reloaded_files_apply_to_new_connections_only(renewable, made):
+def test_reloaded_files_apply_to_new_connections_only(renewable, certificates):
     tls = listener(renewable)
     before = tls.context
     old = shake_hands(client(renewable), tls.context)
     assert not tls.refresh()
-    renew(renewable, made)
+    renew(renewable, certificates)
     with capture_logs() as logs:
         assert tls.refresh()
     assert tls.context is not before
-    assert exchange(shake_hands(client(made), tls.context)) == b"hello"
+    assert exchange(shake_hands(client(certificates), tls.context)) == b"hello"
     assert exchange(old) == b"hello"
     assert [line["event"] for line in logs] == ["certificate reloaded"]
 
 
-def test_unusable_files_are_logged_once_and_the_previous_stay(renewable, made):
+def test_unusable_files_are_logged_once_and_the_previous_stay(renewable, certificates):
     tls = listener(renewable)
     before = tls.context
-    shutil.copy(made.server_certificate, renewable.server_certificate)
+    shutil.copy(certificates.server_certificate, renewable.server_certificate)
     with capture_logs() as logs:
         assert not tls.refresh()
         assert not tls.refresh()
@@ -169,19 +174,19 @@ def test_unusable_files_are_logged_once_and_the_previous_stay(renewable, made):
     [line] = logs
     assert (line["log_level"], line["event"]) == ("error", "certificate not reloaded")
     assert "does not match the certificate" in line["reason"]
-    shutil.copy(made.server_key, renewable.server_key)
+    shutil.copy(certificates.server_key, renewable.server_key)
     assert tls.refresh()
 
 
-def test_replaced_ca_is_no_longer_trusted(renewable, made):
+def test_replaced_ca_is_no_longer_trusted(renewable, certificates):
     tls = listener(renewable, client_auth=("required",))
     shake_hands(client(renewable, "client"), tls.context)
-    shutil.copy(made.authority, renewable.authority.with_name("new"))
+    shutil.copy(certificates.authority, renewable.authority.with_name("new"))
     renewable.authority.with_name("new").rename(renewable.authority)
     assert tls.refresh()
     untrusted = client_context(
         ClientTls(
-            ca_file=str(made.authority),
+            ca_file=str(certificates.authority),
             cert_file=str(renewable.client_certificate),
             key_file=str(renewable.client_key),
             verify_hostname=False,
@@ -206,31 +211,31 @@ def test_replaced_ca_is_no_longer_trusted(renewable, made):
         ({"principal_mapping_rules": "NONSENSE"}, "tls.principalMappingRules"),
     ],
 )
-def test_invalid_settings_fail_the_start(made, others, message):
+def test_invalid_settings_fail_the_start(certificates, others, message):
     with pytest.raises(ConfigError, match=message):
-        listener(made, **others)
+        listener(certificates, **others)
 
 
-def test_key_of_another_certificate_is_rejected(made, stranger):
+def test_key_of_another_certificate_is_rejected(certificates, untrusted):
     with pytest.raises(ConfigError, match=r"tls.keyFile: .* does not match"):
-        listener(made, key_file=(str(stranger.server_key),))
+        listener(certificates, key_file=(str(untrusted.server_key),))
 
 
-def test_malformed_pem_is_rejected(made, tmp_path):
+def test_malformed_pem_is_rejected(certificates, tmp_path):
     broken = tmp_path / "broken.crt"
     broken.write_text("-----BEGIN CERTIFICATE-----\nbroken\n-----END CERTIFICATE-----\n")
     with pytest.raises(
         ConfigError, match=r"tls.certFile and tls.keyFile: OpenSSL cannot load .*broken.crt and"
     ):
-        listener(made, cert_file=(str(broken),))
+        listener(certificates, cert_file=(str(broken),))
     with pytest.raises(ConfigError, match=r"client.tls.caFile: OpenSSL cannot load .*broken.crt"):
         client_context(ClientTls(ca_file=str(broken)))
 
 
-def test_encrypted_key_needs_its_password(made, tmp_path):
+def test_encrypted_key_needs_its_password(certificates, tmp_path):
     from cryptography.hazmat.primitives import serialization
 
-    key = serialization.load_pem_private_key(made.server_key.read_bytes(), None)
+    key = serialization.load_pem_private_key(certificates.server_key.read_bytes(), None)
     encrypted = tmp_path / "encrypted.key"
     encrypted.write_bytes(
         key.private_bytes(
@@ -240,21 +245,26 @@ def test_encrypted_key_needs_its_password(made, tmp_path):
         )
     )
     files = {"key_file": (str(encrypted),)}
-    shake_hands(client(made), listener(made, key_password="secret", **files).context)  # noqa: S106
+    server = listener(certificates, key_password="secret", **files)  # noqa: S106
+    shake_hands(client(certificates), server.context)
     for wrong in ("", "other"):
         with pytest.raises(ConfigError, match="encrypted with another password") as caught:
-            listener(made, key_password=wrong, **files)
+            listener(certificates, key_password=wrong, **files)
         assert "secret" not in str(caught.value)
 
 
-def test_certificate_and_key_may_share_a_file(made, tmp_path):
+def test_certificate_and_key_may_share_a_file(certificates, tmp_path):
     both = tmp_path / "both.pem"
-    both.write_bytes(made.server_certificate.read_bytes() + made.server_key.read_bytes())
-    tls = listener(made, cert_file=(str(both),), key_file=())
-    shake_hands(client(made), tls.context)
+    both.write_bytes(
+        certificates.server_certificate.read_bytes() + certificates.server_key.read_bytes()
+    )
+    tls = listener(certificates, cert_file=(str(both),), key_file=())
+    shake_hands(client(certificates), tls.context)
 
 
-def test_intermediate_ca_may_be_trusted(made):
+def test_intermediate_ca_may_be_trusted(certificates):
     """As in Java: a CA certificate in the file is trusted, even if it is an intermediate one."""
-    tls = listener(made, client_auth=("required",), ca_file=(str(made.client_certificate),))
-    assert shake_hands(client(made, "client"), tls.context)
+    tls = listener(
+        certificates, client_auth=("required",), ca_file=(str(certificates.client_certificate),)
+    )
+    assert shake_hands(client(certificates, "client"), tls.context)

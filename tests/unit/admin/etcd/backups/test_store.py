@@ -57,12 +57,12 @@ def keys_of(store):
 def take(snapshots, clock, count):
     """Take `count` snapshots, an hour apart."""
 
-    async def taken():
+    async def take_all():
         for _ in range(count):
             await snapshots.take(FakeMember())
             clock.now_ms += 3_600_000
 
-    asyncio.run(taken())
+    asyncio.run(take_all())
 
 
 def test_snapshot_is_stored_described_and_fetched(snapshots, store, tmp_path):

@@ -17,7 +17,7 @@ CATALOG_MS = 1_000_000
 LONG_AGO_MS = CATALOG_MS - CATALOG_LATE_MS - 1
 
 
-def known(topic_id=OLD, partitions=1, *, created=50, version=1, **configs):
+def topic_of(topic_id=OLD, partitions=1, *, created=50, version=1, **configs):
     return Topic(
         name="t",
         id=topic_id,
@@ -81,7 +81,7 @@ def repair(*, topic=None, tombstone=None, catalog_object=None, scan=None):
 
 def test_agreeing_sources_change_nothing():
     scan = scanned(wal=[(OLD, 0, 1)], objects=[(0, 1)])
-    assert repair(topic=known(), catalog_object=catalog(listed()), scan=scan) == "unchanged"
+    assert repair(topic=topic_of(), catalog_object=catalog(listed()), scan=scan) == "unchanged"
 
 
 def test_created_topic_is_recreated_from_the_catalog():
@@ -92,7 +92,7 @@ def test_created_topic_is_recreated_from_the_catalog():
 
 def test_grown_or_reconfigured_topic_is_updated():
     after, _ = repair(
-        topic=known(a="1"),
+        topic=topic_of(a="1"),
         catalog_object=catalog(listed(OLD, 3, 2, a="2")),
         scan=scanned(objects=[(0, 1)]),
     )
@@ -102,32 +102,34 @@ def test_grown_or_reconfigured_topic_is_updated():
 
 def test_older_catalog_changes_no_configs():
     catalog_object = catalog(listed(OLD, 1, 1, a="1"))
-    assert repair(topic=known(a="2", version=2), catalog_object=catalog_object) == "unchanged"
+    assert repair(topic=topic_of(a="2", version=2), catalog_object=catalog_object) == "unchanged"
 
 
 def test_deleted_topic_is_deleted_again():
     for scan in (None, scanned(wal=[(OLD, 0, CATALOG_MS)], objects=[(0, CATALOG_MS)])):
-        assert repair(topic=known(), catalog_object=catalog(), scan=scan) == (None, known())
+        assert repair(topic=topic_of(), catalog_object=catalog(), scan=scan) == (None, topic_of())
 
 
 def test_topic_newer_than_the_catalog_is_kept():
     catalog_object = catalog(revision=40)
-    assert repair(topic=known(created=50), catalog_object=catalog_object) == "unchanged"
+    assert repair(topic=topic_of(created=50), catalog_object=catalog_object) == "unchanged"
 
 
 def test_topic_created_after_the_restore_is_kept():
-    assert repair(topic=known(created=SINCE_REVISION + 1), catalog_object=catalog()) == "unchanged"
+    assert (
+        repair(topic=topic_of(created=SINCE_REVISION + 1), catalog_object=catalog()) == "unchanged"
+    )
 
 
 def test_recreated_topic_has_the_later_id():
-    for topic in (known(OLD), known(OLD, created=SINCE_REVISION + 1)):
+    for topic in (topic_of(OLD), topic_of(OLD, created=SINCE_REVISION + 1)):
         after, _ = repair(topic=topic, catalog_object=catalog(listed(NEW, 2)))
         assert (after.id, after.partitions, after.create_revision) == (NEW, 2, 0)
 
 
 def test_catalog_older_than_the_topic_does_not_replace_it():
     catalog_object = catalog(listed(OLD), revision=40)
-    assert repair(topic=known(NEW, created=50), catalog_object=catalog_object) == "unchanged"
+    assert repair(topic=topic_of(NEW, created=50), catalog_object=catalog_object) == "unchanged"
 
 
 def test_topic_of_an_old_catalog_missing_in_the_snapshot_is_deleted():
@@ -140,14 +142,16 @@ def test_topic_of_an_old_catalog_missing_in_the_snapshot_is_deleted():
 def test_tombstone_is_kept_until_its_topic_is_deleted():
     for catalog_object in (None, catalog(), catalog(listed(OLD))):
         scan = scanned(wal=[(OLD, 0, CATALOG_MS)], objects=[(0, CATALOG_MS)])
-        assert repair(tombstone=known(OLD), catalog_object=catalog_object, scan=scan) == "unchanged"
+        assert (
+            repair(tombstone=topic_of(OLD), catalog_object=catalog_object, scan=scan) == "unchanged"
+        )
 
 
 def test_tombstone_is_removed_if_the_name_was_used_again():
-    after, tombstone = repair(tombstone=known(OLD), catalog_object=catalog(listed(NEW)))
+    after, tombstone = repair(tombstone=topic_of(OLD), catalog_object=catalog(listed(NEW)))
     assert (after.id, tombstone) == (NEW, None)
     after, tombstone = repair(
-        tombstone=known(OLD), catalog_object=catalog(), scan=scanned(wal=[(NEW, 0, CATALOG_MS)])
+        tombstone=topic_of(OLD), catalog_object=catalog(), scan=scanned(wal=[(NEW, 0, CATALOG_MS)])
     )
     assert (after.id, tombstone) == (NEW, None)
 
@@ -181,12 +185,12 @@ def test_newest_of_several_topics_of_a_name_is_recreated():
     scan = scanned(wal=[(NEW, 7, CATALOG_MS + 1), (NEWER, 1, CATALOG_MS + 2)])
     after, _ = repair(catalog_object=catalog(), scan=scan)
     assert (after.id, after.partitions) == (NEWER, 2)
-    after, _ = repair(topic=known(OLD), catalog_object=catalog(), scan=scan)
+    after, _ = repair(topic=topic_of(OLD), catalog_object=catalog(), scan=scan)
     assert after.id == NEWER
 
 
 def test_topic_created_since_is_replaced_by_the_one_with_records():
-    created_since = known(NEW, created=SINCE_REVISION + 1)
+    created_since = topic_of(NEW, created=SINCE_REVISION + 1)
     after, tombstone = repair(
         topic=created_since, catalog_object=catalog(), scan=scanned(wal=[(OLD, 0, CATALOG_MS)])
     )
@@ -202,11 +206,13 @@ def test_topic_created_since_is_replaced_by_the_one_with_records():
 def test_unlisted_partitions_are_added():
     for catalog_object in (None, catalog(listed(OLD, 2))):
         after, _ = repair(
-            topic=known(), catalog_object=catalog_object, scan=scanned(wal=[(OLD, 4, CATALOG_MS)])
+            topic=topic_of(),
+            catalog_object=catalog_object,
+            scan=scanned(wal=[(OLD, 4, CATALOG_MS)]),
         )
         assert (after.id, after.partitions) == (OLD, 5)
         after, _ = repair(
-            topic=known(), catalog_object=catalog_object, scan=scanned(objects=[(3, CATALOG_MS)])
+            topic=topic_of(), catalog_object=catalog_object, scan=scanned(objects=[(3, CATALOG_MS)])
         )
         assert (after.id, after.partitions) == (OLD, 4)
 
@@ -220,7 +226,7 @@ def test_unlisted_partitions_are_added():
     ids=["none", "another cluster's", "no cluster id", "no revision"],
 )
 def test_unverified_catalog_deletes_nothing(catalog_object):
-    assert repair(topic=known(), catalog_object=catalog_object) == "unchanged"
+    assert repair(topic=topic_of(), catalog_object=catalog_object) == "unchanged"
     after, _ = repair(catalog_object=catalog_object, scan=scanned(objects=[(0, 0)]))
     assert after is not None
 
@@ -228,13 +234,13 @@ def test_unverified_catalog_deletes_nothing(catalog_object):
 def test_topics_of_another_clusters_catalog_replace_nothing():
     catalog_object = catalog(listed(NEW), cluster_id="another")
     assert repair(catalog_object=catalog_object)[0].id == NEW
-    assert repair(topic=known(OLD), catalog_object=catalog_object) == "unchanged"
+    assert repair(topic=topic_of(OLD), catalog_object=catalog_object) == "unchanged"
 
 
 def test_catalog_without_cluster_id_is_used_for_the_topics_it_lists():
     catalog_object = catalog(listed(NEW), cluster_id="", revision=0)
     assert repair(catalog_object=catalog_object)[0].id == NEW
-    assert repair(topic=known(OLD), catalog_object=catalog_object)[0].id == NEW
+    assert repair(topic=topic_of(OLD), catalog_object=catalog_object)[0].id == NEW
 
 
 @pytest.mark.parametrize("topic_id", ["", "zz" * 16, "00"])

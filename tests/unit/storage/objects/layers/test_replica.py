@@ -62,8 +62,8 @@ def test_unavailable_replica_is_bypassed():
     asyncio.run(scenario())
 
 
-async def asked(scene: Scene, times: int) -> int:
-    """How many of `count` reads were tried on the replica."""
+async def count_replica_reads(scene: Scene, times: int) -> int:
+    """How many of `times` reads were tried on the replica."""
     before = scene.network.injected.total()
     for _ in range(times):
         assert await scene.store.get("ns/a") == b"main"
@@ -77,13 +77,13 @@ def test_failed_replica_is_paused_and_then_probed_by_one_reader(fault):
     async def scenario():
         await scene.store.put("ns/a", [b"main"])
         scene.network.rules.append(Rule(fault=fault))
-        assert await asked(scene, 100) == 1
+        assert await count_replica_reads(scene, 100) == 1
         rest_s = PAUSE_S_MIN
         for _ in range(10):
             scene.now += rest_s - 0.1
-            assert await asked(scene, 10) == 0
+            assert await count_replica_reads(scene, 10) == 0
             scene.now += 0.1
-            assert await asked(scene, 10) == 1
+            assert await count_replica_reads(scene, 10) == 1
             rest_s = min(2 * rest_s, PAUSE_S_MAX)
         assert rest_s == PAUSE_S_MAX
 
