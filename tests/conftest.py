@@ -6,6 +6,7 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import structlog
@@ -23,6 +24,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 SLOWEST_FAMILIES = 15
 SLOW_FOLDERS = ("tests/chaos/", "tests/e2e/", "tests/integration/", "tests/conformance/groups/")
 """Their tests start servers and wait."""
+FOLDERS_OF_ONE_WORKER = ("tests/conformance/groups/", "tests/integration/objects/")
+"""Their tests share servers that are slow to start: Apache Kafka, S3 servers."""
 STARTED_AT = time.monotonic()
 FILES_MAX = 65536
 
@@ -65,6 +68,19 @@ def _log_as_at_start() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run slow files first, so that all workers are busy until the end."""
     items.sort(key=lambda item: not item.nodeid.startswith(SLOW_FOLDERS))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let each worker run whole files, and some folders as if they were one file."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            folders = (each for each in FOLDERS_OF_ONE_WORKER if nodeid.startswith(each))
+            return next(folders, super()._split_scope(nodeid))
+
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -72,9 +72,12 @@ def test_revoked_session_stays_invalid(sessions):
 
 
 def test_revoked_sessions_are_bounded(sessions):
-    for number in range(REVOKED_MAX + 10):
-        session = sessions.issue("admin", NOW_MS, number.to_bytes(16))
-        sessions.revoke(session, NOW_MS)
+    first, session = (sessions.issue("admin", NOW_MS, bytes([number] * 16)) for number in (1, 2))
+    sessions.revoke(first, NOW_MS)
+    others = (number.to_bytes(16) for number in range(REVOKED_MAX - 1))
+    sessions._revoked.update(dict.fromkeys(others, first.expires_at_ms))
+    sessions.revoke(session, NOW_MS)
+    assert first.id not in sessions._revoked, "the oldest is forgotten"
     assert len(sessions._revoked) == REVOKED_MAX
     assert sessions.read(sessions.cookie(session), NOW_MS) is None
     sessions.revoke(session, NOW_MS + 13 * HOUR_MS)
