@@ -24,7 +24,7 @@ from services.process import free_port
 
 HOST = "127.0.0.1"
 START_S_MAX = 60
-STOP_S_MAX = 10
+STOP_S_MAX = 30
 LISTENING = "broker listening on "
 
 

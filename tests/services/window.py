@@ -72,6 +72,14 @@ class Window:
             self.heading(heading).wait_for()
         return self.page
 
+    def leave(self) -> list[str]:
+        """Close the page and forget what it stored; return the errors that the browser logged."""
+        if self.page.url != "about:blank":
+            self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+            self.page.goto("about:blank")
+        errors, self.browser_errors, self._expected = self.browser_errors, [], set()
+        return errors
+
     def heading(self, name: str) -> Locator:
         return self.page.get_by_role("heading", name=name, exact=True, level=1)
 
