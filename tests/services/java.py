@@ -6,15 +6,23 @@ Starting a JVM takes a second or two, so tests call few tools. `is_available` is
 or Maven.
 """
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
-from services.cache import cached_directory
+from services.cache import cache, cached_directory
 
 KAFKA = "4.1.1"
 RUN_S_MAX = 90
-_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_FLAGS = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Xlog:disable",
+    "-Xlog:all=warning:stderr",
+)
 _PROJECT = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>kafscale</groupId><artifactId>kafka-tools-for-tests</artifactId><version>1</version>
@@ -40,22 +48,32 @@ def is_available() -> bool:
 
 
 def run(tool: str, *arguments: str, stdin: str = "") -> str:
-    """Run a tool, assert that it succeeds, and return its output."""
+    """Run a tool, assert that it succeeds, and return its output.
+
+    The first one writes the classes that it loaded to a file.
+    """
+    line = command(tool, *arguments)
+    unfinished = _archive().with_suffix(f".{os.getpid()}")
+    if not _archive().exists():
+        line.insert(1, f"-XX:ArchiveClassesAtExit={unfinished}")
     done = subprocess.run(  # noqa: S603 - the arguments are a test's own.
-        command(tool, *arguments),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=RUN_S_MAX,
-        check=False,
+        line, input=stdin, capture_output=True, text=True, timeout=RUN_S_MAX, check=False
     )
+    if unfinished.exists():
+        unfinished.rename(_archive())
     assert done.returncode == 0, f"{tool} ended with {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
 
 
 def command(tool: str, *arguments: str) -> list[str]:
     """The command line of a tool."""
-    return ["java", *_FLAGS, "-cp", f"{jars()}/*", tool, *arguments]
+    archive = [f"-XX:SharedArchiveFile={_archive()}"] if _archive().exists() else []
+    return ["java", *_FLAGS, *archive, "-cp", f"{jars()}/*", tool, *arguments]
+
+
+def _archive() -> Path:
+    """The file of loaded classes; with it, a tool starts in half the CPU time."""
+    return cache() / f"kafka-classes-{KAFKA}.jsa"
 
 
 def jars() -> Path:
