@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import pytest
+from playwright.sync_api import TimeoutError as PageTimeoutError
 from playwright.sync_api import expect
 
 from services import axe
@@ -50,6 +51,8 @@ PAGES = {
     "/nowhere": PageCase("Not found", "Go to Overview"),
 }
 
+FITS = "width => document.documentElement.scrollWidth <= width"
+LAYOUT_MS_MAX = 5_000
 OVERFLOWING = """() => [...document.querySelectorAll("body *")]
   .filter(each => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map(each => each.outerHTML.slice(0, 200))"""
@@ -80,9 +83,10 @@ def test_pages_are_accessible_and_fit_a_phone(open_window, console, scheme):
         names = {name for name in page.evaluate(BUTTONS) if not name.startswith("Record ")}
         buttons[path] = names - {"Show as a table"}  # Charts have it once there is data.
         page.set_viewport_size(PHONE)
-        width = page.evaluate("document.documentElement.scrollWidth")
-        if width > PHONE["width"]:
-            overflowing[path] = (width, page.evaluate(OVERFLOWING)[:5])
+        try:
+            page.wait_for_function(FITS, arg=PHONE["width"], timeout=LAYOUT_MS_MAX)
+        except PageTimeoutError:
+            overflowing[path] = page.evaluate(OVERFLOWING)[:5]
         page.set_viewport_size(DESKTOP)
     assert violations == {}
     assert buttons == {path: case.buttons for path, case in PAGES.items()}
