@@ -30,6 +30,10 @@ class CatalogTopic(msgspec.Struct, frozen=True):
     config_version: int = 0
     """The topic's version in the metadata store; 0 if unknown."""
 
+    @property
+    def id(self) -> bytes:
+        return bytes.fromhex(self.topic_id)
+
 
 class Catalog(msgspec.Struct, frozen=True):
     """All topics, sorted by name."""

@@ -14,7 +14,7 @@ import msgspec
 
 from kafscale.aio.gather import map_limited
 from kafscale.errors import ObjectNotFoundError
-from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, WalRun, build
+from kafscale.spark.plan.offset_map import OffsetMap, WalRun, build
 from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import (
     READS_MAX,
@@ -26,6 +26,7 @@ from kafscale.storage.bucket import (
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.topic_catalog import CatalogTopic
 from kafscale.storage.wal.streams import Streams
 from kafscale.text.topic_partition import TopicPartition
 
@@ -95,7 +96,9 @@ class BucketLister:
         ends = await _read_segment_ends(store, listing.segments)
         starts = await self._read_log_starts(store, listing.with_log_start)
         cataloged = {
-            (name, index) for name, topic in catalog.items() for index in range(topic.partitions)
+            (name, index)
+            for name, topic in catalog.items()
+            for index in range(topic.partition_count)
         }
         partitions = {}
         gaps = 0
@@ -197,12 +200,7 @@ async def _read_catalog(store: ObjectStore, namespace: str) -> tuple[dict[str, C
         catalog, modified_ms = await topic_catalog.read(store, namespace)
     except ObjectNotFoundError:
         return {}, -1
-    return {
-        topic.name: CatalogTopic(
-            topic.name, bytes.fromhex(topic.topic_id), topic.partition_count, topic.configs
-        )
-        for topic in catalog.topics
-    }, modified_ms
+    return {topic.name: topic for topic in catalog.topics}, modified_ms
 
 
 def _current_runs(runs: _WalRuns, catalog: dict[str, CatalogTopic], catalog_ms: int) -> _WalRuns:

@@ -22,6 +22,7 @@ from typing import Final
 import msgspec
 
 from kafscale.storage.formats import segment
+from kafscale.storage.topic_catalog import CatalogTopic
 from kafscale.text.topic_partition import TopicPartition
 
 _end_offset = attrgetter("end_offset")
@@ -55,15 +56,6 @@ class WalRun(msgspec.Struct, frozen=True, gc=False):
     last_offset: int
     max_timestamp_ms: int
     modified_ms: int
-
-
-class CatalogTopic(msgspec.Struct, frozen=True):
-    """A topic in the topic catalog that brokers publish."""
-
-    name: str
-    id: bytes
-    partitions: int
-    configs: Mapping[str, str] = {}
 
 
 class PartitionOffsets(msgspec.Struct, frozen=True):

@@ -97,7 +97,7 @@ class Subscription(msgspec.Struct, frozen=True):
             if topic in offset_map.catalog:
                 raise UnknownTopicError(
                     f"assign: {format_partitions([(topic, partition)])} does not exist; "
-                    f"{topic} has {offset_map.catalog[topic].partitions} partitions"
+                    f"{topic} has {offset_map.catalog[topic].partition_count} partitions"
                 )
             selected[topic, partition] = PartitionOffsets(topic, partition, 0, 0)
         return selected

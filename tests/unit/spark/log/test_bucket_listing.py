@@ -109,7 +109,7 @@ def test_catalog_decides_topic_ids_and_lists_empty_topics():
         result = list_bucket(store, NAMESPACE)
         assert [result.partitions[TOPIC, number].extents for number in (0, 1)] == [(), ()]
         assert result.topics == ["empty", TOPIC]
-        assert result.catalog["empty"].partitions == 1
+        assert result.catalog["empty"].partition_count == 1
 
 
 def test_an_outdated_catalog_is_ignored():

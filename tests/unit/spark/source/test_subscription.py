@@ -3,15 +3,16 @@
 import pytest
 
 from kafscale.errors import InvalidRequestError, UnknownTopicError
-from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, PartitionOffsets
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.source.subscription import Subscription
+from kafscale.storage.topic_catalog import CatalogTopic
 
 OFFSET_MAP = OffsetMap(
     {
         key: PartitionOffsets(*key, 0, 10)
         for key in [("orders", 0), ("orders", 1), ("orders-eu", 0), ("clicks", 0)]
     },
-    {"orders": CatalogTopic("orders", b"i" * 16, 2)},
+    {"orders": CatalogTopic("orders", "69" * 16, 2)},
 )
 
 

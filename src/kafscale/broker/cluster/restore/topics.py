@@ -134,7 +134,7 @@ class TopicEvidence:
         return self._with_all_partitions(
             self._topic(
                 listed.name,
-                bytes.fromhex(listed.topic_id),
+                listed.id,
                 max(listed.partition_count, 1),
                 configs=listed.configs,
                 created_ms=listed.created_ms,

@@ -27,7 +27,7 @@ from kafscale.spark.jobs.lake.plan import plan_ranges, resume_offset
 from kafscale.spark.jobs.lake.settings import LakeSettings, Mode, Start
 from kafscale.spark.jobs.lake.task import TopicResult, TopicWork
 from kafscale.spark.jobs.lake.upsert import FileChanges, RowIdentity
-from kafscale.spark.plan.offset_map import CatalogTopic, PartitionOffsets
+from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.tables.base import (
     COMMIT_ATTEMPTS_MAX,
@@ -43,6 +43,7 @@ from kafscale.spark.tables.base import (
 from kafscale.spark.tables.maintenance import MaintenanceResult, maintain
 from kafscale.spark.tables.writer import Encoding
 from kafscale.spark.values import extend
+from kafscale.storage.topic_catalog import CatalogTopic
 
 log = get_logger(__name__)
 

@@ -29,8 +29,9 @@ from kafscale.spark.jobs.report.inventory import (
     wal_activity,
 )
 from kafscale.spark.log.bucket_listing import list_bucket
-from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap
+from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.source.location import Location
+from kafscale.storage.topic_catalog import CatalogTopic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,10 +14,10 @@ import msgspec
 
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.compact.dirty_ratio import checkpoint_prefix
-from kafscale.spark.plan.offset_map import CatalogTopic
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo
+from kafscale.storage.topic_catalog import CatalogTopic
 from kafscale.text.topic_partition import TopicPartition
 
 LEFTOVER_MS: Final = 24 * 3600 * 1000
@@ -141,7 +141,7 @@ def list_namespace(
 
 
 def _is_known(known: Mapping[str, CatalogTopic], topic: str, partition: int) -> bool:
-    return topic in known and partition < known[topic].partitions
+    return topic in known and partition < known[topic].partition_count
 
 
 def _orphan(

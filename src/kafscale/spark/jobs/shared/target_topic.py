@@ -51,7 +51,7 @@ def partition_count_of(offset_map: OffsetMap, topic: str) -> int:
     """Return the partition count of a topic; without a catalog, of the partitions with records."""
     counts = [partition + 1 for name, partition in offset_map.partitions if name == topic]
     if topic in offset_map.catalog:
-        counts.append(offset_map.catalog[topic].partitions)
+        counts.append(offset_map.catalog[topic].partition_count)
     return max(counts, default=0)
 
 

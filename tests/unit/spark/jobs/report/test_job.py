@@ -9,10 +9,11 @@ from kafscale.spark.jobs.report import job
 from kafscale.spark.jobs.report.cost import GB
 from kafscale.spark.jobs.report.inventory import DAY_MS, PartitionUsage, WalActivity, wal_activity
 from kafscale.spark.jobs.report.job import GroupLag, ReportSettings
-from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, PartitionOffsets
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.source.location import Location
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys
+from kafscale.storage.topic_catalog import CatalogTopic
 from unit.spark.stored_log import NAMESPACE, TOPIC, blocking, put_segment, put_wal
 
 NOW_MS = 20_000 * DAY_MS + DAY_MS // 2
@@ -27,7 +28,7 @@ def run_tasks(items, function):
 
 def build_report(*usages, configs=None, activity=NO_ACTIVITY, lags=None, **settings):
     names = {usage.topic_partition[0] for usage in usages}
-    known = {name: CatalogTopic(name, b"", 1, configs or {}) for name in names}
+    known = {name: CatalogTopic(name, "", 1, configs or {}) for name in names}
     keys = [usage.topic_partition for usage in usages]
     partitions = {key: PartitionOffsets(*key, 0, 0) for key in keys}
     return job.assemble(

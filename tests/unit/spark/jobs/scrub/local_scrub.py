@@ -6,15 +6,15 @@ from typing import Any
 from kafscale.spark.jobs.scrub import contiguity, job
 from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, list_namespace
 from kafscale.spark.jobs.scrub.task import plan_items, scrub_objects
-from kafscale.spark.plan.offset_map import CatalogTopic
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.topic_catalog import CatalogTopic
 from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.stored_log import NAMESPACE, TOPIC, TOPIC_ID
 
 NOW_MS = 1_760_000_000_000
 """Later than all objects."""
 
-KNOWN = {TOPIC: CatalogTopic(TOPIC, TOPIC_ID, 1)}
+KNOWN = {TOPIC: CatalogTopic(TOPIC, TOPIC_ID.hex(), 1)}
 
 
 def scrub(

@@ -12,7 +12,8 @@ from kafscale.spark.jobs.shared.segment_group import (
     segments_of,
     size_bytes,
 )
-from kafscale.spark.plan.offset_map import CatalogTopic, Extent, OffsetMap, PartitionOffsets
+from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets
+from kafscale.storage.topic_catalog import CatalogTopic
 
 
 def partition(*sizes, span=10):
@@ -29,7 +30,7 @@ def partition(*sizes, span=10):
 def merge_sizes(*sizes, target_bytes=1000, configs=None, **options):
     offset_map = OffsetMap(
         {("orders", 0): partition(*sizes, **options)},
-        {"orders": CatalogTopic("orders", b"i" * 16, 1, configs or {})},
+        {"orders": CatalogTopic("orders", "69" * 16, 1, configs or {})},
     )
     return [
         [size_bytes(each) for each in group.sources] for group in plan(offset_map, target_bytes)
