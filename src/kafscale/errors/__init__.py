@@ -27,7 +27,7 @@
         ├── UnknownTopicError, UnknownTopicIdError, TopicExistsError, InvalidTopicError
         ├── InvalidPartitionsError, InvalidReplicationFactorError, InvalidAssignmentError
         ├── InvalidConfigError
-        ├── OutOfOrderSequenceError, InvalidProducerEpochError, UnknownProducerIdError
+        ├── OutOfOrderSequenceError, InvalidProducerEpochError
         ├── FencedLeaderEpochError, UnknownLeaderEpochError
         ├── AuthenticationError, UnsupportedMechanismError, IllegalSaslStateError
         ├── AuthorizationError     ... no ACL allows it, or one denies it: Topic-, Group-,
@@ -85,7 +85,6 @@ from kafscale.errors.base import (
     TopicExistsError,
     UnknownApiError,
     UnknownLeaderEpochError,
-    UnknownProducerIdError,
     UnknownTopicError,
     UnknownTopicIdError,
     UnsupportedCodecError,
@@ -200,7 +199,6 @@ __all__ = [
     "UnknownApiError",
     "UnknownLeaderEpochError",
     "UnknownMemberError",
-    "UnknownProducerIdError",
     "UnknownTopicError",
     "UnknownTopicIdError",
     "UnreleasedInstanceError",

@@ -207,12 +207,6 @@ class InvalidProducerEpochError(RefusedError):
     code = 47
 
 
-class UnknownProducerIdError(RefusedError):
-    """An unknown producer id."""
-
-    code = 59
-
-
 class FencedLeaderEpochError(RefusedError):
     """A leader epoch older than the current one."""
 

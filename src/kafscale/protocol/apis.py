@@ -125,12 +125,6 @@ BY_NAME = {api.name: api for api in APIS}
 assert len(BY_KEY) == len(BY_NAME) == len(APIS)
 
 
-def request_header_version(key: int, version: int) -> int:
-    """The header version of a request, also for unsupported APIs and versions."""
-    api = BY_KEY.get(key)
-    return 1 if api is None else api.request_header_version(version)
-
-
 def api_versions_response(served: Iterable[Api[Any, Any]]) -> ApiVersionsResponse:
     """The ApiVersions response of a broker that serves these APIs in all their versions.
 

@@ -7,7 +7,6 @@ per batch. Everything that decodes single records is for tools, tests and conver
 from kafscale.records.batch import BatchView, TimestampType, single_batch, split
 from kafscale.records.builder import build, recompress
 from kafscale.records.compression import DECOMPRESSED_BYTES_MAX, Codec
-from kafscale.records.control_batch import ControlType, build_end_marker, control_type
 from kafscale.records.legacy.conversion import down_convert, up_convert
 from kafscale.records.record import Header, Record, inflate, iterate
 
@@ -15,13 +14,10 @@ __all__ = [
     "DECOMPRESSED_BYTES_MAX",
     "BatchView",
     "Codec",
-    "ControlType",
     "Header",
     "Record",
     "TimestampType",
     "build",
-    "build_end_marker",
-    "control_type",
     "down_convert",
     "inflate",
     "iterate",

@@ -82,7 +82,7 @@ class StorageEngine:
         self._random = random
         self.counters = StorageCounters()
         self.memory = TailMemory()
-        blocks = BlockCache(store, settings.blocks_bytes_max, self.counters)
+        blocks = BlockCache(store, settings.blocks_bytes_max)
         self.reader = LogReader(
             store,
             namespace,
@@ -90,7 +90,6 @@ class StorageEngine:
             indexes_bytes_max=settings.indexes_bytes_max,
             read_ahead=settings.read_ahead,
             index_interval_bytes=settings.index_interval_bytes,
-            counters=self.counters,
         )
         opens = asyncio.Semaphore(PARALLEL_OPENS_MAX)
         opener = LogOpener(store, namespace, self.reader, self.memory, opens)
@@ -117,13 +116,7 @@ class StorageEngine:
             borrow=blocks.reserve,
         )
         self.retention = Retention(
-            store,
-            namespace,
-            self.reader,
-            self.roll_scheduler,
-            save=save,
-            clock=clock,
-            counters=self.counters,
+            store, namespace, self.reader, self.roll_scheduler, save=save, clock=clock
         )
         interval = settings.index_interval_bytes
         self._swapper = Swapper(

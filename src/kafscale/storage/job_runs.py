@@ -135,13 +135,6 @@ class JobRuns:
         refs.sort(key=lambda ref: (ref.started_at_ms, ref.run), reverse=True)
         return await self._read(refs[: max(limit, 0)])
 
-    async def last(self) -> dict[str, JobRun]:
-        """The newest run of each job."""
-        newest: dict[str, object_keys.JobRunRef] = {}
-        for ref in await self._refs():  # Ascending, so the last one of each job remains.
-            newest[ref.job] = ref
-        return {run.job: run for run in await self._read(list(newest.values()))}
-
     async def _refs(self, job: str | None = None) -> list[object_keys.JobRunRef]:
         prefix = object_keys.jobs_root(self._namespace) + (f"{job}/" if job else "")
         refs: list[object_keys.JobRunRef] = []

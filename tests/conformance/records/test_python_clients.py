@@ -15,14 +15,13 @@ import kafka.record.memory_records
 import pytest
 
 from conformance.records.samples import SAMPLES, without_headers
+from doubles.end_marker import ControlType, build_end_marker
 from kafscale.records import (
     BatchView,
     Codec,
-    ControlType,
     Header,
     Record,
     build,
-    build_end_marker,
     down_convert,
     iterate,
     single_batch,

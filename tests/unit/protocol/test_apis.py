@@ -4,13 +4,7 @@ import pytest
 
 from kafscale.errors import UnknownApiError
 from kafscale.protocol import docs
-from kafscale.protocol.apis import (
-    APIS,
-    BY_KEY,
-    BY_NAME,
-    api_versions_response,
-    request_header_version,
-)
+from kafscale.protocol.apis import APIS, BY_KEY, BY_NAME, api_versions_response
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.produce import PRODUCE
@@ -31,11 +25,6 @@ def test_api_versions_response_header_is_never_flexible():
     headers = {API_VERSIONS.response_header_version(version) for version in range(10)}
     assert headers == {0}
     assert API_VERSIONS.request_header_version(3) == 2
-
-
-def test_header_version_of_unsupported_requests():
-    assert request_header_version(18, 99) == 2
-    assert request_header_version(9999, 0) == 1
 
 
 def test_unsupported_version_is_rejected_with_the_supported_ones():

@@ -243,7 +243,6 @@ class Fetch:
         is_first = self._size_bytes == 0
         if bytes_max <= 0 and not is_first:
             return []
-        self._context.broker.storage.counters.reads_from_tail += 1
         slices, _ = log.tail.read(partition.request.offset, bytes_max, first=is_first)
         return slices
 

@@ -78,14 +78,10 @@ _OPERATIONS: Final = {
 }
 """The operations of each resource type. Unlike in Kafka, groups have no configs."""
 
-_ALL: Final = {
+ALL_OPERATIONS: Final = {
     resource_type: sum(1 << operation for operation in operations)
     for resource_type, operations in _OPERATIONS.items()
 }
-
-ALL_TOPIC_OPERATIONS: Final = _ALL[ResourceType.TOPIC]
-ALL_GROUP_OPERATIONS: Final = _ALL[ResourceType.GROUP]
-ALL_CLUSTER_OPERATIONS: Final = _ALL[ResourceType.CLUSTER]
 
 OPERATIONS_NOT_REQUESTED: Final = -0x8000_0000
 """The value if the client did not request its authorized operations."""
@@ -94,7 +90,7 @@ OPERATIONS_NOT_REQUESTED: Final = -0x8000_0000
 def authorized_operations(context: "RequestContext", resource_type: ResourceType, name: str) -> int:
     """The operations that the client may perform on a resource, one bit each."""
     if context.broker.authorizer is None:
-        return _ALL[resource_type]
+        return ALL_OPERATIONS[resource_type]
     return sum(
         1 << operation
         for operation in _OPERATIONS[resource_type]

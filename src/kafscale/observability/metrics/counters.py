@@ -281,10 +281,6 @@ class Counters:
     def forget_group(self, group_id: str) -> None:
         self.by_group.pop(group_id, None)
 
-    def forget_partition(self, topic: str, partition: int) -> None:
-        """Drop the counters of a partition that was deleted or moved to another broker."""
-        self.by_partition.pop((topic, partition), None)
-
     def forget_topic(self, topic: str) -> None:
         self.by_topic.pop(topic, None)
         for key in [key for key in self.by_partition if key[0] == topic]:

@@ -1,9 +1,9 @@
 """Collects the status of a cluster's brokers over the control plane.
 
-Invariants: a result is always returned, and soon: brokers that do not respond in time are reported
-as unresponsive. Results are cached for `FRESH_MS`, so that a thousand topics cost as much as one.
-The metadata says which brokers exist; brokers report their own partitions and log end offsets;
-numbers of clients come from the samples that brokers send to the operator.
+Invariants: a result is always returned, and soon: brokers that do not respond in time are left out,
+and the idle time is then unknown. Results are cached for `FRESH_MS`, so that a thousand topics cost
+as much as one. The metadata says which brokers exist; brokers report their own partitions and log
+end offsets; idle times come from the samples that brokers send to the operator.
 """
 
 import asyncio
@@ -27,7 +27,6 @@ log = get_logger(__name__)
 FRESH_MS: Final = 5_000
 REQUEST_TIMEOUT_SECONDS: Final = 3.0
 CONCURRENT_REQUESTS_MAX: Final = 16
-CONNECTIONS: Final = "kafscale_active_connections"
 IDLE: Final = "kafscale_idle_seconds"
 
 FetchStatus = Callable[[BrokerInfo], Awaitable[BrokerStatusResponse]]
@@ -35,60 +34,13 @@ SamplesOf = Callable[[str], Iterable[MetricsSample]]
 """The recent samples of a cluster, by its id."""
 
 
-class BrokerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The status of one broker."""
-
-    id: int
-    has_responded: bool
-    is_ready: bool = False
-    """Whether it serves clients."""
-    is_draining: bool = False
-    problems: Mapping[str, str] = {}
-    """What is wrong with it: component and reason."""
-    version: str = ""
-    partition_count: int = 0
-    connection_count: int | None = None
-    """The number of connected clients; None if unknown."""
-    idle_seconds: float | None = None
-    """How long no client has been connected; None if unknown."""
-
-
 class BrokerStatuses(msgspec.Struct, frozen=True):
     """The status of all brokers of a cluster."""
 
-    brokers: Mapping[int, BrokerStatus]
+    idle_seconds: float | None
+    """How long no client was connected to any broker; None if unknown, or without brokers."""
     log_end_offsets: Mapping[Partition, int]
     """Of all partitions that have a leader, as the leader reports."""
-
-    @property
-    def ready(self) -> list[int]:
-        return [each.id for each in self.brokers.values() if each.is_ready]
-
-    @property
-    def draining(self) -> list[int]:
-        return [each.id for each in self.brokers.values() if each.is_draining]
-
-    @property
-    def unresponsive(self) -> list[int]:
-        """Brokers that are registered but do not respond."""
-        return [each.id for each in self.brokers.values() if not each.has_responded]
-
-    @property
-    def connection_count(self) -> int | None:
-        """Clients connected to all brokers; None if one of them is unknown."""
-        counts = [each.connection_count for each in self.brokers.values()]
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
-
-    @property
-    def idle_seconds(self) -> float | None:
-        """How long no client was connected to any broker; None if unknown, or without brokers.
-
-        >>> BrokerStatuses({}, {}).idle_seconds
-        """
-        values = [each.idle_seconds for each in self.brokers.values()]
-        known = [seconds for seconds in values if seconds is not None]
-        return min(known) if known and len(known) == len(values) else None
 
 
 class _Cached:
@@ -176,35 +128,19 @@ def summarize(
     received = [response for response in responses.values() if response is not None]
     reported = (sample for response in received for sample in response.samples)
     gauges = _newest_gauges([*samples, *reported])
+    idle_seconds = [
+        gauges[str(broker_id)][IDLE]
+        for broker_id, response in responses.items()
+        if response is not None and IDLE in gauges.get(str(broker_id), {})
+    ]
     return BrokerStatuses(
-        {
-            broker_id: _status(broker_id, response, gauges.get(str(broker_id), {}))
-            for broker_id, response in responses.items()
-        },
+        min(idle_seconds) if idle_seconds and len(idle_seconds) == len(responses) else None,
         {
             Partition(owned.topic, owned.partition): owned.log_end_offset
             for response in received
             for owned in response.partitions
             if owned.leader
         },
-    )
-
-
-def _status(
-    broker_id: int, response: BrokerStatusResponse | None, gauges: Mapping[str, float]
-) -> BrokerStatus:
-    if response is None:
-        return BrokerStatus(id=broker_id, has_responded=False)
-    return BrokerStatus(
-        id=broker_id,
-        has_responded=True,
-        is_ready=response.ready,
-        is_draining=response.draining,
-        problems=dict(response.problems),
-        version=response.version,
-        partition_count=len(response.partitions),
-        connection_count=int(gauges[CONNECTIONS]) if CONNECTIONS in gauges else None,
-        idle_seconds=gauges.get(IDLE),
     )
 
 

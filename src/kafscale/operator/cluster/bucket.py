@@ -15,7 +15,6 @@ from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics.config_defs import WEEK_MS
 from kafscale.metadata.topics.config_types import split_list
 from kafscale.metadata.topics.config_validation import DELETE
-from kafscale.observability.logging import get_logger
 from kafscale.operator import secrets
 from kafscale.operator.conditions import TRUE, Condition, bad, ok
 from kafscale.operator.kube.api import NODES, SECRETS, Kube
@@ -31,8 +30,6 @@ from kafscale.storage.objects.s3.bucket_admin import (
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.lifecycle import FOREVER, TopicRetention
 from kafscale.storage.objects.s3.store import S3ObjectStore
-
-log = get_logger(__name__)
 
 READY: Final = "BucketReady"
 REGION: Final = "RegionMatches"

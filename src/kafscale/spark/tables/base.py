@@ -129,7 +129,7 @@ class Table(Protocol):
         """Create the table; if another writer was first, load theirs."""
 
     def evolve(self, version: Version, schema: pa.Schema) -> Version:
-        """Change the columns to those of a schema that `evolution.merge` has returned."""
+        """Change the columns to those of a schema that `evolution.extend` has returned."""
 
     def files(self, version: Version) -> Files: ...
 

@@ -14,8 +14,8 @@
 
 from kafscale.serde.registry.client import RegistryAccess
 from kafscale.spark.values.base import BadRow, Decoded, ValueDecoder
-from kafscale.spark.values.evolution import conform, extend, merge
-from kafscale.spark.values.json_inference import finalize, infer, observe, unify
+from kafscale.spark.values.evolution import conform, extend
+from kafscale.spark.values.json_inference import finalize, infer, observe
 from kafscale.spark.values.spec import ValueSpec, create_decoder, pin_schema
 
 __all__ = [
@@ -29,8 +29,6 @@ __all__ = [
     "extend",
     "finalize",
     "infer",
-    "merge",
     "observe",
     "pin_schema",
-    "unify",
 ]

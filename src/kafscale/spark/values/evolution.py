@@ -6,8 +6,8 @@ widens values that are narrower than their column. The rules also hold within st
 maps. Columns are never dropped: records without them have nulls. Pure.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final, NoReturn
+from collections.abc import Sequence
+from typing import Final
 
 import pyarrow as pa
 
@@ -19,20 +19,13 @@ _FLOATS: Final = (pa.float32(), pa.float64())
 _TIME_UNITS: Final = ("s", "ms", "us", "ns")
 _EQUIVALENT: Final = ({pa.string(), pa.large_string()}, {pa.binary(), pa.large_binary()})
 
-_Conflict = Callable[[str, pa.DataType, pa.DataType], pa.DataType]
 
+def extend(table: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """Return the table schema extended for a found schema.
 
-def merge(table: pa.Schema, values: pa.Schema) -> pa.Schema:
-    """Return the table schema extended for a found schema; raise if that is impossible."""
-    return pa.schema(_merge_fields("", table, values, _reject))
-
-
-def extend(table: pa.Schema, values: pa.Schema) -> pa.Schema:
-    """Like `merge`, but a column keeps its type if the two conflict.
-
-    For decoders whose schema grows: values that do not fit are invalid records.
+    A column keeps its type if the two conflict: values that do not fit are invalid records.
     """
-    return pa.schema(_merge_fields("", table, values, lambda _, kept, __: kept))
+    return pa.schema(_merge_fields(table, found))
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -52,38 +45,32 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 # --- merging --------------------------------------------------------------------------------------
 
 
-def _merge_fields(
-    path: str, table: Sequence[pa.Field], values: Sequence[pa.Field], conflict: _Conflict
-) -> list[pa.Field]:
-    new = {field.name: field for field in values}
+def _merge_fields(table: Sequence[pa.Field], found: Sequence[pa.Field]) -> list[pa.Field]:
+    new = {field.name: field for field in found}
     merged = []
     for field in table:
         other = new.pop(field.name, None)
         if other is None:
             merged.append(field)
         else:
-            type_ = _merge_type(path + field.name, field.type, other.type, conflict)
-            merged.append(field.with_type(type_))
+            merged.append(field.with_type(_merge_type(field.type, other.type)))
     return merged + list(nullable(list(new.values())))
 
 
-def _merge_type(
-    path: str, table: pa.DataType, values: pa.DataType, conflict: _Conflict
-) -> pa.DataType:
-    if table == values or pa.types.is_null(values):
+def _merge_type(table: pa.DataType, found: pa.DataType) -> pa.DataType:
+    if table == found or pa.types.is_null(found):
         return table
     if pa.types.is_null(table):
-        return values
-    if pa.types.is_struct(table) and pa.types.is_struct(values):
-        return pa.struct(_merge_fields(f"{path}.", table.fields, values.fields, conflict))
-    if _is_list(table) and _is_list(values):
-        element = _merge_type(f"{path}.element", table.value_type, values.value_type, conflict)
+        return found
+    if pa.types.is_struct(table) and pa.types.is_struct(found):
+        return pa.struct(_merge_fields(table.fields, found.fields))
+    if _is_list(table) and _is_list(found):
+        element = _merge_type(table.value_type, found.value_type)
         return table if element == table.value_type else list_of(element)
-    if pa.types.is_map(table) and pa.types.is_map(values) and table.key_type == values.key_type:
-        item = _merge_type(f"{path}.value", table.item_type, values.item_type, conflict)
-        return pa.map_(table.key_type, item)
-    wider = _wider(table, values)
-    return conflict(path, table, values) if wider is None else wider
+    if pa.types.is_map(table) and pa.types.is_map(found) and table.key_type == found.key_type:
+        return pa.map_(table.key_type, _merge_type(table.item_type, found.item_type))
+    wider = _wider(table, found)
+    return table if wider is None else wider
 
 
 def _wider(table: pa.DataType, values: pa.DataType) -> pa.DataType | None:
@@ -105,10 +92,6 @@ def _accepts(table: pa.DataType, values: pa.DataType) -> bool:
         is_finer = _TIME_UNITS.index(table.unit) >= _TIME_UNITS.index(values.unit)
         return is_finer and (table.tz is None) == (values.tz is None)
     return any(table in equivalent and values in equivalent for equivalent in _EQUIVALENT)
-
-
-def _reject(path: str, table: pa.DataType, values: pa.DataType) -> NoReturn:
-    raise InvalidRequestError(f"column {path} is {table} and cannot become {values}")
 
 
 def _is_list(type_: pa.DataType) -> bool:

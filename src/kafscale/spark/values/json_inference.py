@@ -2,9 +2,9 @@
 
 Rules: integers are longs, other numbers doubles, both together doubles; objects are structs with
 the fields of all of them, in the order of their first appearance; conflicting types, such as number
-and string, are strings of JSON text. Strings that look like dates stay strings. `observe` may run
-in parallel, and `unify` merges its results; a column of only nulls has type null until `finalize`.
-Values that are not objects are skipped: they are invalid records.
+and string, are strings of JSON text. Strings that look like dates stay strings. A column of only
+nulls has type null until `finalize`. Values that are not objects are skipped: they are invalid
+records.
 """
 
 from functools import reduce
@@ -44,11 +44,6 @@ def observe(values: pa.BinaryArray) -> pa.Schema:
             continue
         observed = _unify(observed, _type_of(row, 0))
     return pa.schema(observed.fields)
-
-
-def unify(left: pa.Schema, right: pa.Schema) -> pa.Schema:
-    """Merge two observed schemas."""
-    return pa.schema(_unify(pa.struct(left), pa.struct(right)).fields)
 
 
 def finalize(schema: pa.Schema) -> pa.Schema:

@@ -7,7 +7,6 @@ so that consumers that catch up do not delay WAL uploads.
 import asyncio
 
 from kafscale.errors import DamagedObjectError
-from kafscale.storage.counters import StorageCounters
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.loading_cache import LoadingCache
 
@@ -21,10 +20,9 @@ LOADS_MAX = 16
 class BlockCache:
     """Blocks of all objects that readers use."""
 
-    def __init__(self, store: ObjectStore, bytes_max: int, counters: StorageCounters) -> None:
+    def __init__(self, store: ObjectStore, bytes_max: int) -> None:
         self._store = store
         self._bytes_max = bytes_max
-        self._counters = counters
         self._loads = asyncio.Semaphore(LOADS_MAX)
         self._cache: LoadingCache[tuple[str, int], memoryview] = LoadingCache(bytes_max, len)
 
@@ -39,10 +37,7 @@ class BlockCache:
             number, position = divmod(start, BLOCK_BYTES)
             block = self._cache.get((key, number))
             if block is None:
-                self._counters.block_misses += 1
                 block = await self._cache.load((key, number), self._loader(key, number))
-            else:
-                self._counters.block_hits += 1
             piece = block[position : position + stop - start]
             if not piece:
                 raise DamagedObjectError(key, f"it ends at {start}, expected {stop}")

@@ -16,7 +16,6 @@ import msgspec
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, batch
-from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index import Index
@@ -52,14 +51,12 @@ class LogReader:
         indexes_bytes_max: int,
         read_ahead: int,
         index_interval_bytes: int,
-        counters: StorageCounters,
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._blocks = blocks
         self._read_ahead_blocks = read_ahead
         self._index_interval_bytes = index_interval_bytes
-        self._counters = counters
         self._indexes: LoadingCache[str, Index] = LoadingCache(
             indexes_bytes_max, lambda index: index.cost_bytes
         )
@@ -81,10 +78,8 @@ class LogReader:
             if log.closed or offset < log.start_offset:
                 break  # Deleted while this reader waited for an earlier batch.
             if log.in_tail(offset):
-                self._counters.reads_from_tail += 1
                 read_slices, offset = log.tail.read(offset, bytes_max, first=first)
             else:
-                self._counters.reads_from_segments += 1
                 try:
                     read_slices, offset = await self.retry_during_swap(
                         log, partial(self._read_segment, log, offset, bytes_max, first=first)

@@ -11,7 +11,6 @@ or if no segment is left, a small log start object contains it.
 from collections.abc import Awaitable, Callable
 
 from kafscale.observability.logging import get_logger
-from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.store import ObjectStore
@@ -35,7 +34,6 @@ class Retention:
         *,
         save: Callable[[PartitionLog], Awaitable[None]],
         clock: Callable[[], int],
-        counters: StorageCounters,
     ) -> None:
         self._store = store
         self._namespace = namespace
@@ -43,7 +41,6 @@ class Retention:
         self._roll_scheduler = upkeep
         self._save = save
         self._clock = clock
-        self._counters = counters
 
     async def enforce(self, log: PartitionLog) -> None:
         """Apply a topic's retention to one of its logs."""
@@ -120,7 +117,6 @@ class Retention:
         await self._store.delete(keys)
         segments.drop_first(count)
         log.tail.evict_below(start_offset)
-        self._counters.segments_deleted += count
         logger.info(
             "segments deleted",
             topic=log.topic,

@@ -37,7 +37,7 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.wal.buffer.open_object import OpenObject
-from kafscale.storage.wal.buffer.seal_policy import PutBudget, Seal, SealPolicy, SealReason
+from kafscale.storage.wal.buffer.seal_policy import PutBudget, Seal, SealPolicy
 from kafscale.storage.wal.streams import StreamPosition
 
 logger = get_logger(__name__)
@@ -226,7 +226,7 @@ class WalWriter:
         decision = self._seal_policy.decide(self._open, now_ms, len(self._uploads), self._budget)
         if isinstance(decision, Seal):
             self._budget.consume(now_ms)
-            self._seal(decision.reason)
+            self._seal()
         elif decision.until_ms is not None:
             delay_ms = max(decision.until_ms - now_ms, 1)
             self._timer = self._loop.call_later(delay_ms / 1000, self._seal_if_due)
@@ -240,7 +240,7 @@ class WalWriter:
             self._timer.cancel()
             self._timer = None
 
-    def _seal(self, reason: SealReason) -> None:
+    def _seal(self) -> None:
         key, header = self._position.next_object(self._clock())
         runs = [
             (
@@ -275,7 +275,6 @@ class WalWriter:
         self._open = self._seal_policy.next_object(self._open)
         self._open_future = self._new_future()
         self._sealed.append(sealed)
-        self._counters.wal_sealed[reason] += 1
         upload = self._loop.create_task(self._upload(sealed))
         self._uploads.add(upload)
         upload.add_done_callback(self._on_uploaded)

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from doubles.end_marker import ControlType, build_end_marker
 from kafscale.admin.messages.codecs import SchemaCodecs
 from kafscale.admin.messages.filter import RecordFilter
 from kafscale.admin.messages.query import DisplayFormat, FilterSpec
 from kafscale.admin.messages.renderer import PayloadRenderer
 from kafscale.admin.messages.scan import BATCH_RECORDS_MAX, ScanRange, scan
-from kafscale.records import BatchView, Codec, ControlType, Header, Record, build, build_end_marker
+from kafscale.records import BatchView, Codec, Header, Record, build
 from kafscale.records.batch import COUNT_POSITION, LAST_OFFSET_DELTA_POSITION
 
 

@@ -5,6 +5,7 @@ from itertools import chain
 import pytest
 
 from kafscale.broker.security import authorization
+from kafscale.metadata.access.model import ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -112,7 +113,7 @@ def test_authorized_operations_are_returned_on_request(version):
         requested = await describe(broker, version, asks=True)
         unasked = await describe(broker, version)
 
-        assert requested.authorized_operations == authorization.ALL_GROUP_OPERATIONS
+        assert requested.authorized_operations == authorization.ALL_OPERATIONS[ResourceType.GROUP]
         assert unasked.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
     run_with_broker(body)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafscale.broker.security.authorization import ALL_CLUSTER_OPERATIONS
+from kafscale.broker.security.authorization import ALL_OPERATIONS
+from kafscale.metadata.access.model import ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
@@ -17,7 +18,7 @@ OPERATIONS_NOT_REQUESTED = -0x8000_0000
 @pytest.mark.parametrize("version", DESCRIBE_CLUSTER.versions)
 @pytest.mark.parametrize(
     ("is_requested", "expected"),
-    [(False, OPERATIONS_NOT_REQUESTED), (True, ALL_CLUSTER_OPERATIONS)],
+    [(False, OPERATIONS_NOT_REQUESTED), (True, ALL_OPERATIONS[ResourceType.CLUSTER])],
 )
 def test_cluster_has_this_broker(version, is_requested, expected):
     async def body(broker):

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from kafscale.broker.security import authorization
+from kafscale.metadata.access.model import ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
@@ -100,7 +101,7 @@ def test_authorized_operations_are_returned_on_request(version):
 
         assert (
             requested.authorized_operations
-            == authorization.ALL_GROUP_OPERATIONS
+            == authorization.ALL_OPERATIONS[ResourceType.GROUP]
             == 1 << 3 | 1 << 6 | 1 << 8
         )
         assert unasked.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED

@@ -3,7 +3,8 @@
 import pytest
 
 from kafscale.broker.handlers.describe_topic_partitions import PARTITIONS_COUNT_MAX
-from kafscale.broker.security.authorization import ALL_TOPIC_OPERATIONS
+from kafscale.broker.security.authorization import ALL_OPERATIONS
+from kafscale.metadata.access.model import ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
@@ -36,7 +37,7 @@ def test_topic_has_all_its_partitions():
             created.id,
             ErrorCode.NONE,
         )
-        assert topic.authorized_operations == ALL_TOPIC_OPERATIONS
+        assert topic.authorized_operations == ALL_OPERATIONS[ResourceType.TOPIC]
         assert response.next_cursor is None
         [first, second] = topic.partitions
         assert (first.index, second.index) == (0, 1)

@@ -13,7 +13,6 @@ from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.store.base import Put
 from kafscale.operator.cluster.broker_status import (
     CONCURRENT_REQUESTS_MAX,
-    CONNECTIONS,
     FRESH_MS,
     IDLE,
     BrokerStatusCollector,
@@ -29,9 +28,9 @@ def registered(broker_id, **more):
     return BrokerInfo(id=broker_id, epoch=1, host="a", port=9092, **more)
 
 
-def sample(broker_id, timestamp_ms, connections):
+def sample(broker_id, timestamp_ms, idle_seconds):
     return MetricsSample(
-        broker_id=broker_id, timestamp_ms=timestamp_ms, gauges={CONNECTIONS: connections}
+        broker_id=broker_id, timestamp_ms=timestamp_ms, gauges={IDLE: idle_seconds}
     )
 
 
@@ -40,41 +39,30 @@ def test_responses_are_combined():
         {
             0: BrokerStatusResponse(
                 broker_id="0",
-                ready=True,
-                version="1.2",
                 partitions=[
                     PartitionStatus(topic="orders", partition=0, leader=True, log_end_offset=7),
                     PartitionStatus(topic="orders", partition=1, leader=False, log_end_offset=3),
                 ],
-                samples=[sample("0", 1, 5), sample("1", 5, 2)],
+                samples=[sample("0", 1, 5), sample("1", 5, 8)],
             ),
             1: BrokerStatusResponse(
                 broker_id="1",
-                draining=True,
-                problems={"store": "it does not answer"},
                 partitions=[
                     PartitionStatus(topic="orders", partition=1, leader=True, log_end_offset=4)
                 ],
-                samples=[sample("0", 2, 6), sample("1", 4, 9)],
+                samples=[sample("0", 2, 9), sample("1", 4, 2)],
             ),
         }
     )
-    assert (statuses.ready, statuses.draining, statuses.unresponsive) == ([0], [1], [])
     assert statuses.log_end_offsets == {Partition("orders", 0): 7, Partition("orders", 1): 4}
-    assert statuses.brokers[0].version == "1.2"
-    assert statuses.brokers[0].partition_count == 2
-    assert statuses.brokers[1].problems == {"store": "it does not answer"}
-    assert [each.connection_count for each in statuses.brokers.values()] == [6, 2]
-    assert statuses.connection_count == 8
+    assert statuses.idle_seconds == 8
 
 
-def test_unresponsive_broker_makes_totals_unknown():
-    statuses = summarize(
-        {0: BrokerStatusResponse(broker_id="0", samples=[sample("0", 1, 5)]), 1: None}
-    )
-    assert statuses.unresponsive == [1]
-    assert statuses.ready == []
-    assert statuses.connection_count is None
+def test_idle_time_is_unknown_without_brokers_or_with_an_unresponsive_one():
+    response = BrokerStatusResponse(broker_id="0", samples=[sample("0", 1, 5), sample("1", 1, 5)])
+    assert summarize({0: response}).idle_seconds == 5
+    assert summarize({0: response, 1: None}).idle_seconds is None
+    assert summarize({}).idle_seconds is None
 
 
 class Brokers:
@@ -104,7 +92,8 @@ class Brokers:
             await asyncio.sleep(3600 if broker.id in self.unresponsive else 1)
         finally:
             self.concurrent_requests -= 1
-        return BrokerStatusResponse(broker_id=str(broker.id), ready=True)
+        owned = PartitionStatus(topic="orders", partition=broker.id, leader=True)
+        return BrokerStatusResponse(broker_id=str(broker.id), partitions=[owned])
 
 
 def run_test(body, count=3):
@@ -138,17 +127,16 @@ def test_unresponsive_brokers_do_not_delay_the_result():
         brokers.unresponsive, brokers.unreachable = {0}, {2}
         begun_ms = virtual_time.clock_ms()
         statuses = await collector.collect(brokers.metadata)
-        return statuses.ready, statuses.unresponsive, virtual_time.clock_ms() - begun_ms
+        assert list(statuses.log_end_offsets) == [Partition("orders", 1)]
+        return virtual_time.clock_ms() - begun_ms
 
-    ready, unresponsive, lasted_ms = run_test(body)
-    assert (ready, unresponsive) == ([1], [0, 2])
-    assert lasted_ms < 5000
+    assert run_test(body) < 5000
 
 
 def test_concurrent_requests_are_bounded():
     async def body(brokers, collector):
         statuses = await collector.collect(brokers.metadata)
-        return len(statuses.ready), brokers.concurrent_requests_max
+        return len(statuses.log_end_offsets), brokers.concurrent_requests_max
 
     assert run_test(body, count=50) == (50, CONCURRENT_REQUESTS_MAX)
 
@@ -177,11 +165,11 @@ def test_control_address_is_the_registered_one():
     assert control_address(registered(0, control_port=9093)) == "a:9093"
 
 
-def test_samples_of_the_operator_count_clients():
+def test_samples_of_the_operator_have_idle_times():
     samples = {
         "red": [
-            MetricsSample(broker_id="0", timestamp_ms=9, gauges={CONNECTIONS: 4, IDLE: 0}),
-            MetricsSample(broker_id="1", timestamp_ms=9, gauges={CONNECTIONS: 0, IDLE: 70.5}),
+            MetricsSample(broker_id="0", timestamp_ms=9, gauges={IDLE: 0}),
+            MetricsSample(broker_id="1", timestamp_ms=9, gauges={IDLE: 70.5}),
         ]
     }
 
@@ -192,12 +180,10 @@ def test_samples_of_the_operator_count_clients():
         collector = BrokerStatusCollector(
             response, virtual_time.clock_ms, lambda each: samples[each], fresh_ms=0
         )
-        statuses = await collector.collect(brokers.metadata)
-        assert (statuses.connection_count, statuses.idle_seconds) == (4, 0)
+        assert (await collector.collect(brokers.metadata)).idle_seconds == 0
         samples["red"][0].gauges[IDLE] = 90
         assert (await collector.collect(brokers.metadata)).idle_seconds == 70.5
         del samples["red"][0]
-        statuses = await collector.collect(brokers.metadata)
-        return statuses.connection_count, statuses.idle_seconds
+        return (await collector.collect(brokers.metadata)).idle_seconds
 
-    assert run_test(body, count=2) == (None, None)
+    assert run_test(body, count=2) is None

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doubles.end_marker import ControlType, build_end_marker
 from kafscale.errors import (
     BatchTooLargeError,
     CorruptBatchError,
@@ -14,11 +15,9 @@ from kafscale.errors import (
 from kafscale.records import (
     BatchView,
     Codec,
-    ControlType,
     Record,
     TimestampType,
     build,
-    build_end_marker,
     down_convert,
     iterate,
     recompress,

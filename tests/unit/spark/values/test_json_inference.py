@@ -1,14 +1,13 @@
 """Tests of the inference of JSON schemas."""
 
 import json
-from functools import reduce
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.spark.values import ddl, finalize, infer, observe, unify
+from kafscale.spark.values import ddl, infer, observe
 
 
 def binary(*rows):
@@ -66,12 +65,6 @@ ROWS = st.lists(st.dictionaries(st.sampled_from("abc"), VALUES), min_size=1, max
 @given(ROWS)
 def test_fast_and_exact_observation_agree(rows):
     assert sorted_fields(observe(binary(*rows))) == sorted_fields(observe(binary(*rows, b"{")))
-
-
-@given(ROWS)
-def test_unified_parts_equal_the_whole_sample(rows):
-    parts = reduce(unify, (observe(binary(row)) for row in rows))
-    assert sorted_fields(finalize(parts)) == sorted_fields(infer(binary(*rows)))
 
 
 def sorted_fields(schema):

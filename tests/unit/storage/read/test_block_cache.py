@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from kafscale.errors import DamagedObjectError
-from kafscale.storage.counters import StorageCounters
 from kafscale.storage.read.block_cache import BLOCK_BYTES, BlockCache
 from unit.storage.engines import CountingStore, simulate
 
@@ -16,7 +15,7 @@ async def blocks_of(size_bytes: int, bytes_max: int = 10 * BLOCK_BYTES):
     store = CountingStore()
     data = bytes(range(251)) * (size_bytes // 251 + 1)
     await store.put(KEY, [data[:size_bytes]])
-    return store, data[:size_bytes], BlockCache(store, bytes_max, StorageCounters())
+    return store, data[:size_bytes], BlockCache(store, bytes_max)
 
 
 def test_range_over_two_blocks_is_two_slices_or_one_copy():

@@ -65,7 +65,7 @@ class PutBudget:
 
 
 class SealReason(enum.StrEnum):
-    """Why an object was sealed; also a label value of a metric."""
+    """Why an object is sealed."""
 
     BYTES = "bytes"
     MESSAGES = "messages"

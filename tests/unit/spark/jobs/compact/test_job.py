@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doubles.end_marker import ControlType, build_end_marker
 from kafscale.errors import InvalidRequestError
 from kafscale.records import BatchView, Codec, Record, build
-from kafscale.records.control_batch import ControlType, build_end_marker
 from kafscale.spark.jobs.compact import job
 from kafscale.spark.jobs.compact.job import CompactSettings
 from kafscale.storage.formats import segment

@@ -4,8 +4,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from doubles.end_marker import ControlType, build_end_marker
 from kafscale.records import BatchView, Codec, Header, Record, TimestampType, build, iterate
-from kafscale.records.control_batch import ControlType, build_end_marker
 from kafscale.spark.jobs.restore.task import Selection
 
 BASE = 100

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from doubles.end_marker import ControlType, build_end_marker
 from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView, Codec, Record, build, iterate
-from kafscale.records.control_batch import ControlType, build_end_marker
 from kafscale.spark.jobs.shared.segment_output import SegmentOutput
 from kafscale.storage.formats import segment
 
