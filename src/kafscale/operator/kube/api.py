@@ -53,27 +53,7 @@ SERVICE_MONITORS: Final = Kind("monitoring.coreos.com/v1", "ServiceMonitor", "se
 CLUSTERS: Final = Kind("kafscale.io/v1alpha1", "KafscaleCluster", "kafscaleclusters")
 TOPICS: Final = Kind("kafscale.io/v1alpha1", "KafscaleTopic", "kafscaletopics")
 
-ALL: Final = (
-    PODS,
-    NODES,
-    SERVICES,
-    SECRETS,
-    CONFIG_MAPS,
-    SERVICE_ACCOUNTS,
-    VOLUME_CLAIMS,
-    EVENTS,
-    STATEFUL_SETS,
-    AUTOSCALERS,
-    DISRUPTION_BUDGETS,
-    NETWORK_POLICIES,
-    ENDPOINT_SLICES,
-    ROLES,
-    ROLE_BINDINGS,
-    LEASES,
-    SERVICE_MONITORS,
-    CLUSTERS,
-    TOPICS,
-)
+ALL: Final = tuple(each for each in vars().values() if isinstance(each, Kind))
 
 
 def kind_of(manifest: dict[str, object]) -> Kind:

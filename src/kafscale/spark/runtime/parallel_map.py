@@ -1,4 +1,4 @@
-"""Calls a function for each of many items, in parallel Spark tasks.
+"""Calls a function for each of many items, in parallel Spark tasks; collects queries with progress.
 
     results = parallel_map(spark, plans, partial(merge_one, location), description="merging")
 
@@ -23,16 +23,17 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pyspark import AccumulatorParam, InheritableThread, TaskContext
+from pyspark.errors import PySparkException
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from kafscale.errors import KafscaleError, OperatingError
-from kafscale.spark.runtime.errors import TaskFailure, spark_reason
+from kafscale.spark.runtime.errors import TaskFailure, error_message, spark_reason
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
     from pyspark.accumulators import Accumulator
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 SLICES_MAX: Final = 1000
 """The default maximum number of tasks; each has an overhead of about 10 ms."""
@@ -206,3 +207,50 @@ def progress_bar(
     ) as bar:
         task = bar.add_task(description, total=total)
         yield partial(bar.advance, task)
+
+
+def collect_with_progress(
+    query: "DataFrame", *, description: str, task_count: int, progress: bool = True
+) -> "list[Row]":
+    """Return all rows of a query that runs as `task_count` tasks; an interrupt cancels it."""
+    context = query.sparkSession.sparkContext
+    group = f"kafscale-query-{next(_runs)}"
+    rows: list[Row] = []
+    problems: list[Exception] = []
+
+    def collect() -> None:
+        context.setJobGroup(group, description, interruptOnCancel=True)
+        try:
+            rows.extend(query.collect())
+        except Exception as error:  # noqa: BLE001 - the waiting thread raises it.
+            problems.append(error)
+
+    thread = InheritableThread(target=collect, daemon=True)
+    shown = 0
+    with progress_bar(description, task_count, progress) as advance:
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(POLL_S)
+                completed = _completed_tasks(context, group)
+                advance(completed - shown)
+                shown = completed
+        except BaseException:
+            context.cancelJobGroup(group)
+            thread.join()
+            raise
+    for problem in problems:
+        if isinstance(problem, PySparkException):
+            raise OperatingError(f"{description}: {error_message(problem)}") from problem
+        raise problem
+    return rows
+
+
+def _completed_tasks(context: "SparkContext", group: str) -> int:
+    tracker: Any = context.statusTracker()
+    stages = (
+        tracker.getStageInfo(stage)
+        for job in tracker.getJobIdsForGroup(group)
+        for stage in getattr(tracker.getJobInfo(job), "stageIds", ())
+    )
+    return sum(stage.numCompletedTasks for stage in stages if stage is not None)

@@ -15,25 +15,9 @@ from kafscale.errors import KafscaleError
 
 if TYPE_CHECKING:
     from kafscale.admin.etcd.backups.listing import SnapshotLocation
+    from kafscale.operator.etcd.restore import Identity
 
 Result = TypeVar("Result")
-
-NameOption = Annotated[str, typer.Option("--name", help="Name of the member.")]
-PeerUrlsOption = Annotated[
-    str, typer.Option("--initial-advertise-peer-urls", help="Peer URLs of the member.")
-]
-InitialClusterOption = Annotated[
-    str,
-    typer.Option(
-        "--initial-cluster",
-        metavar="NAME=URL,...",
-        help="All members and their peer URLs; by default only this member.",
-        show_default=False,
-    ),
-]
-TokenOption = Annotated[
-    str, typer.Option("--initial-cluster-token", help="Token that is unique to the cluster.")
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +66,38 @@ class LocationOptions:
         from kafscale.admin.etcd.backups.listing import SnapshotLocation
 
         return SnapshotLocation(self.bucket, self.prefix, self.region, self.endpoint)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberOptions:
+    """The identity of a member, by the options of etcd."""
+
+    name: Annotated[str, typer.Option("--name", help="Name of the member.")] = "default"
+    peer_urls: Annotated[
+        str, typer.Option("--initial-advertise-peer-urls", help="Peer URLs of the member.")
+    ] = "http://localhost:2380"
+    initial_cluster: Annotated[
+        str,
+        typer.Option(
+            "--initial-cluster",
+            metavar="NAME=URL,...",
+            help="All members and their peer URLs; by default only this member.",
+            show_default=False,
+        ),
+    ] = ""
+    token: Annotated[
+        str, typer.Option("--initial-cluster-token", help="Token that is unique to the cluster.")
+    ] = "etcd-cluster"  # noqa: S105 - a name, not a secret.
+
+    def identity(self) -> "Identity":
+        from kafscale.operator.etcd.restore import Identity
+
+        return Identity(
+            name=self.name,
+            advertise_peer_urls=self.peer_urls,
+            initial_cluster=self.initial_cluster or f"{self.name}={self.peer_urls}",
+            initial_cluster_token=self.token,
+        )
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

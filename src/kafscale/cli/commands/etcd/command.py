@@ -9,15 +9,7 @@ import typer
 
 from kafscale.admin.etcd.backups.snapshot_format import LATEST
 from kafscale.cli.commands.config import load_config
-from kafscale.cli.commands.etcd.access import (
-    InitialClusterOption,
-    LocationOptions,
-    NameOption,
-    PeerUrlsOption,
-    TokenOption,
-    config_with_etcd,
-    run,
-)
+from kafscale.cli.commands.etcd.access import LocationOptions, MemberOptions, config_with_etcd, run
 from kafscale.cli.output import Output, OutputOption, print_result
 from kafscale.text.formatting import parse_time
 
@@ -100,10 +92,7 @@ def restore(
     snapshot_: Annotated[
         str, typer.Option("--snapshot", metavar="KEY|latest|FILE", help="Snapshot to restore.")
     ] = LATEST,
-    name: NameOption = "default",
-    peer_urls: PeerUrlsOption = "http://localhost:2380",
-    initial_cluster: InitialClusterOption = "",
-    token: TokenOption = "etcd-cluster",  # noqa: S107 - a name, not a secret.
+    member: MemberOptions,
     if_empty: Annotated[
         bool, typer.Option("--if-empty", help="Do nothing if the directory contains data.")
     ] = False,
@@ -128,22 +117,21 @@ def restore(
     from kafscale.cli.commands.etcd import restore as etcd_restore
     from kafscale.cli.commands.etcd import tables as etcd_tables
     from kafscale.cli.output import bytes_bar
-    from kafscale.operator.etcd.restore import Identity, has_data
+    from kafscale.operator.etcd.restore import has_data
 
     if if_empty and force:
         raise typer.BadParameter("--if-empty and --force exclude each other")
-    identity = Identity(
-        name=name,
-        advertise_peer_urls=peer_urls,
-        initial_cluster=initial_cluster or f"{name}={peer_urls}",
-        initial_cluster_token=token,
-    )
     if if_empty and has_data(data_dir):
         result = etcd_restore.skipped_result(data_dir)
     else:
         with bytes_bar("fetching the snapshot") as progress:
             result = etcd_restore.restore(
-                snapshot_, data_dir, identity, where.location(), force=force, progress=progress
+                snapshot_,
+                data_dir,
+                member.identity(),
+                where.location(),
+                force=force,
+                progress=progress,
             )
     print_result(result, output, etcd_tables.print_restored)
 

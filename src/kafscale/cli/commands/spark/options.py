@@ -1,12 +1,13 @@
 """Options that several Spark commands share."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kafscale.aio.clock import clock
-from kafscale.cli.connection import bootstrap_addresses
+from kafscale.cli.connection import BootstrapOption, bootstrap_addresses, client_security
 from kafscale.cli.options import parse_option, parse_pairs
 from kafscale.text.formatting import parse_time
 from kafscale.text.units import parse_duration, parse_size
@@ -25,18 +26,36 @@ SegmentBytesOption = Annotated[
 ]
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="Source topic.")]
 TargetArgument = Annotated[str, typer.Argument(metavar="TARGET", help="Target topic.")]
-TopicConfigOption = Annotated[
-    list[str],
-    typer.Option(
-        "--topic-config", metavar="KEY=VALUE", help="Config of a new topic; may be repeated."
-    ),
-]
-PartitionsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--partitions", min=1, help="Partitions of a new topic; by default as many as the source."
-    ),
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """The cluster of the target topic, and how to create the topic."""
+
+    bootstrap: BootstrapOption = ""
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            "--partitions",
+            min=1,
+            help="Partitions of a new topic; by default as many as the source.",
+        ),
+    ] = None
+    topic_config: Annotated[
+        list[str],
+        typer.Option(
+            "--topic-config", metavar="KEY=VALUE", help="Config of a new topic; may be repeated."
+        ),
+    ] = field(default_factory=list)
+
+    def settings(self) -> dict[str, Any]:
+        """The options as settings of a job."""
+        return {
+            "bootstrap": bootstrap_servers(self.bootstrap),
+            "security": client_security(),
+            "partition_count": self.partitions,
+            "configs": dict(parse_pairs(self.topic_config)),
+        }
 
 
 def bootstrap_servers(option: str) -> str:

@@ -10,16 +10,13 @@ from typing import Annotated, Literal
 import typer
 
 from kafscale.cli.commands.spark.options import (
-    PartitionsOption,
     TargetArgument,
+    TargetOptions,
     TopicArgument,
-    TopicConfigOption,
-    bootstrap_servers,
     read_time,
 )
 from kafscale.cli.commands.spark.session import PathOption, SparkOptions, resolve_location, run
-from kafscale.cli.connection import BootstrapOption, client_security
-from kafscale.cli.options import Compression, parse_pairs
+from kafscale.cli.options import Compression
 
 WhereOption = Annotated[
     str, typer.Option("--where", metavar="SQL", help="Condition on records; by default all.")
@@ -70,9 +67,7 @@ def replay(
     partitioner: PartitionerOption = "keep",
     compression: CompressionOption = "lz4",
     path: PathOption = "",
-    bootstrap: BootstrapOption = "",
-    partitions: PartitionsOption = None,
-    topic_config: TopicConfigOption = [],
+    to: TargetOptions,
     spark: SparkOptions,
 ) -> None:
     """Copy a topic, or a part of it, into another topic, filtered and transformed.
@@ -91,8 +86,7 @@ def replay(
         "startingTimestamp": _text(read_time("--since", since)),
         "endingTimestamp": _text(read_time("--until", until)),
     }
-    servers, security = bootstrap_servers(bootstrap), client_security()
-    configs = dict(parse_pairs(topic_config))
+    settings_of_target = to.settings()
 
     from kafscale.records import Codec
     from kafscale.spark.jobs.replay import job
@@ -103,16 +97,13 @@ def replay(
         location=resolve_location(path),
         topic=topic,
         target=target,
-        bootstrap=servers,
-        security=security,
         where=where,
         select=tuple(select),
         function=function,
         partitioner=partitioner,
         bounds={name: text for name, text in bounds.items() if text},
         codec=Codec[compression.upper()],
-        partition_count=partitions,
-        configs=configs,
+        **settings_of_target,
     )
     run(
         "replay",

@@ -1,6 +1,6 @@
 """`kafscale spark restore`: restore a topic as of a time into a new topic."""
 
-# ruff: noqa: B006, D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
+# ruff: noqa: D301, PLC0415 - typer copies lists; \b keeps the lines of examples apart;
 # Spark is slow to import.
 
 from typing import Annotated
@@ -8,16 +8,12 @@ from typing import Annotated
 import typer
 
 from kafscale.cli.commands.spark.options import (
-    PartitionsOption,
     TargetArgument,
+    TargetOptions,
     TopicArgument,
-    TopicConfigOption,
-    bootstrap_servers,
     read_time,
 )
 from kafscale.cli.commands.spark.session import SparkOptions, resolve_location, run
-from kafscale.cli.connection import BootstrapOption, client_security
-from kafscale.cli.options import parse_pairs
 
 
 def restore(
@@ -45,9 +41,7 @@ def restore(
             show_default=False,
         ),
     ] = "",
-    bootstrap: BootstrapOption = "",
-    partitions: PartitionsOption = None,
-    topic_config: TopicConfigOption = [],
+    to: TargetOptions,
     spark: SparkOptions,
 ) -> None:
     """Restore a topic, as of a point in time, into a new topic.
@@ -63,8 +57,7 @@ def restore(
     if as_of and offsets:
         raise typer.BadParameter("give --as-of or --offsets, not both", param_hint="--as-of")
     until_ms = read_time("--as-of", as_of)
-    servers, security = bootstrap_servers(bootstrap), client_security()
-    configs = dict(parse_pairs(topic_config))
+    settings_of_target = to.settings()
 
     from kafscale.spark.jobs.restore import job
 
@@ -72,12 +65,9 @@ def restore(
         location=resolve_location(source),
         topic=topic,
         target=target,
-        bootstrap=servers,
-        security=security,
         until_ms=until_ms,
         end_offsets=offsets,
-        partition_count=partitions,
-        configs=configs,
+        **settings_of_target,
     )
     run(
         "restore",

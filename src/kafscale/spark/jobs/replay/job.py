@@ -25,7 +25,6 @@ from kafscale.client.blocking import BlockingClient, parse_addresses
 from kafscale.client.client import Client
 from kafscale.client.idempotent_appender import producer_id_of
 from kafscale.client.partition import Partition
-from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.records import Codec
 from kafscale.spark.jobs.replay.progress import LastWritten, Progress, find_last_written
@@ -37,16 +36,20 @@ from kafscale.spark.jobs.replay.transform import (
     load_function,
     read_slices,
 )
-from kafscale.spark.jobs.shared.progress import collect_with_progress
-from kafscale.spark.jobs.shared.target_topic import TargetTopic, configs_like, partition_count_of
+from kafscale.spark.jobs.shared.target_topic import (
+    CopySettings,
+    TargetTopic,
+    configs_like,
+    partition_count_of,
+)
 from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.runtime.errors import TaskFailure
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.runtime.map_in_arrow import map_in_arrow
+from kafscale.spark.runtime.parallel_map import collect_with_progress
 from kafscale.spark.source.data_source import batch_ranges
-from kafscale.spark.source.location import Location
 from kafscale.spark.source.options import parse
 from kafscale.spark.source.query import Query
 
@@ -61,16 +64,9 @@ _RESULT: Final = pa.schema([("result", pa.binary())])
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplaySettings:
+class ReplaySettings(CopySettings):
     """What to replay, how to transform it, and the target topic."""
 
-    location: Location
-    topic: str
-    target: str
-    bootstrap: str
-    """Bootstrap servers of the target cluster."""
-    security: Security = PLAINTEXT
-    """How to connect to them; its files must exist where tasks run, too."""
     where: str = ""
     select: tuple[str, ...] = ()
     function: str = ""
@@ -79,9 +75,6 @@ class ReplaySettings:
     bounds: Mapping[str, str] = field(default_factory=dict)
     """Start and end, as options of the Spark source: startingOffsets and so on."""
     codec: Codec = Codec.LZ4
-    partition_count: int | None = None
-    """Of a new topic; the default is that of the source."""
-    configs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.partitioner not in {KEEP, KEY}:

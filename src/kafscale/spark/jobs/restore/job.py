@@ -12,7 +12,7 @@ while its objects still exist. Invariants:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from kafscale.client.blocking import BlockingClient, parse_addresses
 from kafscale.client.client import Client
 from kafscale.client.partition import Partition
-from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, UnknownTopicError
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.spark.jobs.restore.task import (
@@ -29,14 +28,18 @@ from kafscale.spark.jobs.restore.task import (
     producer_id_for,
     restore_partition,
 )
-from kafscale.spark.jobs.shared.target_topic import TargetTopic, configs_like, partition_count_of
+from kafscale.spark.jobs.shared.target_topic import (
+    CopySettings,
+    TargetTopic,
+    configs_like,
+    partition_count_of,
+)
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan import offsets
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.offsets import LATEST, Bound, GlobalOffset, Side, SpecificOffsets
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.runtime.job_result import JobResult
-from kafscale.spark.source.location import Location
 from kafscale.text.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -44,23 +47,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RestoreSettings:
+class RestoreSettings(CopySettings):
     """What to restore, and the new topic."""
 
-    location: Location
-    topic: str
-    target: str
-    bootstrap: str
-    """Bootstrap servers of the cluster that gets the new topic."""
-    security: Security = PLAINTEXT
-    """How to connect to them; its files must exist where tasks run, too."""
     until_ms: int | None = None
     """The greatest timestamp to restore."""
     end_offsets: str = ""
     """End offsets of partitions, as JSON: {"topic": {"0": 23}}."""
-    partition_count: int | None = None
-    """Of the new topic, if the source is no longer in the catalog."""
-    configs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.until_ms is not None and self.end_offsets:

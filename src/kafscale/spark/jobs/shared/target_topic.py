@@ -6,15 +6,18 @@ user gives take precedence.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
 from kafscale.client.client import Client
+from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import create, find, wait_for_leaders
 from kafscale.errors import InvalidRequestError
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.spark.plan.offset_map import OffsetMap
+from kafscale.spark.source.location import Location
 
 FIXED_CONFIGS: Final = {
     "message.timestamp.type": "CreateTime",
@@ -22,6 +25,22 @@ FIXED_CONFIGS: Final = {
     "retention.ms": "-1",
 }
 """Configs of a new topic, whatever the source has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopySettings:
+    """The topic to copy, and the topic to copy it to."""
+
+    location: Location
+    topic: str
+    target: str
+    bootstrap: str
+    """Bootstrap servers of the cluster of the target topic."""
+    security: Security = PLAINTEXT
+    """How to connect to them; its files must exist where tasks run, too."""
+    partition_count: int | None = None
+    """Of a new topic; the default is that of the source, if the catalog still has it."""
+    configs: Mapping[str, str] = field(default_factory=dict)
 
 
 class TargetTopic(msgspec.Struct, frozen=True):
