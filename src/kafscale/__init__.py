@@ -1,4 +1,4 @@
-"""Kafscale: a Kafka-compatible streaming platform whose brokers keep nothing."""
+"""Kafscale: a Kafka-compatible streaming platform with stateless brokers."""
 
 from importlib.metadata import version
 

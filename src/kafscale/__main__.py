@@ -1,4 +1,4 @@
-"""Lets `python -m kafscale` do what `kafscale` does."""
+"""Runs the `kafscale` command by `python -m kafscale`."""
 
 from kafscale.cli.main import main
 

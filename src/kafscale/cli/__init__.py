@@ -1,1 +1,1 @@
-"""The `kafscale` command: it reads flags and the environment, joins the rooms and prints."""
+"""The `kafscale` command: parses options, reads the environment, and prints results."""

@@ -1,7 +1,7 @@
-"""Options that several commands share, how they are parsed, and what they ask for.
+"""Options that several commands share, with their parsers and prompts.
 
-A command may take options in groups: a parameter whose type is a dataclass stands for one option
-for each field, which `expand_option_groups` arranges.
+Options can be grouped: `expand_option_groups` replaces a parameter whose type is a dataclass by one
+option for each field.
 
 Passwords come from a prompt or a file, never from an argument: every user who can list the
 processes of the machine can see the arguments of a command.

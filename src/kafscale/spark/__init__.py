@@ -1,4 +1,4 @@
-"""Spark over the log: records as tables, straight from the bucket, and the jobs that keep it."""
+"""Spark: a data source that reads the bucket, SQL, and the jobs that maintain and export logs."""
 
 from kafscale.spark.source.registration import register
 

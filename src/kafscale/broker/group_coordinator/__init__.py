@@ -1,1 +1,1 @@
-"""The shell round `groups`: who waits, what is due, what is written down."""
+"""The group coordinator: runs the state machines of `groups` with timers, replies and storage."""

@@ -1,1 +1,1 @@
-"""What the metadata store holds: keys, values and their protobuf encoding."""
+"""Keys and values of the metadata store, and their protobuf encoding."""

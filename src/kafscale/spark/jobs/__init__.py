@@ -1,1 +1,1 @@
-"""The jobs: what keeps the log healthy, moves it and makes tables of it, on Spark."""
+"""Spark jobs that maintain logs, copy them and write them to tables."""

@@ -4,10 +4,10 @@ Invariants:
 
 1. Every partition gets an owner whose session is over. So it is taken over like that of a failed
    broker, from segments and from all fenced streams. None is new, and none is fully rolled.
-2. Numbers that only grow have grown: leader epochs, which clients compare, and producer ids, which
-   logs remember. How far they had come since the snapshot is unknown. But no snapshot sets back the
-   clock: they continue from numbers derived from it, which were never reached before, also if the
-   same snapshot is restored twice. If the clock is wrong, they grow by a step nevertheless.
+2. Leader epochs, which clients compare, and producer ids, which logs store, are higher than all
+   that were used. Their values since the snapshot are unknown, so they continue from numbers that
+   are derived from the clock and were never reached before, also if the same snapshot is restored
+   twice. If the clock is wrong, they grow by a fixed step.
 3. No offset below a log's start is assigned again, where an object shows that start; segments that
    are all deleted do not.
 """

@@ -1,1 +1,1 @@
-"""What a log keeps in memory: tail, segments, producers, leader epochs. Pure."""
+"""The in-memory state of a log: tail, segments, producers, leader epochs. Pure."""

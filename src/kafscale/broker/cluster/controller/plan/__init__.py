@@ -1,1 +1,1 @@
-"""Which broker owns what: assignment plans. Pure."""
+"""Assignment plans: which broker owns which partitions and shards. Pure."""
