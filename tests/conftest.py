@@ -6,6 +6,7 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,8 +34,20 @@ FILES_MAX = 65536
 def pytest_configure(config: pytest.Config) -> None:
     """Allow as many open files as the system permits; many brokers run side by side."""
     config.option.loadscopereorder = False  # xdist keeps the order of files.
+    config.pluginmanager.register(DoctestFilter())
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, FILES_MAX), hard))
+
+
+class DoctestFilter:
+    """Looks for doctests only in files with examples: most have none, and pytest is slow to see."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Iterator[None]:
+        collectors = yield
+        if file_path.suffix == ".py" and ">>>" not in file_path.read_text():
+            collectors = [each for each in collectors if type(each) is pytest.Module]
+        return collectors
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
