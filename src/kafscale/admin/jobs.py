@@ -40,7 +40,7 @@ class TopicCost:
 class CostReport:
     """The cost of all topics."""
 
-    made_at_ms: int
+    created_at_ms: int
     dollars_per_day: float
     topics: list[TopicCost]
 

@@ -62,18 +62,18 @@ class Text(_Plain[str]):
 
 @dataclass(frozen=True)
 class Choice(_Plain[str]):
-    """One of several words, case-insensitive."""
+    """One of several values, case-insensitive."""
 
-    words: tuple[str, ...]
+    values: tuple[str, ...]
 
     @property
     def takes(self) -> str:
-        return f"one of {', '.join(self.words)}"
+        return f"one of {', '.join(self.values)}"
 
     def read(self, text: str) -> str:
-        for word in self.words:
-            if word.lower() == text.strip().lower():
-                return word
+        for value in self.values:
+            if value.lower() == text.strip().lower():
+                return value
         raise ValueError("is not one of them")
 
 

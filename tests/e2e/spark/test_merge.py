@@ -56,7 +56,7 @@ def test_merge_keeps_all_records(spark, topic):
     result = merged(spark, topic)
     assert result["rows"][0]["segmentsBefore"] == 10
     assert result["rows"][0]["segmentsAfter"] == len(topic.segment_keys()) == 2
-    assert merged(spark, topic)["made"] == 0, "there is nothing left to do"
+    assert merged(spark, topic)["created"] == 0, "there is nothing left to do"
     assert with_librdkafka(topic) == sorted(topic.written)
     topic.broker.kill()
     topic.broker.start()

@@ -133,12 +133,12 @@ def test_records_are_not_mirrored_back_to_their_topic(kafka, broker, settings, t
 def test_killed_mirror_continues_exactly_once(kafka, broker, settings, topic, step):
     """Killed at each step: opened, produced, produced, flushed, committed."""
     produce(kafka.address, topic, simple(900))
-    desired = settings(topic)
-    mirrored(desired)
+    job_settings = settings(topic)
+    mirrored(job_settings)
     produce(kafka.address, topic, simple(700, start=900))
-    (item,) = Mirror(desired, 1).plan()
+    (item,) = Mirror(job_settings, 1).plan()
     assert kill_at_step(mirror_partitions, item, step)
-    mirrored(desired)
+    mirrored(job_settings)
     assert without_mirror_headers(read(broker.address, topic)) == read(kafka.address, topic)
 
 
@@ -158,17 +158,17 @@ def test_aborted_records_are_skipped_and_offsets_translated(kafka, broker, setti
     assert [each.value for each in source] == [
         b"%d-%d" % (n, each) for n in (0, 2, 4) for each in range(10)
     ]
-    expected = settings(topic)
-    assert mirrored(expected) == 30
+    job_settings = settings(topic)
+    assert mirrored(job_settings) == 30
     there = read(broker.address, topic)[0]
     assert [each.value for each in there] == [each.value for each in source]
     by_value = {each.value: each.offset for each in there}
     for place in (source[0], source[7], source[10], source[25]):
         commit(kafka.address, group := f"group-{next(numbers)}", topic, place.offset)
-        job.run_translation(expected, group)
+        job.run_translation(job_settings, group)
         assert committed(broker.address, group, topic) == by_value[place.value]
     commit(kafka.address, "group-at-a-gap", topic, source[9].offset + 3)
-    job.run_translation(expected, "group-at-a-gap")
+    job.run_translation(job_settings, "group-at-a-gap")
     assert committed(broker.address, "group-at-a-gap", topic) == by_value[source[10].value]
 
 
@@ -188,15 +188,15 @@ def test_open_transactions_are_waited_for(kafka, broker, settings, topic):
 
 def test_group_offsets_never_move_back(kafka, broker, settings, topic):
     produce(kafka.address, topic, simple(20))
-    expected = settings(topic)
-    mirrored(expected)
+    job_settings = settings(topic)
+    mirrored(job_settings)
     commit(kafka.address, "forward", topic, 5)
-    assert job.run_translation(expected, "forward").facts["moved"] == 1
+    assert job.run_translation(job_settings, "forward").facts["moved"] == 1
     commit(broker.address, "forward", topic, 9)
-    assert job.run_translation(expected, "forward").facts["moved"] == 0
+    assert job.run_translation(job_settings, "forward").facts["moved"] == 0
     assert committed(broker.address, "forward", topic) == 9
     with pytest.raises(UnknownTopicError, match="has committed no offsets"):
-        job.run_translation(expected, "absent")
+        job.run_translation(job_settings, "absent")
 
 
 def test_records_deleted_in_the_target_are_not_written_again(kafka, broker, settings, topic):
@@ -231,8 +231,8 @@ def test_a_recreated_source_topic_is_rejected(kafka, settings, topic):
 
 def test_target_topics_get_configs_and_partitions_of_the_source(kafka, broker, settings):
     create(kafka.address, "grows", 1, cleanup_policy="compact", retention_ms="123456")
-    expected = settings("grows")
-    mirrored(expected)
+    job_settings = settings("grows")
+    mirrored(job_settings)
     assert configs(broker.address, "grows", "cleanup.policy", "retention.ms") == [
         "compact",
         "123456",
@@ -240,7 +240,7 @@ def test_target_topics_get_configs_and_partitions_of_the_source(kafka, broker, s
     admin = AdminClient({"bootstrap.servers": kafka.address})
     admin.create_partitions([NewPartitions("grows", 3)])["grows"].result(WAIT_S_MAX)
     produce(kafka.address, "grows", simple(5, partition=2))
-    assert mirrored(expected) == 5
+    assert mirrored(job_settings) == 5
     assert [len(records) for records in read(broker.address, "grows").values()] == [0, 0, 5]
 
 
@@ -263,9 +263,9 @@ def test_pattern_is_mirrored_until_interrupted(kafka, broker, settings, spark):
         if len(rests) == 3:
             raise KeyboardInterrupt
 
-    desired = settings(pattern=r"shop\..*", interval_s=1.0)
+    job_settings = settings(pattern=r"shop\..*", interval_s=1.0)
     messages = []
-    summary = job.run(spark, desired, progress=False, sleep=sleep, notify=messages.append)
+    summary = job.run(spark, job_settings, progress=False, sleep=sleep, notify=messages.append)
     assert messages == ["pass 1: 10 records", "pass 2: 12 records", "pass 3: 0 records"]
     assert (summary.facts["passes"], summary.facts["records"]) == (3, 22)
     for topic in ("shop.orders", "shop.users"):

@@ -85,9 +85,9 @@ def expected(source, until_ms=None):
 
 
 def test_restore_keeps_records_and_offsets(broker, settings):
-    desired = settings()
-    summary = restored(desired)
-    assert read(broker.address, desired.target) == read(broker.address, "orders")
+    job_settings = settings()
+    summary = restored(job_settings)
+    assert read(broker.address, job_settings.target) == read(broker.address, "orders")
     assert summary.facts["equalOffsets"]
     assert sum(row[summary.columns.index("rebuilt")] for row in summary.rows) == 0
 
@@ -96,33 +96,33 @@ def test_restore_keeps_records_and_offsets(broker, settings):
     "after_ms", long_except([-1, 0, 45, 2_060, 4_119, 4_500, 10_000], (45, 4_119).__contains__)
 )
 def test_restore_up_to_a_timestamp(broker, settings, after_ms):
-    desired = settings(until_ms=START_MS + after_ms)
-    restored(desired)
+    job_settings = settings(until_ms=START_MS + after_ms)
+    restored(job_settings)
     source = read(broker.address, "orders")
-    assert read(broker.address, desired.target) == expected(source, START_MS + after_ms)
+    assert read(broker.address, job_settings.target) == expected(source, START_MS + after_ms)
 
 
 def test_restore_up_to_offsets(broker, settings):
-    desired = settings(end_offsets='{"orders": {"0": 17, "1": -1, "2": 0}}')
-    restored(desired)
+    job_settings = settings(end_offsets='{"orders": {"0": 17, "1": -1, "2": 0}}')
+    restored(job_settings)
     source = read(broker.address, "orders")
-    assert read(broker.address, desired.target) == {0: source[0][:17], 1: source[1], 2: []}
+    assert read(broker.address, job_settings.target) == {0: source[0][:17], 1: source[1], 2: []}
 
 
 def test_repeated_restore_writes_nothing(settings):
-    desired = settings(until_ms=START_MS + 2_060)
-    first, second = restored(desired), restored(desired)
+    job_settings = settings(until_ms=START_MS + 2_060)
+    first, second = restored(job_settings), restored(job_settings)
     assert second.facts["written"] == 0
     assert second.facts["records"] == first.facts["records"] > 0
 
 
 @pytest.mark.parametrize("step", long_except([1, 2], (2).__eq__))
 def test_restore_killed_at_a_step_is_completed_by_the_next(broker, settings, step):
-    desired = settings(until_ms=START_MS + 3_070)
-    assert kill_at_step(restore_partition, job.prepare(desired)[1], step)
-    restored(desired)
+    job_settings = settings(until_ms=START_MS + 3_070)
+    assert kill_at_step(restore_partition, job.prepare(job_settings)[1], step)
+    restored(job_settings)
     source = read(broker.address, "orders")
-    assert read(broker.address, desired.target) == expected(source, START_MS + 3_070)
+    assert read(broker.address, job_settings.target) == expected(source, START_MS + 3_070)
 
 
 def test_restore_killed_anywhere_is_completed_by_the_next(broker, settings):
@@ -141,20 +141,20 @@ def test_restore_killed_anywhere_is_completed_by_the_next(broker, settings):
         settings={"batch.num.messages": 5},
     )
     source = read(broker.address, "many-batches")
-    desired = settings(topic="many-batches", until_ms=START_MS + 3)
+    job_settings = settings(topic="many-batches", until_ms=START_MS + 3)
     for steps_before in range(4):
         steps = iter([*range(steps_before, 0, -1), 0, *[1] * 99])
-        (item,) = job.prepare(desired)
+        (item,) = job.prepare(job_settings)
         with pytest.raises(KilledError):
             restore_partition(item, kill)
-    restored(desired)
-    assert read(broker.address, desired.target) == expected(source, START_MS + 3)
+    restored(job_settings)
+    assert read(broker.address, job_settings.target) == expected(source, START_MS + 3)
 
 
 def test_concurrent_restores_write_every_record_once(broker, settings):
-    desired = settings()
-    first = job.prepare(desired)
-    second = job.prepare(desired)
+    job_settings = settings()
+    first = job.prepare(job_settings)
+    second = job.prepare(job_settings)
     begun = {}
 
     def run_the_other_first(_step):
@@ -166,11 +166,11 @@ def test_concurrent_restores_write_every_record_once(broker, settings):
             restore_partition(item, run_the_other_first)
         except KafscaleError as error:
             assert "another run of this job" in str(error)  # noqa: PT017
-    assert read(broker.address, desired.target) == read(broker.address, "orders")
+    assert read(broker.address, job_settings.target) == read(broker.address, "orders")
 
 
 def test_restore_waits_for_a_killed_broker(broker, settings):
-    desired = settings()
+    job_settings = settings()
     killed = []
 
     def kill_broker_once(step):
@@ -179,10 +179,10 @@ def test_restore_waits_for_a_killed_broker(broker, settings):
             broker.kill()
             broker.start()
 
-    for item in job.prepare(desired):
+    for item in job.prepare(job_settings):
         restore_partition(item, kill_broker_once)
     assert killed
-    assert read(broker.address, desired.target) == read(broker.address, "orders")
+    assert read(broker.address, job_settings.target) == read(broker.address, "orders")
 
 
 def test_restore_rejects_a_topic_with_other_records(broker, settings):
@@ -195,10 +195,10 @@ def test_restore_rejects_a_topic_with_other_records(broker, settings):
 
 
 def test_restore_rejects_another_point_in_time(settings):
-    desired = settings(until_ms=START_MS + 50)
-    restored(desired)
+    job_settings = settings(until_ms=START_MS + 50)
+    restored(job_settings)
     with pytest.raises(InvalidRequestError, match="another restore"):
-        restored(settings(target=desired.target, until_ms=START_MS + 60))
+        restored(settings(target=job_settings.target, until_ms=START_MS + 60))
 
 
 def test_restore_rejects_another_partition_count(broker, settings):
@@ -215,9 +215,9 @@ def test_restore_rejects_a_missing_topic(settings):
 def test_restore_of_log_append_time(broker, settings):
     create(broker.address, "stamped", 1, message_timestamp_type="LogAppendTime")
     produce(broker.address, "stamped", [Sent(0, None, b"%d" % n, n + 1) for n in range(10)])
-    desired = settings(topic="stamped")
-    restored(desired)
-    assert read(broker.address, desired.target) == read(broker.address, "stamped")
+    job_settings = settings(topic="stamped")
+    restored(job_settings)
+    assert read(broker.address, job_settings.target) == read(broker.address, "stamped")
 
 
 def test_deleted_topic_is_restored_from_a_copy_of_its_objects(broker, settings, tmp_path, spark):
@@ -228,7 +228,7 @@ def test_deleted_topic_is_restored_from_a_copy_of_its_objects(broker, settings, 
     backup = tmp_path / "backup"
     shutil.copytree(broker.data / "objects", backup / "objects")
     shutil.rmtree(backup / "objects" / "default" / "_catalog")
-    desired = settings(topic="doomed", location=Location.parse(str(backup)))
-    summary = job.run(spark, desired, progress=False)
-    assert read(broker.address, desired.target) == source
+    job_settings = settings(topic="doomed", location=Location.parse(str(backup)))
+    summary = job.run(spark, job_settings, progress=False)
+    assert read(broker.address, job_settings.target) == source
     assert summary.facts["records"] == sum(map(len, source.values()))

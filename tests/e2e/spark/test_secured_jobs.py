@@ -40,15 +40,15 @@ def job(password):
 
 def test_replay_authenticates(secured, spark):
     broker, address = secured
-    expected = replay_job.ReplaySettings(
+    job_settings = replay_job.ReplaySettings(
         location=Location.parse(str(broker.data)),
         topic="orders",
         target="copies",
         bootstrap=address,
         security=job(PASSWORD),
     )
-    assert PASSWORD not in repr(expected)
-    replay_job.run(spark, expected, progress=False)
+    assert PASSWORD not in repr(job_settings)
+    replay_job.run(spark, job_settings, progress=False)
     copies = read(broker.address, "copies")
     assert sum(map(len, copies.values())) == COUNT
     assert PASSWORD not in broker.logged()
@@ -57,7 +57,7 @@ def test_replay_authenticates(secured, spark):
 @pytest.mark.long
 def test_replay_reports_a_wrong_password(secured, spark):
     broker, address = secured
-    desired = replay_job.ReplaySettings(
+    job_settings = replay_job.ReplaySettings(
         location=Location.parse(str(broker.data)),
         topic="orders",
         target="copies",
@@ -65,4 +65,4 @@ def test_replay_reports_a_wrong_password(secured, spark):
         security=job("wrong"),
     )
     with pytest.raises(KafscaleError, match="rejected user job"):
-        replay_job.run(spark, desired, progress=False)
+        replay_job.run(spark, job_settings, progress=False)

@@ -70,7 +70,7 @@ def test_cost_report_is_the_newest_successful_one():
     report = jobs.cost_report(runs)
     assert report.dollars_per_day == 4.5
     assert report.topics == [jobs.TopicCost("a", 2, 1, 3.0)]
-    assert report.made_at_ms == runs["report"][1].ended_at_ms
+    assert report.created_at_ms == runs["report"][1].ended_at_ms
     assert jobs.cost_report({}) is None
     assert jobs.cost_report({"report": runs["report"][:1]}) is None
 

@@ -355,7 +355,7 @@ export interface TopicCost {
 }
 
 export interface CostReport {
-  madeAtMs: number;
+  createdAtMs: number;
   totalPerDay: number;
   currency: string;
   topics: TopicCost[];

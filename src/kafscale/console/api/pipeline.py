@@ -59,7 +59,7 @@ def _cost(report: admin_jobs.CostReport | None) -> CostReport | None:
         return None
     by_cost = sorted(report.topics, key=lambda topic: topic.dollars_per_day, reverse=True)
     return CostReport(
-        made_at_ms=report.made_at_ms,
+        created_at_ms=report.created_at_ms,
         total_per_day=report.dollars_per_day,
         currency="USD",
         topics=[

@@ -212,7 +212,7 @@ class TopicCost(ResponseModel):
 
 
 class CostReport(ResponseModel):
-    made_at_ms: int
+    created_at_ms: int
     total_per_day: float
     currency: str
     topics: list[TopicCost]

@@ -22,7 +22,7 @@ export function CostPanel({ report }: { report: CostReport }) {
       <Stack>
         <Text size="sm">
           {money(report.totalPerDay, currency)} per day in total, about {money(report.totalPerDay * DAYS_PER_MONTH, currency)} per month. Calculated{" "}
-          <Time ms={report.madeAtMs} />.
+          <Time ms={report.createdAtMs} />.
         </Text>
         {topics.length === 0 ? (
           <EmptyState title="The report contains no topics." />

@@ -23,7 +23,7 @@ const RUN: Run = {
 const PIPELINE: Pipeline = {
   jobs: [{ job: "lake", last: RUN, successRate: 0.5, freshnessMs: 60_000, runs: [RUN] }],
   cost: {
-    madeAtMs: Date.now() - 3_600_000,
+    createdAtMs: Date.now() - 3_600_000,
     totalPerDay: 2,
     currency: "USD",
     topics: [{ topic: "orders", storedBytes: 1024, recordCount: 10, costPerDay: 2 }],

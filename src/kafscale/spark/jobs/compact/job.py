@@ -218,7 +218,7 @@ def _summarize(
         ("topic", *columns),
         tuple((topic, *(total[name] for name in columns)) for topic, total in totals.items()),
         {
-            "made": sum(outcome.is_swapped for outcome in outcomes),
+            "created": sum(outcome.is_swapped for outcome in outcomes),
             "outdated": count_outdated(outcomes, skipped),
             "seconds": seconds,
         },

@@ -110,7 +110,7 @@ def _summarize(
         if outcome.is_swapped:
             group, total = outcome.staged.group, totals[outcome.staged.group.topic]
             total["merged"] += len(group.sources)
-            total["made"] += 1
+            total["created"] += 1
             total["madeBytes"] += outcome.staged.size_bytes
     columns = ("topic", "partitions", "segmentsBefore", "segmentsAfter", "madeBytes")
     return JobResult(
@@ -121,13 +121,13 @@ def _summarize(
                 topic,
                 total["partitions"],
                 total["segmentsBefore"],
-                total["segmentsBefore"] - total["merged"] + total["made"],
+                total["segmentsBefore"] - total["merged"] + total["created"],
                 total["madeBytes"],
             )
             for topic, total in totals.items()
         ),
         {
-            "made": sum(total["made"] for total in totals.values()),
+            "created": sum(total["created"] for total in totals.values()),
             "outdated": count_outdated(outcomes, skipped),
             "seconds": seconds,
         },
