@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
-from kafscale.protocol.apis import BY_KEY, api_versions_response, request_header_version
+from kafscale.protocol.apis import BY_KEY, api_versions_response
 from kafscale.protocol.codec.codec import Buffer
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.frame import FrameReader, frame
@@ -97,10 +97,10 @@ class ScriptedBroker:
 
     def _respond(self, request: memoryview) -> list[Buffer]:
         key, version = headers.peek_api(request)
-        requested, position = headers.decode_request_header(
-            request, request_header_version(key, version)
-        )
         api = BY_KEY[key]
+        requested, position = headers.decode_request_header(
+            request, api.request_header_version(version)
+        )
         if version > self.version_max(api):
             assert api is api_versions.API_VERSIONS
             response = self._api_versions()
