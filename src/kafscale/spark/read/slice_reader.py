@@ -18,15 +18,14 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from kafscale.errors import (
-    CorruptBatchError,
     DamagedObjectError,
     ObjectNotFoundError,
     OffsetOutOfRangeError,
     RecordsError,
 )
 from kafscale.observability.logging import get_logger
-from kafscale.records import BatchView
-from kafscale.records.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
+from kafscale.records import BatchView, split
+from kafscale.records.batch import LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
 from kafscale.spark.codec.decoder import Decoder
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import Extent
@@ -141,8 +140,8 @@ class SliceReader:
             key = block.extent.key
             try:
                 first, position, rest = _complete(rest, block)
-                several, end = _split(block.data, position)
-                rest = rest or bytes(block.data[end:])
+                several = split(block.data[position:], partial_ok=True)
+                rest = rest or bytes(block.data[position + sum(map(len, several)) :])
                 if rest and block.is_last:
                     raise DamagedObjectError(key, f"{len(rest)} bytes follow its last batch")
                 for batches in (first, several):
@@ -178,21 +177,6 @@ def _contiguous(batches: Sequence[BatchView], next_offset: int, end_offset: int)
         due.append(batch)
         next_offset = after
     return due
-
-
-def _split(data: memoryview, position: int) -> tuple[list[BatchView], int]:
-    """Return the complete batches from a position on, and the position of the rest."""
-    batches = []
-    while len(data) - position >= LENGTH_OVERHEAD_BYTES:
-        (length,) = _LENGTH.unpack_from(data, position + LENGTH_POSITION)
-        end = position + LENGTH_OVERHEAD_BYTES + length
-        if length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES:
-            raise CorruptBatchError(f"invalid batch length {length}")
-        if end > len(data):
-            break
-        batches.append(BatchView(data[position:end]))
-        position = end
-    return batches, position
 
 
 def _complete(rest: bytes, block: Block) -> tuple[list[BatchView], int, bytes]:

@@ -22,6 +22,15 @@ BATCH_ROWS_MAX: Final = 64 * 1024
 STAGING_DIRECTORY: Final = "_kafscale_staged"
 
 
+def old_files(filesystem: TableFilesystem, directory: str, older_than_ms: int) -> list[DataFile]:
+    """Return the files below a directory that were written before a time."""
+    return [
+        DataFile(item.key, 0, item.size_bytes)
+        for item in filesystem.list(filesystem.join(directory))
+        if item.modified_ms < older_than_ms
+    ]
+
+
 def read_batches(
     filesystem: TableFilesystem,
     path: str,

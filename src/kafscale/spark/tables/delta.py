@@ -26,7 +26,7 @@ from kafscale.aio.clock import clock
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.spark.tables import time_partitions
 from kafscale.spark.tables.base import Change, CommitConflictError, DataFile, Progress, Version
-from kafscale.spark.tables.data_files import STAGING_DIRECTORY
+from kafscale.spark.tables.data_files import STAGING_DIRECTORY, old_files
 from kafscale.spark.tables.delta_files import DeltaFiles
 from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.time_partitions import TimeGranularity
@@ -233,12 +233,7 @@ class DeltaTable:
 
     def orphans(self, version: Version, older_than_ms: int) -> list[DataFile]:  # noqa: ARG002
         """Return old staged files; `expire` handles all other files."""
-        filesystem = self._filesystem
-        return [
-            DataFile(item.key, 0, item.size_bytes)
-            for item in filesystem.list(filesystem.join(STAGING_DIRECTORY))
-            if item.modified_ms < older_than_ms
-        ]
+        return old_files(self._filesystem, STAGING_DIRECTORY, older_than_ms)
 
 
 def _partition(file: DataFile, granularity: TimeGranularity | None) -> dict[str, str | None]:

@@ -32,7 +32,7 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.spark.tables.base import Change, CommitConflictError, DataFile, Progress, Version
-from kafscale.spark.tables.data_files import NamedColumnFiles
+from kafscale.spark.tables.data_files import NamedColumnFiles, old_files
 from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.time_partitions import TimeGranularity, partition_directory
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -150,12 +150,7 @@ class ParquetTable:
 
     def orphans(self, version: Version, older_than_ms: int) -> list[DataFile]:  # noqa: ARG002
         """Return old staged files; those of commits have been moved."""
-        filesystem = self._filesystem
-        return [
-            DataFile(item.key, 0, item.size_bytes)
-            for item in filesystem.list(filesystem.join(STAGING_DIRECTORY))
-            if item.modified_ms < older_than_ms
-        ]
+        return old_files(self._filesystem, STAGING_DIRECTORY, older_than_ms)
 
     def _put(self, number: int, commit: Commit) -> None:
         store, prefix = self._filesystem.objects()

@@ -40,7 +40,6 @@ from kafscale.spark.jobs.shared import staging
 from kafscale.spark.jobs.shared.segment_group import check_topics_exist
 from kafscale.spark.jobs.shared.segment_install import (
     RewriteSettings,
-    SegmentInstaller,
     SwapOutcome,
     count_outdated,
     ignore_step,
@@ -77,15 +76,7 @@ def run(
     if settings.is_forced and not settings.topics:
         raise InvalidRequestError("name the topics to compact: force does not apply to all topics")
     started_ms = clock()
-    installer = SegmentInstaller(
-        location=settings.location,
-        control=settings.control,
-        control_tls=settings.control_tls,
-        job=JOB,
-        run_id=f"{random.getrandbits(32):08x}",
-        progress=progress,
-        on_step=on_step,
-    )
+    installer = settings.installer(JOB, random, progress=progress, on_step=on_step)
     with settings.location.open() as store:
         installer.check_brokers(store)
         offset_map = list_bucket(store, settings.location.namespace, settings.topics or None)

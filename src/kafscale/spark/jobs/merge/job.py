@@ -24,7 +24,6 @@ from kafscale.spark.jobs.shared.segment_group import (
 )
 from kafscale.spark.jobs.shared.segment_install import (
     RewriteSettings,
-    SegmentInstaller,
     SwapOutcome,
     count_outdated,
     ignore_step,
@@ -55,15 +54,7 @@ def run(
 ) -> JobResult:
     """Merge small segments; `on_step` gets the name of each step before it starts."""
     started_ms = clock()
-    installer = SegmentInstaller(
-        location=settings.location,
-        control=settings.control,
-        control_tls=settings.control_tls,
-        job=JOB,
-        run_id=f"{random.getrandbits(32):08x}",
-        progress=progress,
-        on_step=on_step,
-    )
+    installer = settings.installer(JOB, random, progress=progress, on_step=on_step)
     with settings.location.open() as store:
         installer.check_brokers(store)
         offset_map = list_bucket(store, settings.location.namespace, settings.topics or None)

@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
+from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from kafscale.aio.gather import map_limited
 from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.errors import ControlError
 from kafscale.control_plane.partition import Partition
@@ -90,16 +92,6 @@ class ControlAccess:
     """Control plane addresses of brokers."""
     control_tls: ClientTls | None = None
     """Client files for an encrypted control plane."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RewriteSettings(ControlAccess):
-    """Which segments a job rewrites."""
-
-    topics: tuple[str, ...] = ()
-    """Topic names; empty for all topics."""
-    target_bytes: int = 0
-    """Target size of a segment; 0 for the `segment.bytes` of the topic."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +170,29 @@ class SegmentInstaller(ControlAccess):
             return store.run(swap)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RewriteSettings(ControlAccess):
+    """Which segments a job rewrites."""
+
+    topics: tuple[str, ...] = ()
+    """Topic names; empty for all topics."""
+    target_bytes: int = 0
+    """Target size of a segment; 0 for the `segment.bytes` of the topic."""
+
+    def installer(
+        self, job: str, random: Random, *, progress: bool, on_step: Callable[[str], None]
+    ) -> SegmentInstaller:
+        return SegmentInstaller(
+            location=self.location,
+            control=self.control,
+            control_tls=self.control_tls,
+            job=job,
+            run_id=f"{random.getrandbits(32):08x}",
+            progress=progress,
+            on_step=on_step,
+        )
+
+
 def build_or_skip(
     build: Callable[[Item], StagedSegment | None],
     topic_partition_of: Callable[[Item], TopicPartition],
@@ -218,21 +233,19 @@ async def swap_all(
     on_step: Callable[[str], None] = ignore_step,
 ) -> list[SwapOutcome]:
     """Let owners swap in all staged segments; return the outcomes in log order."""
-    limit = asyncio.Semaphore(CONCURRENT_PARTITIONS)
 
     async def swap_partition(segments: Sequence[StagedSegment]) -> list[SwapOutcome]:
         outcomes: list[SwapOutcome] = []
-        async with limit:
-            for each in segments:
-                on_step(f"swap {each.group.topic}/{each.group.partition}")
-                outcomes.append(await _swap(store, owners, each))
-                on_done(outcomes[-1])
+        for each in segments:
+            on_step(f"swap {each.group.topic}/{each.group.partition}")
+            outcomes.append(await _swap(store, owners, each))
+            on_done(outcomes[-1])
         return outcomes
 
     ordered = sorted(staged, key=lambda each: (each.topic_partition, each.group.base_offset))
     by_partition = groupby(ordered, key=attrgetter("topic_partition"))
     partitions = [list(segments) for _, segments in by_partition]
-    results = await asyncio.gather(*map(swap_partition, partitions))
+    results = await map_limited(swap_partition, partitions, CONCURRENT_PARTITIONS)
     return [outcome for outcomes in results for outcome in outcomes]
 
 
