@@ -109,10 +109,10 @@ async def drain(
     while not draining.done():
         await asyncio.wait({draining}, timeout=poll_seconds)
         try:
-            left = _owned_count(await client.status(with_partitions=False))
+            remaining = _owned_count(await client.status(with_partitions=False))
         except ControlError:
             continue  # If the broker failed, the drain request fails as well.
-        progress(max(total - left, 0), total)
+        progress(max(total - remaining, 0), total)
     response = draining.result()
     return DrainResult(
         broker=int(broker_id),

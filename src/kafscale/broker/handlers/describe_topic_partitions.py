@@ -41,10 +41,10 @@ def handle(
     cursor = request.cursor or Cursor()
     if cursor.partition_index < 0:
         raise InvalidRequestError(f"The cursor's partition is {cursor.partition_index}")
-    left = max(min(request.partition_limit, PARTITIONS_COUNT_MAX), 1)
+    remaining = max(min(request.partition_limit, PARTITIONS_COUNT_MAX), 1)
     topics: list[DescribedTopic] = []
     for name in _names(context, request, cursor):
-        if not left:
+        if not remaining:
             return DescribeTopicPartitionsResponse(topics=topics, next_cursor=Cursor(name, 0))
         topic = context.broker.catalog.get(name)
         if request.topics and not context.is_authorized(
@@ -57,11 +57,11 @@ def handle(
             continue
         first = cursor.partition_index if name == cursor.topic_name else 0
         numbers = range(first, topic.partitions)
-        topics.append(_described(context, topic, numbers[:left]))
-        if len(numbers) > left:
-            following = Cursor(name, numbers[left])
+        topics.append(_described(context, topic, numbers[:remaining]))
+        if len(numbers) > remaining:
+            following = Cursor(name, numbers[remaining])
             return DescribeTopicPartitionsResponse(topics=topics, next_cursor=following)
-        left -= len(numbers)
+        remaining -= len(numbers)
     return DescribeTopicPartitionsResponse(topics=topics)
 
 

@@ -53,14 +53,14 @@ async def take(context: ApiContext, request: ApiRequest) -> Snapshot:
     if not context.config.etcd.endpoints:
         raise ConfigError("there is no etcd: this broker keeps its metadata in a file")
     try:
-        taken = await listing.take_snapshot(
+        created = await listing.take_snapshot(
             context.config, SnapshotLocation(), body.retain, lambda *_: None
         )
     except ObjectExistsError:
         raise DuplicateResourceError(
             "a snapshot of the same revision was already taken in this second; see the list"
         ) from None
-    return _snapshot(taken)
+    return _snapshot(created)
 
 
 async def _members(config: Config) -> tuple[list[EtcdMember], str | None]:

@@ -60,21 +60,21 @@ class MessageJson:
             raise InvalidRecordError(f"the value does not match the message: {error}") from error
 
 
-def _check_size(message: Message, left: int) -> int:
+def _check_size(message: Message, remaining: int) -> int:
     """Subtract the number of values of a message from `left`; raise if it becomes negative."""
     for field, content in message.ListFields():
         if not field.is_repeated:
-            left = _check_size(content, left - 1) if field.message_type else left - 1
+            remaining = _check_size(content, remaining - 1) if field.message_type else remaining - 1
         elif field.message_type is None:
-            left -= len(content)
+            remaining -= len(content)
         else:
             is_map = field.message_type.GetOptions().map_entry
             entries = content.values() if is_map else content
-            left -= len(entries)
+            remaining -= len(entries)
             for each in entries:
-                left = _check_size(each, left) if isinstance(each, Message) else left
-                if left < 0:
+                remaining = _check_size(each, remaining) if isinstance(each, Message) else remaining
+                if remaining < 0:
                     break
-        if left < 0:
+        if remaining < 0:
             raise InvalidRecordError(f"the value has more than {VALUES_MAX} elements")
-    return left
+    return remaining

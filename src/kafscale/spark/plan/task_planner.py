@@ -109,15 +109,15 @@ def _split_points(
     for extent in partition.extents_between(range_.start_offset, range_.end_offset):
         cursor = max(extent.start_offset, start)
         while cursor < extent.end_offset:
-            left = extent.end_offset - cursor
+            remaining = extent.end_offset - cursor
             left_bytes = partition.bytes_between(cursor, extent.end_offset)
-            count = left
+            count = remaining
             if slice_bytes + left_bytes > task_bytes:
-                count = left * max(task_bytes - slice_bytes, 0) // max(left_bytes, 1)
+                count = remaining * max(task_bytes - slice_bytes, 0) // max(left_bytes, 1)
             if max_records:
                 count = min(count, max_records - (cursor - start))
-            count = min(max(count, 0 if cursor > start else 1), left)
-            if count < left or (max_records and cursor + count - start == max_records):
+            count = min(max(count, 0 if cursor > start else 1), remaining)
+            if count < remaining or (max_records and cursor + count - start == max_records):
                 yield start, cursor + count
                 start, slice_bytes = cursor + count, 0
             else:

@@ -189,11 +189,11 @@ def _complete(rest: bytes, block: Block) -> tuple[list[BatchView], int, bytes]:
     if len(head) < LENGTH_OVERHEAD_BYTES:
         return [], len(data), head
     (length,) = _LENGTH.unpack_from(head, LENGTH_POSITION)
-    taken = LENGTH_OVERHEAD_BYTES + length - len(rest)
-    whole = rest + bytes(data[:taken])
-    if taken > len(data):
+    consumed = LENGTH_OVERHEAD_BYTES + length - len(rest)
+    whole = rest + bytes(data[:consumed])
+    if consumed > len(data):
         return [], len(data), whole
-    return [BatchView(whole)], taken, b""
+    return [BatchView(whole)], consumed, b""
 
 
 def read_task(

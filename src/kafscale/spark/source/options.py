@@ -133,39 +133,39 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(options: Mapping[str, str]) -> Options:
     """Parse the options of a query."""
-    given = _RawOptions(_canonical(options))
-    names = given.text("columns")
+    raw = _RawOptions(_canonical(options))
+    names = raw.text("columns")
     if names is not None:
         selected = columns.parse(names)
-    elif given.flag("includeHeaders", default=False):
+    elif raw.flag("includeHeaders", default=False):
         selected = columns.ALL_WITH_HEADERS
     else:
         selected = columns.ALL
-    least, most = given.count("minOffsetsPerTrigger"), given.count("maxOffsetsPerTrigger")
+    least, most = raw.count("minOffsetsPerTrigger"), raw.count("maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
         raise InvalidRequestError(
             f"minOffsetsPerTrigger ({least}) is greater than maxOffsetsPerTrigger ({most})"
         )
-    strategy = (given.text("startingOffsetsByTimestampStrategy") or "error").lower()
+    strategy = (raw.text("startingOffsetsByTimestampStrategy") or "error").lower()
     if strategy not in {"error", "latest"}:
         raise InvalidRequestError(
             f"startingOffsetsByTimestampStrategy must be error or latest, not {strategy!r}"
         )
     return Options(
-        subscription=_subscription(given),
-        location={name: given.values[name] for name in Location.OPTIONS & given.values.keys()},
+        subscription=_subscription(raw),
+        location={name: raw.values[name] for name in Location.OPTIONS & raw.values.keys()},
         columns=selected,
-        starting=_bound(given, "starting"),
-        ending=_bound(given, "ending"),
+        starting=_bound(raw, "starting"),
+        ending=_bound(raw, "ending"),
         starts_late=strategy == "latest",
-        fail_on_data_loss=given.flag("failOnDataLoss", default=True),
-        pushes_filters=given.flag("pushFilters", default=False),
-        task_bytes=given.parsed("taskBytes", _task_bytes) or _TASK_BYTES,
-        tasks_min=given.count("minPartitions") or 0,
-        records_per_task_max=given.count("maxRecordsPerPartition") or 0,
+        fail_on_data_loss=raw.flag("failOnDataLoss", default=True),
+        pushes_filters=raw.flag("pushFilters", default=False),
+        task_bytes=raw.parsed("taskBytes", _task_bytes) or _TASK_BYTES,
+        tasks_min=raw.count("minPartitions") or 0,
+        records_per_task_max=raw.count("maxRecordsPerPartition") or 0,
         offsets_per_trigger_max=most,
         offsets_per_trigger_min=least,
-        trigger_delay_ms_max=given.parsed("maxTriggerDelay", _delay_ms) or _TRIGGER_DELAY_MS_MAX,
+        trigger_delay_ms_max=raw.parsed("maxTriggerDelay", _delay_ms) or _TRIGGER_DELAY_MS_MAX,
     )
 
 
@@ -256,32 +256,32 @@ def _delay_ms(text: str) -> int:
     return int(int(match[1]) * _DELAY_UNITS_MS[match[2] or "ms"])
 
 
-def _subscription(given: _RawOptions) -> Subscription:
+def _subscription(raw: _RawOptions) -> Subscription:
     constructors = {
         "subscribe": Subscription.to_topics,
         "subscribePattern": Subscription.to_pattern,
         "assign": Subscription.to_partitions,
     }
-    chosen = [name for name in constructors if name in given.values]
+    chosen = [name for name in constructors if name in raw.values]
     if len(chosen) != 1:
         raise InvalidRequestError(
             f"set exactly one of {', '.join(constructors)}, not {' and '.join(chosen) or 'none'}"
         )
-    return constructors[chosen[0]](given.values[chosen[0]])
+    return constructors[chosen[0]](raw.values[chosen[0]])
 
 
-def _bound(given: _RawOptions, side: str) -> Bound | None:
+def _bound(raw: _RawOptions, side: str) -> Bound | None:
     """Parse the bound of one side: a global timestamp precedes timestamps, and those offsets."""
-    timestamp_ms = given.parsed(f"{side}Timestamp", _timestamp_ms)
+    timestamp_ms = raw.parsed(f"{side}Timestamp", _timestamp_ms)
     if timestamp_ms is not None:
         return GlobalTimestamp(timestamp_ms)
     by_timestamp = f"{side}OffsetsByTimestamp"
-    if by_timestamp in given.values:
-        times = offsets.parse(by_timestamp, given.values[by_timestamp])
+    if by_timestamp in raw.values:
+        times = offsets.parse(by_timestamp, raw.values[by_timestamp])
         _reject_below(by_timestamp, times, 0)
         return SpecificTimestamps(times)
     option = f"{side}Offsets"
-    text = given.text(option)
+    text = raw.text(option)
     if text is None:
         return None
     word = text.strip().lower()

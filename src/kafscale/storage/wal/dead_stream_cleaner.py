@@ -115,13 +115,13 @@ class DeadStreamCleaner:
         return len(items)
 
     def _is_deletable(self, item: ObjectInfo, rolled_end: RolledEnd) -> bool:
-        left = []
+        remaining = []
         for pin in self._pins[item.key]:
             end_offset = rolled_end(pin.topic_id, pin.partition)
             if end_offset is not None and end_offset <= pin.last_offset:
-                left.append(pin)
-        self._pins[item.key] = left  # Rolled ranges stay rolled; no need to check them again.
-        return not left
+                remaining.append(pin)
+        self._pins[item.key] = remaining  # Rolled ranges stay rolled; no need to check them again.
+        return not remaining
 
     async def _load_ranges(self, items: Sequence[ObjectInfo]) -> None:
         """Read what objects hold from their footers; a damaged object holds nothing."""

@@ -48,8 +48,8 @@ def snapshot(
 
     config = config_with_etcd()
     with bytes_bar("taking a snapshot") as progress:
-        taken = run(listing.take_snapshot(config, where.location(), retain, progress))
-    print_result(taken, output, tables.print_snapshot)
+        created = run(listing.take_snapshot(config, where.location(), retain, progress))
+    print_result(created, output, tables.print_snapshot)
 
 
 @app.command()

@@ -56,13 +56,13 @@ def print_snapshots(snapshots: Sequence[SnapshotInfo]) -> None:
             print_line((f"{each.key}: ", "red"), str(each.problem))
 
 
-def print_snapshot(taken: SnapshotInfo) -> None:
+def print_snapshot(snapshot: SnapshotInfo) -> None:
     print_line(
         "stored ",
-        (taken.key, "bold"),
-        f": {format_size(taken.size_bytes)}, revision {taken.revision}",
+        (snapshot.key, "bold"),
+        f": {format_size(snapshot.size_bytes)}, revision {snapshot.revision}",
     )
-    for key in taken.deleted or ():
+    for key in snapshot.deleted or ():
         print_line(f"deleted {key}")
 
 

@@ -119,13 +119,13 @@ def reset_offsets(
 
 
 def _single_target(*targets: "ResetTarget | None") -> "ResetTarget":
-    given = [target for target in targets if target is not None]
-    if len(given) != 1:
+    chosen = [target for target in targets if target is not None]
+    if len(chosen) != 1:
         raise ValueError(
             "give exactly one of --to-offset, --shift-by, --to-datetime, --by-duration,"
             " --to-earliest, --to-latest or --to-current"
         )
-    return given[0]
+    return chosen[0]
 
 
 def _topics(texts: list[str], *, all_topics: bool) -> "Topics | None":

@@ -69,13 +69,13 @@ def plan_ranges(
 def _end_within(partition: PartitionOffsets, start: int, end: int, bytes_max: int) -> int:
     """Return the end of a range of at most `bytes_max`, but of at least one offset."""
     limit = start
-    left = max(bytes_max, 0)
+    remaining = max(bytes_max, 0)
     for extent in partition.extents_between(start, end):
         size_bytes = partition.bytes_between(extent.start_offset, extent.end_offset)
-        if size_bytes > left:
+        if size_bytes > remaining:
             count = extent.end_offset - extent.start_offset
-            limit = extent.start_offset + count * left // size_bytes
+            limit = extent.start_offset + count * remaining // size_bytes
             break
-        left -= size_bytes
+        remaining -= size_bytes
         limit = extent.end_offset
     return min(max(limit, start + 1), end)

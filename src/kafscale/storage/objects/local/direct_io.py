@@ -40,10 +40,10 @@ def write_direct(write: Write, descriptor: int, parts: Sequence[Buffer]) -> None
         rest = memoryview(part)
         size_bytes += len(rest)
         while rest:
-            taken = min(len(rest), _CHUNK_BYTES - filled)
-            chunk[filled : filled + taken] = rest[:taken]
-            filled += taken
-            rest = rest[taken:]
+            copied = min(len(rest), _CHUNK_BYTES - filled)
+            chunk[filled : filled + copied] = rest[:copied]
+            filled += copied
+            rest = rest[copied:]
             if filled == _CHUNK_BYTES:
                 _write_whole(write, descriptor, chunk)
                 filled = 0
