@@ -78,8 +78,6 @@ class FetchSessionCache:
         self._sessions: dict[int, FetchSession] = {}
         self.partitions_count = 0
         """How many partitions all sessions have together."""
-        self.evictions_count = 0
-        """How many sessions were evicted."""
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -144,7 +142,6 @@ class FetchSessionCache:
             if len(victim) > partitions_count:
                 return False
         self._remove(victim.id)
-        self.evictions_count += 1
         return True
 
     def _add(self, session: FetchSession) -> None:

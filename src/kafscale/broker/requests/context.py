@@ -39,9 +39,6 @@ class ClientInfo(msgspec.Struct):
     """True if the connection is to be closed after the responses in flight."""
     throttled_ms: int = 0
     """For how long to mute the connection, because its client exceeds a quota."""
-    software_name: str = ""
-    """Sent by clients with ApiVersions v3 or later (KIP-511), empty before."""
-    software_version: str = ""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

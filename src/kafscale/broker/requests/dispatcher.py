@@ -345,8 +345,6 @@ class Dispatcher:
                     f"invalid client software name {name[:100]!r} or version {version[:100]!r}:"
                     " only letters, digits, '.' and '-' are allowed"
                 )
-            context.client.software_name = name
-            context.client.software_version = version
         return api_versions_response(self.apis)
 
 

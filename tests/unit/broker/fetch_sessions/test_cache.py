@@ -178,7 +178,6 @@ def test_longest_idle_session_is_evicted():
     evicted = fetch(sessions, request(session_id=large, epoch=1), now_ms=EVICTION_MS + 2)
     assert evicted.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert fetch(sessions, request(session_id=small, epoch=2)).error_code == 0
-    assert sessions.evictions_count == 1
 
 
 @pytest.mark.parametrize(("size", "is_evicted"), [(4, False), (5, True), (6, True)])

@@ -302,20 +302,12 @@ def test_unknown_version_of_api_versions_is_answered_in_v0(version):
     assert ApiVersionRange(18, 0, 4) in response.apis
 
 
-def test_api_versions_records_the_client_software():
-    client = ClientInfo("10.0.0.1", 1)
-    message = ApiVersionsRequest("apache-kafka-java", "4.1.0")
-    dispatcher().dispatch(client, framed(request(API_VERSIONS, 3, message)))
-    assert (client.software_name, client.software_version) == ("apache-kafka-java", "4.1.0")
-
-
 @pytest.mark.parametrize(("name", "version"), [("", "1"), ("a", ""), ("-a", "1"), ("a b", "1")])
 def test_invalid_client_software_name_is_refused(name, version):
     client = ClientInfo("10.0.0.1", 1)
     message = ApiVersionsRequest(name, version)
     parts = dispatcher().dispatch(client, framed(request(API_VERSIONS, 3, message)))
     assert decode_response(single_part(parts), API_VERSIONS, 3)[1].error_code == 42
-    assert client.software_name == ""
 
 
 def test_requests_are_counted_by_outcome():
