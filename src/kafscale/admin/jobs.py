@@ -5,11 +5,11 @@ results are, the newest cost report, and the runs that metrics export.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
+from kafscale.admin.cluster.cost import CURRENCY
 from kafscale.admin.connection import ClusterConnections
 from kafscale.observability.metrics.jobs import LastRun
 from kafscale.storage.job_runs import JobRun, JobRuns, Outcome, TopicRun
@@ -26,23 +26,23 @@ Runs = Mapping[str, Sequence[JobRun]]
 """By job, newest first."""
 
 
-@dataclass(frozen=True)
-class TopicCost:
+class TopicCost(msgspec.Struct, frozen=True, rename="camel"):
     """The cost of a topic in a cost report."""
 
     topic: str
     stored_bytes: int
     record_count: int | None
-    dollars_per_day: float
+    cost_per_day: float
 
 
-@dataclass(frozen=True)
-class CostReport:
+class CostReport(msgspec.Struct, frozen=True, rename="camel"):
     """The cost of all topics."""
 
     created_at_ms: int
-    dollars_per_day: float
+    total_per_day: float
+    currency: str
     topics: list[TopicCost]
+    """The most expensive first."""
 
 
 async def recent_runs(connections: ClusterConnections, now_ms: int) -> dict[str, list[JobRun]]:
@@ -92,8 +92,9 @@ def cost_report(runs: Runs) -> CostReport | None:
         for name, topic in run.by_topic.items()
     ]
     totals = (value for key, value in run.details.items() if key.endswith(".s3DollarsPerDay"))
-    total = next(totals, sum(topic.dollars_per_day for topic in topics))
-    return CostReport(run.ended_at_ms or run.updated_at_ms, float(total), topics)
+    total = next(totals, sum(topic.cost_per_day for topic in topics))
+    topics.sort(key=lambda topic: topic.cost_per_day, reverse=True)
+    return CostReport(run.ended_at_ms or run.updated_at_ms, float(total), CURRENCY, topics)
 
 
 def last_runs(runs: Runs) -> Iterator[LastRun]:

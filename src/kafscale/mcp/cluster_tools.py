@@ -18,22 +18,10 @@ from kafscale.text.formatting import format_time
 
 METRICS_SECONDS = 2.0
 """The time between two samples of a counter, from which its rate is computed."""
-_BROKER_FIELDS = (
-    "id",
-    "address",
-    "control",
-    "rack",
-    "version",
-    "epoch",
-    "is_controller",
-    "state",
-    "is_draining",
-    "problems",
-    "store_health",
-    "uptime_ms",
-    "partition_count",
-    "shard_count",
-    "moving_count",
+_BROKER_FIELDS = tuple(
+    each
+    for each in cluster_broker.BrokerStatus.__struct_fields__
+    if each not in {"partitions", "metrics", "metrics_problem"}
 )
 
 

@@ -12,7 +12,7 @@ from kafscale.admin.messages.browse import RenderedRecord, browse
 from kafscale.admin.messages.codecs import from_config
 from kafscale.admin.messages.query import BrowseQuery, FilterSpec
 from kafscale.admin.messages.renderer import RenderedPayload
-from kafscale.admin.topics import configs, describe, segments, usage, wal_tail
+from kafscale.admin.topics import configs, describe, segments, usage
 from kafscale.admin.topics.describe import sum_known
 from kafscale.mcp.tool import ITEMS_MAX, Data, Tool, bounded, to_json
 from kafscale.text.formatting import format_time
@@ -73,7 +73,7 @@ class TopicTools:
         chosen = description.find_partition(partition)
         namespace = self._connections.namespace
         async with self._connections.objects() as store:
-            tail = await wal_tail.wal_tail(
+            tail = await segments.wal_tail(
                 store, namespace, bytes.fromhex(description.topic_id), chosen
             )
             inventory = await segments.list_segments(

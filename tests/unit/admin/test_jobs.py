@@ -68,7 +68,7 @@ def test_cost_report_is_the_newest_successful_one():
         ]
     }
     report = jobs.cost_report(runs)
-    assert report.dollars_per_day == 4.5
+    assert report.total_per_day == 4.5
     assert report.topics == [jobs.TopicCost("a", 2, 1, 3.0)]
     assert report.created_at_ms == runs["report"][1].ended_at_ms
     assert jobs.cost_report({}) is None
@@ -82,7 +82,7 @@ def test_cost_report_without_total_is_the_sum():
         "c": TopicRun(details={"dollarsPerDay": "much"}),
     }
     report = jobs.cost_report({"report": [run("report", by_topic=topics)]})
-    assert report.dollars_per_day == 4.0
+    assert report.total_per_day == 4.0
 
 
 def test_last_runs_has_one_run_per_topic():

@@ -127,6 +127,15 @@ export interface Cost {
   basis: string;
 }
 
+/** The cost of all topics. */
+export interface CostReport {
+  createdAtMs: number;
+  totalPerDay: number;
+  currency: string;
+  /** The most expensive first. */
+  topics: TopicCost[];
+}
+
 export interface Drained {
   broker: number;
   drained: PartitionName[];
@@ -162,6 +171,14 @@ export interface Reason {
   /** Such as `broker 2`, `S3`, `etcd` or `topic orders`. */
   subject: string;
   sentence: string;
+}
+
+/** The cost of a topic in a cost report. */
+export interface TopicCost {
+  topic: string;
+  storedBytes: number;
+  recordCount: number | null;
+  costPerDay: number;
 }
 
 export interface Health {
@@ -345,20 +362,6 @@ export interface Job {
   freshnessMs: number | null;
   /** Newest first, at most 50. */
   runs: Run[];
-}
-
-export interface TopicCost {
-  topic: string;
-  storedBytes: number;
-  recordCount: number | null;
-  costPerDay: number;
-}
-
-export interface CostReport {
-  createdAtMs: number;
-  totalPerDay: number;
-  currency: string;
-  topics: TopicCost[];
 }
 
 export interface Pipeline {
@@ -655,8 +658,6 @@ export interface WalTail {
 
 /** A topic at one time, with its rates. */
 export interface Topic {
-  produceBytesPerSecond: number | null;
-  fetchBytesPerSecond: number | null;
   name: string;
   topicId: string;
   internal: boolean;
@@ -665,6 +666,8 @@ export interface Topic {
   /** null unless all partitions are served. */
   recordCount: number | null;
   sizeBytes: number | null;
+  produceBytesPerSecond: number | null;
+  fetchBytesPerSecond: number | null;
 }
 
 export interface TopicPage {

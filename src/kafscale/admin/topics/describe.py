@@ -12,6 +12,7 @@ import msgspec
 
 from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.admin.connection import ClusterConnections
+from kafscale.admin.topics.usage import TopicUsage
 from kafscale.aio.gather import gather_or_cancel
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import BrokerResponseError
@@ -45,14 +46,9 @@ class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True, rename="ca
     size_bytes: int | None = None
 
 
-class TopicDescription(msgspec.Struct, frozen=True, rename="camel"):
-    name: str | None
-    topic_id: str
-    internal: bool
-    partition_count: int
-    leaderless_count: int
-    record_count: int | None
-    size_bytes: int | None
+class TopicDescription(TopicUsage, frozen=True, gc=True):
+    """A topic at one time, and its partitions."""
+
     partitions: list[PartitionDescription]
 
     def find_partition(self, index: int) -> PartitionDescription:
@@ -87,7 +83,7 @@ async def describe_topic(
         for partition in sorted(topic.partitions, key=lambda each: each.index)
     ]
     return TopicDescription(
-        name=topic.name,
+        name=topic.name or name,
         topic_id=topic.topic_id.hex(),
         internal=topic.is_internal,
         partition_count=len(partitions),

@@ -6,7 +6,7 @@ from kafscale.admin.cluster.snapshot import ClusterSnapshot
 from kafscale.text.topic_partition import TopicPartition
 
 
-class TopicUsage(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
+class TopicUsage(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A topic at one time."""
 
     name: str

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from kafscale.admin import jobs as admin_jobs
 from kafscale.aio.clock import clock
 from kafscale.console.api.route import ApiRequest, Route
 from kafscale.console.context import ApiContext
-from kafscale.console.schema.cluster import CostReport, Job, Pipeline, Run, TopicCost
+from kafscale.console.schema.cluster import CostReport, Job, Pipeline, Run
 from kafscale.errors import KafscaleError
 from kafscale.storage.job_runs import JobRun
 
@@ -54,24 +56,10 @@ def _run(run: JobRun) -> Run:
     )
 
 
-def _cost(report: admin_jobs.CostReport | None) -> CostReport | None:
+def _cost(report: CostReport | None) -> CostReport | None:
     if report is None:
         return None
-    by_cost = sorted(report.topics, key=lambda topic: topic.dollars_per_day, reverse=True)
-    return CostReport(
-        created_at_ms=report.created_at_ms,
-        total_per_day=report.dollars_per_day,
-        currency="USD",
-        topics=[
-            TopicCost(
-                topic=topic.topic,
-                stored_bytes=topic.stored_bytes,
-                record_count=topic.record_count,
-                cost_per_day=topic.dollars_per_day,
-            )
-            for topic in by_cost[:TOPICS_MAX]
-        ],
-    )
+    return msgspec.structs.replace(report, topics=report.topics[:TOPICS_MAX])
 
 
 ROUTES: Final = (Route("GET", "/pipeline", show, response=Pipeline),)

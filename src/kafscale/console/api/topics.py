@@ -14,7 +14,8 @@ from kafscale.admin.topics import configs as topics_configs
 from kafscale.admin.topics import consumers as topics_consumers
 from kafscale.admin.topics import describe as topics_describe
 from kafscale.admin.topics import segments, topics
-from kafscale.admin.topics.wal_tail import wal_tail
+from kafscale.admin.topics.segments import wal_tail
+from kafscale.admin.topics.usage import TopicUsage
 from kafscale.console.api.route import ApiRequest, Route, check_confirmation, page_items, page_start
 from kafscale.console.context import ApiContext
 from kafscale.console.schema.cluster import Flush, Flushed, PartitionName
@@ -165,13 +166,7 @@ async def _detail(context: ApiContext, name: str, *, is_new: bool = False) -> To
     monitored = context.monitor.topics.get(name)
     return TopicDetail(
         topic=Topic(
-            name=description.name or name,
-            topic_id=description.topic_id,
-            internal=description.internal,
-            partition_count=description.partition_count,
-            leaderless_count=description.leaderless_count,
-            record_count=description.record_count,
-            size_bytes=description.size_bytes,
+            **{field: getattr(description, field) for field in TopicUsage.__struct_fields__},
             produce_bytes_per_second=monitored.produce_bytes_per_second if monitored else None,
             fetch_bytes_per_second=monitored.fetch_bytes_per_second if monitored else None,
         ),

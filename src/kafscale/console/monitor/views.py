@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import cast
 
 import msgspec
 
@@ -13,31 +12,19 @@ from kafscale.admin.topics.usage import TopicUsage
 from kafscale.console.monitor.broker_presence import ObservedBroker
 from kafscale.console.monitor.rates import Rates, TopicRate
 from kafscale.console.monitor.state import MonitorState
-from kafscale.console.schema.cluster import Broker, BrokerPartition, BrokerState, Overview
+from kafscale.console.schema.cluster import Broker, BrokerPartition, Overview
 from kafscale.console.schema.groups import Group
 from kafscale.console.schema.topics import Topic
 
 IDLE = TopicRate()
+_STATUS_FIELDS = {*Broker.__struct_fields__} & {*BrokerStatus.__struct_fields__}
 
 
 def broker(observed: ObservedBroker, rates: Rates) -> Broker:
     status = observed.broker
     rate = rates.brokers.get(status.id)
     return Broker(
-        id=status.id,
-        address=status.address,
-        control=status.control,
-        rack=status.rack,
-        version=status.version,
-        epoch=status.epoch,
-        is_controller=status.is_controller,
-        state=cast("BrokerState", status.state),
-        problems=status.problems,
-        store_health=status.store_health,
-        uptime_ms=status.uptime_ms,
-        partition_count=status.partition_count,
-        shard_count=status.shard_count,
-        moving_count=status.moving_count,
+        **{name: getattr(status, name) for name in _STATUS_FIELDS},
         connections=status.metrics.connections if status.metrics else None,
         produce_bytes_per_second=rate.produce_bytes if rate else None,
         fetch_bytes_per_second=rate.fetch_bytes if rate else None,

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from kafscale.admin import jobs
 from kafscale.admin.cluster import cost, health, lag, operations
 from kafscale.admin.cluster.metadata_health import MetadataHealth
 from kafscale.console.schema.base import RequestModel, ResponseModel, Series
@@ -11,11 +12,13 @@ BrokerState = Literal["ready", "not ready", "draining", "unreachable", "gone"]
 """A broker that is `gone` was live recently, and left without being drained."""
 
 Cost = cost.Cost
+CostReport = jobs.CostReport
 Drained = operations.DrainResult
 GroupLag = lag.GroupLag
 Metadata = MetadataHealth
 PartitionName = operations.PartitionName
 Reason = health.Reason
+TopicCost = jobs.TopicCost
 
 
 class Health(ResponseModel):
@@ -202,20 +205,6 @@ class Job(ResponseModel):
     """The age of the newest record that the job has processed."""
     runs: list[Run]
     """Newest first, at most 50."""
-
-
-class TopicCost(ResponseModel):
-    topic: str
-    stored_bytes: int
-    record_count: int | None
-    cost_per_day: float
-
-
-class CostReport(ResponseModel):
-    created_at_ms: int
-    total_per_day: float
-    currency: str
-    topics: list[TopicCost]
 
 
 class Pipeline(ResponseModel):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from kafscale.admin.topics import consumers, wal_tail
+from kafscale.admin.topics import consumers, segments
 from kafscale.admin.topics.configs import TopicConfig
 from kafscale.admin.topics.describe import PartitionDescription
 from kafscale.admin.topics.segments import SegmentInfo, SegmentInventory
@@ -26,7 +26,7 @@ Config = TopicConfig
 Partition = PartitionDescription
 Segment = SegmentInfo
 TopicConsumer = consumers.TopicConsumer
-WalTail = wal_tail.WalTail
+WalTail = segments.WalTail
 
 
 class Topic(TopicUsage, frozen=True):

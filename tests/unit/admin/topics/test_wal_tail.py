@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from kafscale.admin.topics import wal_tail
+from kafscale.admin.topics import segments
 from kafscale.admin.topics.describe import PartitionDescription
 from kafscale.errors import StoreUnavailableError
 from kafscale.storage.formats import object_keys, wal_object
@@ -73,7 +73,7 @@ def test_tail_is_unknown_without_owner():
 def test_many_objects_are_not_read():
     async def scenario():
         store = MemoryObjectStore()
-        count = wal_tail.OBJECTS_MAX + 1
+        count = segments.OBJECTS_MAX + 1
         for sequence in range(count):
             await put(store, sequence, [(ORDERS, 0, sequence, 1)])
         result = await tail(store, partition(0, count))
@@ -118,7 +118,7 @@ class Hanging(MemoryObjectStore):
 
 
 async def tail(store, described):
-    return await wal_tail.wal_tail(store, NAMESPACE, ORDERS, described)
+    return await segments.wal_tail(store, NAMESPACE, ORDERS, described)
 
 
 async def put(store, sequence, ranges) -> "dict[tuple[bytes, int, int], int]":

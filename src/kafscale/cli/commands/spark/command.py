@@ -38,11 +38,11 @@ def info(output: OutputOption = Output.TABLE) -> None:
     kafscale spark info
     export JAVA_HOME=$(kafscale spark info -o json | jq -r .java.home)
     """
-    from kafscale.cli.commands.spark import tables
+    from kafscale.cli.commands.spark import session
     from kafscale.spark.runtime.diagnostics import inspect_machine
 
     diagnostics = inspect_machine(os.environ)
-    print_result(diagnostics, output, tables.print_diagnostics)
+    print_result(diagnostics, output, session.print_diagnostics)
 
 
 @app.command()

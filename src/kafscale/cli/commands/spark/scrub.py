@@ -56,7 +56,7 @@ def scrub(
 
 
 def _print(report: "ScrubReport") -> None:
-    from kafscale.cli.commands.spark.tables import print_summary
+    from kafscale.cli.commands.spark.session import print_summary
 
     others = [each for each in report.findings if not each.is_damage]
     if others:

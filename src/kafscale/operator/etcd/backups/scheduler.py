@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.etcd.backups.source_selection import Connect, take_from_any
+from kafscale.admin.etcd.backups.listing import Connect, take_from_any
 from kafscale.admin.etcd.backups.store import SnapshotStore, StoredSnapshot
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError

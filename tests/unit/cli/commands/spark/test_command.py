@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from kafscale.cli.commands.spark import session, tables
+from kafscale.cli.commands.spark import session
 from kafscale.cli.commands.spark.session import resolve_location
 from kafscale.errors import ConfigError, InvalidRequestError, OperatingError
 from kafscale.spark.runtime.job_result import JobResult
@@ -81,7 +81,7 @@ def test_missing_or_in_memory_location_is_an_error(kafscale, monkeypatch):  # no
 
 
 def test_summary_is_a_table_and_a_line(capsys):
-    tables.print_summary(
+    session.print_summary(
         JobResult(
             "merge",
             ("topic", "partition", "writtenBytes", "newestMs", "done"),
@@ -100,7 +100,7 @@ def test_summary_is_a_table_and_a_line(capsys):
 
 
 def test_summary_of_an_empty_result_is_done(capsys):
-    tables.print_summary(JobResult("merge"))
+    session.print_summary(JobResult("merge"))
     assert capsys.readouterr().out == "merge: done\n"
 
 

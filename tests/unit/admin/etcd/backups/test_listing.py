@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.admin.etcd.backups.source_selection import rank_sources, take_from_any
+from kafscale.admin.etcd.backups.listing import rank_sources, take_from_any
 from kafscale.admin.etcd.backups.store import SnapshotStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import ObjectExistsError, StoreUnavailableError
