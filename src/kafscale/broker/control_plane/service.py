@@ -158,8 +158,7 @@ class BrokerControlService:
             raise InvalidRequestError(
                 "a job name must have 1 to 100 letters, digits, dots, underscores and hyphens"
             )
-        staging = f"{self._parts.namespace}/{object_keys.STAGING_DIRECTORY}/{job}"
-        prefix = object_keys.partition_prefix(staging, partition.topic, partition.number)
+        prefix = object_keys.staging_prefix(self._parts.namespace, job, *partition)
         result = await self._run_to_completion(self._swap(self._find(partition), prefix))
         return SwapSegmentsResponse(
             base_offset=result.start_offset,

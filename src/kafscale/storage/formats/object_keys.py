@@ -133,8 +133,13 @@ def catalog_key(namespace: str) -> str:
     return f"{namespace}/{CATALOG_DIRECTORY}/topics.json"
 
 
+def staging_directory(namespace: str, job: str) -> str:
+    """The directory with the staged objects of a job; their keys continue as in a namespace."""
+    return f"{namespace}/{STAGING_DIRECTORY}/{job}"
+
+
 def staging_prefix(namespace: str, job: str, topic: str, partition: int) -> str:
-    return f"{namespace}/{STAGING_DIRECTORY}/{job}/{topic}/{partition}/"
+    return partition_prefix(staging_directory(namespace, job), topic, partition)
 
 
 def jobs_root(namespace: str) -> str:

@@ -55,7 +55,7 @@ class SurvivorStore(msgspec.Struct, frozen=True):
 
 
 def survivors_key(namespace: str, run_id: str, target: TargetSegment) -> str:
-    directory = f"{namespace}/{object_keys.STAGING_DIRECTORY}/compact-{run_id}-survivors"
+    directory = object_keys.staging_directory(namespace, f"compact-{run_id}-survivors")
     segment = object_keys.segment_key(directory, target.topic, target.partition, target.base_offset)
     return segment.removesuffix(object_keys.SEGMENT_SUFFIX) + SUFFIX
 

@@ -62,7 +62,7 @@ def staging_name(job: str, run_id: str, base_offset: int) -> str:
 
 def staged_key(namespace: str, name: str, group: SegmentGroup) -> str:
     """Return the key of the staged segment of a group."""
-    directory = f"{namespace}/{object_keys.STAGING_DIRECTORY}/{name}"
+    directory = object_keys.staging_directory(namespace, name)
     return object_keys.segment_key(directory, group.topic, group.partition, group.base_offset)
 
 
