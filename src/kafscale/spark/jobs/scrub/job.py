@@ -87,7 +87,7 @@ def run(
         listed = {each.topic_partition[0] for each in listing.segments}
         for name in names - offset_map.catalog.keys() - listed:
             raise UnknownTopicError(f"there is no topic {name!r}")
-        wal = [] if names else [(item.key, item.size_bytes) for item in listing.wal]
+        wal = [] if names else listing.wal
         results = parallel_map(
             spark,
             plan_items(listing.segments, wal, TASK_BYTES),

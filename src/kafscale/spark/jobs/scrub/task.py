@@ -8,8 +8,8 @@ looks damaged is read again before it is reported, because it may have been repl
 requests.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -25,7 +25,10 @@ from kafscale.storage.formats.index import Index
 from kafscale.storage.formats.segment import Segment
 from kafscale.storage.formats.verification import verify_index, verify_segment, verify_wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.store import ObjectInfo
 from kafscale.text.topic_partition import TopicPartition
+
+Listed = TypeVar("Listed", ListedSegment, ObjectInfo)
 
 GRACE_MS: Final = 60_000
 """How much later than a segment its index may be written."""
@@ -215,28 +218,23 @@ class _Task:
 
 
 def plan_items(
-    segments: Sequence[ListedSegment], wal: Sequence[tuple[str, int]], bytes_max: int
+    segments: Sequence[ListedSegment], wal: Sequence[ObjectInfo], bytes_max: int
 ) -> list[ScrubItem]:
     """Split objects into tasks of about `bytes_max`, with neighbouring segments together."""
-    items: list[ScrubItem] = []
-    pending: list[ListedSegment] = []
-    pending_bytes = 0
-    for listed in segments:
-        if pending and pending_bytes + listed.size_bytes > bytes_max:
-            items.append(ScrubItem(tuple(pending)))
-            pending, pending_bytes = [], 0
-        pending.append(listed)
-        pending_bytes += listed.size_bytes
-    if pending:
-        items.append(ScrubItem(tuple(pending)))
-    keys: list[str] = []
-    pending_bytes = 0
-    for key, size_bytes in wal:
-        if keys and pending_bytes + size_bytes > bytes_max:
-            items.append(ScrubItem(wal_keys=tuple(keys)))
-            keys, pending_bytes = [], 0
-        keys.append(key)
-        pending_bytes += size_bytes
-    if keys:
-        items.append(ScrubItem(wal_keys=tuple(keys)))
-    return items
+    return [ScrubItem(segments=chunk) for chunk in _chunks(segments, bytes_max)] + [
+        ScrubItem(wal_keys=tuple(item.key for item in chunk)) for chunk in _chunks(wal, bytes_max)
+    ]
+
+
+def _chunks(items: Sequence[Listed], bytes_max: int) -> Iterator[tuple[Listed, ...]]:
+    """Split items into chunks of at most `bytes_max`, or of one larger item."""
+    chunk: list[Listed] = []
+    chunk_bytes = 0
+    for item in items:
+        if chunk and chunk_bytes + item.size_bytes > bytes_max:
+            yield tuple(chunk)
+            chunk, chunk_bytes = [], 0
+        chunk.append(item)
+        chunk_bytes += item.size_bytes
+    if chunk:
+        yield tuple(chunk)

@@ -30,10 +30,9 @@ def scrub(
     """Scrub, one task after the other."""
     known = KNOWN if known is None else known
     listing = list_namespace(store, NAMESPACE, known, now_ms, partial(job._is_selected, topics))
-    wal = [(item.key, item.size_bytes) for item in listing.wal]
     results = [
         scrub_objects(location, now_ms, item, repair=repair)
-        for item in plan_items(listing.segments, wal, bytes_max)
+        for item in plan_items(listing.segments, listing.wal, bytes_max)
     ]
     checked = [each for result in results for each in result.checked]
     findings = [*listing.findings, *(each for result in results for each in result.findings)]
