@@ -8,10 +8,9 @@ import pytest
 
 from kafscale.admin.messages.browse import FILTERED_BYTES_MAX, SECONDS_MAX
 from kafscale.admin.messages.codecs import SchemaCodecs
-from kafscale.admin.messages.filter import RecordFilter
 from kafscale.admin.messages.query import DisplayFormat, FilterSpec
 from kafscale.admin.messages.renderer import PayloadRenderer
-from kafscale.admin.messages.scan import ScanRange, ScanResult, scan
+from kafscale.admin.messages.scan import RecordFilter, ScanRange, ScanResult, scan
 from kafscale.records import BatchView, Codec, Record, build
 
 pytestmark = pytest.mark.bench

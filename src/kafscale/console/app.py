@@ -24,8 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kafscale.admin import jobs
 from kafscale.aio.clock import clock
 from kafscale.console.api import access, brokers, etcd, groups, messages, overview, pipeline, topics
-from kafscale.console.api.route import ApiRequest, Route
-from kafscale.console.context import ApiContext, JobRunCache
+from kafscale.console.api.route import ApiContext, ApiRequest, JobRunCache, Route
 from kafscale.console.http import requests, responses
 from kafscale.console.http.auth import Authenticator
 from kafscale.console.http.responses import NO_STORE, security_headers

@@ -19,8 +19,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from kafscale.admin.connection import ClusterConnections
 from kafscale.config import Config
 from kafscale.config.sections.ui import Ui
+from kafscale.console.api.route import ApiContext
 from kafscale.console.app import create_app
-from kafscale.console.context import ApiContext
 from kafscale.console.http.auth import Authenticator
 from kafscale.console.monitor.poller import ClusterMonitor
 from kafscale.errors import ConfigError

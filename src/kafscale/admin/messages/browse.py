@@ -21,7 +21,6 @@ from kafscale.admin.messages.cursor import (
     ForwardCursor,
     PartitionCursor,
 )
-from kafscale.admin.messages.filter import RecordFilter
 from kafscale.admin.messages.query import BrowseQuery
 from kafscale.admin.messages.renderer import (
     CHARACTERS_MAX,
@@ -29,7 +28,7 @@ from kafscale.admin.messages.renderer import (
     PayloadRenderer,
     RenderedPayload,
 )
-from kafscale.admin.messages.scan import Match, ScanRange, ScanResult, scan
+from kafscale.admin.messages.scan import Match, RecordFilter, ScanRange, ScanResult, scan
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import BrokerResponseError
 from kafscale.client.partition import Partition

@@ -12,8 +12,7 @@ from kafscale.admin.security import acls, quotas, users
 from kafscale.admin.security.acls import display_name, is_supported
 from kafscale.client.client import Client
 from kafscale.client.errors import BrokerResponseError
-from kafscale.console.api.route import ApiRequest, Route
-from kafscale.console.context import ApiContext
+from kafscale.console.api.route import ApiContext, ApiRequest, Route
 from kafscale.console.schema.access import (
     AccessOptions,
     Acl,

@@ -10,8 +10,7 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.cluster import operations
-from kafscale.console.api.route import ApiRequest, Route
-from kafscale.console.context import ApiContext
+from kafscale.console.api.route import ApiContext, ApiRequest, Route
 from kafscale.console.schema.cluster import (
     Broker,
     BrokerDetail,

@@ -13,8 +13,7 @@ from kafscale.admin.etcd.backups import listing
 from kafscale.admin.etcd.backups.listing import PREFIX, SnapshotInfo, SnapshotLocation
 from kafscale.admin.etcd.members import MemberInfo
 from kafscale.config import Config
-from kafscale.console.api.route import ApiRequest, Route
-from kafscale.console.context import ApiContext
+from kafscale.console.api.route import ApiContext, ApiRequest, Route
 from kafscale.console.schema.cluster import EtcdMember, EtcdState, Snapshot, TakeSnapshot
 from kafscale.errors import (
     ConfigError,

@@ -12,8 +12,7 @@ from kafscale.admin.groups import groups
 from kafscale.admin.groups.reset import ResetTarget, TargetKind
 from kafscale.admin.groups.reset import reset as reset_group
 from kafscale.admin.topics.describe import sum_known
-from kafscale.console.api.route import ApiRequest, Route, check_confirmation, page_items
-from kafscale.console.context import ApiContext
+from kafscale.console.api.route import ApiContext, ApiRequest, Route, check_confirmation, page_items
 from kafscale.console.schema.groups import (
     DeleteGroup,
     GroupDetail,

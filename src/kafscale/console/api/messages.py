@@ -5,8 +5,7 @@ from kafscale.admin.messages import produce as producing
 from kafscale.admin.messages.codecs import from_config
 from kafscale.admin.messages.query import BrowseQuery
 from kafscale.aio.clock import clock
-from kafscale.console.api.route import ApiRequest, Route
-from kafscale.console.context import ApiContext
+from kafscale.console.api.route import ApiContext, ApiRequest, Route
 from kafscale.console.schema import messages as schema
 from kafscale.errors import InvalidRequestError
 

@@ -15,8 +15,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.console.api.route import ApiRequest, Route
-from kafscale.console.context import ApiContext
+from kafscale.console.api.route import ApiContext, ApiRequest, Route
 from kafscale.console.schema.base import Problem
 from kafscale.console.schema.cluster import Overview
 from kafscale.errors import OverloadedError

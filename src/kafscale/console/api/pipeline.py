@@ -7,8 +7,7 @@ import msgspec
 
 from kafscale.admin import jobs as admin_jobs
 from kafscale.aio.clock import clock
-from kafscale.console.api.route import ApiRequest, Route
-from kafscale.console.context import ApiContext
+from kafscale.console.api.route import ApiContext, ApiRequest, Route
 from kafscale.console.schema.cluster import CostReport, Job, Pipeline, Run
 from kafscale.errors import KafscaleError
 from kafscale.storage.job_runs import JobRun
@@ -41,19 +40,9 @@ def _job(name: str, runs: Sequence[JobRun], now_ms: int) -> Job:
 
 
 def _run(run: JobRun) -> Run:
-    return Run(
-        job=run.job,
-        topics=list(run.topics[:TOPICS_MAX]),
-        started_at_ms=run.started_at_ms,
-        ended_at_ms=run.ended_at_ms,
-        outcome=run.outcome.value,
-        error=run.error or None,
-        records_in=run.records_in,
-        records_out=run.records_out,
-        size_bytes=run.size_bytes,
-        newest_timestamp_ms=run.newest_timestamp_ms,
-        details=dict(run.details),
-    )
+    shown = {name: getattr(run, name) for name in Run.__struct_fields__}
+    shown["topics"] = list(run.topics[:TOPICS_MAX])
+    return Run(**shown | {"outcome": run.outcome.value, "error": run.error or None})
 
 
 def _cost(report: CostReport | None) -> CostReport | None:

@@ -1,4 +1,4 @@
-"""Declares the routes of the API: path, request and response types, and handler.
+"""Declares the routes of the API: path, types, and handler; and what handlers depend on.
 
     ROUTES = (
         Route("GET", "/topics/{name}", describe, response=TopicDetail),
@@ -9,12 +9,20 @@ Requests that change something never use GET. Handlers do not depend on HTTP: th
 typed values, and errors become responses in one place.
 """
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Literal, TypeVar
 
-from kafscale.console.context import ApiContext
+from kafscale.admin import jobs
+from kafscale.admin.connection import ClusterConnections
+from kafscale.aio.clock import clock
+from kafscale.config import Config
+from kafscale.console.monitor.poller import ClusterMonitor
 from kafscale.errors import InvalidRequestError
+from kafscale.storage.job_runs import JobRun
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 
@@ -22,6 +30,45 @@ SIZE_MAX: Final = 500
 PAGE_MAX: Final = 1_000_000
 
 Item = TypeVar("Item")
+
+CACHE_SECONDS: Final = 15.0
+READ_SECONDS_MAX: Final = 20.0
+
+
+@dataclass
+class JobRunCache:
+    """Caches the runs of pipeline jobs, to limit reads of the bucket.
+
+    Concurrent callers wait for one read.
+    """
+
+    connections: ClusterConnections
+    _runs: dict[str, list[JobRun]] = field(default_factory=dict)
+    _read_at: float = float("-inf")
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def by_job(self) -> dict[str, Sequence[JobRun]]:
+        """The runs of each job, newest first."""
+        async with self._lock:
+            if time.monotonic() - self._read_at > CACHE_SECONDS:
+                async with asyncio.timeout(READ_SECONDS_MAX):
+                    self._runs = await jobs.recent_runs(self.connections, clock())
+                self._read_at = time.monotonic()
+            return dict(self._runs)
+
+
+@dataclass(frozen=True)
+class ApiContext:
+    """Created once, when the console starts."""
+
+    config: Config
+    connections: ClusterConnections
+    monitor: ClusterMonitor
+
+    @cached_property
+    def job_runs(self) -> JobRunCache:
+        """The runs of pipeline jobs."""
+        return JobRunCache(self.connections)
 
 
 @dataclass(frozen=True)

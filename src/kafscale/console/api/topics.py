@@ -16,8 +16,14 @@ from kafscale.admin.topics import describe as topics_describe
 from kafscale.admin.topics import segments, topics
 from kafscale.admin.topics.segments import wal_tail
 from kafscale.admin.topics.usage import TopicUsage
-from kafscale.console.api.route import ApiRequest, Route, check_confirmation, page_items, page_start
-from kafscale.console.context import ApiContext
+from kafscale.console.api.route import (
+    ApiContext,
+    ApiRequest,
+    Route,
+    check_confirmation,
+    page_items,
+    page_start,
+)
 from kafscale.console.schema.cluster import Flush, Flushed, PartitionName
 from kafscale.console.schema.topics import (
     AlterConfigs,

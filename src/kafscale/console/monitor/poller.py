@@ -8,8 +8,8 @@ must not keep a cluster awake.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from kafscale.admin.cluster import metadata_health
@@ -19,13 +19,12 @@ from kafscale.admin.connection import ClusterConnections
 from kafscale.console.monitor import views
 from kafscale.console.monitor.overview import overview
 from kafscale.console.monitor.state import MonitorState
-from kafscale.console.monitor.subscribers import Subscribers
 from kafscale.console.monitor.views import SnapshotViews
 from kafscale.console.schema.base import Series
 from kafscale.console.schema.cluster import BrokerDetail, Overview
 from kafscale.console.schema.groups import Group
 from kafscale.console.schema.topics import Topic
-from kafscale.errors import ResourceNotFoundError
+from kafscale.errors import OverloadedError, ResourceNotFoundError
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
@@ -40,6 +39,8 @@ PAUSE_SECONDS_MAX: Final = 30.0
 CPU_SHARE_MAX: Final = 0.1
 """The share of a core that polling may use."""
 PARTITIONS_SHOWN_MAX: Final = 1_000
+
+SUBSCRIBERS_MAX: Final = 100
 
 
 class ClusterMonitor:
@@ -212,3 +213,56 @@ def pause_seconds(poll_seconds: float, took_seconds: float, cpu_seconds: float) 
     """
     pause = max(poll_seconds, took_seconds, cpu_seconds / CPU_SHARE_MAX)
     return max(poll_seconds, min(pause, PAUSE_SECONDS_MAX))
+
+
+class Subscribers:
+    """Subscribers of overview updates; their number is bounded.
+
+    A slow subscriber gets the newest overview when it reads again, and none in between.
+    """
+
+    def __init__(self, limit: int = SUBSCRIBERS_MAX) -> None:
+        self._limit = limit
+        self._mailboxes: set[_Mailbox] = set()
+
+    def __len__(self) -> int:
+        return len(self._mailboxes)
+
+    @contextmanager
+    def subscribe(self, first: Overview | None) -> Iterator[AsyncIterator[Overview]]:
+        """Yield an iterator of updates for the block; `first` is delivered at once."""
+        if len(self._mailboxes) >= self._limit:
+            raise OverloadedError(
+                f"{self._limit} event streams are open already, which is the limit; close some"
+            )
+        mailbox = _Mailbox(first)
+        self._mailboxes.add(mailbox)
+        try:
+            yield mailbox.updates()
+        finally:
+            self._mailboxes.discard(mailbox)
+
+    def publish(self, newest: Overview) -> None:
+        for mailbox in self._mailboxes:
+            mailbox.put(newest)
+
+
+class _Mailbox:
+    """Holds the newest overview."""
+
+    def __init__(self, first: Overview | None) -> None:
+        self._newest = first
+        self._arrived = asyncio.Event()
+        if first is not None:
+            self._arrived.set()
+
+    def put(self, newest: Overview) -> None:
+        self._newest = newest
+        self._arrived.set()
+
+    async def updates(self) -> AsyncIterator[Overview]:
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            assert self._newest is not None
+            yield self._newest

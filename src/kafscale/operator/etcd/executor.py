@@ -1,14 +1,20 @@
-"""Executes the actions that `plan` decides on.
+"""Applies the objects of a managed etcd, and executes the actions that `plan` decides on.
 
 Invariant: an action that is interrupted between two steps leaves a state that `plan` can continue
 from. So a replaced member is added to the list before its pod is deleted: the new pod finds an
 empty volume and a bootstrap config that allows it to join.
+
+Objects are applied in the order in which pods need them. The volume claim templates of an existing
+StatefulSet stay, because Kubernetes does not allow to change them. Instead, claims are resized with
+the spec, never shrunk; whether that works depends on the storage class. A NetworkPolicy that is no
+longer desired is deleted.
 """
 
 from functools import partial
 from typing import Final
 
 from kafscale.config.sections.etcd import Etcd
+from kafscale.errors import KubeError
 from kafscale.metadata.store.etcd.errors import EtcdError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd.membership import (
@@ -21,17 +27,24 @@ from kafscale.operator.etcd.membership import (
     RemoveMember,
     RestartPod,
 )
-from kafscale.operator.etcd.observe import Connect, Connection
+from kafscale.operator.etcd.observe import Connect, Connection, Objects
 from kafscale.operator.etcd.view import EtcdView
-from kafscale.operator.kube.api import PODS, VOLUME_CLAIMS, Kube
-from kafscale.operator.manifests.etcd import bootstrap_config, stateful_set
+from kafscale.operator.kube.api import NETWORK_POLICIES, PODS, VOLUME_CLAIMS, Kube
+from kafscale.operator.manifests import names
+from kafscale.operator.manifests.brokers import service_account
+from kafscale.operator.manifests.etcd import bootstrap_config, services, stateful_set
+from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
+from kafscale.operator.manifests.etcd.restore import restore_for
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
+from kafscale.text.units import parse_size
 
 log = get_logger(__name__)
 
 _LEARNER_NOT_READY: Final = "in sync with leader"
+
+log = get_logger(__name__)
 
 
 class Executor:
@@ -119,3 +132,51 @@ class Executor:
         async with self._healthy_member(view) as etcd:
             for alarm in action.alarms:
                 await etcd.disarm(alarm)
+
+
+async def apply(
+    kube: Kube,
+    cluster: Cluster,
+    platform: Platform,
+    objects: Objects,
+    *,
+    bootstrap: BootstrapConfig,
+    replicas: int,
+    trust_checksum: str,
+) -> None:
+    """Apply everything except certificates."""
+    restore = restore_for(bootstrap)
+    if restore:
+        await kube.apply(service_account.service_account(cluster))
+    stateful_set = etcd_stateful_set.stateful_set(
+        cluster, platform, replicas=replicas, trust_checksum=trust_checksum, restore=restore
+    )
+    if objects.stateful_set:
+        claims = objects.stateful_set["spec"]["volumeClaimTemplates"]
+        stateful_set["spec"]["volumeClaimTemplates"] = claims
+    policy = services.policy(cluster, platform)
+    for manifest in (
+        bootstrap_config.config_map(cluster, bootstrap),
+        services.headless(cluster),
+        services.client(cluster),
+        services.pod_disruption_budget(cluster),
+        *([policy] if policy else []),
+        stateful_set,
+    ):
+        await kube.apply(manifest)
+    if not policy:
+        await kube.delete(NETWORK_POLICIES, cluster.namespace, names.etcd(cluster))
+
+
+async def grow_volumes(kube: Kube, cluster: Cluster, objects: Objects) -> None:
+    """Request larger volumes if the spec does."""
+    desired = cluster.spec.etcd.managed.storage
+    for name, claim in objects.claims.items():
+        requested = claim["spec"]["resources"]["requests"]["storage"]
+        if parse_size(requested) >= parse_size(desired):
+            continue
+        patch = {"spec": {"resources": {"requests": {"storage": desired}}}}
+        try:
+            await kube.merge_patch(VOLUME_CLAIMS, cluster.namespace, name, patch)
+        except KubeError as error:
+            log.warning("volume not resized", claim=name, desired=desired, reason=str(error))

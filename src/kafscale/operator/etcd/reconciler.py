@@ -27,9 +27,8 @@ from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.logging import get_logger
 from kafscale.operator.conditions import bad
 from kafscale.operator.etcd import certificates, endpoint_resolution, health, ownership
-from kafscale.operator.etcd.apply import apply, grow_volumes
 from kafscale.operator.etcd.connection import etcd_settings
-from kafscale.operator.etcd.executor import Executor
+from kafscale.operator.etcd.executor import Executor, apply, grow_volumes
 from kafscale.operator.etcd.health import EtcdState
 from kafscale.operator.etcd.membership import LOST_AFTER_MS
 from kafscale.operator.etcd.observe import (

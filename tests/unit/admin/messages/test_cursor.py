@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kafscale.admin.messages.codecs import SchemaCodecs
 from kafscale.admin.messages.cursor import BackwardCursor, FetchBudget, ForwardCursor
-from kafscale.admin.messages.filter import RecordFilter
 from kafscale.admin.messages.query import DisplayFormat, FilterSpec
 from kafscale.admin.messages.renderer import PayloadRenderer
+from kafscale.admin.messages.scan import RecordFilter
 from kafscale.admin.messages.scan import scan as scan_batches
 from kafscale.records import BatchView, Record, build
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from doubles.end_marker import ControlType, build_end_marker
 from kafscale.admin.messages.codecs import SchemaCodecs
-from kafscale.admin.messages.filter import RecordFilter
 from kafscale.admin.messages.query import DisplayFormat, FilterSpec
 from kafscale.admin.messages.renderer import PayloadRenderer
-from kafscale.admin.messages.scan import BATCH_RECORDS_MAX, ScanRange, scan
+from kafscale.admin.messages.scan import BATCH_RECORDS_MAX, RecordFilter, ScanRange, scan
 from kafscale.records import BatchView, Codec, Header, Record, build
 from kafscale.records.batch import COUNT_POSITION, LAST_OFFSET_DELTA_POSITION
 

@@ -1,10 +1,10 @@
-"""Subscribers of overviews."""
+"""Tests of subscribers of the monitor."""
 
 import asyncio
 
 import pytest
 
-from kafscale.console.monitor.subscribers import Subscribers
+from kafscale.console.monitor.poller import Subscribers
 from kafscale.errors import OverloadedError
 
 
