@@ -66,6 +66,15 @@ def test_bucket_is_full_once_it_is_refilled():
     assert bucket.is_full(0.5)
 
 
+def test_token_is_available_after_the_returned_wait():
+    bucket = TokenBucket(3, wait_seconds_max=WAIT_SECONDS_MAX)
+    now = 1000.1
+    for _ in range(1000):
+        if wait := bucket.try_consume(1, now):
+            now += wait
+            assert bucket.try_consume(1, now) == 0
+
+
 @given(
     rate=st.floats(0.1, 1e6),
     steps=st.lists(st.tuples(st.floats(0, 30), st.floats(0, 1)), min_size=1, max_size=50),

@@ -136,6 +136,10 @@ def test_changes_are_audited_with_their_principal():
             await ask(CREATE_TOPICS, CreateTopicsRequest(topics))
             config = ConfigToAlter("retention.ms", 0, "60000")
             resources = [ResourceToAlter(ConfigOwner.TOPIC, TOPIC, [config])]
+            await ask(
+                INCREMENTAL_ALTER_CONFIGS,
+                IncrementalAlterConfigsRequest(resources, validate_only=True),
+            )
             await ask(INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest(resources))
             await ask(DELETE_TOPICS, DeleteTopicsRequest(topics=[TopicToDelete(name=TOPIC)]))
             await ask(DELETE_TOPICS, DeleteTopicsRequest(topics=[TopicToDelete(name=TOPIC)]))

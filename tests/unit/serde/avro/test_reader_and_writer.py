@@ -240,6 +240,25 @@ def test_missing_fields_get_their_default():
     assert writer.write(parse(schema), {}) == b"\x0e"
 
 
+@pytest.mark.parametrize(
+    ("schema", "payload", "reason"),
+    [
+        ("int", b"\xff\xff\xff\xff\xff\x1f", "exceeds 32 bits"),
+        ("long", b"\xff" * 9 + b"\x7f", "exceeds 64 bits"),
+        ("long", b"\x80" * 1000, "ends within a number"),
+        ("boolean", b"\x07", "invalid boolean 7"),
+        (["null", "string"], b"\x01\x02a", "invalid index -1"),
+        (COLOUR, b"\x04", "invalid index 2"),
+        ("string", b"\x08abc", "ends within a field of 4 bytes"),
+        ("bytes", b"\x01", "field of -1 bytes"),
+        ("string", b"\x02\xff", "not UTF-8"),
+    ],
+)
+def test_damaged_bytes_are_rejected(schema, payload, reason):
+    with pytest.raises(InvalidRecordError, match=reason):
+        reader.read(parse(schema), payload)
+
+
 def test_trailing_bytes_are_rejected():
     with pytest.raises(InvalidRecordError, match="2 bytes are left"):
         reader.read(parse("int"), b"\0\0\0")
