@@ -14,13 +14,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 
-from kafscale.spark.log.bucket_listing import list_bucket
+from e2e.spark.records import list_offsets, wait_for_catalog
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.source.location import Location
 from services import java
 from services.broker import BrokerProcess
 from services.shell import Shell
-from services.waiting import wait_until
 
 TOPIC = "customers"
 PARTITIONS = 2
@@ -58,12 +57,10 @@ class KeyedTopic:
         self.wait_for(TOPIC)
 
     def wait_for(self, name: str) -> None:
-        """Wait until the topic catalog lists a topic."""
-        wait_until(lambda: name in self.list_offsets().catalog, f"{name} in the catalog")
+        wait_for_catalog(self.location, name)
 
     def list_offsets(self) -> OffsetMap:
-        with self.location.open() as store:
-            return list_bucket(store, self.location.namespace)
+        return list_offsets(self.location)
 
     def write(self, count: int = 200, *, codec: str = "none") -> None:
         """Write random records: few keys, some tombstones, values of all sizes."""

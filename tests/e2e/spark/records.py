@@ -12,7 +12,11 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
 from kafscale.spark import register
+from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.plan.offset_map import OffsetMap
+from kafscale.spark.source.location import Location
 from kafscale.storage.objects import S3Bucket
+from services.waiting import wait_until
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 VALUE_BYTES_MAX = 1024 * 1024
@@ -132,6 +136,16 @@ def rows(frame: DataFrame) -> list[Row]:
         for row in chosen.collect()
     ]
     return sorted(result, key=lambda row: row[:3])
+
+
+def list_offsets(location: Location) -> OffsetMap:
+    with location.open() as store:
+        return list_bucket(store, location.namespace)
+
+
+def wait_for_catalog(location: Location, topic: str) -> None:
+    """Wait until the topic catalog lists a topic, which the broker writes in the background."""
+    wait_until(lambda: topic in list_offsets(location).catalog, f"{topic} in the catalog")
 
 
 @contextmanager

@@ -9,8 +9,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import spark_partition_id
 
-from e2e.spark.records import Client, rows, s3a
+from e2e.spark.records import Client, rows, s3a, wait_for_catalog
 from kafscale.spark import register
+from kafscale.spark.source.location import Location
 from services.broker import BrokerProcess
 from services.s3_server import ACCESS_KEY, SECRET_KEY, broker_settings
 from services.waiting import wait_until
@@ -30,6 +31,7 @@ def log(tmp_path_factory):
             client.create(topic, partitions)
             client.produce_mixed(topic, partitions, start_ms + number * 10_000, seed=number)
         client.create("empty", 2)
+        wait_for_catalog(Location.parse(str(broker.data)), "empty")
         yield broker, client.consume(list(TOPICS))
 
 

@@ -3,7 +3,7 @@
 from itertools import count
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kafscale.errors import InvalidRequestError, UnknownTopicError
@@ -25,6 +25,12 @@ CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 PARTITIONS = 3
 KEPT = {"retention_ms": "-1"}
 WAIT_S_MAX = 30
+KAFKA_SETTINGS = {
+    # By default each of the two topics has 50 partitions, which take long to create and load.
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.coordinator.append.linger.ms": "0",
+}
 
 numbers = count()
 
@@ -39,7 +45,7 @@ def broker(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory):
-    with KafkaServer(tmp_path_factory.mktemp("kafka")) as running:
+    with KafkaServer(tmp_path_factory.mktemp("kafka"), KAFKA_SETTINGS) as running:
         create(running.address, "mixed", PARTITIONS, max_message_bytes="2000000", **KEPT)
         for number, codec in enumerate(CODECS):
             produce(running.address, "mixed", mixed(START_MS + number * 1000), codec=codec)
@@ -225,6 +231,8 @@ def test_a_recreated_source_topic_is_rejected(kafka, settings, topic):
     admin = AdminClient({"bootstrap.servers": kafka.address})
     admin.delete_topics([topic])[topic].result(WAIT_S_MAX)
     create(kafka.address, topic, 1)
+    # Kafka serves the deleted topic, or none, until its broker has applied both changes.
+    wait_until(lambda: end_offset(kafka.address, topic) == 0, "the new topic")
     with pytest.raises(InvalidRequestError, match="created again"):
         mirrored(settings(topic))
 
@@ -296,6 +304,17 @@ def delete_records(address, topic, offset):
     admin = AdminClient({"bootstrap.servers": address})
     for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
         future.result(WAIT_S_MAX)
+
+
+def end_offset(address, topic):
+    """Return the end offset of partition 0, or None if there is none."""
+    consumer = consumer_of(address, "none")
+    try:
+        return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=5)[1]
+    except KafkaException:
+        return None
+    finally:
+        consumer.close()
 
 
 def configs(address, topic, *names):

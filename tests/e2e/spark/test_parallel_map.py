@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from pyspark import TaskContext
 
 from kafscale.errors import DamagedObjectError, OperatingError
 from kafscale.spark.runtime.parallel_map import parallel_map
@@ -20,6 +21,10 @@ run = partial(parallel_map, description="testing")
 
 def square(number):
     return number * number
+
+
+def square_and_task(number):
+    return number * number, TaskContext.get().taskAttemptId()
 
 
 def damaged_at(bad, number):
@@ -58,9 +63,9 @@ def test_results_are_ordered_and_reported_once(spark):
 
 
 def test_many_items_share_tasks(spark):
-    tasks_before = _task_count(spark)
-    assert run(spark, range(1000), square, slices=4) == [n * n for n in range(1000)]
-    wait_until(lambda: _task_count(spark) == tasks_before + 4, "four tasks to be counted")
+    results = run(spark, range(1000), square_and_task, slices=4)
+    assert [square for square, _ in results] == [n * n for n in range(1000)]
+    assert len({task for _, task in results}) == 4
 
 
 def test_results_are_reported_while_others_run(spark, tmp_path):
@@ -146,7 +151,3 @@ def _wait_until_idle(spark):
     """Wait until no job is active, which Spark reports with a delay."""
     tracker = spark.sparkContext.statusTracker()
     wait_until(lambda: not tracker.getActiveJobsIds(), "no job to be active")
-
-
-def _task_count(spark):
-    return spark._jsc.sc().statusStore().executorSummary("driver").totalTasks()

@@ -30,8 +30,8 @@ BATCH = 3
 DRAIN_S_MAX = 60
 CONSUMED_S_MAX = 120
 REQUEST_S = 20
-_TRANSIENT_ERRORS = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
-"""Connection errors of librdkafka, after which it reconnects."""
+_TRANSIENT_ERRORS = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
+"""Connection errors of librdkafka, after which it reconnects. A pod that restarts has no name."""
 
 
 class Traffic:
