@@ -26,7 +26,6 @@ from kafscale.errors import (
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, split
 from kafscale.records.batch import LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
-from kafscale.spark.codec.decoder import Decoder
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import Extent
 from kafscale.spark.plan.task_planner import Slice, Task
@@ -200,6 +199,8 @@ def read_task(
     location: Location, task: Task, columns: Columns, *, fail_on_data_loss: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a task."""
+    from kafscale.spark.codec.decoder import Decoder  # noqa: PLC0415 - planners do not load numba.
+
     decoder = Decoder(columns)
     with location.open() as store:
         reader = SliceReader(store, location.namespace, fail_on_data_loss=fail_on_data_loss)
