@@ -23,6 +23,11 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     # Functions of tests run in workers.
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
+    # Queries are small: compiling them, in Java or to Java, takes longer than running them.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     # Streaming tests run many small batches, whose history is not needed.
     "spark.sql.streaming.ui.enabled": "false",

@@ -1,7 +1,7 @@
 """The Spark session that these tests share.
 
-The tests are marked `spark`, and `make test` runs them separately, in one process: every xdist
-worker would start a session of its own.
+The tests are marked `spark`, and `make test` runs them separately, in two processes: every xdist
+worker starts a session of its own.
 """
 
 from collections.abc import Iterator
