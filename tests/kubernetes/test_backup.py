@@ -77,7 +77,7 @@ def _forge_keys(shop: DeployedCluster) -> Callable[[], object]:
     return lambda: shop.installation.create_secret(shop.namespace, KEYS)
 
 
-@pytest.mark.parametrize("fail", [_hide_bucket, _forge_keys])
+@pytest.mark.parametrize("fail", [pytest.param(_hide_bucket, marks=pytest.mark.long), _forge_keys])
 def test_failed_snapshots_are_reported(
     shop: DeployedCluster, fail: Callable[[DeployedCluster], Callable[[], object]]
 ) -> None:

@@ -10,16 +10,17 @@ from services.kubernetes.deployed_etcd import SIZE, DeployedEtcd
 from services.kubernetes.faults import FaultInjector
 from services.kubernetes.installation import Installation
 from services.kubernetes.traffic import Traffic
+from services.selection import long_except
 
 SEED = 9
-SECONDS = 60
 PARTITIONS = 6
 BROKERS = 3
 
 
 @pytest.mark.timeout(420)
+@pytest.mark.parametrize("seconds", long_except([25, 60], (25).__eq__))
 def test_acknowledged_records_survive_faults(
-    kafscale: Installation, namespace: str, tmp_path_factory: pytest.TempPathFactory
+    kafscale: Installation, namespace: str, tmp_path_factory: pytest.TempPathFactory, seconds: int
 ) -> None:
     shop = DeployedCluster.created(
         kafscale,
@@ -31,9 +32,9 @@ def test_acknowledged_records_survive_faults(
     kafscale.wait_phase(namespace, "orders", "Ready", kind=TOPICS)
     faults = FaultInjector(shop, random.Random(SEED))
     with Traffic(shop.servers, "orders", PARTITIONS) as traffic:
-        faults.inject(SECONDS)
+        faults.inject(seconds)
         etcd = DeployedEtcd(shop, tmp_path_factory.mktemp("certificates"))
         etcd.wait_healthy()
         assert shop.wait()["readyBrokers"] == BROKERS
-    assert len(faults.log_of_faults) > 10, faults.log_of_faults
+    assert len(faults.log_of_faults) > seconds // 6, faults.log_of_faults
     traffic.verify_records()

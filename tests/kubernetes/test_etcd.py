@@ -46,6 +46,7 @@ def test_members_require_a_certificate(etcd: DeployedEtcd) -> None:
         etcd.status(0, with_certificate=False)
 
 
+@pytest.mark.long
 def test_deleted_member_is_recreated(etcd: DeployedEtcd) -> None:
     etcd.wait_healthy()
     members, before = etcd.members(), etcd.pod_uids()
@@ -61,6 +62,7 @@ def test_deleted_member_is_recreated(etcd: DeployedEtcd) -> None:
     assert etcd.deployed.condition("EtcdSnapshot")["status"] == "True"
 
 
+@pytest.mark.long
 def test_snapshots_continue_while_a_member_is_paused(etcd: DeployedEtcd) -> None:
     etcd.wait_healthy()
     kubelet, paused = etcd.deployed.installation.kubelet, (etcd.deployed.namespace, etcd.name(2))

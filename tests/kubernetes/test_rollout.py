@@ -57,6 +57,7 @@ def test_changed_config_restarts_brokers_under_load(shop: DeployedCluster) -> No
     )
 
 
+@pytest.mark.long
 def test_changed_secret_restarts_brokers(shop: DeployedCluster) -> None:
     shop.wait()
     before, drained_before = shop.pod_uids(), len(shop.events("Drained"))

@@ -48,6 +48,7 @@ def test_brokers_are_added_and_removed_under_load(shop: DeployedCluster) -> None
     assert not shop.events("DrainFailed")
 
 
+@pytest.mark.long
 def test_replicas_chosen_by_autoscaling_are_kept(
     shop: DeployedCluster, metrics: MetricsApi
 ) -> None:
