@@ -61,19 +61,23 @@ RUN_TESTS := $(BIN)/python tests/runner.py
 PARALLEL  := -n $(shell expr $$(nproc) + 1) --dist loadfile
 PLAIN     := not bench and not spark and not kubernetes
 SPARK     := spark and not bench
+KUBERNETES = kubernetes and not long
+# Each process starts a Spark session, which needs a core and a gigabyte.
+SESSIONS  := -n 2 --dist loadfile
 
 test: setup web test-web ## Run the tests of every kind, in minutes.
 	$(RUN_TESTS) plain $(PARALLEL) -m "$(PLAIN) and not long"
-	$(RUN_TESTS) spark -p no:xdist -m "$(SPARK) and not long" tests/e2e/spark
+	$(RUN_TESTS) spark $(SESSIONS) -m "$(SPARK) and not long" tests/e2e/spark
 
-test-all: setup web test-web ## Run all tests: every version, seed and client too.
+test-all: KUBERNETES = kubernetes
+test-all: setup web test-web test-k8s ## Run all tests: every version, seed and client too.
 	$(RUN_TESTS) plain-all $(PARALLEL) --simulation-runs 2000 -m "$(PLAIN)"
-	$(RUN_TESTS) spark-all -p no:xdist -m "$(SPARK)" tests/e2e/spark
+	$(RUN_TESTS) spark-all $(SESSIONS) -m "$(SPARK)" tests/e2e/spark
 
 LONG_SECONDS ?= 180
 test-long: setup web ## Run, in random order, those of the long tests that start within LONG_SECONDS.
 	$(RUN_TESTS) long $(PARALLEL) -m "$(PLAIN) and long" --stop-after $(LONG_SECONDS)
-	$(RUN_TESTS) long-spark -p no:xdist -m "$(SPARK) and long" --stop-after $(LONG_SECONDS) tests/e2e/spark
+	$(RUN_TESTS) long-spark $(SESSIONS) -m "$(SPARK) and long" --stop-after $(LONG_SECONDS) tests/e2e/spark
 
 test-web: $(MODULES) ## Run the component tests of the console's pages.
 	$(NPM) test --silent
@@ -86,7 +90,7 @@ ISOLATED := PYTHONPATH=tests $(BIN)/python -m services.kubernetes.namespaces
 # Kubernetes is built from source first: the tests run without a network.
 test-k8s: setup ## Run the tests on Kubernetes, in isolated Linux namespaces; K8S_OPTIONS go to pytest.
 	PYTHONPATH=tests $(BIN)/python -m services.kubernetes.binaries
-	$(ISOLATED) $(RUN_TESTS) kubernetes -p no:xdist -m kubernetes $(K8S_OPTIONS) tests/kubernetes
+	$(ISOLATED) $(RUN_TESTS) kubernetes -p no:xdist -m "$(KUBERNETES)" $(K8S_OPTIONS) tests/kubernetes
 
 check: setup ## Check format, lint, types, import contracts, architecture and known vulnerabilities.
 	$(BIN)/ruff format --check .
