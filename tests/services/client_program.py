@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from services.cache import cached_directory
+from services.go_program import ENVIRONMENT, FLAGS
 
 HOME = Path(__file__).parents[1] / "e2e" / "clients"
 GO_CLIENTS = ("franz", "sarama", "kafkago")
@@ -122,10 +123,11 @@ def _fingerprint(source: Path) -> str:
 
 def _build_go(directory: Path) -> None:
     programs = [f"./{name}" for name in GO_CLIENTS]
+    options = ["-mod=readonly", *FLAGS, "-ldflags=-s -w", "-o", f"{directory}/"]
     subprocess.run(  # noqa: S603 - the arguments are our own.
-        ["go", "build", "-mod=readonly", "-ldflags=-s -w", "-o", f"{directory}/", *programs],  # noqa: S607
+        ["go", "build", *options, *programs],  # noqa: S607
         cwd=HOME / "go",
-        env={**os.environ, "CGO_ENABLED": "0"},
+        env={**os.environ, **ENVIRONMENT},
         check=True,
     )
 

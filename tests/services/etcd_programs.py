@@ -16,6 +16,7 @@ import subprocess
 from pathlib import Path
 
 from services.cache import cached_directory
+from services.go_program import ENVIRONMENT, FLAGS
 
 SOURCE = Path(__file__).with_name("etcd_go")
 
@@ -46,14 +47,14 @@ def _build(directory: Path) -> None:
             "go",
             "build",
             "-mod=readonly",
-            "-trimpath",
+            *FLAGS,
             "-ldflags=-s -w",
             "-o",
             directory / "etcd",
             ".",
         ],
         cwd=SOURCE,
-        env={**os.environ, "CGO_ENABLED": "0"},
+        env={**os.environ, **ENVIRONMENT},
         check=True,
     )
     (directory / "etcdutl").symlink_to("etcd")

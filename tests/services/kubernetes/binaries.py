@@ -2,8 +2,9 @@
 
     python -m services.kubernetes.binaries
 
-builds what is missing and reports progress; from scratch that takes ten minutes. Without Go nothing
-is built, and `missing` says so.
+builds what is missing and reports progress; from scratch that takes minutes. Without Go nothing is
+built, and `missing` says so. Helm is built in the module of Kubernetes, because it uses many of the
+same packages: `go.mod` has the version of Helm that was made for the same Kubernetes.
 """
 
 import hashlib
@@ -17,10 +18,11 @@ from pathlib import Path
 
 from services import etcd_programs, s3_server
 from services.cache import cached_directory as cached
-from services.go_program import go_program
+from services.go_program import ENVIRONMENT, FLAGS
 
 SOURCE = Path(__file__).with_name("go")
-HELM = ("helm.sh/helm/v3/cmd/helm", "v3.19.5")
+KUBERNETES = "k8s.io/kubernetes"
+HELM = "helm.sh/helm/v3"
 PROGRESS_S = 30
 
 
@@ -30,22 +32,28 @@ def missing() -> str | None:
 
 
 def kubernetes_version() -> str:
-    [version] = re.findall(r"k8s\.io/kubernetes v(\S+)", (SOURCE / "go.mod").read_text())
-    return version
+    return _version(KUBERNETES)
 
 
 def kube() -> Path:
     """The API server and the controllers, as one program."""
-    digest = hashlib.sha256(" ".join(_link_flags()).encode())
-    for name in ("go.mod", "go.sum", "main.go"):
-        digest.update((SOURCE / name).read_bytes())
-    return cached(f"kube-{kubernetes_version()}-{digest.hexdigest()[:16]}", _build_kube) / "kube"
+    return _programs() / "kube"
 
 
 def helm() -> Path:
-    program = go_program(*HELM)
-    assert program is not None, "check missing() first"
-    return program
+    return _programs() / "helm"
+
+
+def _version(module: str) -> str:
+    [version] = re.findall(rf"\t{re.escape(module)} v(\S+)", (SOURCE / "go.mod").read_text())
+    return version
+
+
+def _programs() -> Path:
+    digest = hashlib.sha256(" ".join([*FLAGS, *_link_flags()]).encode())
+    for name in ("go.mod", "go.sum", "main.go"):
+        digest.update((SOURCE / name).read_bytes())
+    return cached(f"kube-{kubernetes_version()}-{digest.hexdigest()[:16]}", _build)
 
 
 def _link_flags() -> list[str]:
@@ -58,21 +66,22 @@ def _link_flags() -> list[str]:
     ]
 
 
-def _build_kube(directory: Path) -> None:
-    _print(f"building Kubernetes {kubernetes_version()}, once on this machine")
+def _build(directory: Path) -> None:
+    _print(f"building Kubernetes {kubernetes_version()} and Helm, once on this machine")
     command: list[str | Path] = [
         "go",
         "build",
         "-mod=readonly",
-        "-trimpath",
+        *FLAGS,
         f"-ldflags={' '.join(_link_flags())}",
         "-o",
-        directory / "kube",
+        directory,
         ".",
+        f"{HELM}/cmd/helm",
     ]
     started = time.monotonic()
     with subprocess.Popen(  # noqa: S603 - the command is our own.
-        command, cwd=SOURCE, env={**os.environ, "CGO_ENABLED": "0"}
+        command, cwd=SOURCE, env={**os.environ, **ENVIRONMENT}
     ) as building:
         while building.poll() is None:
             try:
@@ -93,7 +102,7 @@ def main() -> None:
         _print(reason)
         return
     _print(f"Kubernetes {kubernetes_version()}: {kube()}")
-    _print(f"Helm {HELM[1]}: {helm()}")
+    _print(f"Helm {_version(HELM)}: {helm()}")
     _print(f"etcd {etcd_programs.version()}: {etcd_programs.directory()}")
     _print(f"S3 server: {s3_server.is_available()}")
 
