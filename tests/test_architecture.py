@@ -10,6 +10,7 @@ import subprocess
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -83,10 +84,20 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
             yield node
 
 
+@cache
+def parsed_modules() -> list[tuple[Path, ast.Module]]:
+    return [(path, ast.parse(path.read_text())) for path in modules()]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _clear_cache() -> Iterator[None]:
+    yield
+    parsed_modules.cache_clear()
+
+
 def offenders(is_wrong: Callable[[Path, ast.Module], object]) -> list[str]:
     """The modules of which a rule says something, each with what it says."""
-    parsed = ((path, ast.parse(path.read_text())) for path in modules())
-    checked = ((path, is_wrong(path, tree)) for path, tree in parsed)
+    checked = ((path, is_wrong(path, tree)) for path, tree in parsed_modules())
     return [f"{name_of(path)}: {problem}" for path, problem in checked if problem]
 
 
@@ -142,8 +153,8 @@ def test_folders_are_not_flat():
 def test_code_is_executed_from_text_in_one_place_only():
     calls = {
         name_of(path)
-        for path in modules()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path, tree in parsed_modules()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"exec", "eval"}
     }
     assert calls == {"src/kafscale/protocol/codec/source.py"}

@@ -13,7 +13,7 @@ from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 from services.secured_wire import SecuredWire
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)  # All keys take a minute on a busy machine.
 
 OPEN = {API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key}
 KEYS = [key for key in range(101) if key not in OPEN]
