@@ -19,8 +19,8 @@ def is_available() -> bool:
     return SCRIPT.is_file()
 
 
-def violations(page: Page) -> list[str]:
-    """The violations of the current page, one line per element.
+def violations(page: Page, part: str = "html") -> list[str]:
+    """The violations of a part of the current page, one line per element.
 
     The content security policy forbids injected scripts, so the window must be opened with
     `bypass_csp=True`.
@@ -28,7 +28,9 @@ def violations(page: Page) -> list[str]:
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(SCRIPT.read_text())
     options = {"runOnly": RULES, "resultTypes": ["violations"]}
-    result: dict[str, Any] = page.evaluate("options => axe.run(document, options)", options)
+    result: dict[str, Any] = page.evaluate(
+        "([part, options]) => axe.run(part, options)", [part, options]
+    )
     return [
         f"{violation['id']}: {node['html'][:300]} ({' '.join(node['failureSummary'].split())})"
         for violation in result["violations"]
