@@ -31,6 +31,11 @@ WAIT_MS = 15_000
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
+FOLLOW = """path => {
+  history.pushState({}, "", path);
+  dispatchEvent(new PopStateEvent("popstate"));
+}"""
+
 _STATUS = re.compile(r"the server responded with a status of (\d+)")
 
 expect.set_options(timeout=WAIT_MS)
@@ -70,6 +75,14 @@ class Window:
         self.page.goto(path)
         if heading is not None:
             self.heading(heading).wait_for()
+        return self.page
+
+    def follow(self, path: str, heading: str) -> Page:
+        """Show a path without loading the page again, as a link in the page does."""
+        if self.page.url == "about:blank":
+            return self.open(path, heading)
+        self.page.evaluate(FOLLOW, path)
+        self.heading(heading).wait_for()
         return self.page
 
     def leave(self) -> list[str]:

@@ -64,7 +64,7 @@ BUTTONS = """() => [...document.querySelectorAll("#content button:not(th button,
 def show(window, path):
     """Open a page, and wait until it is loaded."""
     case = PAGES[path]
-    page = window.open(path, case.heading)
+    page = window.follow(path, case.heading)
     expect(page.locator("#content").get_by_text(case.seen).first).to_be_visible()
     expect(page.get_by_role("status", name="Loading")).to_have_count(0)
     return page
@@ -122,7 +122,7 @@ def test_dialogs_are_accessible(open_window, console, scheme):
     window = open_window(console, color_scheme=scheme, bypass_csp=True).sign_in()
     violations = {}
     for path, heading, button in DIALOGS:
-        page = window.open(path, heading)
+        page = window.follow(path, heading)
         window.button(button).click()
         dialog = page.get_by_role("dialog")
         expect(dialog).to_be_visible()
