@@ -11,7 +11,8 @@ import pytest
 
 from generators.crds import definitions as crds
 from services.kubernetes import binaries, namespaces
-from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.control_plane import RESTRICTED, ControlPlane
+from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.helm import Helm
 from services.kubernetes.installation import Installation
 from services.kubernetes.kube_client import DEFINITIONS, KubeClient, Manifest, has_condition
@@ -96,3 +97,10 @@ def kafscale(
         Installation(control_plane, kubelet, s3) as installation,
     ):
         yield installation
+
+
+@pytest.fixture(scope="session")
+def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[DeployedCluster]:
+    """A cluster of two brokers that tests may change, in a namespace for restricted pods."""
+    with control_plane.namespace(labels=RESTRICTED) as namespace:
+        yield DeployedCluster.created(kafscale, namespace)

@@ -1,21 +1,12 @@
 """Tests of two operators: if the leader dies or is paused, the other continues, never both."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from kafscale.operator.kube.api import PODS, TOPICS
-from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import HOME, Installation
 
 pytestmark = pytest.mark.timeout(240)
-
-
-@pytest.fixture(scope="module")
-def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[DeployedCluster]:
-    with control_plane.namespace() as namespace:
-        yield DeployedCluster.created(kafscale, namespace)
 
 
 @pytest.fixture(autouse=True)

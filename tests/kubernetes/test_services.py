@@ -1,7 +1,6 @@
 """Tests of Services, disruption budgets, monitors and the deletion of a cluster."""
 
 import urllib.request
-from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
@@ -18,7 +17,6 @@ from kafscale.operator.kube.api import (
     TOPICS,
     VOLUME_CLAIMS,
 )
-from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.deployed import DeployedCluster, is_ready
 from services.kubernetes.installation import SECRET, Installation
 from services.kubernetes.kube_client import (
@@ -35,13 +33,6 @@ pytestmark = pytest.mark.timeout(240)
 MONITORS = "servicemonitors.monitoring.coreos.com"
 TOO_MANY = 429
 RECORDS = 50
-
-
-@pytest.fixture(scope="module")
-def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[DeployedCluster]:
-    """A cluster in a namespace that accepts only restricted pods."""
-    with control_plane.namespace(labels=RESTRICTED) as namespace:
-        yield DeployedCluster.created(kafscale, namespace)
 
 
 def test_brokers_run_in_a_restricted_namespace(shop: DeployedCluster) -> None:
@@ -110,11 +101,11 @@ def test_service_monitor_follows_its_definition(shop: DeployedCluster, kube: Kub
 
 def test_recreated_cluster_finds_its_records(kafscale: Installation, shop: DeployedCluster) -> None:
     shop.wait()
-    kafscale.create_topic(shop.namespace, "orders", "shop", partitions=1)
-    kafscale.wait_phase(shop.namespace, "orders", "Ready", kind=TOPICS)
+    kafscale.create_topic(shop.namespace, "kept", "shop", partitions=1)
+    kafscale.wait_phase(shop.namespace, "kept", "Ready", kind=TOPICS)
     producer = Producer({"bootstrap.servers": shop.servers})
     for number in range(RECORDS):
-        producer.produce("orders", str(number))
+        producer.produce("kept", str(number))
     assert producer.flush(20) == 0
 
     shop.kube.delete(CLUSTERS, shop.namespace, "shop")
@@ -123,8 +114,8 @@ def test_recreated_cluster_finds_its_records(kafscale: Installation, shop: Deplo
         lambda: not _remaining_objects(shop), "all objects of the cluster to be deleted"
     )
     # The cluster is gone; the topic's resource can be deleted nevertheless.
-    shop.kube.delete(TOPICS, shop.namespace, "orders")
-    shop.kube.wait_until_gone(TOPICS, shop.namespace, "orders")
+    shop.kube.delete(TOPICS, shop.namespace, "kept")
+    shop.kube.wait_until_gone(TOPICS, shop.namespace, "kept")
     assert shop.kube.get(SECRETS, shop.namespace, SECRET) is not None
     bucket = kafscale.s3.root / kafscale.s3.bucket.name / f"{shop.namespace}.shop"
     assert any(path.is_file() for path in bucket.rglob("*"))
@@ -132,7 +123,7 @@ def test_recreated_cluster_finds_its_records(kafscale: Installation, shop: Deplo
     # The volumes of its etcd stay as well, with all metadata.
     kafscale.create_cluster(shop.namespace, "shop")
     shop.wait()
-    records = read_all({"bootstrap.servers": shop.servers}, "orders", partitions=1)
+    records = read_all({"bootstrap.servers": shop.servers}, "kept", partitions=1)
     assert [int(each.value()) for each in records] == list(range(RECORDS))
 
 
