@@ -37,10 +37,10 @@ def verify_index(
     return entries
 
 
-def verify_wal_object(key: str, data: Buffer, ref: WalRef | None) -> list[BatchView]:
-    """Verify a WAL object; return all its batches."""
+def verify_wal_object(key: str, data: Buffer, ref: WalRef | None) -> list[list[BatchView]]:
+    """Verify a WAL object; return the batches of each of its ranges."""
     content = decode_wal_object(key, data, ref)
-    found: list[BatchView] = []
+    ranges: list[list[BatchView]] = []
     for range_ in content.ranges:
         try:
             batches = split(content.body(range_))
@@ -49,8 +49,8 @@ def verify_wal_object(key: str, data: Buffer, ref: WalRef | None) -> list[BatchV
         if reason := _misplaced_batch(range_, batches):
             raise DamagedObjectError(key, f"{range_.topic}/{range_.partition}: {reason}")
         _check_batches(key, batches)
-        found += batches
-    return found
+        ranges.append(batches)
+    return ranges
 
 
 def decode_wal_object(key: str, data: Buffer, ref: WalRef | None) -> WalObject:

@@ -203,7 +203,8 @@ class _Task:
         for _ in range(READS_MAX):
             try:
                 data = self._store.get(key)
-                check_records(key, verify_wal_object(key, data, ref))
+                for batches in verify_wal_object(key, data, ref):
+                    check_records(key, batches)
             except ObjectNotFoundError:
                 return
             except DamagedObjectError as error:

@@ -6,7 +6,7 @@ from kafscale.spark.jobs.scrub.contiguity import check_wal
 from kafscale.spark.jobs.scrub.listing import LEFTOVER_MS, FindingKind
 from kafscale.spark.jobs.scrub.task import GRACE_MS
 from kafscale.spark.log.bucket_listing import list_bucket
-from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed_log import NOW_MS as WRITTEN_MS
 from unit.spark.jobs.keyed_log import MemoryLocation
@@ -14,6 +14,7 @@ from unit.spark.jobs.scrub.local_scrub import NOW_MS, kinds, only, scrub
 from unit.spark.stored_log import (
     NAMESPACE,
     TOPIC,
+    TOPIC_ID,
     HeadStore,
     batch,
     put_fence,
@@ -113,6 +114,19 @@ def test_segment_under_another_key_is_found(location, store):
     store.put(key_of(5), [store.get(key_of(0))])
     report = scrub(location, store)
     assert (FindingKind.SEGMENT, key_of(5)) in kinds(report)
+
+
+def test_wal_object_of_several_partitions_is_undamaged(location, store):
+    """Offsets ascend within a partition only."""
+    created = [
+        wal_object.PartitionData(
+            TOPIC_ID, TOPIC, number, one.buffer, one.base_offset, one.last_offset, 0
+        )
+        for number, one in ((0, batch(50, 10)), (1, batch(0, 5)))
+    ]
+    header = wal_object.Header(0, 0, 0, 0)
+    store.put(object_keys.wal_key(NAMESPACE, 0, 0, 0), wal_object.encode(header, created))
+    assert kinds(scrub(location, store)) == []
 
 
 def test_damaged_and_misplaced_wal_objects_are_found(location, store):
