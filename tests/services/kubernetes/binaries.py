@@ -35,6 +35,10 @@ def kubernetes_version() -> str:
     return _version(KUBERNETES)
 
 
+def helm_version() -> str:
+    return _version(HELM)
+
+
 def kube() -> Path:
     """The API server and the controllers, as one program."""
     return _programs() / "kube"
@@ -102,7 +106,7 @@ def main() -> None:
         _print(reason)
         return
     _print(f"Kubernetes {kubernetes_version()}: {kube()}")
-    _print(f"Helm {_version(HELM)}: {helm()}")
+    _print(f"Helm {helm_version()}: {helm()}")
     _print(f"etcd {etcd_programs.version()}: {etcd_programs.directory()}")
     _print(f"S3 server: {s3_server.is_available()}")
 
