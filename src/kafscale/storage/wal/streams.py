@@ -32,7 +32,7 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.observability.logging import get_logger
-from kafscale.storage.bucket import list_objects
+from kafscale.storage.bucket import READS_MAX, list_objects
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
@@ -43,9 +43,6 @@ FENCE_TRIES_MAX = 20
 
 REMOVE_FENCE_TRIES_MAX = 10
 """Attempts to delete an ineffective fence; one that remains is harmless."""
-
-PARALLEL_READS_MAX = 32
-"""Limit of concurrent reads of small objects."""
 
 FIRST_SEQUENCE = 1
 """The first sequence with records; 0 is the object that created the stream."""
@@ -123,7 +120,7 @@ class Streams:
         self._store = store
         self._namespace = namespace
         self._clock = clock
-        self._reads = asyncio.Semaphore(PARALLEL_READS_MAX)
+        self._reads = asyncio.Semaphore(READS_MAX)
 
     # --- listing --------------------------------------------------------------------------------
 
