@@ -58,11 +58,11 @@ def test_unsupported_request_closes_only_its_connection(broker, wire, key, versi
 
 @pytest.mark.parametrize("length", [2**31 - 1, -1, -(2**31)])
 def test_invalid_frame_length_allocates_no_memory(broker, length):
-    before_bytes = memory_bytes(broker.pid)
+    before_bytes = memory_bytes(broker.process_id)
     with Wire(broker.port) as connection:
         connection.socket.sendall(struct.pack(">i", length) + bytes(64))
         assert connection.is_closed_by_broker()
-    assert memory_bytes(broker.pid) - before_bytes < 20 << 20
+    assert memory_bytes(broker.process_id) - before_bytes < 20 << 20
 
 
 def test_incomplete_request_does_not_block_other_connections(broker, wire):
@@ -90,14 +90,14 @@ def test_slow_reader_uses_bounded_memory_and_gets_all_responses(start_broker):
         wire.create("topic")
         for _ in range(40):
             assert wire.produce("topic", batch_of([bytes(900_000)])).error_code == 0
-        before_bytes = memory_bytes(broker.pid)
+        before_bytes = memory_bytes(broker.process_id)
         request = FetchRequest(
             topics=[TopicToFetch("topic", partitions=[PartitionToFetch(max_bytes=1 << 26)])]
         )
         sent = [slow.send(FETCH, 11, request) for _ in range(50)]
         time.sleep(0.5)
         # The client requests fifty responses of 36 MB; the broker prepares only a few of them.
-        assert memory_bytes(broker.pid) - before_bytes < 200 << 20
+        assert memory_bytes(broker.process_id) - before_bytes < 200 << 20
         assert wire.produce("topic", batch_of([b"others continue"])).error_code == 0
         for number in sent[:3]:
             correlation_id, response = slow.receive(FETCH, 11)

@@ -29,9 +29,9 @@ def test_credentials_are_not_in_the_process_list(start_broker, s3):
         assert wire.produce("topic", batch_of([b"value"])).error_code == 0
     seen = {
         process_id: (PROCESSES / str(process_id) / "cmdline").read_bytes()
-        for process_id in process_tree(broker.pid)
+        for process_id in process_tree(broker.process_id)
     }
-    assert b"broker" in seen[broker.pid], "the process list contains the broker"
+    assert b"broker" in seen[broker.process_id], "the process list contains the broker"
     for line in seen.values():
         assert ACCESS_KEY.encode() not in line
         assert SECRET_KEY.encode() not in line

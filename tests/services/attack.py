@@ -124,7 +124,7 @@ class AttackHarness:
 
     @property
     def _process(self) -> Path:
-        return Path(f"/proc/{self.broker.pid}")
+        return Path(f"/proc/{self.broker.process_id}")
 
     def _memory(self, kind: str) -> int:
         status = (self._process / "status").read_text()

@@ -58,11 +58,6 @@ class BrokerProcess:
         return self._process.pid
 
     @property
-    def pid(self) -> int:
-        assert self._process is not None, "it does not run"
-        return self._process.pid
-
-    @property
     def metrics_url(self) -> str:
         return f"http://{HOST}:{self.metrics_port}"
 
