@@ -1,1 +1,1 @@
-"""Small asyncio helpers: clock, backoff, gather, token bucket."""
+"""Small asyncio helpers: clock, backoff, events, gather, token bucket."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
+from kafscale.aio.events import Notifier
 from kafscale.broker.cluster.ownership_guards import OwnershipGuards
 from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.configs.topic_configs import resolve
@@ -65,21 +66,22 @@ class Ownership:
         """Running tasks by name; at most one of each name."""
         self._deleted_logs: dict[str, list[PartitionLog]] = {}
         """Logs of topics that are being deleted, by topic."""
-        self._changed = asyncio.Event()
-        self._changed_event = asyncio.Event()
+        self._to_reconcile = asyncio.Event()
+        self._progress = Notifier()
+        """Notifies the requests that wait for assignments, or for what is served here."""
         self.broker: BrokerInfo | None = None
 
     # --- sessions -------------------------------------------------------------------------------
 
     def subscribe(self) -> None:
         """Follow the cluster cache and the topic catalog."""
-        self._cache.subscribe(self._changed.set)
+        self._cache.subscribe(self._to_reconcile.set)
         self._catalog.subscribe(self._on_topic_change)
 
     def start_session(self, broker: BrokerInfo) -> None:
         """Start to own what is assigned to this registration."""
         self.broker = broker
-        self._changed.set()
+        self._to_reconcile.set()
 
     def end_session(self) -> None:
         """Stop owning anything, at once."""
@@ -96,13 +98,13 @@ class Ownership:
     async def run(self) -> None:
         """Reconcile after every change; cancel it to stop."""
         while True:
-            await self._changed.wait()
+            await self._to_reconcile.wait()
             # Changes that arrive together are handled together.
             await asyncio.sleep(0)
-            self._changed.clear()
+            self._to_reconcile.clear()
             if self.broker is not None:
                 self._reconcile()
-            self._notify()
+            self._progress.notify()
 
     # --- queries --------------------------------------------------------------------------------
 
@@ -160,15 +162,10 @@ class Ownership:
     async def _wait_for(self, seconds: float, condition: Callable[[], bool]) -> bool:
         try:
             async with asyncio.timeout(seconds):
-                while not condition():
-                    await self._changed_event.wait()
+                await self._progress.wait_for(condition)
         except TimeoutError:
             return False
         return True
-
-    def _notify(self) -> None:
-        self._changed_event.set()
-        self._changed_event = asyncio.Event()
 
     # --- reconciliation -------------------------------------------------------------------------
 
@@ -232,7 +229,7 @@ class Ownership:
     def _task_done(self, name: str, task: "asyncio.Task[None]") -> None:
         if self._tasks.get(name) is task:
             del self._tasks[name]
-            self._changed.set()
+            self._to_reconcile.set()
 
     # --- opening --------------------------------------------------------------------------------
 
@@ -294,7 +291,7 @@ class Ownership:
     def _mark_served(self, assignments: Iterable[Assignment]) -> None:
         for assignment in assignments:
             self._served[assignment.topic, assignment.partition] = assignment
-        self._notify()
+        self._progress.notify()
 
     # --- closing and transferring ---------------------------------------------------------------
 
@@ -307,7 +304,7 @@ class Ownership:
             self._groups.drop_shard(number)
         elif (served := self._storage.logs.get(topic, number)) is not None:
             self._storage.remove(served)
-        self._notify()
+        self._progress.notify()
 
     def start_transfer(self, topic_partition: TopicPartition, target_id: int) -> None:
         """Start to transfer it to another broker, unless that has been started."""
@@ -333,7 +330,7 @@ class Ownership:
             self._storage.logs.close(before.name)
         elif before is not None:
             self._storage.logs.configure(after.name, resolve(after.configs, self._defaults))
-        self._changed.set()
+        self._to_reconcile.set()
 
     # --- predicates -----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from kafscale.aio.backoff import Backoff
+from kafscale.aio.events import wait_at_most
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.group_coordinator.shard_session import ShardSession
 from kafscale.errors import CoordinatorUnavailableError, FencedError, OperatingError
@@ -71,7 +72,8 @@ class GroupWriter:
         """Write whatever is scheduled; cancel it to stop."""
         while True:
             await self._wake.wait()
-            await _wait_for(self._flush_now, self._linger_seconds)
+            if self._linger_seconds:
+                await wait_at_most(self._linger_seconds, self._flush_now)
             self._wake.clear()
             self._in_flight, self._scheduled = self._scheduled, {}
             await self._send(
@@ -130,7 +132,7 @@ class GroupWriter:
             except OperatingError as error:
                 log.warning("groups not saved yet", reason=str(error), tries=backoff.tries + 1)
                 self._retry_event.clear()
-                await _wait_for(self._retry_event, backoff.next_seconds())
+                await wait_at_most(backoff.next_seconds(), self._retry_event)
 
     async def _try_commit(self, writes: list[Write]) -> bool:
         """Whether it was committed; if not, lost sessions have been ended."""
@@ -149,17 +151,6 @@ class GroupWriter:
             await session.guard.refresh()
         except FencedError:
             self._on_lost(session)
-
-
-async def _wait_for(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, with a timeout."""
-    if not seconds:
-        return
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return
 
 
 def _size_bytes(operation: Operation) -> int:

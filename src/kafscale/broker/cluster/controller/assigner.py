@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from kafscale.aio.events import Notifier
 from kafscale.broker.cluster.controller.fencer import Fencer
 from kafscale.broker.cluster.controller.plan.planner import Change, Owner, Plan, plan
 from kafscale.broker.cluster.controller.transactions import (
@@ -63,9 +64,9 @@ class Assigner:
         self._puts_max = PUTS_MAX
         self.planning_seconds = 0.0
         """How long the last plan took; planning blocks the event loop."""
-        self._changed_event = asyncio.Event()
-        cache.subscribe(self._notify)
-        catalog.subscribe(lambda _before, _after: self._notify())
+        self._cache_changed = Notifier()
+        cache.subscribe(self._cache_changed.notify)
+        catalog.subscribe(lambda _before, _after: self._cache_changed.notify())
 
     @property
     def is_cache_current(self) -> bool:
@@ -141,8 +142,9 @@ class Assigner:
         """Wait until the cache shows what was written, or a later change."""
         try:
             async with asyncio.timeout(VISIBLE_SECONDS_MAX):
-                while not all(self._is_visible(each) for each in written):
-                    await self._changed_event.wait()
+                await self._cache_changed.wait_for(
+                    lambda: all(self._is_visible(each) for each in written)
+                )
         except TimeoutError:
             log.warning("cluster cache is late", seconds=VISIBLE_SECONDS_MAX)
 
@@ -154,10 +156,6 @@ class Assigner:
         if isinstance(written.last.operation, Delete):
             return assignment is None or assignment.mod_revision > written.revision
         return assignment is not None and assignment.mod_revision >= written.revision
-
-    def _notify(self) -> None:
-        self._changed_event.set()
-        self._changed_event = asyncio.Event()
 
 
 def _log_plan(planned: Plan) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, NoReturn, Protocol
 
+from kafscale.aio.events import Notifier, wait_at_most
 from kafscale.broker.cluster.controller.assigner import Assigner
 from kafscale.broker.cluster.controller.election import Election
 from kafscale.broker.cluster.controller.fencer import Fencer
@@ -108,7 +109,8 @@ class Controller:
         self._to_assign = asyncio.Event()
         self._to_publish = asyncio.Event()
         self._topics_changed = asyncio.Event()
-        self._changed_event = asyncio.Event()
+        self._progress = Notifier()
+        """Notifies of changes of the cluster, and of finished plans."""
         self._plans_begun = 0
         self._plans_done = 0
         self.is_active = False
@@ -164,7 +166,7 @@ class Controller:
         self.request_plan()
         try:
             async with asyncio.timeout(REBALANCE_SECONDS_MAX):
-                await self._wait_until(lambda: self._plans_done >= plan)
+                await self._progress.wait_for(lambda: self._plans_done >= plan)
         except TimeoutError as error:
             raise StoreUnavailableError("the plan is not written yet; try again") from error
         return self._assigner.move_count()
@@ -179,7 +181,7 @@ class Controller:
 
     async def _wait_until_elected(self) -> Entry:
         while (entry := self._election.entry) is None:
-            changed = self._changed_event
+            changed = self._progress.next_event()
             if self._election.should_campaign:
                 try:
                     await self._election.campaign()
@@ -187,7 +189,7 @@ class Controller:
                     log.warning("not elected yet", reason=str(error))
                     await asyncio.sleep(RETRY_SECONDS)
             # The cache does not notify when it is connected again, so it is polled.
-            await self._wait_for_event(RETRY_SECONDS, changed)
+            await wait_at_most(RETRY_SECONDS, changed)
         return entry
 
     async def _run_term(self, controller: Entry) -> None:
@@ -228,7 +230,7 @@ class Controller:
 
     async def _wait_for_term_end(self, controller: Entry) -> NoReturn:
         """Wait for the end of the term, and raise: an exception is what ends a TaskGroup."""
-        await self._wait_until(lambda: self._election.entry != controller)
+        await self._progress.wait_for(lambda: self._election.entry != controller)
         raise _TermOverError
 
     # --- duties, one iteration of each ----------------------------------------------------------
@@ -248,10 +250,10 @@ class Controller:
             raise
         if not is_done:
             # A change should arrive soon; if none does, it was the store that failed.
-            await self._wait_for_event(RETRY_SECONDS, self._to_assign)
+            await wait_at_most(RETRY_SECONDS, self._to_assign)
             self._to_assign.set()
         self._plans_done = plan
-        self._notify()
+        self._progress.notify()
 
     async def _publish(self, controller: Entry) -> None:
         await self._to_publish.wait()
@@ -285,26 +287,11 @@ class Controller:
     def _on_change(self) -> None:
         self._to_assign.set()
         self._to_publish.set()
-        self._notify()
+        self._progress.notify()
 
     def _on_topic_change(self, _before: Topic | None, _after: Topic | None) -> None:
         self._topics_changed.set()
         self._on_change()
-
-    def _notify(self) -> None:
-        self._changed_event.set()
-        self._changed_event = asyncio.Event()
-
-    async def _wait_until(self, condition: Callable[[], bool]) -> None:
-        while not condition():
-            await self._changed_event.wait()
-
-    async def _wait_for_event(self, seconds: float, event: asyncio.Event) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await event.wait()
-        except TimeoutError:
-            return
 
 
 async def _run_duty_forever(name: str, duty: Duty) -> None:
