@@ -24,7 +24,7 @@ from doubles.memory_store import MemoryStore
 from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import OperatingError, StoreUnavailableError
-from kafscale.groups.config import GroupSettings
+from kafscale.groups.group import GroupSettings
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC, shard_of
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys

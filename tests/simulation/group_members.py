@@ -26,9 +26,8 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from kafscale.groups.effects import NO_REPLY_TOKEN
+from kafscale.groups.effects import NO_REPLY_TOKEN, Joined
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, MemberIdentity, Sync
-from kafscale.groups.responses import Joined
 from simulation.group_cluster import (
     GROUP,
     STANDALONE_GROUP,

@@ -30,7 +30,7 @@ from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
 from kafscale.broker.stores import is_remote
 from kafscale.config import Config
-from kafscale.groups.config import GroupSettings
+from kafscale.groups.group import GroupSettings
 from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.id_allocator import cluster_id

@@ -6,7 +6,7 @@ import pytest
 from kafscale.broker.bootstrap import group_settings, offset_retention
 from kafscale.config import Config, load
 from kafscale.config.sections.groups import Group, Offsets
-from kafscale.groups.config import GroupSettings
+from kafscale.groups.group import GroupSettings
 
 
 def test_group_settings_default_to_kafkas():

@@ -35,11 +35,11 @@ from kafscale.errors import (
     UnknownMemberError,
 )
 from kafscale.groups.committed_offsets import CommittedOffset, expired
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
+from kafscale.groups.effects import Alive, Joined, Left, Reconciled, Synced
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Sync, TopicsChanged
+from kafscale.groups.group import GroupSettings
 from kafscale.groups.model import GroupRecord, GroupType
-from kafscale.groups.responses import Alive, Joined, Left, Reconciled, Synced
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment, Topic
 from kafscale.metadata.store.base import MetadataStore

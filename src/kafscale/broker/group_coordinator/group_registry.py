@@ -19,11 +19,10 @@ from kafscale.errors import (
     UnknownMemberError,
 )
 from kafscale.groups.classic.group import ClassicGroup
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer.group import ConsumerGroup
 from kafscale.groups.effects import Reply
 from kafscale.groups.events import ConsumerHeartbeat, Join
-from kafscale.groups.group import Group
+from kafscale.groups.group import Group, GroupSettings
 from kafscale.groups.model import GroupRecord, GroupType, TopicInfo
 from kafscale.metadata.schema.group_codec import encode_group
 from kafscale.metadata.schema.model import Topic

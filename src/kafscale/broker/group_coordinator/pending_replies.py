@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from kafscale.errors import KafscaleError
-from kafscale.groups.responses import Response
+from kafscale.groups.effects import Response
 
 
 class PendingReplies:

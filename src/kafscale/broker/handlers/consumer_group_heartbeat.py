@@ -29,10 +29,9 @@ from kafscale.broker.shared.groups import (
     respond_when_done,
 )
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.groups.effects import NO_REPLY_TOKEN
+from kafscale.groups.effects import NO_REPLY_TOKEN, Reconciled
 from kafscale.groups.events import ConsumerHeartbeat
 from kafscale.groups.model import Partitions
-from kafscale.groups.responses import Reconciled
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_heartbeat import (
     Assignment,

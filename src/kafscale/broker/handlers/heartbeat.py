@@ -16,9 +16,8 @@ from collections.abc import Awaitable
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.shared.groups import check_group_id, respond_when_done
 from kafscale.errors import CoordinatorLoadingError
-from kafscale.groups.effects import NO_REPLY_TOKEN
+from kafscale.groups.effects import NO_REPLY_TOKEN, Alive
 from kafscale.groups.events import Heartbeat
-from kafscale.groups.responses import Alive
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

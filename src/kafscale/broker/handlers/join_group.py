@@ -26,9 +26,8 @@ from kafscale.broker.shared.groups import (
     respond_when_done,
 )
 from kafscale.errors import KafscaleError, MemberIdRequiredError
-from kafscale.groups.effects import NO_REPLY_TOKEN
+from kafscale.groups.effects import NO_REPLY_TOKEN, Joined
 from kafscale.groups.events import Join
-from kafscale.groups.responses import Joined
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.join_group import JoinedMember, JoinGroupRequest, JoinGroupResponse
 

@@ -18,9 +18,8 @@ from functools import partial
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.shared.groups import check_group_id, group_error_code, respond_when_done
 from kafscale.errors import KafscaleError, UnknownMemberError
-from kafscale.groups.effects import NO_REPLY_TOKEN
+from kafscale.groups.effects import NO_REPLY_TOKEN, Left
 from kafscale.groups.events import Leave, MemberIdentity
-from kafscale.groups.responses import Left
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.leave_group import (
     DepartedMember,

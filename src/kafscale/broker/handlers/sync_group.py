@@ -22,9 +22,8 @@ from kafscale.errors import (
     InconsistentProtocolError,
     RebalanceInProgressError,
 )
-from kafscale.groups.effects import NO_REPLY_TOKEN
+from kafscale.groups.effects import NO_REPLY_TOKEN, Synced
 from kafscale.groups.events import Sync
-from kafscale.groups.responses import Synced
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

@@ -2,18 +2,18 @@
 
 Events in, effects out, compatible with Apache Kafka 4.1 in everything that clients and tools can
 observe. Nothing waits in here: a pending request is a reply token. The transition table says what
-an event does; the modules named after the events say how.
+an event does; `join`, `leave` and `generation` say how.
 """
 
 from collections.abc import Mapping
 from typing import Final, Self
 
 from kafscale.errors import GroupNotFoundError, KafscaleError
-from kafscale.groups.classic import heartbeat, join
+from kafscale.groups.classic.generation import check_commit
 from kafscale.groups.classic.group_state import GroupState, State, Step
+from kafscale.groups.classic.join import classify_join
 from kafscale.groups.classic.members import Members
 from kafscale.groups.classic.transitions import TRANSITIONS
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.effects import NO_REPLY_TOKEN, Effect
 from kafscale.groups.events import (
@@ -26,6 +26,7 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
+from kafscale.groups.group import GroupSettings
 from kafscale.groups.model import GroupRecord, GroupType
 
 _STEPS: Final[Mapping[type, Step]] = {
@@ -120,7 +121,7 @@ class ClassicGroup:
 
     def _step(self, event: Event, now_ms: int) -> Step:
         if isinstance(event, Join):
-            return join.classify_join(self._group_state, event, now_ms)
+            return classify_join(self._group_state, event, now_ms)
         if isinstance(event, ConsumerHeartbeat):
             raise GroupNotFoundError(f"group {self.group_id} uses the classic protocol")
         return _STEPS[type(event)]
@@ -140,7 +141,7 @@ class ClassicGroup:
     def check_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int
     ) -> None:
-        heartbeat.check_commit(self._group_state, member_id, instance_id, generation, now_ms)
+        check_commit(self._group_state, member_id, instance_id, generation, now_ms)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Every client may read the committed offsets of a classic group."""

@@ -24,14 +24,20 @@ from typing import Final, Self
 import msgspec
 
 from kafscale.errors import KafscaleError
-from kafscale.groups.classic.initial_delay import InitialDelay
 from kafscale.groups.classic.member import Member
 from kafscale.groups.classic.members import Members
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
-from kafscale.groups.effects import NO_REPLY_TOKEN, Effect, Reply, Save
+from kafscale.groups.effects import (
+    NO_REPLY_TOKEN,
+    Effect,
+    Joined,
+    JoinedMember,
+    Reply,
+    Response,
+    Save,
+)
+from kafscale.groups.group import GroupSettings
 from kafscale.groups.model import GroupRecord
-from kafscale.groups.responses import Joined, JoinedMember, Response
 
 
 class State(enum.StrEnum):
@@ -69,6 +75,41 @@ class Step(enum.Enum):
     HEARTBEAT = "Heartbeat"
     LEAVE = "Leave"
     TICK = "Tick"
+
+
+class InitialDelay(msgspec.Struct, gc=False):
+    """The initial rebalance delay: a new group gives its members time to join (KIP-134).
+
+    Without it the first generation would have one member, and each later one would start another.
+    The delay starts again while new members arrive, but not beyond the first member's rebalance
+    timeout.
+    """
+
+    step_ms: int
+    limit_ms: int
+    """When it ends in any case."""
+    has_new_member: bool = False
+    """Whether a member has joined since the delay last started."""
+
+    @classmethod
+    def start(cls, step_ms: int, rebalance_timeout_ms: int, now_ms: int) -> Self:
+        return cls(step_ms, now_ms + max(step_ms, rebalance_timeout_ms))
+
+    def extend(self, now_ms: int) -> int | None:
+        """The next end of a delay that is over now; None if it does not start again.
+
+        >>> delay = InitialDelay.start(step_ms=3_000, rebalance_timeout_ms=5_000, now_ms=0)
+        >>> delay.has_new_member = True
+        >>> delay.extend(3_000)
+        5000
+        >>> delay.extend(5_000) is None
+        True
+        """
+        end_ms = min(now_ms + self.step_ms, self.limit_ms)
+        if not self.has_new_member or end_ms <= now_ms:
+            return None
+        self.has_new_member = False
+        return end_ms
 
 
 class GroupState(msgspec.Struct, kw_only=True):

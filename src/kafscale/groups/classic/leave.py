@@ -11,8 +11,8 @@ from kafscale.groups.classic.rebalance import (
     prepare_rebalance,
     remove_member,
 )
+from kafscale.groups.effects import Left
 from kafscale.groups.events import Leave, MemberIdentity, Tick
-from kafscale.groups.responses import Left
 
 # --- Leave --------------------------------------------------------------------------------------
 

@@ -8,8 +8,7 @@ leader stays the same while it rejoins.
 from typing import Final
 
 from kafscale.errors import KafscaleError, RebalanceInProgressError, UnknownMemberError
-from kafscale.groups.classic.group_state import GroupState, State
-from kafscale.groups.classic.initial_delay import InitialDelay
+from kafscale.groups.classic.group_state import GroupState, InitialDelay, State
 from kafscale.groups.classic.member import Member
 from kafscale.groups.effects import NO_REPLY_TOKEN, Rebalanced
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from kafscale.errors import CoordinatorUnavailableError, UnknownMemberError
-from kafscale.groups.classic import heartbeat, join, leave, sync
+from kafscale.groups.classic import generation, join, leave
 from kafscale.groups.classic.group_state import GroupState, State, Step
 from kafscale.groups.events import Event
 
@@ -60,8 +60,8 @@ TRANSITIONS: Final[Mapping[tuple[State, Step], Transition]] = {
     (PREPARING, Step.STATIC_REJOIN): _to(
         join.static_member_rejoined_preparing, PREPARING, COMPLETING
     ),
-    (PREPARING, Step.SYNC): _to(sync.sync_preparing, PREPARING),
-    (PREPARING, Step.HEARTBEAT): _to(heartbeat.heartbeat_preparing, PREPARING),
+    (PREPARING, Step.SYNC): _to(generation.sync_preparing, PREPARING),
+    (PREPARING, Step.HEARTBEAT): _to(generation.heartbeat_preparing, PREPARING),
     (PREPARING, Step.LEAVE): _to(leave.leave, PREPARING, COMPLETING, EMPTY),
     (PREPARING, Step.TICK): _to(leave.tick_preparing, PREPARING, COMPLETING, EMPTY),
     # A generation waits for its leader; a member that joins, leaves or changes ends it.
@@ -70,8 +70,8 @@ TRANSITIONS: Final[Mapping[tuple[State, Step], Transition]] = {
     (COMPLETING, Step.STATIC_REJOIN): _to(
         join.static_member_rejoined_completing, COMPLETING, PREPARING
     ),
-    (COMPLETING, Step.SYNC): _to(sync.sync_completing, COMPLETING, STABLE),
-    (COMPLETING, Step.HEARTBEAT): _to(heartbeat.heartbeat, COMPLETING),
+    (COMPLETING, Step.SYNC): _to(generation.sync_completing, COMPLETING, STABLE),
+    (COMPLETING, Step.HEARTBEAT): _to(generation.heartbeat, COMPLETING),
     (COMPLETING, Step.LEAVE): _to(leave.leave, COMPLETING, PREPARING, EMPTY),
     (COMPLETING, Step.TICK): _to(leave.tick_generation, COMPLETING, PREPARING, EMPTY),
     # All members have assignments until one joins, leaves or changes.
@@ -80,8 +80,8 @@ TRANSITIONS: Final[Mapping[tuple[State, Step], Transition]] = {
     (STABLE, Step.STATIC_REJOIN): _to(
         join.static_member_rejoined_stable, STABLE, PREPARING, COMPLETING
     ),
-    (STABLE, Step.SYNC): _to(sync.sync_stable, STABLE),
-    (STABLE, Step.HEARTBEAT): _to(heartbeat.heartbeat, STABLE),
+    (STABLE, Step.SYNC): _to(generation.sync_stable, STABLE),
+    (STABLE, Step.HEARTBEAT): _to(generation.heartbeat, STABLE),
     (STABLE, Step.LEAVE): _to(leave.leave, STABLE, PREPARING, EMPTY),
     (STABLE, Step.TICK): _to(leave.tick_generation, STABLE, PREPARING, EMPTY),
     # Another broker is the coordinator: members have to find it.

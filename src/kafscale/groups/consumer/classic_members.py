@@ -22,9 +22,8 @@ from kafscale.groups.consumer.group_state import GroupState
 from kafscale.groups.consumer.member import NEVER_MS, Member
 from kafscale.groups.consumer.member_metadata import subscription_of
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE, decode_version, encode_assignment
-from kafscale.groups.effects import Effect, Reply
+from kafscale.groups.effects import Alive, Effect, Joined, Left, Reply, Synced
 from kafscale.groups.events import Heartbeat, Join, Leave, MemberIdentity, Sync
-from kafscale.groups.responses import Alive, Joined, Left, Synced
 
 
 def join(group: GroupState, event: Join, now_ms: int) -> list[Effect]:

@@ -12,7 +12,6 @@ from kafscale.errors import (
     StaleMemberEpochError,
     UnknownMemberError,
 )
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer import classic_members, migration
 from kafscale.groups.consumer.group_state import GroupState, State
 from kafscale.groups.consumer.heartbeat import consumer_heartbeat
@@ -30,6 +29,7 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
+from kafscale.groups.group import GroupSettings
 from kafscale.groups.model import GroupRecord, GroupType, TopicInfo
 
 Topics = Mapping[str, TopicInfo]

@@ -18,15 +18,18 @@ from collections.abc import Collection
 import msgspec
 
 from kafscale.errors import FencedInstanceError, GroupFullError, UnknownMemberError
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer.member import NEVER_MS, Member
 from kafscale.groups.consumer.member_metadata import MemberMetadata
-from kafscale.groups.consumer.partition_owners import PartitionOwners
 from kafscale.groups.consumer.partition_sets import difference
-from kafscale.groups.consumer.reconciliation import STATIC_LEAVE_EPOCH, MemberAssignment
+from kafscale.groups.consumer.reconciliation import (
+    STATIC_LEAVE_EPOCH,
+    MemberAssignment,
+    PartitionOwners,
+)
 from kafscale.groups.consumer.subscriptions import TopicSubscriptions
 from kafscale.groups.consumer.target_assignment import compute_targets, select_assignor
 from kafscale.groups.effects import Effect, Rebalanced, Save
+from kafscale.groups.group import GroupSettings
 from kafscale.groups.model import Partitions
 
 

@@ -12,9 +12,8 @@ from kafscale.groups.consumer.group_state import GroupState
 from kafscale.groups.consumer.member import NEVER_MS, Member
 from kafscale.groups.consumer.reconciliation import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kafscale.groups.consumer.subscriptions import compiled
-from kafscale.groups.effects import Effect, Reply
+from kafscale.groups.effects import Effect, Reconciled, Reply
 from kafscale.groups.events import ConsumerHeartbeat
-from kafscale.groups.responses import Reconciled
 
 
 def consumer_heartbeat(group: GroupState, event: ConsumerHeartbeat, now_ms: int) -> list[Effect]:

@@ -1,4 +1,4 @@
-"""`MemberAssignment`: what a member owns, in which epoch, and its next step to the target.
+"""What members own: in which epoch, and their next step to the target.
 
 A member revokes before it is assigned more. In every epoch of the group it has a target; the way
 there is
@@ -21,7 +21,9 @@ import msgspec
 
 from kafscale.errors import FencedMemberEpochError
 from kafscale.groups.consumer.partition_sets import (
+    NOTHING,
     difference,
+    frozen,
     intersection,
     is_overlapping,
     is_within,
@@ -108,3 +110,41 @@ def _has_revoked(
 def _owns_any(owned: Partitions | None, partitions: Partitions) -> bool:
     """Whether a member still owns some of these; true if it reports nothing."""
     return owned is None or is_overlapping(owned, partitions)
+
+
+class PartitionOwners:
+    """The partitions of all members, including those to be revoked.
+
+    Invariant: a partition is acquired only while it has no owner, and released only by its owner. A
+    violation is a bug: two members would read the same partition.
+    """
+
+    __slots__ = ("_owned",)
+
+    def __init__(self) -> None:
+        self._owned: dict[bytes, set[int]] = {}
+
+    def unowned(self, partitions: Partitions) -> Partitions:
+        """The subset of partitions without an owner."""
+        owned = self._owned
+        return frozen(
+            {topic: numbers - owned.get(topic, NOTHING) for topic, numbers in partitions.items()}
+        )
+
+    def acquire(self, assignment: MemberAssignment) -> None:
+        for partitions in (assignment.assigned, assignment.revoking):
+            for topic, numbers in partitions.items():
+                owned = self._owned.setdefault(topic, set())
+                assert owned.isdisjoint(numbers), (
+                    f"{topic!r}: {numbers & owned} would have two owners"
+                )
+                owned |= numbers
+
+    def release(self, assignment: MemberAssignment) -> None:
+        for partitions in (assignment.assigned, assignment.revoking):
+            for topic, numbers in partitions.items():
+                owned = self._owned[topic]
+                assert owned >= numbers, f"{topic!r}: no owner of {numbers - owned}"
+                owned -= numbers
+                if not owned:
+                    del self._owned[topic]

@@ -20,10 +20,9 @@ from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRet
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import StoreUnavailableError
 from kafscale.groups.committed_offsets import CommittedOffset
-from kafscale.groups.config import GroupSettings
-from kafscale.groups.effects import NO_REPLY_TOKEN
+from kafscale.groups.effects import NO_REPLY_TOKEN, Joined, Reconciled
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Sync
-from kafscale.groups.responses import Joined, Reconciled
+from kafscale.groups.group import GroupSettings
 from kafscale.metadata.cluster.group_shards import shard_of
 from kafscale.metadata.schema import keys
 from kafscale.metadata.topics.catalog import Catalog

@@ -27,10 +27,19 @@ from pathlib import Path
 from kafscale.errors import KafscaleError, MemberIdRequiredError, NotCoordinatorError
 from kafscale.groups.classic import ClassicGroup, State
 from kafscale.groups.classic.group_state import Step
-from kafscale.groups.config import GroupSettings
-from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
+from kafscale.groups.effects import (
+    Alive,
+    Effect,
+    Joined,
+    Left,
+    Rebalanced,
+    Reply,
+    Response,
+    Save,
+    Synced,
+)
 from kafscale.groups.events import Event, Heartbeat, Join, Leave, MemberIdentity, Sync, Tick
-from kafscale.groups.responses import Alive, Joined, Left, Response, Synced
+from kafscale.groups.group import GroupSettings
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "scripts").glob("classic_*.txt"))
 ARROW = "----"

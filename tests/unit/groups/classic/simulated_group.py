@@ -15,11 +15,21 @@ from kafscale.errors import (
     UnknownMemberError,
 )
 from kafscale.groups.classic import ClassicGroup, State
-from kafscale.groups.config import GroupSettings
-from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
+from kafscale.groups.effects import (
+    Alive,
+    Effect,
+    Joined,
+    JoinedMember,
+    Left,
+    Rebalanced,
+    Reply,
+    Response,
+    Save,
+    Synced,
+)
 from kafscale.groups.events import Event, Heartbeat, Join, Leave, MemberIdentity, Sync, Tick
+from kafscale.groups.group import GroupSettings
 from kafscale.groups.model import GroupRecord
-from kafscale.groups.responses import Alive, Joined, JoinedMember, Left, Response, Synced
 
 SETTINGS = GroupSettings(initial_rebalance_delay_ms=3_000, size_max=4)
 PARTITION_COUNT = 12

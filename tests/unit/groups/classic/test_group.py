@@ -4,7 +4,6 @@ import pytest
 
 from kafscale.errors import GroupNotFoundError
 from kafscale.groups.classic import ClassicGroup
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import Subscription, encode_subscription
 from kafscale.groups.effects import Reply
 from kafscale.groups.events import (
@@ -17,6 +16,7 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
+from kafscale.groups.group import GroupSettings
 from kafscale.groups.model import GroupRecord, GroupType, MemberRecord
 
 SETTINGS = GroupSettings(initial_rebalance_delay_ms=0)

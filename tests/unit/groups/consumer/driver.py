@@ -5,7 +5,6 @@ the response.
 """
 
 from kafscale.errors import KafscaleError
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer import ConsumerGroup
 from kafscale.groups.consumer_protocol import Subscription, decode_assignment, encode_subscription
 from kafscale.groups.effects import Rebalanced, Reply, Save
@@ -19,6 +18,7 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
+from kafscale.groups.group import GroupSettings
 from kafscale.groups.model import TopicInfo
 
 REBALANCE_MS = 60_000

@@ -9,11 +9,10 @@ from kafscale.errors import (
     StaleMemberEpochError,
     UnknownMemberError,
 )
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer import ConsumerGroup
 from kafscale.groups.effects import Rebalanced, Save
 from kafscale.groups.events import Tick
-from kafscale.groups.group import Group
+from kafscale.groups.group import Group, GroupSettings
 from kafscale.groups.model import GroupType
 from unit.groups.consumer.driver import REBALANCE_MS, SESSION_MS, Driver, partitions, topic_infos
 

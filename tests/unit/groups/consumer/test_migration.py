@@ -4,7 +4,6 @@ import pytest
 
 from kafscale.errors import GroupNotFoundError, RebalanceInProgressError
 from kafscale.groups.classic import ClassicGroup
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer import ConsumerGroup
 from kafscale.groups.consumer_protocol import (
     Subscription,
@@ -12,6 +11,7 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
+from kafscale.groups.group import GroupSettings
 from kafscale.groups.model import GroupRecord, GroupType, MemberRecord
 from unit.groups.consumer.driver import (
     REBALANCE_MS,

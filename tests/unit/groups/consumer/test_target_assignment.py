@@ -2,11 +2,11 @@
 
 import pytest
 
-from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer.member import Member
 from kafscale.groups.consumer.member_metadata import MemberMetadata
 from kafscale.groups.consumer.subscriptions import TopicSubscriptions
 from kafscale.groups.consumer.target_assignment import ASSIGNORS, compute_targets, select_assignor
+from kafscale.groups.group import GroupSettings
 from unit.groups.consumer.driver import partitions, topic_infos
 
 OFFERED = ("uniform", "range")
