@@ -18,8 +18,8 @@ from typing import Any
 from kafscale.aio.clock import clock, steady_clock
 from kafscale.broker.bootstrap import Addresses, BrokerComponents, Stores, build_components
 from kafscale.broker.cluster.node import ClusterNode
-from kafscale.broker.control_plane.endpoint import control_address, control_plane
 from kafscale.broker.control_plane.metrics_reporter import report
+from kafscale.broker.control_plane.service import control_address, control_plane
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
 from kafscale.broker.network.bound_listeners import BoundListener, bind_listeners, describe, serve

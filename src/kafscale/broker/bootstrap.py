@@ -19,10 +19,8 @@ from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.health import Health
-from kafscale.broker.metrics.collectors import register_group_metrics, register_log_metrics
-from kafscale.broker.metrics.consumer_lag import ConsumerLag
+from kafscale.broker.metrics import ConsumerLag, register_group_metrics, register_log_metrics
 from kafscale.broker.network.listener_config import Listener
-from kafscale.broker.network.sockets import Address
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
@@ -38,6 +36,7 @@ from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
+from kafscale.net.address import Address
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.security.acl.authorizer import Authorizer
 from kafscale.storage.engine import EngineSettings, StorageEngine
@@ -110,7 +109,7 @@ async def build_components(
     groups = _coordinator(config, stores, registration, metrics, random)
     await groups.start()
     consumer_lag = _consumer_lag(config, stores, storage, groups)
-    register_group_metrics(metrics, groups, consumer_lag.lags)
+    register_group_metrics(metrics, groups, consumer_lag)
     register_log_metrics(metrics, storage, stores.catalog)
     own_cluster_id = await cluster_id(stores.metadata, _new_cluster_id())
     node = _cluster_node(

@@ -1,1 +1,1 @@
-"""Addresses, TLS files and a TCP relay."""
+"""Addresses and TLS files."""

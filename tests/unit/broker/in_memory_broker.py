@@ -33,8 +33,7 @@ from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.health import Health
-from kafscale.broker.metrics.collectors import register_group_metrics
-from kafscale.broker.metrics.consumer_lag import ConsumerLag
+from kafscale.broker.metrics import ConsumerLag, register_group_metrics
 from kafscale.broker.network.listener_config import configured_listeners
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
@@ -184,7 +183,7 @@ async def running_broker(
         broker_id=node_id,
         steady=virtual_time.clock_ms,
     )
-    register_group_metrics(metrics, services.groups, consumer_lag.lags)
+    register_group_metrics(metrics, services.groups, consumer_lag)
     await node.join()
     work = [asyncio.create_task(node.run()), asyncio.create_task(services.groups.run())]
     try:

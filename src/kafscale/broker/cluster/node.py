@@ -14,7 +14,6 @@ from typing import Final
 
 from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings, Restorer
 from kafscale.broker.cluster.drain import Drainer
-from kafscale.broker.cluster.legacy_assignments import migrate_unowned_partitions
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.cluster.ownership_guards import OwnershipGuards
 from kafscale.broker.cluster.registration import Registration
@@ -23,9 +22,13 @@ from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.topics import Topics
 from kafscale.errors import KafscaleError, OperatingError, StoreUnavailableError
+from kafscale.metadata.cluster import id_allocator
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.restore_marker import COMPLETED_KEY, find_pending_restore
-from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment
+from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.store.base import OPERATIONS_MAX, MetadataStore, Put, absent
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger
@@ -110,7 +113,7 @@ class ClusterNode:
 
     async def join(self) -> int:
         """Start the first broker session; return its epoch."""
-        await migrate_unowned_partitions(
+        await _migrate_unowned_partitions(
             self._metadata, self._catalog, broker_id=self._broker_id, now_ms=self._clock()
         )
         self.ownership.subscribe()
@@ -196,3 +199,39 @@ class ClusterNode:
 
     def _linger_seconds(self) -> float:
         return LINGER_SECONDS if len(self.cache.brokers) > 1 else 0.0
+
+
+async def _migrate_unowned_partitions(
+    store: MetadataStore, catalog: Catalog, *, broker_id: int, now_ms: int
+) -> None:
+    """Assign the partitions of a store that has topics but no assignments.
+
+    It is from a single broker, and was written before partitions had owners. They are never treated
+    as new: they are assigned to a broker session that has ended, so that they are taken over like
+    those of any failed broker, with all records in its WAL streams.
+    """
+    if not catalog.topics or (await store.range(keys.ASSIGNMENTS)).entries:
+        return
+    # Former versions used the broker epoch as leader epoch, so new leader epochs must be later.
+    epoch = await id_allocator.allocate(store, id_allocator.broker_epoch_counter(str(broker_id)))
+    orphans = [
+        Assignment(
+            topic=topic.name,
+            partition=number,
+            broker_id=broker_id,
+            broker_epoch=epoch,
+            leader_epoch=epoch,
+            fully_rolled=False,
+            assigned_ms=now_ms,
+        )
+        for topic in catalog.topics.values()
+        for number in range(topic.partitions)
+    ]
+    puts = [
+        Put(keys.assignment(orphan.topic, orphan.partition), encode_assignment(orphan))
+        for orphan in orphans
+    ]
+    for first in range(0, len(puts), OPERATIONS_MAX):
+        some = puts[first : first + OPERATIONS_MAX]
+        await store.commit([absent(put.key) for put in some], some)
+    log.info("unowned partitions migrated", count=len(puts), broker_id=broker_id)

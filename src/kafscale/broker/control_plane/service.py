@@ -1,4 +1,4 @@
-"""The control plane of a broker: implements `ControlledBroker`.
+"""The control plane of a broker: starts its server, and implements `ControlledBroker`.
 
 Invariants: a request may name only partitions that this broker owns, or nothing is done at all.
 Work that has been started is completed, whether the client still waits or not.
@@ -6,14 +6,29 @@ Work that has been started is completed, whether the client still waits or not.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from kafscale.broker.cluster.controller.controller import Controller
 from kafscale.broker.cluster.drain import Drainer
+from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.control_plane import status as control_plane_status
+from kafscale.broker.network.http import AdminHttp
+from kafscale.broker.services import Services
+from kafscale.config import Config
+from kafscale.config.sections.security import PeerTls
+from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.assignment_feed import PartitionOwners, partition_owners
 from kafscale.control_plane.errors import NotControllerError
 from kafscale.control_plane.interface import DrainResult
@@ -24,11 +39,15 @@ from kafscale.control_plane.messages import (
     SwapSegmentsResponse,
 )
 from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.server import ControlServer
+from kafscale.control_plane.tls import ServerTls
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
 from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.topics.catalog import Catalog
+from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
+from kafscale.security.reloading_file import WatchedFiles
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
@@ -68,7 +87,7 @@ class BrokerParts:
 
 
 class BrokerControlService:
-    """The broker's side of `kafscale.control_plane`: implements `ControlledBroker`."""
+    """Implements `ControlledBroker`."""
 
     def __init__(self, parts: BrokerParts) -> None:
         self._parts = parts
@@ -240,3 +259,58 @@ def _describe_broker(broker_id: int) -> str:
 
 def _sorted(topic_partitions: Iterable[TopicPartition]) -> list[Partition]:
     return sorted(Partition(topic, number) for topic, number in topic_partitions)
+
+
+def control_address(config: Config, http: AdminHttp) -> Address:
+    """The address of the control plane, for the registration."""
+    if not config.control.tls.enabled:
+        return http.addresses[0]
+    assert config.broker.control_port, "checked by the config validation"
+    return Address(config.broker.control_host, config.broker.control_port)
+
+
+@asynccontextmanager
+async def control_plane(
+    services: Services, node: ClusterNode, http: AdminHttp
+) -> AsyncIterator[ControlServer]:
+    """Serve the control plane inside the block.
+
+    Without TLS, that is through `http`, and at its own port if one is set; with TLS, at its own
+    port only.
+    """
+    settings, security = services.config.broker, services.config.control
+    broker = BrokerControlService(_parts(services, node))
+    tls = _tls(security.tls) if security.tls.enabled else None
+    allowed_subjects = AllowedSubjects(security.allowed_subjects) if tls else None
+    server = ControlServer(broker, tls=tls, allowed_subjects=allowed_subjects)
+    await server.start(settings.control_host, settings.control_port)
+    if tls is None:
+        http.serve_control(server.dial)
+    try:
+        yield server
+    finally:
+        await server.close()
+        await broker.close()
+
+
+def _tls(settings: PeerTls) -> ServerTls:
+    files = WatchedFiles([settings.cert_file, settings.key_file, settings.ca_file])
+    return ServerTls(settings, files.changed)
+
+
+def _parts(services: Services, node: ClusterNode) -> BrokerParts:
+    return BrokerParts(
+        broker_id=services.node_id,
+        cluster_id=services.cluster_id,
+        namespace=services.config.s3.namespace,
+        cache=services.cluster,
+        catalog=services.catalog,
+        storage=services.storage,
+        swap=services.storage.swap_segments,
+        registration=services.registration,
+        drainer=node.drainer,
+        controller=node.controller,
+        problems=services.health.problems,
+        store_health=lambda: services.metrics.store_health.state,
+        clock=services.clock,
+    )

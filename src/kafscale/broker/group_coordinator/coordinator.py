@@ -18,9 +18,8 @@ from typing import Any, Final
 import msgspec
 
 from kafscale.broker.group_coordinator.group_registry import GroupRegistry, TopicNames, topic_infos
-from kafscale.broker.group_coordinator.group_runtime import GroupRuntime
+from kafscale.broker.group_coordinator.group_runtime import GroupRuntime, PendingReplies
 from kafscale.broker.group_coordinator.pausable_clock import POLL_SECONDS, GroupClock
-from kafscale.broker.group_coordinator.pending_replies import PendingReplies
 from kafscale.broker.group_coordinator.shard_session import Phase, ShardSession, ShardSessions
 from kafscale.broker.group_coordinator.shards import GroupShards
 from kafscale.broker.group_coordinator.writer import GroupWriter

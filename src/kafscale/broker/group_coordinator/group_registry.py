@@ -8,9 +8,8 @@ offsets stay.
 
 from collections.abc import Iterator, Mapping
 
-from kafscale.broker.group_coordinator.group_runtime import GroupRuntime
+from kafscale.broker.group_coordinator.group_runtime import GroupRuntime, PendingReplies
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_coordinator.pending_replies import PendingReplies
 from kafscale.broker.group_coordinator.shard_session import ShardSessions
 from kafscale.errors import (
     GroupNotFoundError,

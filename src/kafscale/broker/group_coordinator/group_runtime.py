@@ -1,33 +1,117 @@
-"""The runtime of one group: its state machine, its offsets, and its timer.
+"""The runtime of one group: its state machine, its pending replies, its offsets and its timer.
 
 Invariants: an event is handled atomically, and its effects are executed in order. The timer may
 fire early, never late: a heartbeat moves a deadline, but not the timer.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from itertools import count
+from types import MappingProxyType
+from typing import Any
 
 from msgspec.structs import replace
 
-from kafscale.broker.group_coordinator.offsets import GroupOffsets
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_coordinator.pending_replies import PendingReplies
 from kafscale.broker.group_coordinator.shard_session import ShardSession
 from kafscale.errors import KafscaleError
-from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.effects import Effect, Rebalanced, Reply, Response, Save
 from kafscale.groups.events import ConsumerHeartbeat, Event, Heartbeat, Tick
 from kafscale.groups.group import Group
 from kafscale.groups.model import GroupRecord
 from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.group_codec import encode_offset
 from kafscale.metadata.store.base import Delete, Operation, Put
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import GroupCounters
+from kafscale.text.topic_partition import TopicPartition
 
 log = get_logger(__name__)
 
 TIMER_MS_MIN = 10
 """A paused clock must not make the timer fire in a busy loop."""
+
+
+class PendingReplies:
+    """Futures of the requests that wait for a group, by reply token.
+
+    A response is delivered once; it is dropped if the client has disconnected.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._pending_callbacks: dict[int, asyncio.Future[Any]] = {}
+
+    def create(self) -> tuple[int, asyncio.Future[Any]]:
+        """A new reply token, and the future of its response."""
+        reply_token = next(self._numbers)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._pending_callbacks[reply_token] = future
+        return reply_token, future
+
+    def resolve(self, reply_token: int, response: Response | KafscaleError) -> None:
+        future = self._pending_callbacks.pop(reply_token, None)
+        if future is None or future.done():
+            return
+        if isinstance(response, KafscaleError):
+            future.set_exception(response)
+        else:
+            future.set_result(response)
+
+
+class GroupOffsets:
+    """The committed offsets of one group: those in the store, and those being written.
+
+    An offset is readable once it is in the store, never before. The last commit wins, however often
+    the write is retried.
+    """
+
+    def __init__(self, group_id: str, session: ShardSession) -> None:
+        self._group_id = group_id
+        self._session = session
+        self._newest: dict[TopicPartition, CommittedOffset] = {}
+        self._committed: dict[TopicPartition, CommittedOffset] = {}
+        self.committed: Mapping[TopicPartition, CommittedOffset] = MappingProxyType(self._committed)
+        """Offsets in the store."""
+        self.newest: Mapping[TopicPartition, CommittedOffset] = MappingProxyType(self._newest)
+        """Offsets once everything is written."""
+
+    def restore(self, topic_partition: TopicPartition, committed: CommittedOffset) -> None:
+        """Take over an offset that was loaded from the store."""
+        self._newest[topic_partition] = self._committed[topic_partition] = committed
+
+    def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
+        self._newest.update(offsets)
+        self._write(offsets)
+        self._session.when_durable(partial(self._committed.update, offsets))
+
+    def delete(self, topic_partitions: Collection[TopicPartition]) -> None:
+        for topic_partition in topic_partitions:
+            self._newest.pop(topic_partition, None)
+        self._write(topic_partitions)
+        self._session.when_durable(partial(self._uncommit, topic_partitions))
+
+    def _uncommit(self, topic_partitions: Collection[TopicPartition]) -> None:
+        for topic_partition in topic_partitions:
+            self._committed.pop(topic_partition, None)
+
+    def _write(self, topic_partitions: Collection[TopicPartition]) -> None:
+        self._session.write(
+            {
+                self._key(topic_partition): partial(self._operation, topic_partition)
+                for topic_partition in topic_partitions
+            }
+        )
+
+    def _operation(self, topic_partition: TopicPartition) -> Operation:
+        newest = self._newest.get(topic_partition)
+        key = self._key(topic_partition)
+        return Put(key, encode_offset(newest)) if newest else Delete(key)
+
+    def _key(self, topic_partition: TopicPartition) -> str:
+        return keys.committed_offset(self._group_id, *topic_partition)
 
 
 class GroupRuntime:

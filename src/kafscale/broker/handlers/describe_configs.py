@@ -21,6 +21,7 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
+from kafscale.net.address import Address
 from kafscale.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
@@ -90,9 +91,7 @@ def _configs(context: RequestContext, resource: ResourceToDescribe) -> list[Desc
 
 
 def _listener(context: RequestContext) -> str:
-    host, port = advertised(context)
-    name = context.client.listener.name
-    return f"{name}://[{host}]:{port}" if ":" in host else f"{name}://{host}:{port}"
+    return f"{context.client.listener.name}://{Address(*advertised(context))}"
 
 
 def _logger(level: str) -> DescribedConfig:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from kafscale.broker.network.listener_config import Listener, SecurityProtocol, configured_listeners
 from kafscale.broker.network.server import Server, ServerSettings
-from kafscale.broker.network.sockets import Address, address_of
+from kafscale.broker.network.sockets import address_of
 from kafscale.config import Config
 from kafscale.config.sections.security import all_for_listener
 from kafscale.errors import ConfigError
+from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.security.tls.context import ListenerTls
 
@@ -60,11 +61,9 @@ def serve(server: Server, bound_listeners: list[BoundListener]) -> None:
 
 def describe(bound: BoundListener, address: Address) -> str:
     """The line that the broker prints for a listener that serves clients."""
-    host, port = address
-    endpoint = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if bound.listener.protocol is SecurityProtocol.PLAINTEXT:
-        return f"broker listening on {endpoint}"
-    return f"broker listening on {endpoint} ({bound.listener.protocol})"
+        return f"broker listening on {address}"
+    return f"broker listening on {address} ({bound.listener.protocol})"
 
 
 def _check(config: Config, listener: Listener) -> None:

@@ -26,7 +26,7 @@ from typing import Final, cast
 from kafscale.broker.network.listener_config import Listener
 from kafscale.broker.requests.context import ClientInfo
 from kafscale.broker.requests.dispatcher import Dispatcher, PendingResponse
-from kafscale.broker.requests.versioned_api import Parts
+from kafscale.broker.requests.route import Parts
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.errors import AuthenticationError, FrameError

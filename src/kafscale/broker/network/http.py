@@ -12,7 +12,9 @@ after every metric, so that a scrape does not delay Kafka's clients.
 
 The control plane shares this port: an HTTP/2 client opens with a preface that reads like the head
 of a request (`PRI * HTTP/2.0`), after which the connection is passed to the gRPC server. Such
-connections are long-lived, so they have a limit of their own and cannot starve health checks.
+connections are long-lived, so they have a limit of their own and cannot starve health checks. Bytes
+are read no faster than the other side accepts them. When one side closes, the bytes it has sent are
+delivered, and then both connections are closed.
 """
 
 import asyncio
@@ -22,8 +24,8 @@ from typing import Final
 
 import msgspec
 
-from kafscale.broker.network.sockets import Address, address_of, bind_host
-from kafscale.net.tcp_proxy import Streams, relay
+from kafscale.broker.network.sockets import address_of, bind_host
+from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import text_format
 from kafscale.observability.metrics.broker import Metrics
@@ -38,6 +40,35 @@ _HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\n"
 """The part that reads like a head; six more bytes of the preface follow (RFC 9113, 3.4)."""
 _JSON: Final = "application/json"
 _PATHS: Final = ("/health", "/healthz", "/metrics", "/readyz")
+
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+CHUNK_BYTES: Final = 64 * 1024
+
+
+async def relay(one: Streams, other: Streams) -> None:
+    """Relay bytes in both directions until one side closes, then close both connections."""
+    (reader, writer), (other_reader, other_writer) = one, other
+    pumps = [
+        asyncio.ensure_future(_pump(reader, other_writer)),
+        asyncio.ensure_future(_pump(other_reader, writer)),
+    ]
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        # Before any await, because this may be cancelled a second time.
+        writer.close()
+        other_writer.close()
+        for pump in pumps:
+            pump.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while chunk := await reader.read(CHUNK_BYTES):
+        writer.write(chunk)
+        await writer.drain()
 
 
 class RequestHead(msgspec.Struct, frozen=True):

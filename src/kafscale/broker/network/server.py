@@ -13,11 +13,12 @@ from kafscale.broker.network.acceptor import Acceptor
 from kafscale.broker.network.connection import Backpressure, Connection, Limits, ListenerContext
 from kafscale.broker.network.connection_quotas import ConnectionQuotas
 from kafscale.broker.network.listener_config import Listener
-from kafscale.broker.network.sockets import Address, address_of, bind_host
+from kafscale.broker.network.sockets import address_of, bind_host
 from kafscale.broker.requests.context import ShutdownSignal
 from kafscale.broker.requests.dispatcher import Dispatcher
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.sasl_login import SaslSessions
+from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.receive_buffer import FrameBufferPool

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafscale.errors import OperatingError
-
-Address = tuple[str, int]
+from kafscale.net.address import Address
 
 
 async def bind_host(
@@ -66,5 +65,4 @@ def bind_all(
 
 
 def address_of(listener: socket.socket) -> Address:
-    host, port = listener.getsockname()[:2]
-    return host, port
+    return Address(*listener.getsockname()[:2])

@@ -11,6 +11,7 @@ import msgspec
 from kafscale.broker.network.listener_config import Listener
 from kafscale.broker.security.permissions import authorization_error
 from kafscale.metadata.access.model import CLUSTER_NAME, Operation, ResourceType
+from kafscale.net.address import Address
 from kafscale.protocol.api import Api
 from kafscale.security.principal import ANONYMOUS, Principal
 
@@ -41,7 +42,7 @@ class ClientInfo(msgspec.Struct):
     """For how long to mute the connection, because its client exceeds a quota."""
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return str(Address(self.host, self.port))
 
 
 class ShutdownSignal:

@@ -23,8 +23,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
-from kafscale.broker.requests.route import Route, route
-from kafscale.broker.requests.versioned_api import Parts, VersionedApi
+from kafscale.broker.requests.route import Parts, Route, VersionedApi, route
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.security.sasl_login import SaslSession
 from kafscale.errors import (

@@ -1,4 +1,4 @@
-"""`route`: ties one API to its handler.
+"""`route` ties one API to its handler; `VersionedApi` serves one version of it.
 
     route(HEARTBEAT, heartbeat.handle)
     route(FETCH, fetch.handle, fetch.error_response, cancel_on_disconnect=True)
@@ -14,9 +14,13 @@ from typing import Any
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError
+from kafscale.observability.metrics.broker import Metrics
+from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api, Request, Response
+from kafscale.protocol.codec.codec import Buffer
 from kafscale.protocol.codec.schema import fields
 from kafscale.protocol.codec.wire import Message
+from kafscale.protocol.frame import frame
 
 Handler = Callable[[RequestContext, Request], Response | Awaitable[Response | None] | None]
 """Serves a request: returns the response, or an awaitable of it; None means no response.
@@ -71,3 +75,51 @@ def _error_response(context: RequestContext, _request: Message, error: KafscaleE
     if "error_message" in context.api.response.__struct_fields__:
         values["error_message"] = str(error)
     return context.api.response(**values)
+
+
+Parts = list[Buffer]
+"""An encoded response, ready to send; empty if the request expects none."""
+
+
+class VersionedApi:
+    """An API in one version: decodes its requests, and encodes their responses.
+
+    One lookup by the first four bytes of a request finds everything that serving it needs.
+    """
+
+    __slots__ = (
+        "_decode_at",
+        "_encode",
+        "_request_header_version",
+        "_response_header_version",
+        "api",
+        "handle",
+        "route",
+        "traffic",
+        "version",
+    )
+
+    def __init__(self, route: Route, version: int, metrics: Metrics) -> None:
+        api: Api[Any, Any] = route.api
+        self.api = api
+        self.version = version
+        self.route = route
+        self.handle = route.handle
+        self._decode_at = api.request_codec(version).decode_at
+        self._encode = api.response_codec(version).encode
+        self._request_header_version = api.request_header_version(version)
+        self._response_header_version = api.response_header_version(version)
+        self.traffic = metrics.requests(api.name, version)
+
+    def decode(self, request_frame: memoryview) -> tuple[headers.RequestHeader, Any]:
+        header, position = headers.decode_request_header(
+            request_frame, self._request_header_version
+        )
+        # Bytes after the end of a request are ignored, as in Kafka. librdkafka relies on it: to
+        # request all topics, it writes the null of a non-compact array, which is 3 bytes longer.
+        request, _ = self._decode_at(request_frame, position)
+        return header, request
+
+    def encode(self, correlation_id: int, response: Message) -> Parts:
+        header = headers.encode_response_header(correlation_id, self._response_header_version)
+        return frame(header, self._encode(response))

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafscale.broker.requests.context import ClientInfo, RequestContext
 from kafscale.broker.requests.dispatcher import Dispatcher, InFlightRequest, PendingResponse
-from kafscale.broker.requests.versioned_api import Parts, VersionedApi
+from kafscale.broker.requests.route import Parts, VersionedApi
 from kafscale.errors import KafscaleError
 from kafscale.observability import tracing
 from kafscale.observability.tracing import SpanKind

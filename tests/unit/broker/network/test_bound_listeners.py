@@ -16,6 +16,7 @@ from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
 from kafscale.config.sections.security import Sasl, Tls
 from kafscale.errors import ConfigError, OperatingError
+from kafscale.net.address import Address
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.messages.heartbeat import HEARTBEAT
 from services.certificates import make_certificates
@@ -164,8 +165,8 @@ def test_describe_prints_address_and_protocol():
         )
         async with bind_listeners(requested, SETTINGS) as (inside, outside):
             assert outside.listener.protocol is SecurityProtocol.SASL_PLAINTEXT
-            lines.append(describe(inside, ("10.0.0.1", 9092)))
-            lines.append(describe(outside, ("::1", 9094)))
+            lines.append(describe(inside, Address("10.0.0.1", 9092)))
+            lines.append(describe(outside, Address("::1", 9094)))
 
     run(scenario)
     assert lines == [

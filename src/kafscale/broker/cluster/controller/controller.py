@@ -7,7 +7,8 @@
     cleanup   delete what is left of dead WAL streams (`wal_cleanup`)
 
 Invariants: the duties run only while the cluster cache shows this broker as controller, and every
-write of theirs fails once it is not. A duty that fails is retried, and does not affect others.
+write of theirs compares that entry, so that it fails once it is not. A duty that fails is retried,
+and does not affect others.
 """
 
 import asyncio
@@ -18,14 +19,14 @@ from typing import Final, NoReturn, Protocol
 
 from kafscale.aio.events import Notifier, wait_at_most
 from kafscale.broker.cluster.controller.assigner import Assigner
-from kafscale.broker.cluster.controller.election import Election
 from kafscale.broker.cluster.controller.fencer import Fencer
 from kafscale.broker.cluster.controller.metadata_snapshot import SnapshotPublisher
 from kafscale.broker.cluster.controller.wal_cleanup import DeadStreamCleanup
 from kafscale.errors import InvalidRequestError, OperatingError, StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import BrokerInfo, Topic
-from kafscale.metadata.store.base import Entry, MetadataStore
+from kafscale.metadata.store.base import Entry, MetadataStore, Put, absent
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
@@ -71,6 +72,51 @@ class Restorer(Protocol):
 
 class _TermOverError(Exception):
     """This broker is no longer controller."""
+
+
+class Election:
+    """One broker's part in the elections.
+
+    The controller is the broker that put its id under the controller key while the key was absent,
+    with the lease of its current session; the key vanishes with the lease.
+    """
+
+    def __init__(self, store: MetadataStore, cache: ClusterCache) -> None:
+        self._store = store
+        self._cache = cache
+        self.broker: BrokerInfo | None = None
+        """The registration of the current session; without a session, this broker does not
+        campaign.
+        """
+
+    @property
+    def entry(self) -> Entry | None:
+        """The entry that makes this broker controller; None if it is not."""
+        entry = self._cache.controller
+        if self.broker is None or entry is None or entry.lease != self.broker.lease:
+            return None
+        return entry
+
+    @property
+    def should_campaign(self) -> bool:
+        """Whether there is no controller, and this broker is a candidate."""
+        if self.broker is None or self._cache.controller is not None or not self._cache.connected:
+            return False
+        registered = self._cache.brokers.get(self.broker.id)
+        if registered is None or registered.epoch != self.broker.epoch:
+            return False
+        # A draining broker would soon have to be replaced.
+        return not registered.is_draining or all(
+            broker.is_draining for broker in self._cache.brokers.values()
+        )
+
+    async def campaign(self) -> None:
+        """Try to become controller; the cluster cache will show the winner."""
+        assert self.broker is not None
+        await self._store.commit(
+            [absent(keys.CONTROLLER)],
+            [Put(keys.CONTROLLER, str(self.broker.id).encode(), self.broker.lease)],
+        )
 
 
 class Controller:

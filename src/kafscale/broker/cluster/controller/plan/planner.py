@@ -11,7 +11,7 @@ executed is followed by no other than the next moves. Invariants:
    of these are under way in the cluster. Draining brokers are not bound by that: each may have
    `DRAINS_PER_MOVE` times as many transfers under way.
 
-`placement` and `rebalance` choose the targets; `assigner` executes a plan.
+`placement` chooses the targets; `assigner` executes a plan.
 """
 
 from collections import Counter
@@ -21,9 +21,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller.plan.placement import place_units
-from kafscale.broker.cluster.controller.plan.rebalance import cancel_moves, rebalance
-from kafscale.broker.cluster.controller.plan.unit import NO_BROKER, AssignmentUnit
+from kafscale.broker.cluster.controller.plan.load import NO_BROKER, AssignmentUnit
+from kafscale.broker.cluster.controller.plan.placement import cancel_moves, place_units, rebalance
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.text.topic_partition import TopicPartition

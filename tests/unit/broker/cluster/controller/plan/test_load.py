@@ -1,7 +1,6 @@
 """Load counts: which brokers are below their target, and which is chosen next."""
 
-from kafscale.broker.cluster.controller.plan.load import LoadCounts
-from kafscale.broker.cluster.controller.plan.unit import AssignmentUnit
+from kafscale.broker.cluster.controller.plan.load import AssignmentUnit, LoadCounts
 from kafscale.metadata.schema.model import BrokerInfo
 
 

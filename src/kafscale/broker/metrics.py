@@ -1,12 +1,13 @@
-"""The lag of consumer groups, also in partitions that other brokers lead.
+"""Metrics of partition logs and consumer groups, which are read at every scrape.
 
-Invariant: computing the lag costs requests nothing. High watermarks of local logs are read; brokers
-that lead other partitions of this broker's groups are polled every `INTERVAL_SECONDS`, and their
-last response is used until the next one. A broker that does not respond is polled again; its
-partitions are left out once the values are older than `STALE_MS`.
+Invariant: computing the lag of consumer groups costs requests nothing. High watermarks of local
+logs are read; brokers that lead other partitions of this broker's groups are polled every
+`INTERVAL_SECONDS`, and their last response is used until the next one. A broker that does not
+respond is polled again; its partitions are left out once the values are older than `STALE_MS`.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -14,8 +15,12 @@ from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
-from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.schema.model import BrokerInfo, Topic
+from kafscale.metadata.topics.catalog import Catalog
+from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
+from kafscale.observability.metrics.broker import Metrics
+from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.log_directory import LogDirectory
 from kafscale.text.topic_partition import TopicPartition
 
@@ -26,7 +31,7 @@ STALE_MS: Final = 60_000
 
 
 class ConsumerLag:
-    """The high consumer_lag of the partitions that this broker's groups read, and their lag."""
+    """The lag of this broker's groups, also in partitions that other brokers lead."""
 
     def __init__(
         self,
@@ -46,7 +51,7 @@ class ConsumerLag:
         self._steady = steady
         self._tls = tls
         self._polled: dict[TopicPartition, tuple[int, int]] = {}
-        """The high consumer_lag of other brokers, and when they were polled."""
+        """The high watermarks of other brokers, and when they were polled."""
 
     def high_watermark(self, topic: str, partition: int) -> int | None:
         """The high watermark of a partition, if it is known."""
@@ -91,10 +96,41 @@ class ConsumerLag:
         # gRPC is slow to import, and a single broker never needs it.
         from kafscale.control_plane.client import ControlClient  # noqa: PLC0415
 
-        host = f"[{broker.control_host}]" if ":" in broker.control_host else broker.control_host
-        async with ControlClient(f"{host}:{broker.control_port}", self._tls) as client:
+        address = Address(broker.control_host, broker.control_port)
+        async with ControlClient(str(address), self._tls) as client:
             status = await client.status()
         now_ms = self._steady()
         for partition in status.partitions:
             key = (partition.topic, partition.partition)
             self._polled[key] = (partition.high_watermark, now_ms)
+
+
+def register_group_metrics(
+    metrics: Metrics, groups: Coordinator, consumer_lag: ConsumerLag
+) -> None:
+    """Register callbacks that read the groups at every scrape."""
+    metrics.group_states = lambda: Counter(hosted.group.state for hosted in groups.registry)
+    metrics.group_lags = consumer_lag.lags
+    metrics.metadata_writes = lambda: groups.writer.transactions
+
+
+def register_log_metrics(metrics: Metrics, storage: StorageEngine, catalog: Catalog) -> None:
+    """Register callbacks that read sizes at every scrape, and drop metrics of deleted topics."""
+
+    def stored_bytes() -> Iterator[tuple[str, int, int]]:
+        for log in storage.logs:
+            size_bytes = log.segments.total_bytes + log.tail.unrolled_bytes
+            yield log.topic, log.partition, size_bytes
+
+    def buffered_bytes() -> Iterator[tuple[str, int, int]]:
+        by_log = storage.wal.unflushed_bytes_by_log()
+        for log in storage.logs:
+            yield log.topic, log.partition, by_log.get(log, 0)
+
+    def on_topic(before: Topic | None, after: Topic | None) -> None:
+        if after is None and before is not None:
+            metrics.forget_topic(before.name)
+
+    metrics.stored_bytes = stored_bytes
+    metrics.buffered_bytes = buffered_bytes
+    catalog.subscribe(on_topic)

@@ -3,7 +3,7 @@
 import asyncio
 
 from doubles import virtual_time
-from kafscale.broker.metrics.consumer_lag import STALE_MS, ConsumerLag
+from kafscale.broker.metrics import STALE_MS, ConsumerLag
 from kafscale.config.sections.security import PeerTls
 from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.server import ControlServer

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
-from kafscale.net.tcp_proxy import CHUNK_BYTES, relay
+from kafscale.broker.network.http import CHUNK_BYTES, relay
 from unit.broker.harness import run, run_pending
 
 every_loop = pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""Metrics of partition logs and consumer groups."""
