@@ -11,8 +11,7 @@ import pytest
 
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError
-from kafscale.control_plane.messages import MetricsSample
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import MetricsSample, Partition
 from services.process import free_port
 from services.shell import Shell
 

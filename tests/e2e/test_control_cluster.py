@@ -10,7 +10,7 @@ import pytest
 
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition
 from services import s3_server
 from services.cluster import Cluster
 from services.shell import Shell

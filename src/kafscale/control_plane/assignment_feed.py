@@ -13,8 +13,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.control_plane.messages import PartitionAssignmentEvent
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition, PartitionAssignmentEvent
 from kafscale.errors import KafscaleError, OverloadedError, StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 

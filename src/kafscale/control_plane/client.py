@@ -20,6 +20,7 @@ from kafscale.control_plane.messages import (
     DrainPartitionsRequest,
     DrainPartitionsResponse,
     MetricsSample,
+    Partition,
     PartitionAssignmentEvent,
     RebalanceRequest,
     RebalanceResponse,
@@ -30,7 +31,6 @@ from kafscale.control_plane.messages import (
     TriggerFlushRequest,
     TriggerFlushResponse,
 )
-from kafscale.control_plane.partition import Partition
 from kafscale.control_plane.tls import open_channel
 from kafscale.observability import tracing
 from kafscale.observability.tracing import SpanKind

@@ -8,55 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from google.protobuf.message_factory import GetMessageClass
 
-from kafscale.control_plane._generated.broker_pb2 import (
-    DESCRIPTOR,
-    Ack,
-    AssignmentWatchRequest,
-    BrokerStatusRequest,
-    BrokerStatusResponse,
-    BrokerSummary,
-    DrainPartitionsRequest,
-    DrainPartitionsResponse,
-    MetricsSample,
-    Move,
-    PartitionAssignmentEvent,
-    PartitionRef,
-    PartitionStatus,
-    RebalanceRequest,
-    RebalanceResponse,
-    SealTailRequest,
-    SealTailResponse,
-    SwapSegmentsRequest,
-    SwapSegmentsResponse,
-    TriggerFlushRequest,
-    TriggerFlushResponse,
-)
-
-__all__ = [
-    "DESCRIPTOR",
-    "METHODS",
-    "Ack",
-    "AssignmentWatchRequest",
-    "BrokerStatusRequest",
-    "BrokerStatusResponse",
-    "BrokerSummary",
-    "DrainPartitionsRequest",
-    "DrainPartitionsResponse",
-    "Method",
-    "MetricsSample",
-    "Move",
-    "PartitionAssignmentEvent",
-    "PartitionRef",
-    "PartitionStatus",
-    "RebalanceRequest",
-    "RebalanceResponse",
-    "SealTailRequest",
-    "SealTailResponse",
-    "SwapSegmentsRequest",
-    "SwapSegmentsResponse",
-    "TriggerFlushRequest",
-    "TriggerFlushResponse",
-]
+from kafscale.control_plane._generated import broker_pb2
+from kafscale.control_plane._generated.broker_pb2 import *  # noqa: F403 - all are exported.
+from kafscale.errors import InvalidRequestError
 
 
 class Method(NamedTuple):
@@ -83,11 +37,32 @@ METHODS: Final = {
         client_streaming=method.client_streaming,
         server_streaming=method.server_streaming,
     )
-    for service in DESCRIPTOR.services_by_name.values()
+    for service in broker_pb2.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 }
 """All methods of all services, by name."""
 
 assert len(METHODS) == sum(
-    len(service.methods) for service in DESCRIPTOR.services_by_name.values()
+    len(service.methods) for service in broker_pb2.DESCRIPTOR.services_by_name.values()
 ), "no two services have a method of the same name"
+
+
+class Partition(NamedTuple):
+    """A `TopicPartition` that messages name: of the shard topic, a shard of consumer groups."""
+
+    topic: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.number}"
+
+    @property
+    def message(self) -> broker_pb2.PartitionRef:
+        return broker_pb2.PartitionRef(topic=self.topic, partition=self.number)
+
+    @classmethod
+    def of(cls, message: broker_pb2.PartitionRef) -> "Partition":
+        """The partition of a request."""
+        if not message.topic:
+            raise InvalidRequestError("a partition must have a topic")
+        return cls(message.topic, message.partition)

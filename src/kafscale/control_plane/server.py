@@ -17,15 +17,14 @@ from typing import Any, Final
 
 import grpc
 
-from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.assignment_feed import AssignmentFeed
 from kafscale.control_plane.errors import BROKER_KEY, NotServedError, status_of
-from kafscale.control_plane.interface import ControlledBroker
 from kafscale.control_plane.messages import METHODS, Method
 from kafscale.control_plane.samples import Samples
-from kafscale.control_plane.service import ControlService
-from kafscale.control_plane.tls import ServerTls
+from kafscale.control_plane.service import ControlledBroker, ControlService
+from kafscale.control_plane.tls import AllowedSubjects, ServerTls
 from kafscale.errors import ConfigError
+from kafscale.net.address import Address
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.tracing import SpanKind
@@ -95,7 +94,7 @@ class GrpcServer:
             self._server.add_insecure_port(f"unix:{self._socket}")
         if port is not None:
             try:
-                self.port = self._listen(self._server, _target(host, port))
+                self.port = self._listen(self._server, str(Address(host, port)))
             except RuntimeError as error:
                 await self.close()
                 raise ConfigError(f"the control plane cannot listen on {host}:{port}") from error
@@ -204,7 +203,7 @@ class GrpcServer:
         await context.abort(status, details, ((BROKER_KEY, self._identity),))
 
 
-class ControlServer:
+class ControlServer(GrpcServer):
     """Serves the control plane of one broker."""
 
     def __init__(
@@ -219,7 +218,7 @@ class ControlServer:
         self._feed = AssignmentFeed(broker.partition_owners)
         handlers = ControlService(broker, self._feed, Samples()).handlers()
         assert handlers.keys() == METHODS.keys(), "every declared method has a handler"
-        self._server = GrpcServer(
+        super().__init__(
             str(broker.id),
             handlers,
             interceptors=interceptors,
@@ -227,25 +226,10 @@ class ControlServer:
             allowed_subjects=allowed_subjects,
         )
 
-    @property
-    def port(self) -> int | None:
-        """Its own port, if it has one."""
-        return self._server.port
-
     async def start(self, host: str = "", port: int | None = None) -> None:
-        """Serve `dial`, and an address as well if a port is given; 0 is any port."""
         self._broker.subscribe(self._feed.changed)
-        await self._server.start(host, port)
-
-    async def dial(self) -> Streams:
-        """Open a connection to the server from inside the process."""
-        return await self._server.dial()
+        await super().start(host, port)
 
     async def close(self) -> None:
-        """Complete pending requests for a moment, and abort the rest."""
         self._feed.close()
-        await self._server.close()
-
-
-def _target(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        await super().close()

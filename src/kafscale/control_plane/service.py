@@ -5,12 +5,11 @@ limit, and every error becomes a status with a message.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
-from kafscale.control_plane.assignment_feed import AssignmentFeed
-from kafscale.control_plane.interface import ControlledBroker
+from kafscale.control_plane.assignment_feed import AssignmentFeed, PartitionOwners
 from kafscale.control_plane.messages import (
     Ack,
     AssignmentWatchRequest,
@@ -19,6 +18,8 @@ from kafscale.control_plane.messages import (
     DrainPartitionsRequest,
     DrainPartitionsResponse,
     MetricsSample,
+    Move,
+    Partition,
     PartitionAssignmentEvent,
     PartitionRef,
     RebalanceRequest,
@@ -30,7 +31,6 @@ from kafscale.control_plane.messages import (
     TriggerFlushRequest,
     TriggerFlushResponse,
 )
-from kafscale.control_plane.partition import Partition
 from kafscale.control_plane.samples import Samples, collect
 from kafscale.errors import InvalidRequestError
 
@@ -41,6 +41,50 @@ DRAIN_SECONDS_MAX: Final = 3600
 PARTITIONS_MAX: Final = 10_000
 """How many partitions a request may name."""
 TEXT_MAX: Final = 1_000
+
+
+class DrainResult(NamedTuple):
+    """The result of a drain at its deadline."""
+
+    drained: Sequence[Partition]
+    pending: Sequence[Partition]
+
+
+class ControlledBroker(Protocol):
+    """A broker that can be monitored and controlled; the broker package implements it.
+
+    Errors are those of `kafscale.errors` (or `NotControllerError`), with a message for the client:
+    `UnknownTopicError` if the partition does not exist, `NotOwnerError` if another broker owns it,
+    `InvalidRequestError`, or `OperatingError` if a store fails. Work that a request has started
+    continues if the client disconnects.
+    """
+
+    @property
+    def id(self) -> int: ...
+
+    async def status(self, *, with_partitions: bool) -> BrokerStatusResponse:
+        """Its status, without the samples."""
+
+    async def drain(
+        self, partitions: Sequence[Partition] | None, reason: str, seconds_max: float
+    ) -> DrainResult:
+        """Transfer these partitions, or everything before leaving, within that time."""
+
+    async def flush(self, partitions: Sequence[Partition] | None) -> Sequence[Partition]:
+        """Roll these partitions into segments, or all that it owns; return which."""
+
+    async def seal_tail(self, partition: Partition) -> SealTailResponse: ...
+
+    async def swap_segments(self, partition: Partition, job: str) -> SwapSegmentsResponse: ...
+
+    async def rebalance(self) -> Sequence[Move]:
+        """As the controller, plan now; return the moves that are under way."""
+
+    def partition_owners(self) -> PartitionOwners:
+        """Everything that is assigned in the cluster."""
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever `partition_owners` may have changed."""
 
 
 class ControlService:

@@ -10,7 +10,7 @@ Existing connections keep their certificates.
 
 import asyncio
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,14 +18,17 @@ import grpc
 
 from kafscale.config.sections.security import ClientTls, PeerTls
 from kafscale.control_plane.errors import UnreachableError
-from kafscale.errors import ConfigError
+from kafscale.errors import ClusterAuthorizationError, ConfigError
 from kafscale.net import tls_files
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
+audit = get_logger("kafscale.audit")
 
 HANDSHAKE_SECONDS_MAX: Final = 10.0
 """How long the TLS handshake may take."""
+READ_ONLY_METHODS: Final = frozenset({"GetStatus", "StreamMetrics", "WatchAssignments"})
+"""Methods that change nothing."""
 
 
 class ServerTls:
@@ -68,6 +71,49 @@ class ServerTls:
             return None
         log.info("certificate reloaded", listener="control", file=self._settings.cert_file)
         return loaded
+
+
+class AllowedSubjects:
+    """Authorizes clients by the names in their certificates.
+
+    A client that is not listed is rejected; an empty list allows every client with a certificate of
+    the right CA, which TLS checks. Every rejection, and every request that changes the cluster, is
+    written to the audit log.
+    """
+
+    def __init__(self, allowed_subjects: Iterable[str] = ()) -> None:
+        """Names as in certificates: the common name, or a DNS name."""
+        self._allowed = frozenset(allowed_subjects)
+
+    def authorize(self, method: str, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        """Log a request; raises `ClusterAuthorizationError` if the client is not allowed."""
+        auth_context = context.auth_context()
+        facts = {
+            "principal": _subject(auth_context),
+            "client": context.peer(),
+            "api": f"control.{method}",
+        }
+        if self._allowed and self._allowed.isdisjoint(_names(auth_context)):
+            audit.warning("access denied", **facts)
+            raise ClusterAuthorizationError(
+                f"{facts['principal']} may not use the control plane (control.allowedSubjects)"
+            )
+        if method not in READ_ONLY_METHODS:
+            audit.info("changed", **facts)
+
+
+def _names(auth_context: Mapping[str, Iterable[bytes]]) -> set[str]:
+    """The names of a client, from the gRPC auth context.
+
+    >>> sorted(_names({"x509_common_name": [b"alice"], "peer_dns": [b"a.example.com"]}))
+    ['a.example.com', 'alice']
+    """
+    encoded = (*auth_context.get("x509_common_name", ()), *auth_context.get("peer_dns", ()))
+    return {name.decode(errors="replace") for name in encoded}
+
+
+def _subject(auth_context: Mapping[str, Iterable[bytes]]) -> str:
+    return b"".join(auth_context.get("x509_subject", ())).decode(errors="replace")
 
 
 async def open_channel(

@@ -11,7 +11,6 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
 from kafscale.config import Config
-from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.assignment_feed import AssignmentFeed, partition_owners
 from kafscale.control_plane.messages import (
     Ack,
@@ -21,7 +20,7 @@ from kafscale.control_plane.messages import (
 )
 from kafscale.control_plane.samples import ClusterSamples, collect
 from kafscale.control_plane.server import GrpcServer
-from kafscale.control_plane.tls import ServerTls
+from kafscale.control_plane.tls import AllowedSubjects, ServerTls
 from kafscale.errors import InvalidRequestError, StoreUnavailableError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry

@@ -5,9 +5,8 @@ import asyncio
 from doubles import virtual_time
 from kafscale.broker.metrics import STALE_MS, ConsumerLag
 from kafscale.config.sections.security import PeerTls
-from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.server import ControlServer
-from kafscale.control_plane.tls import ServerTls
+from kafscale.control_plane.tls import AllowedSubjects, ServerTls
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.metadata.schema.model import BrokerInfo
 from services.certificates import make_certificates

@@ -4,15 +4,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.control_plane.errors import NotControllerError
-from kafscale.control_plane.interface import DrainResult
 from kafscale.control_plane.messages import (
     BrokerStatusResponse,
     BrokerSummary,
     Move,
+    Partition,
     PartitionStatus,
 )
-from kafscale.control_plane.partition import Partition
 from kafscale.control_plane.server import ControlServer
+from kafscale.control_plane.service import DrainResult
 from kafscale.net.address import Address
 
 

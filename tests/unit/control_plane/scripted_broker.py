@@ -5,16 +5,16 @@ from contextlib import asynccontextmanager
 
 from kafscale.control_plane.assignment_feed import PartitionOwner
 from kafscale.control_plane.client import ControlClient
-from kafscale.control_plane.interface import DrainResult
 from kafscale.control_plane.messages import (
     BrokerStatusResponse,
     Move,
+    Partition,
     PartitionStatus,
     SealTailResponse,
     SwapSegmentsResponse,
 )
-from kafscale.control_plane.partition import Partition
 from kafscale.control_plane.server import ControlServer
+from kafscale.control_plane.service import DrainResult
 
 ORDERS_0 = Partition("orders", 0)
 ORDERS_1 = Partition("orders", 1)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.control_plane.assignment_feed import AssignmentFeed, PartitionOwner, changes
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition
 from kafscale.errors import OverloadedError, StoreUnavailableError
 from unit.broker.harness import run, run_pending
 from unit.control_plane.scripted_broker import ORDERS_1, ScriptedBroker, describe, next_events

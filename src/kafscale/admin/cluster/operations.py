@@ -15,8 +15,7 @@ from kafscale.admin.cluster.broker import (
 )
 from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.control_plane.errors import ControlError
-from kafscale.control_plane.messages import BrokerStatusResponse, Move, PartitionRef
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import BrokerStatusResponse, Move, Partition, PartitionRef
 from kafscale.errors import KafscaleError, UnknownTopicError
 
 POLL_SECONDS: Final = 0.5

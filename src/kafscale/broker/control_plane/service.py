@@ -28,19 +28,18 @@ from kafscale.broker.network.http import AdminHttp
 from kafscale.broker.services import Services
 from kafscale.config import Config
 from kafscale.config.sections.security import PeerTls
-from kafscale.control_plane.allowed_subjects import AllowedSubjects
 from kafscale.control_plane.assignment_feed import PartitionOwners, partition_owners
 from kafscale.control_plane.errors import NotControllerError
-from kafscale.control_plane.interface import DrainResult
 from kafscale.control_plane.messages import (
     BrokerStatusResponse,
     Move,
+    Partition,
     SealTailResponse,
     SwapSegmentsResponse,
 )
-from kafscale.control_plane.partition import Partition
 from kafscale.control_plane.server import ControlServer
-from kafscale.control_plane.tls import ServerTls
+from kafscale.control_plane.service import DrainResult
+from kafscale.control_plane.tls import AllowedSubjects, ServerTls
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
 from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC

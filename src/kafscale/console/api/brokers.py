@@ -21,7 +21,7 @@ from kafscale.console.schema.cluster import (
     PartitionName,
     Rebalanced,
 )
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition
 from kafscale.errors import InvalidRequestError, ResourceNotFoundError
 
 DRAIN_SECONDS_MAX: Final = 600

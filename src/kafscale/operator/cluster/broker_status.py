@@ -15,8 +15,7 @@ import msgspec
 
 from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.client import ControlClient
-from kafscale.control_plane.messages import BrokerStatusResponse, MetricsSample
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import BrokerStatusResponse, MetricsSample, Partition
 from kafscale.errors import KafscaleError
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger

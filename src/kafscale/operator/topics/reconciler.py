@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition
 from kafscale.errors import (
     InvalidPartitionsError,
     InvalidTopicError,

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition
 from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.metadata.schema.model import Topic
 from kafscale.operator.conditions import Condition, to_status

@@ -6,7 +6,7 @@ from msgspec import UNSET
 from kafscale.admin.cluster import operations
 from kafscale.admin.cluster.control_client import ClusterControlClient
 from kafscale.admin.cluster.operations import DrainResult, FlushedPartition, PartitionName
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition
 from kafscale.errors import KafscaleError
 from kafscale.net.address import Address
 from unit.broker.harness import run

@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.control_plane.assignment_feed import PartitionOwner
 from kafscale.control_plane.errors import NotControllerError
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition
 from kafscale.errors import FencedError, InvalidRequestError, NotOwnerError, UnknownTopicError
 from unit.broker.control_plane.controlled_broker import ME, owned, simulate
 from unit.broker.harness import run_pending

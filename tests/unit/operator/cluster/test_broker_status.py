@@ -5,8 +5,12 @@ import asyncio
 from doubles import virtual_time
 from doubles.memory_store import MemoryStore
 from kafscale.control_plane.errors import UnreachableError
-from kafscale.control_plane.messages import BrokerStatusResponse, MetricsSample, PartitionStatus
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import (
+    BrokerStatusResponse,
+    MetricsSample,
+    Partition,
+    PartitionStatus,
+)
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_broker
 from kafscale.metadata.schema.model import BrokerInfo

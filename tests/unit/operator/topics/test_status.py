@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition
 from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.operator.conditions import bad, ok
 from kafscale.operator.spec.status import PartitionStatus, TopicStatus

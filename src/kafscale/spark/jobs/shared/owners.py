@@ -16,9 +16,9 @@ from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.control_plane.messages import (
     BrokerStatusResponse,
     BrokerSummary,
+    Partition,
     SwapSegmentsResponse,
 )
-from kafscale.control_plane.partition import Partition
 from kafscale.errors import KafscaleError, OperatingError
 
 ATTEMPTS_MAX: Final = 30

@@ -26,7 +26,7 @@ import msgspec
 from kafscale.aio.gather import map_limited
 from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.errors import ControlError
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition
 from kafscale.errors import (
     DamagedObjectError,
     KafscaleError,

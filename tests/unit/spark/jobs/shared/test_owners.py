@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from kafscale.control_plane.errors import ControlError
-from kafscale.control_plane.messages import SwapSegmentsResponse
-from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.messages import Partition, SwapSegmentsResponse
 from kafscale.errors import InvalidRequestError, NotOwnerError, OperatingError
 from kafscale.spark.jobs.shared.owners import ATTEMPTS_MAX, PartitionOwners
 from unit.cli.control_plane_cluster import FakeBroker, control_planes
