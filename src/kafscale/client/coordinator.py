@@ -12,8 +12,7 @@ from typing import Any, Final, Self, TypeVar
 
 from kafscale.client.client import Client, advertised_address_error
 from kafscale.client.connection import Connection
-from kafscale.client.errors import BrokerResponseError, UnreachableError, check
-from kafscale.client.retry import Pause, retry
+from kafscale.client.errors import BrokerResponseError, Pause, UnreachableError, check, retry
 from kafscale.errors import KafscaleError
 from kafscale.net.address import Address
 from kafscale.protocol.api import Api, Request, Response

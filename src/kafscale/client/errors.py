@@ -1,10 +1,15 @@
-"""Errors of the client.
+"""Errors of the client, and retries of what failed with one that is retriable.
 
 KafscaleError
 ├── UnreachableError       no broker is reachable, or the connection was lost before the response
 └── BrokerResponseError    a broker responded with an error; `error_code` is its code
 """
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from kafscale.aio.backoff import Backoff
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 
@@ -46,3 +51,26 @@ def is_retriable(error: KafscaleError) -> bool:
     if isinstance(error, BrokerResponseError):
         return error.error_code.retriable
     return isinstance(error, UnreachableError)
+
+
+RETRIES_COUNT_MAX: Final = 20
+RETRY_SECONDS_MAX: Final = 2.0
+
+Result = TypeVar("Result")
+Pause = Callable[[float], Awaitable[None]]
+
+
+async def retry(
+    task: Callable[[], Awaitable[Result]],
+    should_retry: Callable[[KafscaleError], bool] = is_retriable,
+    pause: Pause = asyncio.sleep,
+) -> Result:
+    """Run a task until it succeeds; raise its error if it is not retriable or persists."""
+    backoff = Backoff(max_seconds=RETRY_SECONDS_MAX)
+    while True:
+        try:
+            return await task()
+        except KafscaleError as error:
+            if backoff.tries == RETRIES_COUNT_MAX or not should_retry(error):
+                raise
+        await pause(backoff.next_seconds())

@@ -19,9 +19,14 @@ from struct import Struct
 from typing import Final
 
 from kafscale.aio.backoff import Backoff
-from kafscale.client.errors import BrokerResponseError, is_retriable
+from kafscale.client.errors import (
+    RETRIES_COUNT_MAX,
+    RETRY_SECONDS_MAX,
+    BrokerResponseError,
+    Pause,
+    is_retriable,
+)
 from kafscale.client.partition import Outcome, Partition
-from kafscale.client.retry import RETRIES_COUNT_MAX, RETRY_SECONDS_MAX, Pause
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.records import BatchView

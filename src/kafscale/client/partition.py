@@ -10,8 +10,7 @@ from typing import Final, TypeVar
 
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.connection import Connection
-from kafscale.client.errors import BrokerResponseError, check, is_retriable
-from kafscale.client.retry import Pause, retry
+from kafscale.client.errors import BrokerResponseError, Pause, check, is_retriable, retry
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch

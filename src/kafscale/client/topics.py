@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafscale.client.client import NO_LEADER, Client, leaders_of
-from kafscale.client.errors import BrokerResponseError, check
-from kafscale.client.retry import retry
+from kafscale.client.errors import BrokerResponseError, check, retry
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_topics import (
     CREATE_TOPICS,

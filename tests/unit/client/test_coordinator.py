@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from kafscale.client.coordinator import Coordinator
-from kafscale.client.errors import BrokerResponseError, UnreachableError
-from kafscale.client.retry import RETRIES_COUNT_MAX
+from kafscale.client.errors import RETRIES_COUNT_MAX, BrokerResponseError, UnreachableError
 from kafscale.net.address import Address
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages import find_coordinator

@@ -15,8 +15,7 @@ from kafscale.admin.connection import ClusterConnections
 from kafscale.admin.topics.usage import TopicUsage
 from kafscale.aio.gather import gather_or_cancel
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
-from kafscale.client.errors import BrokerResponseError
-from kafscale.client.retry import retry
+from kafscale.client.errors import BrokerResponseError, retry
 from kafscale.control_plane.messages import PartitionStatus
 from kafscale.errors import KafscaleError, UnknownTopicError
 from kafscale.protocol.error_codes import ErrorCode

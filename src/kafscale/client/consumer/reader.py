@@ -15,9 +15,14 @@ from typing import Final, NamedTuple
 from kafscale.aio.backoff import Backoff
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.consumer.start_position import StartPosition, resolve_offset
-from kafscale.client.errors import BrokerResponseError, check, is_retriable
+from kafscale.client.errors import (
+    RETRIES_COUNT_MAX,
+    RETRY_SECONDS_MAX,
+    BrokerResponseError,
+    check,
+    is_retriable,
+)
 from kafscale.client.group_offsets import by_topic, format_topic_partition
-from kafscale.client.retry import RETRIES_COUNT_MAX, RETRY_SECONDS_MAX
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import (

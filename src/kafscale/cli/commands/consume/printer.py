@@ -19,8 +19,8 @@ from kafscale.client.consumer.group_reader import Batches, GroupReader
 from kafscale.client.consumer.reader import Chunk, Reader
 from kafscale.client.consumer.start_position import StartPosition
 from kafscale.client.coordinator import Coordinator
+from kafscale.client.errors import retry
 from kafscale.client.group_offsets import by_topic, committed
-from kafscale.client.retry import retry
 from kafscale.groups.assignors import Assignor
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.text.topic_partition import TopicPartition

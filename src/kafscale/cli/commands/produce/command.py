@@ -23,7 +23,7 @@ from kafscale.text.units import parse_size
 if TYPE_CHECKING:
     from kafscale.cli.commands.produce.input import InputReader, LineParser
     from kafscale.client.client import Client
-    from kafscale.client.producer.sender import Sender, SendSettings, SendTotals
+    from kafscale.client.producer import Sender, SendSettings, SendTotals
 
 LINGER_SECONDS: Final = 0.005
 """How long a batch that is not full waits for more lines."""
@@ -97,7 +97,7 @@ def produce(
     """
     from kafscale.cli.commands.consume.record_text import unescape
     from kafscale.cli.commands.produce.input import LineParser
-    from kafscale.client.producer.sender import SendSettings
+    from kafscale.client.producer import SendSettings
     from kafscale.records import Codec, Header
 
     if idempotent and acks != "all":
@@ -126,7 +126,7 @@ def _run(
     client: "Client", topic: str, parser: "LineParser", settings: "SendSettings", *, quiet: bool
 ) -> None:
     """Produce all records; print a summary, also after an error."""
-    from kafscale.client.producer.sender import SendTotals
+    from kafscale.client.producer import SendTotals
 
     if sys.stdin.isatty():
         _notify("type one record per line; Ctrl-D ends the input")
@@ -152,7 +152,7 @@ async def _produce(
     totals: "SendTotals",
 ) -> None:
     from kafscale.cli.commands.produce.input import CHUNK_BYTES, InputReader
-    from kafscale.client.producer.sender import LineError, Sender
+    from kafscale.client.producer import LineError, Sender
 
     async with client, asyncio.TaskGroup() as group:
         sender = Sender(

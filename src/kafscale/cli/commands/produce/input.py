@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kafscale.cli.commands.consume import record_text
 from kafscale.cli.options import Format
-from kafscale.client.producer.sender import LineError, OutgoingRecord
+from kafscale.client.producer import LineError, OutgoingRecord
 from kafscale.records import Header
 from kafscale.text.formatting import parse_time
 

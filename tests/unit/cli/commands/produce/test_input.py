@@ -15,7 +15,7 @@ from kafscale.cli.commands.produce.input import (
     LineSplitter,
 )
 from kafscale.cli.options import Format
-from kafscale.client.producer.sender import LineError, OutgoingRecord
+from kafscale.client.producer import LineError, OutgoingRecord
 from kafscale.records import Header
 
 

@@ -15,9 +15,8 @@ from typing import Final, NamedTuple
 
 from kafscale.aio.backoff import Backoff
 from kafscale.client.client import NO_LEADER, Client, leaders_of
-from kafscale.client.errors import BrokerResponseError, check, is_retriable
+from kafscale.client.errors import BrokerResponseError, check, is_retriable, retry
 from kafscale.client.partitioner import Partitioner
-from kafscale.client.retry import retry
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest

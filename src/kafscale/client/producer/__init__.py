@@ -1,1 +1,0 @@
-"""A producer: batches records and sends them."""
