@@ -31,9 +31,8 @@ from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.errors import AuthenticationError, FrameError
 from kafscale.observability.logging import get_logger
-from kafscale.protocol.frame import FrameReader
+from kafscale.protocol.frame import FrameBufferPool, FrameReader
 from kafscale.protocol.messages.produce import PRODUCE
-from kafscale.protocol.receive_buffer import FrameBufferPool
 from kafscale.security.principal import ANONYMOUS
 from kafscale.security.tls.context import ListenerTls
 

@@ -21,7 +21,7 @@ from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
-from kafscale.protocol.receive_buffer import FrameBufferPool
+from kafscale.protocol.frame import FrameBufferPool
 from kafscale.security.tls.context import ListenerTls
 
 log = get_logger(__name__)

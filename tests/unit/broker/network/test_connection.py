@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from kafscale.broker.requests.route import route
 from kafscale.errors import NotOwnerError
+from kafscale.protocol.frame import RECEIVE_BYTES
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from kafscale.protocol.messages.produce import PRODUCE
-from kafscale.protocol.receive_buffer import RECEIVE_BYTES
 from unit.broker.harness import (
     ManualHandlers,
     Peer,
