@@ -6,7 +6,7 @@ import time
 import pytest
 
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
-from kafscale.records.legacy import message_set
+from kafscale.records import message_set
 from services.wire import LATEST, Wire, batch_of, records_of
 
 MIB = 1 << 20

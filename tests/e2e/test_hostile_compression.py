@@ -13,10 +13,9 @@ from kafscale.protocol.messages.produce import (
     ProduceRequest,
     TopicToProduce,
 )
-from kafscale.records import Codec, Record
+from kafscale.records import Codec, Record, message_set
 from kafscale.records.batch import TimestampType
 from kafscale.records.checksum import crc32
-from kafscale.records.legacy import message_set
 from services.attack import AttackHarness
 from services.selection import long_except
 from services.wire import batch_of, records_of

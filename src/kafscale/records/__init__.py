@@ -7,7 +7,7 @@ per batch. Everything that decodes single records is for tools, tests and conver
 from kafscale.records.batch import BatchView, TimestampType, single_batch, split
 from kafscale.records.builder import build, recompress
 from kafscale.records.compression import DECOMPRESSED_BYTES_MAX, Codec
-from kafscale.records.legacy.conversion import down_convert, up_convert
+from kafscale.records.message_set import down_convert, up_convert
 from kafscale.records.record import Header, Record, inflate, iterate
 
 __all__ = [

@@ -22,7 +22,7 @@ Layout, big-endian, 61 bytes before the records:
 
 Invariants: a `BatchView` is exactly one whole batch of magic 2. Nothing here copies, decompresses
 or decodes single records, so the cost is per batch. `record` reads records, `builder` builds
-batches, and `legacy.conversion` converts older formats.
+batches, and `message_set` converts older formats.
 """
 
 import enum

@@ -27,8 +27,7 @@ from kafscale.records.batch import (
     TimestampType,
 )
 from kafscale.records.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, Codec, compress
-from kafscale.records.record import Record, inflate
-from kafscale.records.varint import append_varint, append_varlong
+from kafscale.records.record import Record, append_varint, append_varlong, inflate
 
 _LENGTH: Final = Struct(">i")
 _ATTRIBUTES: Final = Struct(">h")

@@ -1,7 +1,10 @@
 """Records, and how to read them from a batch.
 
 A record, after a varint with its length: attributes (one byte, unused), timestamp delta, offset
-delta, key, value, headers. Lengths and deltas are zig-zag varints; the length of null is -1.
+delta, key, value, headers. Lengths and deltas are zig-zag varints, with seven bits per byte, least
+significant first; the length of null is -1. A varint has 32 bits in at most five bytes, a varlong
+64 bits in at most ten.
+
 Invariant: whatever the bytes, reading yields consistent records or raises a `RecordsError`, and
 uses no more memory than the limit and one record. A corrupt record raises when it is reached; a
 caller that needs all or nothing creates a list first.
@@ -17,13 +20,62 @@ import msgspec
 from kafscale.errors import InvalidRecordError
 from kafscale.records.batch import BatchView, TimestampType
 from kafscale.records.compression import DECOMPRESSED_BYTES_MAX, decompress
-from kafscale.records.varint import read_varint, read_varlong
 
 RECORD_BYTES_MIN: Final = 7
 """Length, attributes, two deltas, two lengths and a count, one byte each."""
 HEADER_BYTES_MIN: Final = 2
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
+
+
+VARINT_BITS: Final = 32
+VARLONG_BITS: Final = 64
+
+
+def read_varint(buffer: bytes, position: int) -> tuple[int, int]:
+    """Return the number at `position`, and the position after it."""
+    return _read(buffer, position, VARINT_BITS)
+
+
+def read_varlong(buffer: bytes, position: int) -> tuple[int, int]:
+    """Return the number at `position`, and the position after it."""
+    return _read(buffer, position, VARLONG_BITS)
+
+
+def append_varint(output: bytearray, value: int) -> None:
+    _append(output, value, VARINT_BITS)
+
+
+def append_varlong(output: bytearray, value: int) -> None:
+    _append(output, value, VARLONG_BITS)
+
+
+def _read(buffer: bytes, position: int, bits: int) -> tuple[int, int]:
+    raw = 0
+    shift = 0
+    try:
+        while (byte := buffer[position]) > 0x7F:
+            raw |= (byte & 0x7F) << shift
+            shift += 7
+            position += 1
+            if shift >= bits:
+                raise InvalidRecordError(f"a variable-length integer exceeds {bits} bits")
+    except IndexError:
+        raise InvalidRecordError("a variable-length integer runs past the end") from None
+    raw |= byte << shift
+    if raw >> bits:
+        raise InvalidRecordError(f"a variable-length integer exceeds {bits} bits")
+    return (raw >> 1) ^ -(raw & 1), position + 1
+
+
+def _append(output: bytearray, value: int, bits: int) -> None:
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise InvalidRecordError(f"{value} does not fit a variable-length integer of {bits} bits")
+    raw = (value << 1) ^ (value >> bits - 1)
+    while raw > 0x7F:
+        output.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    output.append(raw)
 
 
 class Header(NamedTuple):

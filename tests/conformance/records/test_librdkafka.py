@@ -24,7 +24,7 @@ from kafscale.records import (
     split,
     up_convert,
 )
-from kafscale.records.legacy.lz4_frame import FRAME_MAGIC, fix_header_checksum
+from kafscale.records.message_set import FRAME_MAGIC, fix_header_checksum
 
 QUIET = {"log_level": 0}
 OLD = {"Metadata": 0, "FindCoordinator": 0, "ApiVersions": 0}

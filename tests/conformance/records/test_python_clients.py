@@ -27,7 +27,7 @@ from kafscale.records import (
     single_batch,
     up_convert,
 )
-from kafscale.records.legacy.message_set import read
+from kafscale.records.message_set import read
 
 BATCH_BYTES = 10_000_000
 

@@ -26,7 +26,7 @@ from kafscale.records import (
     single_batch,
     split,
 )
-from kafscale.records.legacy.message_set import append
+from kafscale.records.message_set import append
 from unit.records.examples import RECORDS, example, rewritten
 
 GOLDEN = bytes.fromhex(

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kafscale.records import BatchView, Codec, Header, Record, build
-from kafscale.records.varint import append_varlong
+from kafscale.records.record import append_varlong
 
 blobs = st.none() | st.binary(max_size=40) | st.builds(bytes, st.integers(0, 70_000))
 named = st.builds(Header, st.text(max_size=8), st.none() | st.binary(max_size=10))

@@ -15,9 +15,14 @@ message. Inner offsets are absolute in magic 0, and relative to the first in mag
 
 Reading unwraps compressed messages and verifies the checksums of both levels; one limit applies to
 everything that is decompressed. Writing creates no wrappers.
+
+The broker stores only batches of magic 2. Message sets of Produce v0 to v2 are up-converted before
+validation; batches for Fetch v0 to v3 are down-converted after reading. The handlers map API
+versions to magic, and reject zstd for old consumers. Down-converted sets are not compressed: every
+client can read them, and the problems of old compressed sets (such as KAFKA-3160) do not arise.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Final
 
@@ -29,11 +34,11 @@ from kafscale.errors import (
     UnsupportedCodecError,
     UnsupportedFormatError,
 )
-from kafscale.records.batch import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
+from kafscale.records.batch import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, BatchView, TimestampType
+from kafscale.records.builder import build
 from kafscale.records.checksum import Buffer, crc32
 from kafscale.records.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
-from kafscale.records.legacy.lz4_frame import fix_header_checksum
-from kafscale.records.record import Record
+from kafscale.records.record import Record, iterate
 
 _ENTRY: Final = Struct(">qi")
 _FIXED_0: Final = Struct(">Ibb")
@@ -55,6 +60,63 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     """The codec of its wrapper, or `NONE`."""
     timestamp_type: TimestampType
     record: Record
+
+
+# --- conversion ---------------------------------------------------------------------------------
+
+
+def up_convert(data: Buffer, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytearray:
+    """Convert a producer's message set into one batch, with offsets from 0.
+
+    The given offsets are ignored, because old clients do not set them consistently. The batch gets
+    the codec of the last compressed message, and LogAppendTime only if every message has it, which
+    `BatchView.validate` then rejects as in any other batch.
+    """
+    messages = list(read(data, decompressed_bytes_max=decompressed_bytes_max))
+    if not messages:
+        raise InvalidRecordError("empty message set")
+    records = [
+        Record(offset, message.record.timestamp_ms, message.record.key, message.record.value)
+        for offset, message in enumerate(messages)
+    ]
+    codecs = [message.codec for message in messages if message.codec is not Codec.NONE]
+    timestamp_types = {message.timestamp_type for message in messages}
+    return build(
+        records,
+        codec=codecs[-1] if codecs else Codec.NONE,
+        timestamp_type=min(timestamp_types, default=TimestampType.CREATE_TIME),
+    )
+
+
+def down_convert(
+    batches: Iterable[BatchView],
+    magic: int,
+    *,
+    first_offset: int = 0,
+    bytes_max: int | None = None,
+    decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
+) -> bytearray:
+    """Convert batches into one message set of magic 0 or 1, with the same offsets.
+
+    Headers, producer fields and, in magic 0, timestamps are lost. Control batches are skipped,
+    because old consumers would treat them as data, as are records before `first_offset`. The
+    output ends once it reaches `bytes_max`. `decompressed_bytes_max` applies to each batch.
+    """
+    assert magic in {0, 1}
+    output = bytearray()
+    for batch in batches:
+        if batch.is_control:
+            continue
+        timestamp_type = batch.timestamp_type
+        for record in iterate(batch, decompressed_bytes_max=decompressed_bytes_max):
+            if record.offset >= first_offset:
+                append(output, record, magic, timestamp_type)
+                if bytes_max is not None and len(output) >= bytes_max:
+                    return output
+    return output
+
+
+# --- messages -----------------------------------------------------------------------------------
 
 
 def read(
@@ -180,3 +242,54 @@ def _resolve(record: Record, wrapper: Message, shift: int, append_time_ms: int |
     timestamp_ms = record.timestamp_ms if append_time_ms is None else append_time_ms
     message_ = Record(record.offset + shift, timestamp_ms, record.key, record.value)
     return Message(wrapper.magic, wrapper.codec, wrapper.timestamp_type, message_)
+
+
+# --- LZ4 frames of magic 0 ----------------------------------------------------------------------
+
+FRAME_MAGIC: Final = b"\x04\x22\x4d\x18"
+_CONTENT_SIZE_FLAG: Final = 0x08
+_DICTIONARY_ID_FLAG: Final = 0x01
+
+_PRIME_1: Final = 0x9E3779B1
+_PRIME_2: Final = 0x85EBCA77
+_PRIME_3: Final = 0xC2B2AE3D
+_PRIME_4: Final = 0x27D4EB2F
+_PRIME_5: Final = 0x165667B1
+_MASK: Final = 0xFFFF_FFFF
+
+
+def fix_header_checksum(frame: bytes) -> bytes:
+    """Return the frame with the correct header checksum.
+
+    In magic 0, Kafka's clients computed this byte over the wrong range (KAFKA-3160), and brokers
+    and consumers ignore it. The decompressor used here does not.
+    """
+    if frame[:4] != FRAME_MAGIC or len(frame) < 7:
+        raise CorruptBatchError("invalid LZ4 frame header")
+    flags = frame[4]
+    end = 6
+    end += 8 if flags & _CONTENT_SIZE_FLAG else 0
+    end += 4 if flags & _DICTIONARY_ID_FLAG else 0
+    checksum = xxh32_short(frame[4:end]) >> 8 & 0xFF
+    return frame[:end] + bytes((checksum,)) + frame[end + 1 :]
+
+
+def xxh32_short(data: bytes) -> int:
+    """XXH32 with seed 0, for less than 16 bytes (without the main loop)."""
+    assert len(data) < 16
+    state = _PRIME_5 + len(data)
+    whole = len(data) & ~3
+    for position in range(0, whole, 4):
+        word = int.from_bytes(data[position : position + 4], "little")
+        state = _rotate(state + word * _PRIME_3, 17) * _PRIME_4
+    for byte in data[whole:]:
+        state = _rotate(state + byte * _PRIME_5, 11) * _PRIME_1
+    state &= _MASK
+    state = (state ^ state >> 15) * _PRIME_2 & _MASK
+    state = (state ^ state >> 13) * _PRIME_3 & _MASK
+    return state ^ state >> 16
+
+
+def _rotate(value: int, count: int) -> int:
+    value &= _MASK
+    return value << count | value >> 32 - count

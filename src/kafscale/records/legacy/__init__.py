@@ -1,1 +1,0 @@
-"""Message sets of magic 0 and 1, and their conversion."""
