@@ -111,7 +111,7 @@ async def build_components(
     consumer_lag = _consumer_lag(config, stores, storage, groups)
     register_group_metrics(metrics, groups, consumer_lag)
     register_log_metrics(metrics, storage, stores.catalog)
-    own_cluster_id = await cluster_id(stores.metadata, _new_cluster_id())
+    own_cluster_id = await cluster_id(stores.metadata, uuid.uuid4().hex[:22])
     node = _cluster_node(
         config,
         stores,
@@ -135,7 +135,9 @@ async def build_components(
         topics=node.topics,
         topic_defaults=defaults,
         storage=storage,
-        fetch_sessions=_fetch_sessions(config, random),
+        fetch_sessions=FetchSessionCache(
+            lambda: random.randrange(1, 2**31), slots_max=config.network.fetch_sessions_max
+        ),
         producer_ids=ProducerIds(stores.metadata),
         groups=groups,
         metrics=metrics,
@@ -314,16 +316,6 @@ def _reachable(host: str) -> str:
     if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound.
         return host
     return socket.getfqdn()
-
-
-def _fetch_sessions(config: Config, random: Random) -> FetchSessionCache:
-    return FetchSessionCache(
-        lambda: random.randrange(1, 2**31), slots_max=config.network.fetch_sessions_max
-    )
-
-
-def _new_cluster_id() -> str:
-    return uuid.uuid4().hex[:22]
 
 
 # --- settings -------------------------------------------------------------------------------------

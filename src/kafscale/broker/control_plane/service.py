@@ -6,15 +6,7 @@ Work that has been started is completed, whether the client still waits or not.
 
 import asyncio
 import re
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -75,7 +67,7 @@ class BrokerParts:
     cache: ClusterCache
     catalog: Catalog
     storage: StorageEngine
-    swap: Callable[[PartitionLog, str], Awaitable[SwapResult]]
+    swap: Callable[[PartitionLog, str], Coroutine[Any, Any, SwapResult]]
     registration: Registration
     drainer: Drainer
     controller: Controller
@@ -177,7 +169,7 @@ class BrokerControlService:
                 "a job name must have 1 to 100 letters, digits, dots, underscores and hyphens"
             )
         prefix = object_keys.staging_prefix(self._parts.namespace, job, *partition)
-        result = await self._run_to_completion(self._swap(self._find(partition), prefix))
+        result = await self._run_to_completion(self._parts.swap(self._find(partition), prefix))
         return SwapSegmentsResponse(
             base_offset=result.start_offset,
             end_offset=result.end_offset,
@@ -186,9 +178,6 @@ class BrokerControlService:
             bytes_before=result.bytes_before,
             bytes_after=result.bytes_after,
         )
-
-    async def _swap(self, log: PartitionLog, prefix: str) -> SwapResult:
-        return await self._parts.swap(log, prefix)
 
     async def _roll(self, logs: Sequence[PartitionLog]) -> None:
         """Make everything durable, and roll it into segments."""

@@ -301,7 +301,7 @@ class Coordinator:
                     empty_since_ms=record.state_since_ms
                     if is_empty and record.protocol_type
                     else None,
-                    is_read=_is_never_read if is_empty else runtime.group.subscribes_to,
+                    is_read=(lambda _topic: False) if is_empty else runtime.group.subscribes_to,
                 )
             )
             if old:
@@ -385,7 +385,3 @@ def _uses_consumer_protocol(runtime: GroupRuntime, member_id: str) -> bool:
 
 def _has_consumer_protocol_type(record: GroupRecord) -> bool:
     return record.group_type is GroupType.CONSUMER or record.protocol_type == PROTOCOL_TYPE
-
-
-def _is_never_read(_topic: str) -> bool:
-    return False

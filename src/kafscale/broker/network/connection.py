@@ -115,7 +115,6 @@ class Connection(asyncio.BufferedProtocol):
         "_frame_swept",
         "_frames",
         "_has_received",
-        "_has_sent_request",
         "_idle_since",
         "_muted",
         "_on_lost",
@@ -127,6 +126,7 @@ class Connection(asyncio.BufferedProtocol):
         "_transport",
         "_writable",
         "client",
+        "has_sent_request",
         "is_established",
     )
 
@@ -146,7 +146,8 @@ class Connection(asyncio.BufferedProtocol):
         self._muted: asyncio.TimerHandle | None = None  # Set while a quota is exceeded.
         self._sending: asyncio.Handle | None = None  # The scheduled `_send`.
         self._stopping = False
-        self._has_sent_request = False
+        self.has_sent_request = False
+        """True once an authenticated client has sent a complete request."""
         self._frame_count = 0
         self._frame_swept = (0, now)  # The frame awaited at the last sweep, and since when.
         self._has_received = False  # Whether bytes have arrived since the last sweep.
@@ -181,8 +182,8 @@ class Connection(asyncio.BufferedProtocol):
             self._frames += frames
             self._dispatch_ready()
             session = self.client.sasl_session
-            if not self._has_sent_request and (session is None or session.principal):
-                self._has_sent_request = True
+            if not self.has_sent_request and (session is None or session.principal):
+                self.has_sent_request = True
                 self._reader.frame_bytes_max = self._context.limits.request_bytes_max
 
     def pause_writing(self) -> None:
@@ -199,11 +200,6 @@ class Connection(asyncio.BufferedProtocol):
         self._on_lost()
 
     # --- called by the server ---------------------------------------------------------------------
-
-    @property
-    def has_sent_request(self) -> bool:
-        """True once an authenticated client has sent a complete request."""
-        return self._has_sent_request
 
     def stop(self) -> None:
         """Dispatch no further requests, answer those in flight, then close."""
@@ -235,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
             log.debug("connection closed: frame timed out", client=str(self.client))
             self.close()
             return
-        if self._has_sent_request and (self._has_received or self._responses):
+        if self.has_sent_request and (self._has_received or self._responses):
             self._has_received = False
             self._idle_since = now
             return
@@ -244,7 +240,7 @@ class Connection(asyncio.BufferedProtocol):
             if idle_seconds > limits.linger_seconds:
                 self._transport.abort()
             return
-        is_established = self._has_sent_request
+        is_established = self.has_sent_request
         if idle_seconds > (limits.idle_seconds if is_established else limits.first_request_seconds):
             log.debug("idle connection closed", client=str(self.client))
             self.close()

@@ -229,7 +229,8 @@ def parse(head: bytes) -> RequestHead | HTTPStatus:
     line, *rest = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     match line.split(" "):
         case [method, target, ("HTTP/1.0" | "HTTP/1.1") as version] if target.startswith("/"):
-            headers = {name.strip().lower(): value for name, _, value in map(_pair, rest)}
+            pairs = (line.partition(":") for line in rest)
+            headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
         case _:
             return HTTPStatus.BAD_REQUEST
     connection = headers.get("connection", "").lower()
@@ -251,11 +252,6 @@ def render(response: Response, *, keeps_alive: bool, with_body: bool) -> bytes:
         lines.append("Allow: GET, HEAD")
     head = "\r\n".join(lines).encode() + _END_OF_HEAD
     return head + response.body if with_body else head
-
-
-def _pair(line: str) -> tuple[str, str, str]:
-    name, colon, value = line.partition(":")
-    return name, colon, value.strip()
 
 
 def _json(value: object) -> bytes:

@@ -5,6 +5,7 @@ the two protocols of its members.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from kafscale.errors import (
     IllegalGenerationError,
@@ -38,12 +39,15 @@ Topics = Mapping[str, TopicInfo]
 class ConsumerGroup:
     """A group whose members get their partitions from the coordinator."""
 
+    group_type: Final = GroupType.CONSUMER
+
     def __init__(self, group_id: str, settings: GroupSettings, topics: Topics, now_ms: int) -> None:
-        self._group_id = group_id
+        self.group_id = group_id
         self._group_state = GroupState(settings, TopicSubscriptions(topics))
         self._state = State.EMPTY
         self._state_since_ms = now_ms
-        self._needs_downgrade = False
+        self.needs_downgrade = False
+        """Whether the last member of the consumer protocol has left, and classic ones remain."""
 
     @classmethod
     def restored(
@@ -61,7 +65,7 @@ class ConsumerGroup:
             state.epoch += 1
         group._state = state.state
         group._state_since_ms = record.state_since_ms
-        group._needs_downgrade = migration.is_downgrade_due(state)
+        group.needs_downgrade = migration.is_downgrade_due(state)
         return group
 
     @classmethod
@@ -75,14 +79,6 @@ class ConsumerGroup:
         return group
 
     @property
-    def group_id(self) -> str:
-        return self._group_id
-
-    @property
-    def group_type(self) -> GroupType:
-        return GroupType.CONSUMER
-
-    @property
     def state(self) -> str:
         return self._state.value
 
@@ -94,11 +90,6 @@ class ConsumerGroup:
     def deadline_ms(self) -> int | None:
         deadline_ms = self._group_state.deadline_ms
         return None if deadline_ms == NEVER_MS else deadline_ms
-
-    @property
-    def needs_downgrade(self) -> bool:
-        """Whether the last member of the consumer protocol has left, and classic ones remain."""
-        return self._needs_downgrade
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
         """Handle an event; a rejected request changes nothing but deadlines."""
@@ -141,8 +132,8 @@ class ConsumerGroup:
     def record(self) -> GroupRecord:
         group = self._group_state
         return GroupRecord(
-            group_id=self._group_id,
-            group_type=GroupType.CONSUMER,
+            group_id=self.group_id,
+            group_type=self.group_type,
             state=self._state.value,
             state_since_ms=self._state_since_ms,
             protocol_type=PROTOCOL_TYPE,
@@ -203,4 +194,4 @@ class ConsumerGroup:
         if state is not self._state:
             self._state = state
             self._state_since_ms = now_ms
-        self._needs_downgrade = migration.is_downgrade_due(self._group_state)
+        self.needs_downgrade = migration.is_downgrade_due(self._group_state)

@@ -59,7 +59,9 @@ class LoadCounts:
 
     def __init__(self, brokers: Iterable[BrokerInfo], total: int) -> None:
         """`total` is the number of units to be assigned in the end."""
-        self._racks = {broker.id: broker.rack for broker in sorted(brokers, key=_by_id)}
+        self._racks = {
+            broker.id: broker.rack for broker in sorted(brokers, key=lambda broker: broker.id)
+        }
         self._rack_sizes = Counter(self._racks.values())
         self._counts = dict.fromkeys(self._racks, 0)
         self._rack_counts = dict.fromkeys(self._rack_sizes, 0)
@@ -153,7 +155,3 @@ class LoadCounts:
             counts_of_topic = dict.fromkeys(self._racks, 0), dict.fromkeys(self._rack_sizes, 0)
             self._topics[topic] = counts_of_topic
         return counts_of_topic
-
-
-def _by_id(broker: BrokerInfo) -> int:
-    return broker.id
