@@ -114,16 +114,16 @@ class Builder:
         "_checksum",
         "_codecs",
         "_compression",
-        "_count",
         "_created_ms",
         "_index",
         "_max_timestamp_ms",
-        "_next_offset",
         "_parts",
         "_prior_max_timestamp_ms",
-        "_size_bytes",
         "_untried_count",
         "_untried_count_max",
+        "count",
+        "next_offset",
+        "size_bytes",
     )
 
     def __init__(
@@ -145,29 +145,17 @@ class Builder:
         self._prior_max_timestamp_ms = prior_max_timestamp_ms
         self._index = index.Builder(index_interval_bytes)
         self._parts: list[Buffer] = [b""]  # Placeholder for the header, which is built last.
-        self._size_bytes = HEADER_BYTES + FOOTER_BYTES
+        self.size_bytes = HEADER_BYTES + FOOTER_BYTES
+        """The size of the segment if it were finished now."""
         self._checksum = 0
         self._codecs = 0  # One bit for each codec.
-        self._count = 0
-        self._next_offset = -1
+        self.count = 0
+        """Number of records so far."""
+        self.next_offset = -1
+        """The base offset that the next batch must have."""
         self._max_timestamp_ms = _TIMESTAMP_MS_MIN
         self._untried_count = 0
         self._untried_count_max = 0
-
-    @property
-    def size_bytes(self) -> int:
-        """The size of the segment if it were finished now."""
-        return self._size_bytes
-
-    @property
-    def count(self) -> int:
-        """Number of records so far."""
-        return self._count
-
-    @property
-    def next_offset(self) -> int:
-        """The base offset that the next batch must have."""
-        return self._next_offset
 
     def append(self, batch: BatchView) -> None:
         """Add one batch, which must fit."""
@@ -183,7 +171,7 @@ class Builder:
         # This competes with the event loop for the CPU, so each batch costs one header decode, and
         # batches that are stored unchanged are added as one part.
         compression = self._compression
-        size_bytes, count, next_offset = self._size_bytes, self._count, self._next_offset
+        size_bytes, count, next_offset = self.size_bytes, self.count, self.next_offset
         placed = start = positions[0]
         for end in islice(positions, 1, None):
             (
@@ -225,26 +213,26 @@ class Builder:
             count += batch_count
             next_offset = base_offset + last_offset_delta + 1
             start = end
-        self._size_bytes, self._count, self._next_offset = size_bytes, count, next_offset
+        self.size_bytes, self.count, self.next_offset = size_bytes, count, next_offset
         self._add_part(view[placed:start])
         return start == positions[-1]
 
     def finish(self, sections: Mapping[bytes, bytes] | None = None) -> Built:
         """Return the segment and its index with these sections; ends the builder."""
-        assert self._count > 0
+        assert self.count > 0
         finished = self._index.finish(
             prior_max_timestamp_ms=self._prior_max_timestamp_ms, sections=sections
         )
         # A single bit means a single codec, and its position is the codec's number.
         is_single = self._codecs & (self._codecs - 1) == 0
         flags = self._codecs.bit_length() - 1 if is_single else 0
-        header = Header(finished.offsets[0], self._count, self._created_ms, flags)
-        footer = Footer(self._checksum, self._next_offset - 1)
+        header = Header(finished.offsets[0], self.count, self._created_ms, flags)
+        footer = Footer(self._checksum, self.next_offset - 1)
         self._parts[0] = header.encode()
         self._parts.append(footer.encode())
         return Built(
             parts=self._parts,
-            size_bytes=self._size_bytes,
+            size_bytes=self.size_bytes,
             base_offset=header.base_offset,
             last_offset=footer.last_offset,
             count=header.count,

@@ -9,7 +9,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kafscale.records.checksum import Buffer
@@ -39,12 +38,7 @@ class BlockingObjectStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def run(self, work: Callable[[ObjectStore], Coroutine[Any, Any, _Result]]) -> _Result:

@@ -5,6 +5,7 @@ so that consumers that catch up do not delay WAL uploads.
 """
 
 import asyncio
+from functools import partial
 
 from kafscale.errors import DamagedObjectError
 from kafscale.storage.objects.store import ObjectStore
@@ -37,7 +38,7 @@ class BlockCache:
             number, position = divmod(start, BLOCK_BYTES)
             block = self._cache.get((key, number))
             if block is None:
-                block = await self._cache.load((key, number), self._loader(key, number))
+                block = await self._cache.load((key, number), partial(self._load, key, number))
             piece = block[position : position + stop - start]
             if not piece:
                 raise DamagedObjectError(key, f"it ends at {start}, expected {stop}")
@@ -57,7 +58,7 @@ class BlockCache:
     def prefetch(self, key: str, number: int) -> None:
         """Start fetching a block that will be read soon."""
         if (key, number) not in self._cache:
-            self._cache.start((key, number), self._loader(key, number))
+            self._cache.start((key, number), partial(self._load, key, number))
 
     def reserve(self, size_bytes: int) -> None:
         """Leave this much of the cache's memory to tails, until called again."""
@@ -69,22 +70,7 @@ class BlockCache:
     def close(self) -> None:
         self._cache.clear()
 
-    def _loader(self, key: str, number: int) -> "_Loader":
-        return _Loader(self._store, self._loads, key, number)
-
-
-class _Loader:
-    """Fetches one block; a class, because closures in a loop would be costlier."""
-
-    __slots__ = ("_key", "_loads", "_number", "_store")
-
-    def __init__(self, store: ObjectStore, loads: asyncio.Semaphore, key: str, number: int) -> None:
-        self._store = store
-        self._loads = loads
-        self._key = key
-        self._number = number
-
-    async def __call__(self) -> memoryview:
+    async def _load(self, key: str, number: int) -> memoryview:
         async with self._loads:
-            start = self._number * BLOCK_BYTES
-            return await self._store.get_range(self._key, start, start + BLOCK_BYTES)
+            start = number * BLOCK_BYTES
+            return await self._store.get_range(key, start, start + BLOCK_BYTES)

@@ -105,7 +105,7 @@ class WalReplay:
         try:
             while True:
                 for item in islice(items, PARALLEL_READS_MAX - len(reads)):
-                    reads.append((item, asyncio.create_task(self._get(item.key))))
+                    reads.append((item, asyncio.create_task(self._store.get(item.key))))
                 if not reads:
                     return
                 item, read = reads.popleft()
@@ -114,9 +114,6 @@ class WalReplay:
             for _, read in reads:
                 read.cancel()
             await asyncio.gather(*(read for _, read in reads), return_exceptions=True)
-
-    async def _get(self, key: str) -> memoryview:
-        return await self._store.get(key)
 
     def _may_contain_records(self, key: str) -> bool:
         """Whether an object may have records for the logs; True if its ranges are unknown."""

@@ -142,7 +142,7 @@ class RollScheduler:
         """Schedule the largest logs, until half of the unrolled bytes are scheduled."""
         goal_bytes = self._memory.unrolled_bytes // 2
         logs = [log for log in self._logs() if log.tail.unrolled_bytes]
-        for log in sorted(logs, key=_unrolled_bytes, reverse=True):
+        for log in sorted(logs, key=lambda log: log.tail.unrolled_bytes, reverse=True):
             if goal_bytes <= 0:
                 break
             goal_bytes -= log.tail.unrolled_bytes
@@ -197,7 +197,3 @@ class RollScheduler:
             if not await self._writer.roll(log, "bytes"):
                 break
         self._trimmer.notify_rolled()
-
-
-def _unrolled_bytes(log: PartitionLog) -> int:
-    return log.tail.unrolled_bytes

@@ -163,11 +163,11 @@ def test_batch_fits_up_to_the_limits_of_the_format():
 
 def test_segment_stays_below_2_gib():
     builder = segment.Builder(CREATED_MS, 1, compression=None, prior_max_timestamp_ms=-1)
-    builder._size_bytes = segment.SEGMENT_BYTES_MAX - len(batch()) + 1
+    builder.size_bytes = segment.SEGMENT_BYTES_MAX - len(batch()) + 1
     assert not fits(builder, batch())
     with pytest.raises(AssertionError):
         builder.append(BatchView(batch().buffer))
-    builder._size_bytes -= 1
+    builder.size_bytes -= 1
     assert fits(builder, batch())
 
 

@@ -141,7 +141,7 @@ def test_extend_stops_before_the_batch_that_exceeds_a_limit():
     run = BatchRun.from_batches(batches)
     builder = new_builder(None)
     room_bytes = 2 * len(batches[0])
-    builder._size_bytes = segment.SEGMENT_BYTES_MAX - room_bytes
+    builder.size_bytes = segment.SEGMENT_BYTES_MAX - room_bytes
     assert not builder.extend(run.view, run.positions)
     assert (builder.next_offset, builder.count) == (2, 2)
     assert builder.size_bytes == segment.SEGMENT_BYTES_MAX

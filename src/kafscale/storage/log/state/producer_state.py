@@ -176,7 +176,7 @@ class Producers:
                 # A new epoch starts a new window: earlier epochs cannot have duplicates.
                 epoch = window[-1][0]
                 known.append((producer_id, epoch, [b for b in window if b[0] == epoch]))
-        known.sort(key=_last_offset)
+        known.sort(key=lambda producer: producer[2][-1][4])  # By last offset.
         parts = [_COUNT.pack(len(known))]
         for producer_id, epoch, window in known:
             parts.append(_PRODUCER.pack(producer_id, epoch, len(window)))
@@ -201,10 +201,6 @@ class Producers:
         while len(producers) > count_max:
             del producers._producers[next(iter(producers._producers))]
         return producers
-
-
-def _last_offset(known: tuple[int, int, list[_Batch]]) -> int:
-    return known[2][-1][4]
 
 
 def _read(body: memoryview, producers: dict[int, list[_Batch]]) -> int:

@@ -84,14 +84,14 @@ class Tail:
         "_bases",
         "_memory",
         "_rolled_count",
-        "_runs",
         "rolled_offset",
+        "runs",
         "unrolled_bytes",
     )
 
     def __init__(self, memory: TailMemory, rolled_offset: int) -> None:
         self._memory = memory
-        self._runs: list[BatchRun] = []
+        self.runs: list[BatchRun] = []
         self._bases: list[int] = []
         self._arrivals = array("q")
         """The arrival number of each run, counted over all tails."""
@@ -107,14 +107,10 @@ class Tail:
         """The first offset in the tail, or None if it is empty."""
         return self._bases[0] if self._bases else None
 
-    @property
-    def runs(self) -> list[BatchRun]:
-        return self._runs
-
     def append(self, run: BatchRun) -> None:
-        assert not self._runs or run.base_offset > self._runs[-1].last_offset
+        assert not self.runs or run.base_offset > self.runs[-1].last_offset
         assert run.last_offset >= self.rolled_offset, "the run is already in a segment"
-        self._runs.append(run)
+        self.runs.append(run)
         self._bases.append(run.base_offset)
         self._arrivals.append(self._memory.arrival_sequence)
         self._memory.arrival_sequence += 1
@@ -125,8 +121,8 @@ class Tail:
         """Slices of whole batches from the one that holds the offset, and the offset after them."""
         slices: list[memoryview] = []
         number = max(bisect_right(self._bases, offset) - 1, 0)
-        while number < len(self._runs):
-            run = self._runs[number]
+        while number < len(self.runs):
+            run = self.runs[number]
             number += 1
             if run.last_offset < offset:
                 continue
@@ -144,7 +140,7 @@ class Tail:
     def bytes_from(self, offset: int, enough: int) -> int:
         """Bytes readable from the offset; stops counting at `enough`."""
         total = 0
-        for run in self._runs[max(bisect_right(self._bases, offset) - 1, 0) :]:
+        for run in self.runs[max(bisect_right(self._bases, offset) - 1, 0) :]:
             if run.last_offset >= offset:
                 total += len(run) - run.positions[run.batch_index(offset)]
             if total >= enough:
@@ -153,7 +149,7 @@ class Tail:
 
     def unrolled(self) -> "Unrolled":
         """A snapshot of what is not in a segment; safe to read from another thread."""
-        return Unrolled(self._unrolled_runs(), self.rolled_offset)
+        return Unrolled(self.runs[self._rolled_count :], self.rolled_offset)
 
     def unrolled_batches(self, bytes_max: int) -> list[BatchView]:
         """The oldest batches that are not in a segment: as many as fit, but at least one."""
@@ -163,7 +159,7 @@ class Tail:
         """Record that segments hold everything below the offset."""
         assert offset >= self.rolled_offset
         self.rolled_offset = offset
-        for run in self._runs[self._rolled_count :]:
+        for run in self.runs[self._rolled_count :]:
             if run.last_offset >= offset:
                 break
             self._rolled_count += 1
@@ -173,7 +169,7 @@ class Tail:
     def evictable(self) -> Iterator[tuple[int, int]]:
         """The arrival number and memory cost of each rolled run, oldest first."""
         for number in range(self._rolled_count):
-            yield self._arrivals[number], self._runs[number].cost_bytes
+            yield self._arrivals[number], self.runs[number].cost_bytes
 
     def evict(self, arrival: int = maxsize) -> int:
         """Evict rolled runs up to this arrival number; return the number of bytes freed."""
@@ -186,29 +182,26 @@ class Tail:
         segments.
         """
         count = bisect_right(self._bases, offset, hi=self._rolled_count)
-        if count and self._runs[count - 1].last_offset >= offset:
+        if count and self.runs[count - 1].last_offset >= offset:
             count -= 1
         self._evict_oldest(count)
 
     def clear(self) -> None:
         self._evict_oldest(self._rolled_count)
-        self._memory.used_bytes -= sum(run.cost_bytes for run in self._runs)
-        self._runs.clear()
+        self._memory.used_bytes -= sum(run.cost_bytes for run in self.runs)
+        self.runs.clear()
         self._bases.clear()
         del self._arrivals[:]
         self._set_unrolled_bytes(0)
 
     def _evict_oldest(self, count: int) -> int:
         """Drop the oldest runs in one step; one at a time would take quadratic time."""
-        freed_bytes = sum(run.cost_bytes for run in self._runs[:count])
-        del self._runs[:count], self._bases[:count], self._arrivals[:count]
+        freed_bytes = sum(run.cost_bytes for run in self.runs[:count])
+        del self.runs[:count], self._bases[:count], self._arrivals[:count]
         self._rolled_count -= count
         self._memory.used_bytes -= freed_bytes
         self._memory.rolled_bytes -= freed_bytes
         return freed_bytes
-
-    def _unrolled_runs(self) -> list[BatchRun]:
-        return self._runs[self._rolled_count :]
 
     def _set_unrolled_bytes(self, unrolled_bytes: int) -> None:
         self._memory.unrolled_bytes += unrolled_bytes - self.unrolled_bytes
@@ -218,5 +211,5 @@ class Tail:
         # Rolls cut between batches, so a batch begins at `rolled_offset`.
         return sum(
             len(run) - run.positions[run.batch_index(self.rolled_offset)]
-            for run in self._unrolled_runs()
+            for run in self.runs[self._rolled_count :]
         )
