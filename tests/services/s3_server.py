@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from kafscale.storage.objects import S3Bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from services.go_program import go_program
 from services.process import STOP_S_MAX, free_port, running, wait_until_listening
 

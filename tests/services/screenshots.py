@@ -18,7 +18,7 @@ from typing import NamedTuple
 from PIL import Image
 from playwright.sync_api import Browser
 
-from kafscale.storage.objects import S3ObjectStore
+from kafscale.storage.objects.s3.store import S3ObjectStore
 from services import chromium, shop
 from services.cluster import Cluster
 from services.console import ConsoleProcess

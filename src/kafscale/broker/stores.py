@@ -20,7 +20,7 @@ from kafscale.metadata.store.sqlite.store import SqliteStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects import factory
-from kafscale.storage.objects.conditional_put_probe import probe_create_only
+from kafscale.storage.objects.factory import probe_create_only
 from kafscale.storage.objects.layers.observed import ObservedObjectStore, OperationObserver
 from kafscale.storage.objects.local.store import LocalObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore

@@ -15,7 +15,7 @@ from kafscale.spark import register
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.source.location import Location
-from kafscale.storage.objects import S3Bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from services.waiting import wait_until
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]

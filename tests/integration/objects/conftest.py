@@ -8,13 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from kafscale.storage.objects import (
-    LocalObjectStore,
-    MemoryObjectStore,
-    ObjectStore,
-    S3Bucket,
-    S3ObjectStore,
-)
+from kafscale.storage.objects.local.store import LocalObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.store import S3ObjectStore
+from kafscale.storage.objects.store import ObjectStore
 from services import s3_server
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from kafscale.errors import ConfigError, ObjectNotFoundError, OperatingError, StoreUnavailableError
-from kafscale.storage.objects import S3Bucket, S3ObjectStore
 from kafscale.storage.objects.s3.boto import BotoClient
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.store import S3ObjectStore
 from services.process import free_port
 from services.scripted_server import ScriptedServer, response, scripted_server
 

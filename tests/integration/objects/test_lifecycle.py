@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kafscale.errors import OperatingError
-from kafscale.storage.objects import BucketLifecycle, S3Bucket, TopicRetention, create_bucket
 from kafscale.storage.objects.s3.boto import BotoClient
-from kafscale.storage.objects.s3.lifecycle import is_same
+from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle, create_bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.lifecycle import TopicRetention, is_same
 from services.scripted_server import response, scripted_server
 from unit.storage.objects.s3.test_lifecycle import REFERENCE
 

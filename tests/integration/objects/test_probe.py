@@ -7,13 +7,10 @@ from random import Random
 import pytest
 
 from kafscale.errors import ConfigError, OperatingError
-from kafscale.storage.objects import (
-    S3Bucket,
-    S3ObjectStore,
-    create_bucket,
-    probe_access,
-    probe_create_only,
-)
+from kafscale.storage.objects.factory import probe_access, probe_create_only
+from kafscale.storage.objects.s3.bucket_admin import create_bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.store import S3ObjectStore
 from services.s3_server import ACCESS_KEY, SECRET_KEY
 from services.scripted_server import response, scripted_server
 

@@ -9,12 +9,10 @@ from dataclasses import replace
 import pytest
 
 from kafscale.errors import ObjectNotFoundError
-from kafscale.storage.objects import (
-    ReplicaReadingObjectStore,
-    S3Bucket,
-    S3ObjectStore,
-    create_bucket,
-)
+from kafscale.storage.objects.layers.replica import ReplicaReadingObjectStore
+from kafscale.storage.objects.s3.bucket_admin import create_bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.store import S3ObjectStore
 from services.process import free_port
 
 pytestmark = pytest.mark.timeout(600)  # The first run builds the S3 server.

@@ -18,8 +18,9 @@ from kafscale.errors import (
     OperatingError,
     StoreUnavailableError,
 )
-from kafscale.storage.objects import S3Bucket, S3ObjectStore
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.errors import MissingBucketError
+from kafscale.storage.objects.s3.store import S3ObjectStore
 from services.process import free_port
 from services.s3_server import ACCESS_KEY, SECRET_KEY
 from services.scripted_server import response, scripted_server

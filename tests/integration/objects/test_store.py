@@ -8,7 +8,8 @@ from contextlib import suppress
 import pytest
 
 from kafscale.errors import ObjectExistsError, ObjectNotFoundError, OperatingError
-from kafscale.storage.objects import ObjectStore, probe_create_only
+from kafscale.storage.objects.factory import probe_create_only
+from kafscale.storage.objects.store import ObjectStore
 
 # The first run builds the S3 server.
 pytestmark = pytest.mark.timeout(600)

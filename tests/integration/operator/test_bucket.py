@@ -14,7 +14,8 @@ import pytest
 from kafscale.metadata.schema.model import Topic
 from kafscale.operator.cluster.bucket import LIFECYCLE_INTERVAL_MS, BucketReconciler
 from kafscale.operator.spec.cluster import Cluster, read_cluster
-from kafscale.storage.objects import S3Bucket, create_bucket
+from kafscale.storage.objects.s3.bucket_admin import create_bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from services import s3_server
 from services.memory_kube import MemoryKube
 

@@ -20,7 +20,7 @@ from kafscale.operator.etcd import restore
 from kafscale.operator.etcd.backups.scheduler import SnapshotScheduler
 from kafscale.operator.etcd.restore import Identity
 from kafscale.operator.spec.cluster import SnapshotsSpec
-from kafscale.storage.objects import S3ObjectStore
+from kafscale.storage.objects.s3.store import S3ObjectStore
 from services import etcd_programs, s3_server
 from services.etcd_server import EtcdCluster, EtcdServer
 from unit.operator.etcd.members import FakeMember, with_checksum

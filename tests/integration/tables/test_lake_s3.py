@@ -20,7 +20,7 @@ from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.maintenance import MaintenanceOptions
 from kafscale.spark.tables.target import TableFormat, Target
 from kafscale.spark.tables.time_partitions import TimeGranularity
-from kafscale.storage.objects import S3Bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from services import s3_server
 from unit.spark.jobs.lake_log import LakeLog, raw_rows
 from unit.spark.jobs.lake_runs import Killed, inline, killer

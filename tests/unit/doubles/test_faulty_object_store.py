@@ -12,7 +12,7 @@ from kafscale.errors import (
     OperatingError,
     StoreUnavailableError,
 )
-from kafscale.storage.objects import MemoryObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
 
 PUT = frozenset({"put"})
 

@@ -18,7 +18,7 @@ from kafscale.operator.etcd.backups.schedule import ACCESS, SNAPSHOT, disabled
 from kafscale.operator.etcd.backups.scheduler import SnapshotScheduler, SnapshotState
 from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
 from kafscale.operator.spec.status import SnapshotStatus
-from kafscale.storage.objects.conditional_put_probe import probe_access
+from kafscale.storage.objects.factory import probe_access
 from kafscale.storage.objects.layers.retrying import RetryingObjectStore
 from kafscale.storage.objects.s3.bucket_admin import create_bucket
 from kafscale.storage.objects.s3.bucket_config import S3Bucket

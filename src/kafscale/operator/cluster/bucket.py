@@ -20,7 +20,7 @@ from kafscale.operator.conditions import TRUE, Condition, bad, ok
 from kafscale.operator.kube.api import NODES, SECRETS, Kube
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.spec.s3 import S3Spec
-from kafscale.storage.objects.conditional_put_probe import probe_access
+from kafscale.storage.objects.factory import probe_access
 from kafscale.storage.objects.s3.bucket_admin import (
     BucketLifecycle,
     bucket_region,

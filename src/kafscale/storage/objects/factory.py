@@ -6,15 +6,15 @@ health, because only it is written to; a failing replica causes no outage.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from kafscale.config import Config
+from kafscale.errors import ConfigError, ObjectExistsError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
-from kafscale.storage.objects.conditional_put_probe import probe_access, probe_create_only
 from kafscale.storage.objects.layers.limited import LimitedObjectStore
 from kafscale.storage.objects.layers.observed import (
     ObservedObjectStore,
@@ -25,6 +25,7 @@ from kafscale.storage.objects.layers.replica import ReplicaReadingObjectStore
 from kafscale.storage.objects.layers.retrying import RetryingObjectStore
 from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle, create_bucket
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.errors import MissingBucketError
 from kafscale.storage.objects.s3.store import S3ObjectStore
 from kafscale.storage.objects.store import ObjectStore
 
@@ -157,3 +158,55 @@ def _urgency(namespace: str) -> Callable[[str, str], bool]:
         return is_wal or key.startswith(probes)
 
     return is_urgent
+
+
+# --- probes -------------------------------------------------------------------------------------
+
+
+async def probe_access(
+    store: ObjectStore, namespace: str, create: Callable[[], Awaitable[None]] | None
+) -> None:
+    """List the namespace, which requires the bucket, its region and permissions.
+
+    If the bucket does not exist and `create` is given, it is created.
+    """
+    try:
+        await _list(store, namespace)
+    except MissingBucketError:
+        if create is None:
+            raise
+        await create()
+        await _list(store, namespace)
+
+
+async def probe_create_only(store: ObjectStore, namespace: str, random: Random) -> None:
+    """Write one key twice; the second PUT must fail and change nothing.
+
+    Fencing depends on it: on a store that ignores the condition, two brokers could acknowledge
+    records into the same log. The broker refuses to start with such a store.
+    """
+    key = f"{namespace}/_probe/{random.getrandbits(64):016x}"
+    await store.put(key, [b"first"])
+    try:
+        await store.put(key, [b"second"])
+    except ObjectExistsError:
+        is_honoured = bytes(await store.get(key)) == b"first"
+    else:
+        is_honoured = False
+    try:
+        await store.delete([key])
+    except OperatingError:
+        if is_honoured:  # Otherwise the violation is the more important error.
+            raise
+    if not is_honoured:
+        raise ConfigError(
+            "the object store ignores If-None-Match on PUT and overwrites existing objects, so two"
+            " brokers could overwrite each other's records; use a server version with conditional"
+            " writes, or another store, such as S3"
+        )
+
+
+async def _list(store: ObjectStore, namespace: str) -> None:
+    async with aclosing(store.list(f"{namespace}/")) as chunks:  # type: ignore[type-var]
+        async for _ in chunks:
+            return

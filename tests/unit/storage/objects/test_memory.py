@@ -2,7 +2,7 @@
 
 import asyncio
 
-from kafscale.storage.objects import MemoryObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS
 
 

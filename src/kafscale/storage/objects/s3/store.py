@@ -8,7 +8,7 @@ Invariants beyond those of `objects.store`:
 * Data is not copied: views refer to the client's memory.
 * Errors and `repr` never contain keys or tokens.
 
-`conditional_put_probe` checks at startup that the bucket honours the condition.
+`factory` checks at startup that the bucket honours the condition.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ from kafscale.admin.etcd.backups.listing import rank_sources, take_from_any
 from kafscale.admin.etcd.backups.store import SnapshotStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import ObjectExistsError, StoreUnavailableError
-from kafscale.storage.objects import MemoryObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
 from unit.operator.etcd.members import FakeMember, status, with_checksum
 
 NO_RESPONSE = -1

@@ -10,7 +10,7 @@ import pytest
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.admin.etcd.backups.store import ABANDONED_MS, CHUNK_BYTES, SnapshotStore, SourceError
 from kafscale.errors import DamagedObjectError, ObjectExistsError, OperatingError
-from kafscale.storage.objects import MemoryObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
 from unit.operator.etcd.members import DATABASE, FakeMember, with_checksum
 
 PREFIX = "etcd-snapshots/default.production"

@@ -14,7 +14,7 @@ from kafscale.spark.jobs.lake.settings import UPSERT_BYTES_MAX, Mode, Start
 from kafscale.spark.source.location import Location
 from kafscale.spark.tables.target import TableFormat
 from kafscale.spark.tables.time_partitions import TimeGranularity
-from kafscale.storage.objects import S3Bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
 
 BUCKET = Location(
     namespace="live",

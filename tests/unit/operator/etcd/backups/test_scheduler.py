@@ -11,7 +11,7 @@ from kafscale.config.sections.etcd import Etcd
 from kafscale.observability.metrics.operator import SnapshotMetrics
 from kafscale.operator.etcd.backups.scheduler import CHECK_INTERVAL_MS, SnapshotScheduler
 from kafscale.operator.spec.cluster import SnapshotsSpec
-from kafscale.storage.objects import MemoryObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
 from unit.operator.etcd.members import FakeMember
 
 CYCLE_S = 30

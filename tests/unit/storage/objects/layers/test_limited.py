@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from kafscale.records.checksum import Buffer
-from kafscale.storage.objects import LimitedObjectStore, MemoryObjectStore
+from kafscale.storage.objects.layers.limited import LimitedObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
 
 URGENT = "ns/urgent"
 ORDINARY = "ns/ordinary"

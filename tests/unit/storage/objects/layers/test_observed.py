@@ -8,13 +8,13 @@ import pytest
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import KafscaleError
-from kafscale.storage.objects import MemoryObjectStore
 from kafscale.storage.objects.layers.observed import (
     BEGUN,
     FAILURES,
     ObservedObjectStore,
     replica_observer,
 )
+from kafscale.storage.objects.memory import MemoryObjectStore
 
 
 class Scene:

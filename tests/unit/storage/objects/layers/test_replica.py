@@ -7,8 +7,12 @@ import pytest
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import ObjectNotFoundError
-from kafscale.storage.objects import MemoryObjectStore, ReplicaReadingObjectStore
-from kafscale.storage.objects.layers.replica import PAUSE_S_MAX, PAUSE_S_MIN
+from kafscale.storage.objects.layers.replica import (
+    PAUSE_S_MAX,
+    PAUSE_S_MIN,
+    ReplicaReadingObjectStore,
+)
+from kafscale.storage.objects.memory import MemoryObjectStore
 
 
 class Scene:

@@ -12,8 +12,8 @@ from kafscale.errors import (
     OperatingError,
     StoreUnavailableError,
 )
-from kafscale.storage.objects import MemoryObjectStore
 from kafscale.storage.objects.layers.retrying import RetryingObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS
 
 

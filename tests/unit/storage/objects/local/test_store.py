@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafscale.errors import OperatingError, StoreUnavailableError
-from kafscale.storage.objects import LocalObjectStore, MemoryObjectStore
-from kafscale.storage.objects.local.store import LOCK
+from kafscale.storage.objects.local.store import LOCK, LocalObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
 
 PARTS = st.text("ab0.-_", min_size=1, max_size=3).filter(lambda part: part not in {".", ".."})
 KEYS = st.lists(PARTS, min_size=1, max_size=4).map(lambda parts: "ns/" + "/".join(parts))
@@ -57,7 +57,7 @@ def test_directory_has_one_owner_at_a_time(tmp_path):
         import sys
         from pathlib import Path
         from kafscale.errors import OperatingError
-        from kafscale.storage.objects import LocalObjectStore
+        from kafscale.storage.objects.local.store import LocalObjectStore
         try:
             LocalObjectStore(Path(sys.argv[1]))
         except OperatingError as error:
@@ -72,7 +72,7 @@ def test_killed_process_leaves_only_its_objects(tmp_path):
     program = """
         import asyncio, os, sys
         from pathlib import Path
-        from kafscale.storage.objects import LocalObjectStore
+        from kafscale.storage.objects.local.store import LocalObjectStore
 
         def die_in_the_middle(descriptor, buffers):
             if len(buffers) == 1:
@@ -106,7 +106,7 @@ def test_file_size_limit_is_a_full_disk(tmp_path):
         import asyncio, resource, signal, sys
         from pathlib import Path
         from kafscale.errors import StoreUnavailableError
-        from kafscale.storage.objects import LocalObjectStore
+        from kafscale.storage.objects.local.store import LocalObjectStore
 
         async def main():
             store = LocalObjectStore(Path(sys.argv[1]))

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from kafscale.errors import StoreUnavailableError
-from kafscale.storage.objects import S3Bucket
 from kafscale.storage.objects.s3.boto import AccessKeys
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.credentials import (
     REFRESH_S,
     FixedCredentials,
@@ -138,9 +138,9 @@ def test_keys_are_not_shown():
 
 def test_botocore_is_not_loaded_if_not_needed():
     program = (
-        "import sys, kafscale.storage.objects as objects\n"
-        "bucket = objects.S3Bucket(name='records', access_key='a', secret_key='b')\n"
-        "objects.S3ObjectStore(bucket)\n"
+        "import sys\n"
+        "from kafscale.storage.objects.factory import S3Bucket, S3ObjectStore\n"
+        "S3ObjectStore(S3Bucket(name='records', access_key='a', secret_key='b'))\n"
         "sys.exit(bool({'botocore', 'boto3'} & sys.modules.keys()))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0  # noqa: S603

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafscale.storage.objects import S3Bucket, S3ObjectStore
-from kafscale.storage.objects.s3.store import _address
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.store import S3ObjectStore, _address
 
 BUCKET = S3Bucket(name="records", endpoint="https://s3.example.com/")
 
