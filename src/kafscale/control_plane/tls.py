@@ -3,9 +3,10 @@
     ServerTls(settings, files.changed).credentials    # Of a server.
     await open_channel(address, tls, options)         # Of a client.
 
-Invariants: a client without a certificate of the right CA is rejected. A server checks its files
-for every new connection; invalid new files are logged once, and the former ones stay in use.
-Existing connections keep their certificates.
+Invariants: a client without a certificate of the right CA is rejected, and so is one whose names
+`AllowedSubjects` does not list. A server checks its files for every new connection; invalid new
+files are logged once, and the former ones stay in use. Existing connections keep their
+certificates.
 """
 
 import asyncio
@@ -102,20 +103,6 @@ class AllowedSubjects:
             audit.info("changed", **facts)
 
 
-def _names(auth_context: Mapping[str, Iterable[bytes]]) -> set[str]:
-    """The names of a client, from the gRPC auth context.
-
-    >>> sorted(_names({"x509_common_name": [b"alice"], "peer_dns": [b"a.example.com"]}))
-    ['a.example.com', 'alice']
-    """
-    encoded = (*auth_context.get("x509_common_name", ()), *auth_context.get("peer_dns", ()))
-    return {name.decode(errors="replace") for name in encoded}
-
-
-def _subject(auth_context: Mapping[str, Iterable[bytes]]) -> str:
-    return b"".join(auth_context.get("x509_subject", ())).decode(errors="replace")
-
-
 async def open_channel(
     address: str, tls: ClientTls | None, options: Sequence[tuple[str, Any]]
 ) -> grpc.aio.Channel:
@@ -172,3 +159,17 @@ def _first_name(certificate: dict[str, Any]) -> str:
     subject = [pair for part in certificate.get("subject", ()) for pair in part]
     names: list[str] = hosts or [name for kind, name in subject if kind == "commonName"]
     return names[0] if names else ""
+
+
+def _names(auth_context: Mapping[str, Iterable[bytes]]) -> set[str]:
+    """The names of a client, from the gRPC auth context.
+
+    >>> sorted(_names({"x509_common_name": [b"alice"], "peer_dns": [b"a.example.com"]}))
+    ['a.example.com', 'alice']
+    """
+    encoded = (*auth_context.get("x509_common_name", ()), *auth_context.get("peer_dns", ()))
+    return {name.decode(errors="replace") for name in encoded}
+
+
+def _subject(auth_context: Mapping[str, Iterable[bytes]]) -> str:
+    return b"".join(auth_context.get("x509_subject", ())).decode(errors="replace")

@@ -42,17 +42,17 @@ class PendingReplies:
 
     def __init__(self) -> None:
         self._numbers = count(1)
-        self._pending_callbacks: dict[int, asyncio.Future[Any]] = {}
+        self._futures: dict[int, asyncio.Future[Any]] = {}
 
     def create(self) -> tuple[int, asyncio.Future[Any]]:
         """A new reply token, and the future of its response."""
         reply_token = next(self._numbers)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._pending_callbacks[reply_token] = future
+        self._futures[reply_token] = future
         return reply_token, future
 
     def resolve(self, reply_token: int, response: Response | KafscaleError) -> None:
-        future = self._pending_callbacks.pop(reply_token, None)
+        future = self._futures.pop(reply_token, None)
         if future is None or future.done():
             return
         if isinstance(response, KafscaleError):

@@ -40,35 +40,10 @@ _HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\n"
 """The part that reads like a head; six more bytes of the preface follow (RFC 9113, 3.4)."""
 _JSON: Final = "application/json"
 _PATHS: Final = ("/health", "/healthz", "/metrics", "/readyz")
-
+CHUNK_BYTES: Final = 64 * 1024
+"""How much is relayed at once."""
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-CHUNK_BYTES: Final = 64 * 1024
-
-
-async def relay(one: Streams, other: Streams) -> None:
-    """Relay bytes in both directions until one side closes, then close both connections."""
-    (reader, writer), (other_reader, other_writer) = one, other
-    pumps = [
-        asyncio.ensure_future(_pump(reader, other_writer)),
-        asyncio.ensure_future(_pump(other_reader, writer)),
-    ]
-    try:
-        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        # Before any await, because this may be cancelled a second time.
-        writer.close()
-        other_writer.close()
-        for pump in pumps:
-            pump.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while chunk := await reader.read(CHUNK_BYTES):
-        writer.write(chunk)
-        await writer.drain()
 
 
 class RequestHead(msgspec.Struct, frozen=True):
@@ -256,3 +231,27 @@ def render(response: Response, *, keeps_alive: bool, with_body: bool) -> bytes:
 
 def _json(value: object) -> bytes:
     return msgspec.json.encode(value) + b"\n"
+
+
+async def relay(one: Streams, other: Streams) -> None:
+    """Relay bytes in both directions until one side closes, then close both connections."""
+    (reader, writer), (other_reader, other_writer) = one, other
+    pumps = [
+        asyncio.ensure_future(_pump(reader, other_writer)),
+        asyncio.ensure_future(_pump(other_reader, writer)),
+    ]
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        # Before any await, because this may be cancelled a second time.
+        writer.close()
+        other_writer.close()
+        for pump in pumps:
+            pump.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while chunk := await reader.read(CHUNK_BYTES):
+        writer.write(chunk)
+        await writer.drain()
