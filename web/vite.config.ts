@@ -1,3 +1,5 @@
+import { availableParallelism } from "node:os";
+
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
@@ -13,7 +15,10 @@ export default defineConfig({
   },
   server: { proxy: { "/api": "http://localhost:8080" } },
   test: {
-    environment: "jsdom",
+    environment: "happy-dom",
+    // Files share their worker's modules, of which the components are most of the time.
+    isolate: false,
+    maxWorkers: availableParallelism(),
     setupFiles: ["src/test/setup.ts"],
     css: false,
     testTimeout: 60_000,

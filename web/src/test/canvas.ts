@@ -1,4 +1,4 @@
-/** A canvas that records what is drawn; jsdom has no canvas. */
+/** A canvas that records what is drawn; happy-dom has no canvas. */
 
 export interface Stroke {
   color: string;

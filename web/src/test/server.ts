@@ -54,7 +54,7 @@ export function fakeServer(routes: Record<string, Handler>): FakeServer {
       path,
       query: Object.fromEntries(url.searchParams),
       body: typeof init.body === "string" ? JSON.parse(init.body) : undefined,
-      headers: Object.fromEntries(new Headers(init.headers)),
+      headers: Object.fromEntries([...new Headers(init.headers)].map(([name, value]) => [name.toLowerCase(), value])),
     };
     requests.push(request);
     const handler = table[`${request.method} ${decodeURIComponent(path)}`];

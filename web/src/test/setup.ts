@@ -1,4 +1,4 @@
-/** Fakes of browser APIs that jsdom lacks. */
+/** Fakes of browser APIs that happy-dom lacks. */
 import "@testing-library/jest-dom/vitest";
 import "./canvas";
 
