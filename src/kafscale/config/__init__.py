@@ -1,7 +1,7 @@
 """Kafscale's settings: declared once, loaded from a file and the environment, and validated.
 
-`sections` declares the settings, `model` combines them, `loader` reads them from `file` and `env`,
-and `validation` checks combinations.
+`sections` declares the settings, `model` combines them, `loader` reads them from the environment
+and a `file`, and `validation` checks combinations.
 """
 
 from kafscale.config.loader import DEFAULT_FILE, load

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from kafscale.config.model import BY_PATH, GROUPS
-from kafscale.config.source import RawValue, SourceValues, suggestion
+from kafscale.config.schema import RawValue, SourceValues, suggestion
 
 _NULL = "tag:yaml.org,2002:null"
 

@@ -1,22 +1,29 @@
 """Builds a `Config` from defaults, file and environment; later sources override earlier ones.
 
 Every value is validated, even if a later source overrides it, and all problems are reported at
-once.
+once. An unknown variable that starts with `KAFSCALE_` is an error, so that a typo is not ignored.
+The environment is an argument; only the command line reads that of the process. `file` reads the
+file.
 """
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kafscale.config.env import read_environment
-from kafscale.config.model import CONFIG_FILE_VARIABLE, Config
-from kafscale.config.schema import inner_group
-from kafscale.config.source import SourceValues
+from kafscale.config.model import ADDRESSES, CONFIG_FILE_VARIABLE, SETTINGS, VARIABLES, Config
+from kafscale.config.schema import RawValue, SourceValues, inner_group, suggestion
 from kafscale.config.validation import validate
 from kafscale.errors import ConfigError
 
 DEFAULT_FILE = Path("/etc/kafscale/broker.yaml")
+
+_PREFIX = "KAFSCALE_"
+_SERVICE_LINK = re.compile(
+    r".+_SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?|.+_PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?"
+)
+_ADDRESS = re.compile(r"(?P<host>\[[^\]]+\]|[^:\s]*):(?P<port>\d+)")
 
 
 def load(
@@ -32,7 +39,11 @@ def load(
     if file is None and default_file.exists():
         file = default_file
 
-    sources = [_read_file(file) if file else SourceValues(), read_environment(environ)]
+    sources = [_read_environment(environ)]
+    if file:
+        from kafscale.config.file import read_file  # noqa: PLC0415 - YAML is slow to import.
+
+        sources.insert(0, read_file(file))
     problems = [problem for source in sources for problem in source.problems]
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
@@ -50,13 +61,6 @@ def load(
     return config
 
 
-def _read_file(file: Path) -> SourceValues:
-    # YAML is slow to import, and not needed without a file.
-    from kafscale.config.file import read_file  # noqa: PLC0415
-
-    return read_file(file)
-
-
 def _build(group: type, values: Mapping[str, object], prefix: str = "", **more: object) -> Any:
     """Create a `group` with the given values by attribute, and defaults for all others."""
     for field in dataclasses.fields(group):
@@ -66,3 +70,48 @@ def _build(group: type, values: Mapping[str, object], prefix: str = "", **more: 
         elif inner := inner_group(field):
             more[field.name] = _build(inner, values, f"{attribute}.")
     return group(**more)
+
+
+def _read_environment(environ: Mapping[str, str]) -> SourceValues:
+    """Read all values, and report unknown variables."""
+    values = SourceValues()
+    variables = {
+        name: value
+        for name, value in environ.items()
+        if name.startswith(_PREFIX) and not _is_service_link(name, value)
+    }
+    for name in sorted(variables.keys() - set(VARIABLES)):
+        hint = suggestion(name, VARIABLES, _PREFIX)
+        values.problems.append(f"unknown variable {name}: {hint}")
+    values.values += _addresses(variables, values.problems)
+    for setting in SETTINGS:
+        # Later values override earlier ones, so the first variable comes last.
+        for variable in reversed(setting.variables):
+            if variable in variables:
+                values.values.append(RawValue(setting, variables[variable], variable))
+    return values
+
+
+def _addresses(variables: Mapping[str, str], problems: list[str]) -> Iterator[RawValue]:
+    for name, (host, port) in ADDRESSES.items():
+        if name not in variables:
+            continue
+        match = _ADDRESS.fullmatch(variables[name].strip())
+        if match is None:
+            problems.append(
+                f'{name}: "{variables[name]}" is not an address; expected host:port or :port'
+            )
+            continue
+        if match["host"]:
+            yield RawValue(host, match["host"].strip("[]"), name)
+        yield RawValue(port, match["port"], name)
+
+
+def _is_service_link(name: str, value: str) -> bool:
+    """True for a variable that Kubernetes sets for a Service whose name starts with `kafscale`.
+
+    For a Service `kafscale-broker` every pod gets `KAFSCALE_BROKER_PORT=tcp://10.0.0.1:9092` and
+    others; these are no settings.
+    """
+    is_link = value.startswith(("tcp://", "udp://", "sctp://")) and name.endswith("_PORT")
+    return is_link or bool(_SERVICE_LINK.fullmatch(name))

@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafscale.config.schema import settings_of
-from kafscale.config.sections.broker import Broker
-from kafscale.config.sections.client import Client, Consumer
+from kafscale.config.sections.broker import Broker, Topics
+from kafscale.config.sections.client import Client, Consumer, Mcp
 from kafscale.config.sections.etcd import Etcd
 from kafscale.config.sections.groups import Group, Offsets
-from kafscale.config.sections.mcp import Mcp
 from kafscale.config.sections.network import Network
 from kafscale.config.sections.observability import Logging, Tracing
 from kafscale.config.sections.operator import Operator
 from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization, Control, Sasl, Tls
-from kafscale.config.sections.storage import Cache, Storage
-from kafscale.config.sections.topics import Compression, Topics
+from kafscale.config.sections.storage import Cache, Compression, Storage
 from kafscale.config.sections.ui import Ui
 
 DEFAULT = "default"

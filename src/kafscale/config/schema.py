@@ -1,8 +1,9 @@
-"""Declares settings as dataclass fields, and collects them.
+"""Declares settings as dataclass fields, collects them, and holds the raw values of sources.
 
 Everything about a setting (names, type, default, whether it is secret) is declared at its field;
 file keys, variables, checks and documentation are derived from it. A group is a frozen dataclass
-whose fields are settings or nested groups.
+whose fields are settings or nested groups. An error message about a value names the setting, its
+origin, what is wrong and what is valid; it never contains a secret.
 """
 
 import ast
@@ -10,8 +11,9 @@ import dataclasses
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -60,6 +62,46 @@ class Setting:
     def export(self, value: object) -> object:
         """Convert a value for JSON, YAML and logs; a secret is masked."""
         return MASK if self.secret and value else self.type.export(value)
+
+
+@dataclass(frozen=True)
+class RawValue:
+    """One value as it was written, and where."""
+
+    setting: Setting
+    raw: str | Sequence[str]
+    origin: str
+
+    def problem(self, reason: object) -> str:
+        """The error message for this value."""
+        path, origin = self.setting.path, self.origin
+        return f"{path} ({origin}): {self._quoted()} {reason}; expected {self.setting.type.takes}"
+
+    def _quoted(self) -> str:
+        if self.setting.secret:
+            return MASK
+        raw = self.raw if isinstance(self.raw, str) else ", ".join(self.raw)
+        # A URL may contain a password even if none is expected.
+        return '"' + re.sub(r"//[^/@]*@", f"//{MASK}@", raw) + '"'
+
+
+@dataclass
+class SourceValues:
+    """The values of one source, in ascending precedence, and the problems found."""
+
+    values: list[RawValue] = dataclasses.field(default_factory=list)
+    problems: list[str] = dataclasses.field(default_factory=list)
+
+
+def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """Suggest a known name for an unknown one; `prefix` is common to all names."""
+    names = [word.removeprefix(prefix) for word in known]
+    unknown = name.removeprefix(prefix)
+    # A name with an extra prefix is closest to the known name at its end.
+    suffixes = [word for word in names if unknown.endswith(f"_{word}")]
+    if nearest := suffixes or get_close_matches(unknown, names, n=1):
+        return f"did you mean {prefix}{nearest[0]}?"
+    return "`kafscale config show` lists all settings"
 
 
 @dataclass(frozen=True)

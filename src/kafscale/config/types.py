@@ -7,7 +7,7 @@ A value has the same syntax in the file and in the environment. An invalid value
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Final, Generic, Literal, Protocol, TypeVar
 
 from kafscale.text import units
 
@@ -245,3 +245,8 @@ def _bounded(
     if value > maximum:
         raise ValueError(f"is above the maximum of {show(maximum)}")
     return value
+
+
+HOST: Final = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
+PORT: Final = Integer(0, 65535)
+"""Types that several sections use."""

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kafscale import __version__
 from kafscale.admin.connection import ClusterConnections
-from kafscale.config.sections.mcp import Mcp
+from kafscale.config.sections.client import Mcp
 from kafscale.errors import ConfigError
 from kafscale.mcp.cluster_tools import ClusterTools
 from kafscale.mcp.tool import Tool

@@ -1,10 +1,12 @@
-"""Settings of one broker: id, listeners, directories and timeouts."""
+"""Settings of one broker: id, listeners, directories, timeouts and automatic topic creation."""
 
 from dataclasses import dataclass
 
 from kafscale.config.schema import setting
 from kafscale.config.sections.security import PROTOCOLS
 from kafscale.config.types import (
+    HOST,
+    PORT,
     Boolean,
     Choice,
     Duration,
@@ -15,8 +17,6 @@ from kafscale.config.types import (
 )
 from kafscale.text.units import MINUTE_MS, SECOND_MS
 
-_HOST = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
-_PORT = Integer(0, 65535)
 _LISTENER = r"[A-Za-z0-9_-]+://(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z._-]*):PORT"
 
 
@@ -37,11 +37,11 @@ class Broker:
     milliseconds. 10 seconds tolerate a short outage of etcd or of the network, and limit how long
     the partitions of a failed broker are unavailable."""
 
-    host: str = setting("0.0.0.0", _HOST)  # noqa: S104 - a broker exists to be reached.
+    host: str = setting("0.0.0.0", HOST)  # noqa: S104 - a broker exists to be reached.
     """The address of the listener for Kafka clients. By default all addresses, because inside a pod
     the network policy decides who can connect."""
 
-    port: int = setting(9092, _PORT)
+    port: int = setting(9092, PORT)
     """The port of the listener for Kafka clients; 0 takes any free port. 9092 is Kafka's usual
     port."""
 
@@ -85,19 +85,19 @@ class Broker:
     without etcd. By default below the working directory, so that trying Kafscale needs no
     permissions and leaves little to clean up."""
 
-    metrics_host: str = setting("0.0.0.0", _HOST)  # noqa: S104
+    metrics_host: str = setting("0.0.0.0", HOST)  # noqa: S104
     """The address of the HTTP server for metrics and health checks. By default all addresses,
     because Prometheus and the kubelet connect from outside the pod."""
 
-    metrics_port: int = setting(9093, _PORT)
+    metrics_port: int = setting(9093, PORT)
     """The port of the HTTP server for metrics and health checks; 0 takes any free port. 9093 is the
     port after Kafka's."""
 
-    control_host: str = setting("0.0.0.0", _HOST)  # noqa: S104
+    control_host: str = setting("0.0.0.0", HOST)  # noqa: S104
     """The address of the separate control plane listener, if `controlPort` is set. By default all
     addresses, because the operator and the console connect from outside the pod."""
 
-    control_port: int | None = setting(None, OptionalInteger(_PORT))
+    control_port: int | None = setting(None, OptionalInteger(PORT))
     """The port of a separate listener for the control plane; 0 takes any free port. Empty, the
     default, serves the control plane on the metrics port only, so that there is one port less to
     expose."""
@@ -115,3 +115,17 @@ class Broker:
     )
     """How long a starting broker waits for object storage and etcd before it exits with an error.
     In seconds. 30 tolerate a restart of etcd, and still reveal a wrong address soon."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topics:
+    """Automatic creation of topics."""
+
+    auto_create: bool = setting(True, Boolean(), variables=("KAFSCALE_AUTO_CREATE_TOPICS",))
+    """Whether a topic is created when a client first uses it, if the client allows it. True, as in
+    Kafka, so that a first test needs no preparation."""
+
+    auto_create_partitions: int = setting(
+        1, Integer(1, 10_000), variables=("KAFSCALE_AUTO_CREATE_PARTITIONS",)
+    )
+    """The number of partitions of such a topic. 1, as in Kafka: all records stay in one order."""

@@ -1,10 +1,10 @@
-"""Settings of the commands that connect to brokers."""
+"""Settings of the commands that connect to brokers, and of the MCP server."""
 
 from dataclasses import dataclass, field
 
 from kafscale.config.schema import setting
 from kafscale.config.sections.security import MECHANISMS, PROTOCOLS, ClientTls
-from kafscale.config.types import Boolean, Choice, Duration, StringList, Text
+from kafscale.config.types import HOST, PORT, Boolean, Choice, Duration, StringList, Text
 from kafscale.text.units import HOUR_MS, SECOND_MS
 
 _GROUP_TIMEOUT = Duration(SECOND_MS, HOUR_MS)
@@ -75,3 +75,22 @@ class Consumer:
     max_poll_interval_ms: int = setting(300_000, Duration(SECOND_MS, 24 * HOUR_MS))
     """The maximum time between two polls before the consumer leaves the group. In milliseconds. 5
     minutes, as in Kafka's consumers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mcp:
+    """The MCP server, `kafscale mcp`."""
+
+    allow_writes: bool = setting(False, Boolean())
+    """Whether the server offers tools that change the cluster. False, because read-only tools
+    cannot do damage."""
+
+    token: str = setting("", Text(optional=True), secret=True)
+    """The bearer token that HTTP clients must send. There is no default, and without a token
+    nothing is served over HTTP."""
+
+    host: str = setting("127.0.0.1", HOST)
+    """The address of the HTTP server. Only the local machine by default."""
+
+    port: int = setting(8811, PORT)
+    """The port of the HTTP server; 0 takes any free port. 8811 is rarely used by other software."""

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from kafscale.config.schema import setting
 from kafscale.config.sections.etcd import ENDPOINT
 from kafscale.config.sections.security import ADDRESS
-from kafscale.config.types import Duration, Integer, StringList, Text
+from kafscale.config.types import HOST, PORT, Duration, StringList, Text
 
-_HOST = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
-_PORT = Integer(0, 65535)
 _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _IMAGE = Text("the name of an image, with its tag or digest", r"\S+")
 
@@ -60,14 +58,14 @@ class Operator:
     """How long the other replicas wait for a leader that does not renew its Lease. In seconds. 15,
     as for Kubernetes' own controllers."""
 
-    host: str = setting("0.0.0.0", _HOST)  # noqa: S104 - inside a pod the outside decides.
+    host: str = setting("0.0.0.0", HOST)  # noqa: S104 - inside a pod the outside decides.
     """The address of the operator's metrics, health checks and control plane. By default all
     addresses, because Prometheus, the kubelet and brokers connect from outside."""
 
-    metrics_port: int = setting(9093, _PORT)
+    metrics_port: int = setting(9093, PORT)
     """The port of metrics and health checks; 0 takes any free port. 9093, as for brokers."""
 
-    control_port: int = setting(9094, _PORT)
+    control_port: int = setting(9094, PORT)
     """The port of the operator's control plane, which brokers send metrics to and watch assignments
     at; 0 takes any free port. 9094 is the port after that of the metrics."""
 

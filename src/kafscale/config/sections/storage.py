@@ -1,9 +1,9 @@
-"""Settings of the WAL, segments, retention and caches."""
+"""Settings of the WAL, segments, their compression, retention and caches."""
 
 from dataclasses import dataclass
 
 from kafscale.config.schema import setting
-from kafscale.config.types import Boolean, Duration, Float, Integer, Size
+from kafscale.config.types import Boolean, Choice, Duration, Float, Integer, Size
 from kafscale.text.units import GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS, TIB
 
 
@@ -121,3 +121,12 @@ class Cache:
     )
     """How many 4 MiB blocks are prefetched for a sequential reader. 3 hide the latency of the
     store; 0 disables read-ahead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compression:
+    """Compression of segments."""
+
+    type: str = setting("snappy", Choice(("none", "gzip", "snappy", "lz4", "zstd")))
+    """The codec for batches that arrive uncompressed, applied when a segment is written; compressed
+    batches are stored as they are. `snappy` saves much space for little CPU time."""

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafscale.config.schema import setting
-from kafscale.config.types import Boolean, Duration, Integer, StringList, Text
+from kafscale.config.types import HOST, PORT, Boolean, Duration, Integer, StringList, Text
 
-_HOST: Final = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
 _NETWORK: Final = Text("an address or a network", r"[0-9A-Fa-f.:]+(/\d{1,3})?")
 _FILE: Final = Text("a file in PEM", optional=True)
 _URL: Final = Text(
@@ -26,11 +25,11 @@ class Ui:
     """The password for the console; it can be set by its variable only. There is no default,
     because a default password would be public."""
 
-    host: str = setting("127.0.0.1", _HOST)
+    host: str = setting("127.0.0.1", HOST)
     """The address of the console. Only the local machine by default; configure TLS before you
     expose it."""
 
-    port: int = setting(8080, Integer(0, 65535))
+    port: int = setting(8080, PORT)
     """The port of the console; 0 takes any free port. 8080 is a usual port for internal web
     pages."""
 

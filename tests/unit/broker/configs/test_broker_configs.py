@@ -4,11 +4,11 @@ import pytest
 
 from kafscale.broker.configs import broker_configs
 from kafscale.config import Config
+from kafscale.config.sections.broker import Topics
 from kafscale.config.sections.etcd import Etcd
 from kafscale.config.sections.groups import Group, Offsets
 from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.storage import Cache, Storage
-from kafscale.config.sections.topics import Topics
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
 from kafscale.metadata.topics.config_validation import TopicDefaults
 

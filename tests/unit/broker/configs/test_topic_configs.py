@@ -5,8 +5,7 @@ import pytest
 from kafscale.broker.configs import topic_configs
 from kafscale.broker.configs.topic_configs import Operation
 from kafscale.config import Config
-from kafscale.config.sections.storage import Storage
-from kafscale.config.sections.topics import Compression
+from kafscale.config.sections.storage import Compression, Storage
 from kafscale.errors import InvalidConfigError, InvalidRequestError
 from kafscale.metadata.topics import config_validation
 from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from kafscale.config import Config
+from kafscale.config.sections.broker import Topics
 from kafscale.config.sections.s3 import S3
-from kafscale.config.sections.topics import Topics
 from kafscale.protocol.codec.wire import UUID_ZERO
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_topics import (
