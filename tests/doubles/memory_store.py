@@ -23,8 +23,7 @@ from kafscale.metadata.store.base import (
     check_commit,
     prefix_end,
 )
-from kafscale.metadata.store.local_history import COMMITS_MAX, History
-from kafscale.metadata.store.local_leases import Clock, Leases
+from kafscale.metadata.store.in_process import COMMITS_MAX, Clock, History, Leases
 
 
 class MemoryStore:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.metadata.store.etcd.channel import open_channel
+from kafscale.metadata.store.etcd.member import open_channel
 from kafscale.operator.kube.api import (
     CONFIG_MAPS,
     PODS,

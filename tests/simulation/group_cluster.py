@@ -25,11 +25,10 @@ from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRet
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import OperatingError, StoreUnavailableError
 from kafscale.groups.group import GroupSettings
-from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC, shard_of
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
-from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.schema.model import SHARDS_TOPIC, Assignment, shard_of
 from kafscale.metadata.store.base import Put, absent, unchanged
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.metrics.broker import Metrics

@@ -21,8 +21,14 @@ from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import KafscaleError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
-from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.schema.model import Assignment, BrokerInfo, PartitionState, Topic
+from kafscale.metadata.schema.model import (
+    SHARD_COUNT,
+    SHARDS_TOPIC,
+    Assignment,
+    BrokerInfo,
+    PartitionState,
+    Topic,
+)
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger

@@ -16,11 +16,10 @@ from msgspec.structs import replace
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
-from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
-from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.schema.model import SHARDS_TOPIC, Assignment, BrokerInfo
 from kafscale.metadata.store.base import Compare, MetadataStore, Put
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from kafscale import __version__
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary, PartitionStatus
 from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
-from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
-from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.schema.model import SHARDS_TOPIC, Assignment, BrokerInfo
 from kafscale.storage.log.partition_log import PartitionLog
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from kafscale.broker.group_coordinator.group_registry import GroupRegistry
 from kafscale.errors import DamagedObjectError
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.model import GroupRecord
-from kafscale.metadata.cluster.group_shards import shard_of
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.group_codec import decode_group, decode_offset
-from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.schema.model import Topic, shard_of
 from kafscale.metadata.schema.topic_codec import decode_topic
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger

@@ -24,8 +24,8 @@ from kafscale.errors import (
     CoordinatorUnavailableError,
     NotCoordinatorError,
 )
-from kafscale.metadata.cluster.group_shards import shard_of
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
+from kafscale.metadata.schema.model import shard_of
 from kafscale.metadata.store.base import Operation
 
 OperationFactory = Callable[[], Operation]

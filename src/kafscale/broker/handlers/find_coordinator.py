@@ -20,7 +20,7 @@ from kafscale.broker.network.advertised import Node, node
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import CoordinatorUnavailableError, InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC, shard_of
+from kafscale.metadata.schema.model import SHARDS_TOPIC, shard_of
 from kafscale.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,

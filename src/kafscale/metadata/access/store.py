@@ -2,32 +2,46 @@
 
 Invariants:
 
-1. Reads do not wait. `AclCache` keeps the records current, so that a change by one broker is soon
+1. Reads do not wait. One watch keeps the records current, so that a change by one broker is soon
    visible on all. An operation returns when its change is visible here.
 2. Concurrent changes are not lost: every ACL has its own key, and partial updates compare the
    revision.
 3. Changes of many ACLs take several commits. If one fails, earlier ones remain; all can be retried.
+4. A record that cannot be decoded is logged and treated as absent. An ACL that cannot be decoded
+   might deny something, so its key stays in `damaged` while it is invalid; authorizers must then
+   deny everything that ACLs decide.
 
 `kafscale.security` validates and evaluates the records.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from kafscale.errors import DamagedObjectError, StoreUnavailableError
 from kafscale.metadata.access import keys
-from kafscale.metadata.access.cache import AclCache, AclListener, QuotaListener
 from kafscale.metadata.access.codec import (
     Limits,
+    decode_acl,
+    decode_credential,
     decode_quota,
     encode_acl,
     encode_credential,
     encode_quota,
 )
 from kafscale.metadata.access.model import Acl, QuotaEntity, ScramCredential, ScramMechanism
+from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.store.base import (
     COMMIT_BYTES_MAX,
     OPERATIONS_MAX,
@@ -38,11 +52,20 @@ from kafscale.metadata.store.base import (
     absent,
     unchanged,
 )
+from kafscale.observability.logging import get_logger
 
 TIMEOUT_MS: Final = 30_000
 """The time limit of a change."""
 
+AclListener = Callable[[Acl | None, Acl | None], None]
+"""Called with the removed and the added ACL; usually one of them is None."""
+QuotaListener = Callable[[QuotaEntity], None]
+"""Called with the entity whose quota was added, changed or removed."""
+
 Change = TypeVar("Change", Put, Delete)
+Value = TypeVar("Value")
+
+_log = get_logger(__name__)
 
 
 class AclStore:
@@ -51,15 +74,26 @@ class AclStore:
     def __init__(self, store: MetadataStore, *, timeout_ms: int = TIMEOUT_MS) -> None:
         self._store = store
         self._timeout_ms = timeout_ms
-        self._cache = AclCache(store)
-        self._watch_cache = self._cache.watch_cache
-        self.acls: Collection[Acl] = self._cache.acls
+        self._acls: dict[str, Acl] = {}
+        self._damaged: set[str] = set()
+        self._credentials: dict[str, ScramCredential] = {}
+        self._quotas: dict[str, tuple[QuotaEntity, Limits]] = {}
+        self._limits: dict[QuotaEntity, Limits] = {}
+        self._acl_listeners: list[AclListener] = []
+        self._quota_listeners: list[QuotaListener] = []
+        self._watch_cache = WatchCache(
+            store,
+            keys.ACCESS,
+            self._changed,
+            lambda key: key.startswith((keys.ACLS, keys.USERS, keys.QUOTAS)),
+        )
+        self.acls: Collection[Acl] = self._acls.values()
         """All ACLs; a live view, not a copy."""
-        self.damaged: AbstractSet[str] = self._cache.damaged
+        self.damaged: AbstractSet[str] = self._damaged
         """The keys of ACLs that cannot be decoded; while there are any, ACLs must not allow
         anything."""
-        self.credentials: Collection[ScramCredential] = self._cache.credentials
-        self.quotas: Mapping[QuotaEntity, Limits] = self._cache.quotas
+        self.credentials: Collection[ScramCredential] = self._credentials.values()
+        self.quotas: Mapping[QuotaEntity, Limits] = MappingProxyType(self._limits)
 
     @property
     def connected(self) -> bool:
@@ -75,18 +109,18 @@ class AclStore:
 
     def has(self, acl: Acl) -> bool:
         """True if an ACL exists; faster than a search in `acls`."""
-        return self._cache.has(acl)
+        return keys.acl(acl) in self._acls
 
     def credential(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
-        return self._cache.credential(user, mechanism)
+        return self._credentials.get(keys.credential(user, mechanism))
 
     def subscribe_acls(self, listener: AclListener) -> None:
         """Call `listener` for every ACL that is added or removed; it must not block."""
-        self._cache.subscribe_acls(listener)
+        self._acl_listeners.append(listener)
 
     def subscribe_quotas(self, listener: QuotaListener) -> None:
         """Call `listener` for every quota that changes; it must not block."""
-        self._cache.subscribe_quotas(listener)
+        self._quota_listeners.append(listener)
 
     async def add_acls(self, acls: Iterable[Acl]) -> None:
         """Add ACLs; existing ones are ignored."""
@@ -158,6 +192,72 @@ class AclStore:
                 yield
         except TimeoutError as error:
             raise StoreUnavailableError(f"{failure} within {self._timeout_ms} ms") from error
+
+    # --- watch callbacks -----------------------------------------------------------------------
+
+    def _changed(self, key: str, entry: Entry | None) -> None:
+        if key.startswith(keys.ACLS):
+            self._acl_changed(key, entry)
+        elif key.startswith(keys.USERS):
+            _replace(self._credentials, key, _decode_or_none(entry, decode_credential))
+        else:
+            self._quota_changed(key, entry)
+
+    def _acl_changed(self, key: str, entry: Entry | None) -> None:
+        after = _decode_or_none(entry, decode_acl)
+        if entry is not None and after is None:
+            self._damaged.add(key)
+        else:
+            self._damaged.discard(key)
+        before = _replace(self._acls, key, after)
+        if before == after:
+            return
+        for listener in self._acl_listeners:
+            try:
+                listener(before, after)
+            except Exception:  # noqa: BLE001 - logged.
+                # An authorizer may have missed this ACL, which is as bad as one that cannot be
+                # decoded.
+                self._damaged.add(key)
+                _log.exception("ACL listener failed", before=before, after=after)
+
+    def _quota_changed(self, key: str, entry: Entry | None) -> None:
+        after = _decode_or_none(entry, decode_quota)
+        before = _replace(self._quotas, key, after)
+        if before == after:
+            return
+        if after is not None:
+            entity, limits = after
+            self._limits[entity] = limits
+        else:
+            assert before is not None
+            entity = before[0]
+            del self._limits[entity]
+        for listener in self._quota_listeners:
+            try:
+                listener(entity)
+            except Exception:  # noqa: BLE001 - logged.
+                _log.exception("quota listener failed", entity=entity)
+
+
+def _replace(values: dict[str, Value], key: str, after: Value | None) -> Value | None:
+    """Set or remove the value of a key; return the previous value."""
+    before = values.get(key)
+    if after is not None:
+        values[key] = after
+    elif before is not None:
+        del values[key]
+    return before
+
+
+def _decode_or_none(entry: Entry | None, decode: Callable[[Entry], Value]) -> Value | None:
+    if entry is None:
+        return None
+    try:
+        return decode(entry)
+    except DamagedObjectError as error:
+        _log.error("access record damaged", key=entry.key, reason=error.reason)
+        return None
 
 
 def _limits(entry: Entry | None) -> Limits:

@@ -1,4 +1,4 @@
-"""The metadata of a cluster as values: topics, partition states, brokers and assignments.
+"""The metadata of a cluster as values: topics, partition states, brokers, assignments and shards.
 
 `topic_codec` and `cluster_codec` encode them, `keys` defines where they are stored. Values are
 immutable: to change one, write a copy (`msgspec.structs.replace`) with a compare on the revision of
@@ -16,6 +16,11 @@ DEFAULT_NAMESPACE: Final = "default"
 
 NO_REVISION: Final = 0
 """The revision of a value that is not stored."""
+
+SHARD_COUNT: Final = 50
+"""Consumer groups are hashed to this many shards, which are assigned like partitions."""
+SHARDS_TOPIC: Final = "__consumer_offsets"
+"""Stands for the shards in assignments; no such topic exists, and clients cannot create it."""
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,3 +142,17 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
         return (
             broker is not None and self.broker_id == broker.id and self.broker_epoch == broker.epoch
         )
+
+
+def shard_of(group_id: str) -> int:
+    """The shard of a group, by the function that Kafka uses for `__consumer_offsets`.
+
+    >>> shard_of("test-group"), shard_of("")
+    (12, 0)
+    """
+    hashed = 0
+    for unit in memoryview(group_id.encode("utf-16-le", "surrogatepass")).cast("H"):
+        hashed = (31 * hashed + unit) & 0xFFFF_FFFF
+    if hashed >= 0x8000_0000:
+        hashed -= 0x1_0000_0000
+    return (hashed & 0x7FFF_FFFF) % SHARD_COUNT

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kafscale.errors import InvalidTopicError
-from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
+from kafscale.metadata.schema.model import SHARDS_TOPIC
 
 LENGTH_MAX: Final = 249
 RESERVED: Final = frozenset({"_wal", "_staging", "_probe", "_catalog", "_jobs", SHARDS_TOPIC})

@@ -11,10 +11,9 @@ from doubles.memory_store import MemoryStore
 from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
-from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
-from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC, BrokerInfo
 from kafscale.metadata.store.base import Compare, Put
 from kafscale.metadata.topics.catalog import Catalog
 from unit.metadata.interruptible_store import InterruptibleStore

@@ -5,8 +5,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from kafscale.broker.cluster.controller.plan.planner import plan
-from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC, BrokerInfo
 
 NOW_MS = 1_750_000_000_000
 

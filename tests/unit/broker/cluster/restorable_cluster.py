@@ -16,7 +16,7 @@ from kafscale.broker.bootstrap import write_topic_catalog
 from kafscale.errors import ObjectNotFoundError
 from kafscale.metadata.cluster.restore_marker import REVISION_BUMP, mark_restored
 from kafscale.metadata.store.base import Entry
-from kafscale.metadata.store.local_history import COMMITS_MAX, History
+from kafscale.metadata.store.in_process import COMMITS_MAX, History
 from kafscale.records import iterate, split
 from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import read_wal_ranges

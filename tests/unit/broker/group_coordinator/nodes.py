@@ -23,8 +23,8 @@ from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.effects import NO_REPLY_TOKEN, Joined, Reconciled
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Sync
 from kafscale.groups.group import GroupSettings
-from kafscale.metadata.cluster.group_shards import shard_of
 from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.model import shard_of
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.metrics.broker import Metrics
 from unit.broker.group_coordinator.shard_guards import assign_shards

@@ -8,11 +8,10 @@ from msgspec.structs import replace
 
 from doubles.memory_store import MemoryStore
 from kafscale.broker.group_coordinator.coordinator import Coordinator
-from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC, shard_of
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
-from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC, Assignment, shard_of
 from kafscale.metadata.store.base import MetadataStore, Put, Snapshot
 
 ALL_SHARDS = range(SHARD_COUNT)

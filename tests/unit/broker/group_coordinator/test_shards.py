@@ -10,7 +10,7 @@ from kafscale.errors import (
     NotCoordinatorError,
     StoreUnavailableError,
 )
-from kafscale.metadata.cluster.group_shards import shard_of
+from kafscale.metadata.schema.model import shard_of
 from unit.broker.group_coordinator.nodes import (
     GROUP,
     OTHER,

@@ -7,8 +7,8 @@ import pytest
 from doubles import virtual_time
 from kafscale.errors import NotCoordinatorError
 from kafscale.groups.model import GroupType
-from kafscale.metadata.cluster.group_shards import shard_of
 from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.model import shard_of
 from kafscale.metadata.schema.topic_codec import decode_topic
 from kafscale.metadata.store.base import Put
 from unit.broker.group_coordinator.nodes import (

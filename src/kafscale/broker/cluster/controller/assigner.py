@@ -24,7 +24,7 @@ from kafscale.broker.cluster.controller.transactions import (
 )
 from kafscale.errors import OperatingError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
-from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.store.base import Delete, Entry, MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger

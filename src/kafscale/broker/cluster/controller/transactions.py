@@ -13,10 +13,9 @@ from typing import Final
 import msgspec
 
 from kafscale.broker.cluster.controller.plan.planner import Change, Plan
-from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
-from kafscale.metadata.schema.model import NO_REVISION, Assignment, BrokerInfo, Topic
+from kafscale.metadata.schema.model import NO_REVISION, SHARDS_TOPIC, Assignment, BrokerInfo, Topic
 from kafscale.metadata.store.base import (
     OPERATIONS_MAX,
     Compare,

@@ -1,4 +1,4 @@
-"""Sends requests to etcd members, with retries where these are safe.
+"""Sends authenticated requests to etcd members, with retries where these are safe.
 
 Invariants:
 
@@ -6,22 +6,32 @@ Invariants:
    if they were not sent at all. The response is awaited for the whole request timeout.
 2. Idempotent requests get a share of that timeout at each member, until one responds.
 3. No call takes longer than the request timeout.
+4. The password is sent in one request and never in an error message. If many requests find the
+   token invalid, one of them authenticates again. A token is valid at all members until it is
+   unused for some minutes or the members restart.
 
 Lease operations change state but count as idempotent: a lease that is granted twice expires, and a
 lease that is revoked twice ends once.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeVar
 
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError
-from kafscale.metadata.store.etcd.member import Member, Metadata
+from kafscale.metadata.store.etcd.member import (
+    Member,
+    Metadata,
+    address,
+    channel_credentials,
+    open_channel,
+)
 from kafscale.metadata.store.etcd.members import Members
-from kafscale.metadata.store.etcd.methods import RANGE, Method, Request, Response
-from kafscale.metadata.store.etcd.session import Session
+from kafscale.metadata.store.etcd.protobuf import AUTHENTICATE, RANGE, Method, Request, Response
+from kafscale.observability.logging import get_logger
 
 Result = TypeVar("Result")
 Attempt = Callable[[Member, Metadata, float], Awaitable[Result]]
@@ -34,6 +44,48 @@ _RETRY_PAUSE_S: Final = 0.1
 """The pause after all members have failed, for example during a leader election."""
 
 _AUTHENTICATIONS_MAX: Final = 2
+
+_HAS_LEADER: Final = (("hasleader", "true"),)
+"""Makes a member without a leader fail a request instead of blocking it."""
+
+_NOT_ENABLED: Final = "authentication is not enabled"
+
+_log = get_logger(__name__)
+
+
+class Session:
+    """The metadata of every request, with a token if a user is configured."""
+
+    def __init__(self, username: str, password: str) -> None:
+        self._username = username
+        self._password = password
+        self._metadata: Metadata | None = None if username else _HAS_LEADER
+        self._authenticating = asyncio.Lock()
+
+    async def metadata(self, member: Member, seconds: float) -> Metadata:
+        """Return the metadata, after authentication if that is needed."""
+        if self._metadata is not None:
+            return self._metadata
+        async with self._authenticating:
+            if self._metadata is None:
+                self._metadata = await self._authenticate(member, seconds)
+            return self._metadata
+
+    def forget(self, metadata: Metadata) -> None:
+        """Discard a token, so that the next request authenticates again."""
+        if self._username and self._metadata is metadata:
+            self._metadata = None
+
+    async def _authenticate(self, member: Member, seconds: float) -> Metadata:
+        request = rpc.AuthenticateRequest(name=self._username, password=self._password)
+        try:
+            response = await member.call(AUTHENTICATE, request, _HAS_LEADER, seconds)
+        except EtcdError as error:
+            if _NOT_ENABLED not in str(error):
+                raise
+            _log.warning("etcd authentication is disabled", endpoint=member.endpoint)
+            return _HAS_LEADER
+        return (*_HAS_LEADER, ("token", response.token))
 
 
 class Client:
@@ -130,3 +182,14 @@ class Client:
         metadata = await self._session.metadata(member, seconds)
         await member.call(RANGE, rpc.RangeRequest(key=b"/", keys_only=True), metadata, seconds)
         return member
+
+
+def open_client(endpoints: Iterable[str], settings: Etcd) -> Client:
+    """Create the client of some members without connecting; call this in a running event loop."""
+    credentials = channel_credentials(settings)
+    members = [
+        Member(endpoint, open_channel(endpoint, settings.dial_timeout_ms, credentials))
+        for endpoint in dict.fromkeys(map(address, endpoints))
+    ]
+    session = Session(settings.username, settings.password)
+    return Client(Members(members), session, settings.request_timeout_ms)

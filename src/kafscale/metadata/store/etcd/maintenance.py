@@ -19,12 +19,10 @@ import msgspec
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata._generated import rpc_pb2 as rpc
-from kafscale.metadata.store.etcd.channel import address, channel_credentials, open_channel
-from kafscale.metadata.store.etcd.client import Client
+from kafscale.metadata.store.etcd.client import open_client
 from kafscale.metadata.store.etcd.errors import EtcdError
 from kafscale.metadata.store.etcd.member import Member, Metadata
-from kafscale.metadata.store.etcd.members import Members
-from kafscale.metadata.store.etcd.methods import (
+from kafscale.metadata.store.etcd.protobuf import (
     ALARM,
     COMPACT,
     DEFRAGMENT,
@@ -35,7 +33,6 @@ from kafscale.metadata.store.etcd.methods import (
     SNAPSHOT,
     STATUS,
 )
-from kafscale.metadata.store.etcd.session import Session
 
 NO_SPACE: Final = "NOSPACE"
 """The alarm of a member whose database has reached its quota; writes fail."""
@@ -120,12 +117,8 @@ class Maintenance:
 
     def __init__(self, endpoint: str, settings: Etcd) -> None:
         """Create the channel without connecting. `settings.endpoints` is ignored."""
-        self.endpoint: Final = address(endpoint)
-        credentials = channel_credentials(settings)
-        channel = open_channel(self.endpoint, settings.dial_timeout_ms, credentials)
-        self._members = Members([Member(self.endpoint, channel)])
-        session = Session(settings.username, settings.password)
-        self._client = Client(self._members, session, settings.request_timeout_ms)
+        self._client = open_client([endpoint], settings)
+        self.endpoint: Final = self._client.members.preferred.endpoint
 
     async def __aenter__(self) -> Self:
         return self
@@ -134,7 +127,7 @@ class Maintenance:
         await self.close()
 
     async def close(self) -> None:
-        await self._members.close()
+        await self._client.members.close()
 
     async def status(self) -> MemberStatus:
         """The status of the member, even if it knows no leader."""

@@ -1,23 +1,41 @@
-"""One etcd member and its open calls.
+"""One etcd member, its gRPC channel and its open calls.
 
 Failed calls raise `EtcdError`, which classifies the failure. When a member is given up, its open
 streams are cancelled, so that no caller waits for an unresponsive member.
+
+A channel belongs to one store and shares neither connections nor backoff state with others in the
+process. It ignores proxy variables of the environment.
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Generic, cast
 
 import grpc
 
+from kafscale.config.sections.etcd import Etcd
 from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError, to_etcd_error
-from kafscale.metadata.store.etcd.methods import Method, Request, Response
+from kafscale.metadata.store.etcd.protobuf import Method, Request, Response
+from kafscale.net import tls_files
 from kafscale.observability import tracing
 from kafscale.observability.tracing import SpanKind
 
 Metadata = Sequence[tuple[str, str]]
 """gRPC metadata of a request."""
+
+RESPONSE_BYTES_MAX: Final = 32 << 20
+"""The largest response; ranges are read in pages, and watches in fragments."""
+
+_PING_AFTER_MS: Final = 7_000
+"""The keepalive interval of an active connection. etcd closes connections that ping more often than
+every 5 s."""
+_PING_TIMEOUT_MS: Final = 3_000
+
+_RECONNECT_MS_MIN: Final = 100
+_RECONNECT_MS_MAX: Final = 1_000
+"""A restarted member is found within a second."""
 
 
 class Member:
@@ -149,3 +167,47 @@ def _converted_errors(endpoint: str) -> Iterator[None]:
         yield
     except grpc.aio.AioRpcError as error:
         raise to_etcd_error(endpoint, error.code(), error.details() or "") from None
+
+
+def open_channel(
+    endpoint: str, dial_timeout_ms: int, credentials: grpc.ChannelCredentials | None
+) -> grpc.aio.Channel:
+    """Create a channel; it connects on first use."""
+    options = (
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.max_receive_message_length", RESPONSE_BYTES_MAX),
+        ("grpc.keepalive_time_ms", _PING_AFTER_MS),
+        ("grpc.keepalive_timeout_ms", _PING_TIMEOUT_MS),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.initial_reconnect_backoff_ms", _RECONNECT_MS_MIN),
+        ("grpc.max_reconnect_backoff_ms", _RECONNECT_MS_MAX),
+        # Despite its name, this is the timeout of one connection attempt.
+        ("grpc.min_reconnect_backoff_ms", dial_timeout_ms),
+        # A moved member has a new address under the same name.
+        ("grpc.dns_min_time_between_resolutions_ms", _RECONNECT_MS_MAX),
+    )
+    if credentials is None:
+        return grpc.aio.insecure_channel(endpoint, options)
+    return grpc.aio.secure_channel(endpoint, credentials, options)
+
+
+def address(endpoint: str) -> str:
+    """The host and port of an endpoint; the settings decide about TLS.
+
+    >>> address("https://etcd-0:2379")
+    'etcd-0:2379'
+    """
+    return endpoint.partition("://")[2] or endpoint
+
+
+def channel_credentials(settings: Etcd) -> grpc.ChannelCredentials | None:
+    """The TLS credentials, or None without TLS."""
+    tls = settings.tls
+    if not tls.enabled:
+        return None
+    files = (tls.ca_file, tls.cert_file, tls.key_file)
+    # Reject unusable files: gRPC would only report unreachable members.
+    tls_files.load_client_files(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "etcd.tls", *files)
+    # Without CA certificates gRPC uses its built-in list.
+    return grpc.ssl_channel_credentials(*tls_files.read_client_files(*files))

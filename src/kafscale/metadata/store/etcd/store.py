@@ -27,19 +27,16 @@ from kafscale.metadata.store.base import (
     check_commit,
 )
 from kafscale.metadata.store.etcd import protobuf
-from kafscale.metadata.store.etcd.channel import address, channel_credentials, open_channel
-from kafscale.metadata.store.etcd.client import Client
+from kafscale.metadata.store.etcd.client import open_client
 from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError
 from kafscale.metadata.store.etcd.member import Member, Metadata
-from kafscale.metadata.store.etcd.members import Members
-from kafscale.metadata.store.etcd.methods import (
+from kafscale.metadata.store.etcd.protobuf import (
     LEASE_GRANT,
     LEASE_KEEP_ALIVE,
     LEASE_REVOKE,
     RANGE,
     TXN,
 )
-from kafscale.metadata.store.etcd.session import Session
 from kafscale.metadata.store.etcd.watch import watch
 
 PAGE_ENTRIES: Final = 1000
@@ -54,22 +51,13 @@ class EtcdStore:
 
     def __init__(self, settings: Etcd) -> None:
         """Create channels without connecting; call this in a running event loop."""
-        credentials = channel_credentials(settings)
-        addresses = [address(endpoint) for endpoint in settings.endpoints]
-        self._members = Members(
-            [
-                Member(endpoint, open_channel(endpoint, settings.dial_timeout_ms, credentials))
-                for endpoint in dict.fromkeys(addresses)
-            ]
-        )
-        session = Session(settings.username, settings.password)
-        self._client = Client(self._members, session, settings.request_timeout_ms)
+        self._client = open_client(settings.endpoints, settings)
         self._dial_s = settings.dial_timeout_ms / 1000
 
     @property
     def endpoint(self) -> str:
         """The member that is used at the moment."""
-        return self._members.preferred.endpoint
+        return self._client.members.preferred.endpoint
 
     async def check(self) -> None:
         """Check that etcd responds; raises `OperatingError` if a retry will not help."""
@@ -130,7 +118,7 @@ class EtcdStore:
                 raise
 
     async def close(self) -> None:
-        await self._members.close()
+        await self._client.members.close()
 
     async def _range(self, prefix: str) -> Snapshot:
         entries: list[Entry] = []

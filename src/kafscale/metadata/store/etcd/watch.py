@@ -17,7 +17,7 @@ from kafscale.metadata.store.etcd import protobuf
 from kafscale.metadata.store.etcd.client import Client
 from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError, to_etcd_error
 from kafscale.metadata.store.etcd.member import Member, Metadata, Stream
-from kafscale.metadata.store.etcd.methods import WATCH
+from kafscale.metadata.store.etcd.protobuf import WATCH
 
 WatchStream = Stream[rpc.WatchRequest, rpc.WatchResponse]
 

@@ -24,8 +24,7 @@ from kafscale.metadata.store.base import (
     Snapshot,
     check_commit,
 )
-from kafscale.metadata.store.local_history import COMMITS_MAX, History
-from kafscale.metadata.store.local_leases import Clock, Leases
+from kafscale.metadata.store.in_process import COMMITS_MAX, Clock, History, Leases
 from kafscale.metadata.store.sqlite.file import SqliteFile
 from kafscale.observability.logging import get_logger
 

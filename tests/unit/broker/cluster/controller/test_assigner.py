@@ -6,10 +6,9 @@ import pytest
 
 from kafscale.broker.cluster.controller.assigner import VISIBLE_SECONDS_MAX
 from kafscale.broker.cluster.controller.controller import RETRY_SECONDS
-from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
-from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC, Assignment
 from kafscale.metadata.store.base import Put
 from unit.broker.cluster.controller_cluster import simulate
 

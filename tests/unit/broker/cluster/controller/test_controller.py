@@ -6,8 +6,8 @@ import pytest
 import structlog
 
 from kafscale.errors import InvalidRequestError, StoreUnavailableError
-from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC
 from unit.broker.cluster.controller_cluster import TTL_MS, simulate
 
 

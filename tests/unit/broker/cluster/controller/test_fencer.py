@@ -4,9 +4,9 @@ import asyncio
 
 from msgspec.structs import replace
 
-from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
+from kafscale.metadata.schema.model import SHARDS_TOPIC
 from kafscale.metadata.store.base import Put
 from unit.broker.cluster.controller_cluster import simulate
 

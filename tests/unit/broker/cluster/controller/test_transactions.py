@@ -2,10 +2,9 @@
 
 from kafscale.broker.cluster.controller.plan.planner import Change, Plan
 from kafscale.broker.cluster.controller.transactions import PUTS_MAX, build_transactions
-from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment
-from kafscale.metadata.schema.model import Assignment, BrokerInfo, Topic
+from kafscale.metadata.schema.model import SHARDS_TOPIC, Assignment, BrokerInfo, Topic
 from kafscale.metadata.store.base import OPERATIONS_MAX, Compare, Delete, Entry, Put, check_commit
 
 CONTROLLER = Entry(keys.CONTROLLER, b"1", create_revision=40, mod_revision=44, lease=7)

@@ -4,7 +4,7 @@ import asyncio
 
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError
-from kafscale.metadata.store.etcd.methods import AUTHENTICATE
+from kafscale.metadata.store.etcd.protobuf import AUTHENTICATE
 
 SILENT = "silent"
 LATENCY_S = 0.001

@@ -7,11 +7,10 @@ import pytest
 from doubles import virtual_time
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata._generated import rpc_pb2 as rpc
-from kafscale.metadata.store.etcd.client import Client
+from kafscale.metadata.store.etcd.client import Client, Session
 from kafscale.metadata.store.etcd.errors import ErrorKind
 from kafscale.metadata.store.etcd.members import Members
-from kafscale.metadata.store.etcd.methods import RANGE, TXN
-from kafscale.metadata.store.etcd.session import Session
+from kafscale.metadata.store.etcd.protobuf import RANGE, TXN
 from unit.metadata.store.etcd.scripted_member import LATENCY_S, SILENT, ScriptedMember
 
 REQUEST_MS = 8000

@@ -23,8 +23,7 @@ from msgspec.structs import replace
 
 from kafscale.broker.cluster.controller.plan.load import NO_BROKER, AssignmentUnit
 from kafscale.broker.cluster.controller.plan.placement import cancel_moves, place_units, rebalance
-from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
-from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.schema.model import SHARDS_TOPIC, Assignment, BrokerInfo
 from kafscale.text.topic_partition import TopicPartition
 
 DRAINS_PER_MOVE: Final = 4

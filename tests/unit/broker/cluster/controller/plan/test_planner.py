@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafscale.broker.cluster.controller.plan.planner import DRAINS_PER_MOVE
-from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC, Assignment
 from unit.broker.cluster.planned_cluster import NOW_MS, PlannedCluster, imbalance
 
 

@@ -5,7 +5,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC
 from unit.broker.cluster.planned_cluster import PlannedCluster, imbalance
 
 BROKERS = range(5)
