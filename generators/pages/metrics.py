@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafscale.observability.metrics.broker import BROKER_METRICS
-from kafscale.observability.metrics.declaration import Metric
 from kafscale.observability.metrics.jobs import PIPELINE_METRICS
+from kafscale.observability.metrics.metric import Metric
 from kafscale.observability.metrics.operator import OPERATOR_METRICS
 
 _INTRODUCTION = """\

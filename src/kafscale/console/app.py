@@ -33,7 +33,7 @@ from kafscale.console.http.static_files import DIRECTORY, static_app
 from kafscale.errors import ConfigError, KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.jobs import PipelineStatus, exposition
-from kafscale.observability.metrics.text_format import CONTENT_TYPE
+from kafscale.observability.metrics.metric import CONTENT_TYPE
 
 log = get_logger(__name__)
 

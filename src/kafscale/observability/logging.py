@@ -1,14 +1,16 @@
 """Structured logging: one event per line, as JSON or as text.
 
 An event is a constant phrase with fields (`log.info("segment committed", topic=...)`). Fields whose
-name indicates a secret are masked. Loggers of libraries use the same output.
+name indicates a secret are masked. Loggers of libraries use the same output. `RateLimitedLogger`
+limits repeated events, such as those that clients can cause.
 """
 
 import logging
 import os
 import re
 import sys
-from typing import TextIO, cast
+from collections.abc import Callable
+from typing import Any, Final, TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
@@ -27,6 +29,8 @@ _LEVELS = {
 _SECRET = re.compile(r"(^|_)(password|passphrase|secret|token|(access|secret|private)_key)$")
 _SECRET_TEXT = re.compile(r"(^|_)authorization$")
 """An HTTP header if it is text; otherwise a section of the settings."""
+
+LINES_PER_SECOND_MAX: Final = 10
 
 
 def configure(level: str, style: str, stream: TextIO | None = None) -> None:
@@ -70,6 +74,41 @@ def is_debugging() -> bool:
 def log_configuration(config: Config) -> None:
     """Log the effective configuration, in which secrets are masked."""
     get_logger("kafscale.config").info("effective configuration", settings=config.effective())
+
+
+class RateLimitedLogger:
+    """Allows a few events per second, and counts the suppressed ones."""
+
+    __slots__ = ("_clock", "_remaining", "_second", "suppressed")
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        """`clock` returns milliseconds."""
+        self._clock = clock
+        self._second = -1
+        self._remaining = 0
+        self.suppressed = 0
+        """The number of events suppressed since the last one that was logged."""
+
+    def allow(self) -> bool:
+        second = self._clock() // 1000
+        if second != self._second:
+            self._second = second
+            self._remaining = LINES_PER_SECOND_MAX
+        if not self._remaining:
+            self.suppressed += 1
+            return False
+        self._remaining -= 1
+        return True
+
+    def warn(self, log: FilteringBoundLogger, event: str, **fields: Any) -> None:
+        """Log an event with the number of suppressed ones before it, or suppress it."""
+        if self.allow():
+            log.warning(event, **fields, suppressed=self.take_suppressed())
+
+    def take_suppressed(self) -> int:
+        """Return and reset the number of suppressed events."""
+        suppressed, self.suppressed = self.suppressed, 0
+        return suppressed
 
 
 def _renderers(style: str, stream: TextIO) -> list[Processor]:

@@ -27,8 +27,8 @@ from kafscale.control_plane.samples import ClusterSamples
 from kafscale.errors import OperatingError
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
+from kafscale.observability.metrics.metric import CONTENT_TYPE
 from kafscale.observability.metrics.operator import OperatorMetrics
-from kafscale.observability.metrics.text_format import CONTENT_TYPE
 from kafscale.operator.cluster.backups import BackupReconciler
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector, fetch_over_control_plane
 from kafscale.operator.cluster.bucket import BucketReconciler

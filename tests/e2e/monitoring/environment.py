@@ -15,8 +15,8 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer
 
 from kafscale.observability.metrics.jobs import LastRun, PipelineStatus, exposition
+from kafscale.observability.metrics.metric import CONTENT_TYPE
 from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotMetrics
-from kafscale.observability.metrics.text_format import CONTENT_TYPE
 from services.broker import HOST, BrokerProcess
 from services.prometheus import PrometheusServer, Target, prometheus
 from services.shell import Shell

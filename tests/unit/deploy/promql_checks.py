@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafscale.observability.metrics.broker import BROKER_METRICS
-from kafscale.observability.metrics.declaration import Metric
 from kafscale.observability.metrics.jobs import PIPELINE_METRICS
+from kafscale.observability.metrics.metric import Metric
 from kafscale.observability.metrics.operator import OPERATOR_METRICS
 
 METRICS: Final[tuple[Metric[Any], ...]] = (*BROKER_METRICS, *OPERATOR_METRICS, *PIPELINE_METRICS)

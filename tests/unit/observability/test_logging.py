@@ -8,7 +8,13 @@ import re
 import pytest
 
 from kafscale.config import MASK, load
-from kafscale.observability.logging import configure, get_logger, log_configuration
+from kafscale.observability.logging import (
+    LINES_PER_SECOND_MAX,
+    RateLimitedLogger,
+    configure,
+    get_logger,
+    log_configuration,
+)
 
 
 @pytest.fixture
@@ -149,3 +155,14 @@ def test_reconfiguration_replaces_handlers(stream):
     configure("info", "json", stream)
     get_logger("ours").info("once")
     assert len(events(stream)) == 1
+
+
+def test_rate_limited_logger_allows_a_few_lines_per_second_and_counts_the_rest():
+    now_ms = 5_000
+    limited = RateLimitedLogger(lambda: now_ms)
+    allowed = sum(limited.allow() for _ in range(1_000))
+    assert allowed == LINES_PER_SECOND_MAX
+    now_ms = 6_000
+    assert limited.allow()
+    assert limited.take_suppressed() == 1_000 - LINES_PER_SECOND_MAX
+    assert limited.take_suppressed() == 0

@@ -18,10 +18,9 @@ from typing import Final
 
 from kafscale.broker.network.connection import Connection, ListenerContext
 from kafscale.broker.network.connection_quotas import ConnectionQuotas
-from kafscale.observability.log_limiter import RateLimitedLogger
-from kafscale.observability.logging import get_logger
+from kafscale.observability.logging import RateLimitedLogger, get_logger
 from kafscale.observability.metrics.counters import ConnectionCounters
-from kafscale.security.tls.alerts import alerts_to
+from kafscale.security.tls.context import alerts_to
 
 log = get_logger(__name__)
 audit = get_logger("kafscale.audit")

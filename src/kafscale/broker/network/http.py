@@ -27,8 +27,8 @@ import msgspec
 from kafscale.broker.network.sockets import address_of, bind_host
 from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics import text_format
 from kafscale.observability.metrics.broker import Metrics
+from kafscale.observability.metrics.metric import CONTENT_TYPE
 
 log = get_logger(__name__)
 
@@ -176,7 +176,7 @@ class AdminHttp:
         if head.method not in {"GET", "HEAD"}:
             return Response(HTTPStatus.METHOD_NOT_ALLOWED, b"")
         if head.path == "/metrics":
-            return Response(HTTPStatus.OK, await self._exposition(), text_format.CONTENT_TYPE)
+            return Response(HTTPStatus.OK, await self._exposition(), CONTENT_TYPE)
         if head.path == "/readyz":
             reasons = self._readiness()
             status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK

@@ -34,8 +34,7 @@ from kafscale.errors import (
     ProtocolError,
     UnknownApiError,
 )
-from kafscale.observability.log_limiter import RateLimitedLogger
-from kafscale.observability.logging import get_logger
+from kafscale.observability.logging import RateLimitedLogger, get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api

@@ -11,10 +11,8 @@ from typing import Final
 import kafscale
 from kafscale.observability.metrics import cardinality
 from kafscale.observability.metrics.counters import Counters, GroupCounters, PartitionCounters
-from kafscale.observability.metrics.declaration import BrokerMetric, counter, gauge
-from kafscale.observability.metrics.security import SECURITY_METRICS
+from kafscale.observability.metrics.metric import BrokerMetric, Series, counter, gauge
 from kafscale.observability.metrics.storage import STORAGE_METRICS
-from kafscale.observability.metrics.text_format import Series, render
 
 ADMIN_APIS: Final = (
     "AlterConfigs",
@@ -41,9 +39,7 @@ class Metrics(Counters):
     def families(self) -> Iterator[bytes]:
         """The same, one metric at a time, so that the caller can yield in between."""
         for declared in BROKER_METRICS:
-            yield render(
-                declared.name, declared.type, declared.meaning, declared.labels, declared.read(self)
-            ).encode()
+            yield declared.render(self).encode()
 
 
 def _partition(
@@ -68,6 +64,11 @@ def _outcomes(
             yield (*labels, "error"), failed(counters)
 
     return BrokerMetric(name, "counter", ("topic", "partition", "status"), meaning, series)
+
+
+def _logins(traffic: Counters) -> Series:
+    for (mechanism, succeeded), count in traffic.access.logins.items():
+        yield (mechanism, "success" if succeeded else "error"), count
 
 
 def _requests(traffic: Counters) -> Series:
@@ -132,7 +133,31 @@ BROKER_METRICS: Final = (
         "Delay of timers in the event loop, which delays everything else as well.",
         lambda traffic: (((), traffic.event_loop_lag_seconds),),
     ),
-    *SECURITY_METRICS,
+    # --- authentication, authorization and quotas -------------------------------------------------
+    counter(
+        "kafscale_handshakes_failed_total",
+        "Connections closed before their first request, mostly because of failed TLS handshakes.",
+        lambda traffic: traffic.connections.handshakes_failed,
+    ),
+    counter(
+        "kafscale_authz_denied_total",
+        "Operations denied by authorization.",
+        lambda traffic: traffic.access.denied,
+    ),
+    BrokerMetric(
+        "kafscale_logins_total",
+        "counter",
+        ("mechanism", "status"),
+        "Authentications and re-authentications.",
+        _logins,
+    ),
+    BrokerMetric(
+        "kafscale_throttled_responses_total",
+        "counter",
+        ("quota",),
+        "Responses that throttled a client.",
+        lambda traffic: (((quota,), count) for quota, count in traffic.access.throttled.items()),
+    ),
     # --- clients ----------------------------------------------------------------------------------
     gauge(
         "kafscale_active_connections",

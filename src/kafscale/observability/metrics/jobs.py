@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from kafscale.observability.metrics.declaration import Metric
-from kafscale.observability.metrics.text_format import Series, render
+from kafscale.observability.metrics.metric import Metric, Series
 
 RUNS_MAX: Final = 2000
 """Pairs of a job and a topic with series of their own; beyond it, the oldest are omitted."""
@@ -53,10 +52,7 @@ class PipelineStatus:
 
 def exposition(status: PipelineStatus) -> bytes:
     """All metrics in Prometheus' text format, as served at `/metrics`."""
-    return "".join(
-        render(each.name, each.type, each.meaning, each.labels, each.read(status))
-        for each in PIPELINE_METRICS
-    ).encode()
+    return "".join(each.render(status) for each in PIPELINE_METRICS).encode()
 
 
 PipelineMetric = Metric[PipelineStatus]

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from kafscale.observability.metrics.declaration import Metric
 from kafscale.observability.metrics.histogram import Histogram
-from kafscale.observability.metrics.text_format import Series, render
+from kafscale.observability.metrics.metric import Metric, Series
 
 RECONCILE_SECONDS: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300)
 
@@ -104,10 +103,7 @@ class OperatorMetrics:
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format, as served at `/metrics`."""
-        return "".join(
-            render(each.name, each.type, each.meaning, each.labels, each.read(self))
-            for each in OPERATOR_METRICS
-        ).encode()
+        return "".join(each.render(self) for each in OPERATOR_METRICS).encode()
 
 
 OperatorMetric = Metric[OperatorMetrics]

@@ -3,8 +3,7 @@
 from typing import Final
 
 from kafscale.observability.metrics.counters import Counters, StoreHealth
-from kafscale.observability.metrics.declaration import BrokerMetric, counter, gauge
-from kafscale.observability.metrics.text_format import Series
+from kafscale.observability.metrics.metric import BrokerMetric, Series, counter, gauge
 
 
 def _operations(traffic: Counters) -> Series:

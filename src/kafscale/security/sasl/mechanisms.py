@@ -20,9 +20,8 @@ from kafscale.security.jwt.verifier import TokenVerifier
 from kafscale.security.sasl import scram
 from kafscale.security.sasl.authenticator import SaslServer
 from kafscale.security.sasl.oauthbearer import OAuthBearerSaslServer
-from kafscale.security.sasl.plain import PlainSaslServer
+from kafscale.security.sasl.plain import PlainSaslServer, PlainUsers
 from kafscale.security.sasl.scram_authenticator import Credentials, ScramSaslServer
-from kafscale.security.users_file import PlainUsers
 
 _SECRET_BYTES: Final = 32
 

@@ -5,12 +5,23 @@
     tls.refresh()                # Call regularly: reloads changed files.
     tls.principal(ssl_object)    # The principal of a client certificate.
 
+Event loops drop the alert that OpenSSL creates for a failed handshake, and close the connection.
+Clients then see a lost connection and retry forever, where an alert (`certificate_required`,
+`unknown_ca`) makes them stop and report it. The acceptor provides a function that sends, best
+effort:
+
+    with alerts_to(connection.send):
+        await loop.connect_accepted_socket(..., ssl=tls.context)
+
 TLS 1.2 is the minimum, with forward-secret ciphers only. Unusable files prevent the start, with an
 error that names the setting. While running, they are logged and the previous files stay in use;
 open connections keep their context.
 """
 
 import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Final
 
 from kafscale.config.sections.security import ClientTls, Tls, for_listener
@@ -20,7 +31,6 @@ from kafscale.observability.logging import get_logger
 from kafscale.security.principal import ANONYMOUS, USER_PREFIX, Principal
 from kafscale.security.reloading_file import WatchedFiles
 from kafscale.security.tls import distinguished_name
-from kafscale.security.tls.alerts import AlertingContext
 from kafscale.security.tls.principal_mapping import PrincipalMapper
 
 log = get_logger(__name__)
@@ -33,6 +43,10 @@ _CLIENT_AUTH: Final = {
     "required": ssl.CERT_REQUIRED,
 }
 _OPTIONS: Final = ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+
+Send = Callable[[bytes], object]
+
+_SEND: ContextVar[Send | None] = ContextVar("alerts", default=None)
 
 
 class ListenerTls:
@@ -116,3 +130,52 @@ def client_context(settings: ClientTls) -> ssl.SSLContext:
     key = settings.key_file or settings.cert_file
     tls_files.load_client_files(context, "client.tls", settings.ca_file, settings.cert_file, key)
     return context
+
+
+@contextmanager
+def alerts_to(send: Send) -> Iterator[None]:
+    """Send alerts of handshakes that start inside the block with `send`."""
+    token = _SEND.set(send)
+    try:
+        yield
+    finally:
+        _SEND.reset(token)
+
+
+class AlertingObject(ssl.SSLObject):
+    """One end of a connection."""
+
+    outgoing: ssl.MemoryBIO
+    send: Send | None
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError:
+            if self.send is not None:
+                with suppress(OSError):  # The peer is gone or does not read.
+                    self.send(self.outgoing.read())
+            raise
+        self.send = None
+
+
+class AlertingContext(ssl.SSLContext):
+    """A context whose connections send alerts."""
+
+    sslobject_class = AlertingObject
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        ssl_object = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        assert isinstance(ssl_object, AlertingObject)
+        ssl_object.outgoing = outgoing
+        ssl_object.send = _SEND.get()
+        return ssl_object

@@ -20,7 +20,7 @@ from kafscale.admin.cluster.metrics import (
     scrape,
 )
 from kafscale.net.address import Address
-from kafscale.observability.metrics import text_format
+from kafscale.observability.metrics import metric
 from kafscale.observability.metrics.broker import Metrics
 
 names = st.text(max_size=20)
@@ -85,7 +85,7 @@ def test_scrape_reports_refused_connections():
 
 @given(st.dictionaries(st.tuples(names, names), st.integers(0, 2**53), max_size=20))
 def test_exposition_reads_back_arbitrary_label_values(series):
-    text = text_format.render("x", "gauge", "Why.", ("group", "topic"), list(series.items()))
+    text = metric.render("x", "gauge", "Why.", ("group", "topic"), list(series.items()))
     exposition = Exposition(text + "# HELP y Why.\n# TYPE y gauge\ny 1\n")
     assert dict(exposition.samples("x", "group", "topic")) == series
     assert exposition.value("y") == 1
@@ -134,7 +134,7 @@ def test_parse_returns_what_a_broker_counted():
 
 
 def test_parse_sums_partitions_that_are_exposed_together():
-    text = text_format.render(
+    text = metric.render(
         "kafscale_produce_bytes_total",
         "counter",
         "Why.",

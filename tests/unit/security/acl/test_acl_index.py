@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.metadata.access.model import ROLES, Operation, PatternType, Permission, ResourceType
-from kafscale.security.acl.acl_index import AclIndex
+from kafscale.security.acl.acl_index import AclIndex, PatternIndex
 from unit.security.acls import ACLS, HOSTS, NAMES, OPERATIONS, SETS, acl, deny, prefixed
 
 READ, WRITE, DESCRIBE = Operation.READ, Operation.WRITE, Operation.DESCRIBE
@@ -26,6 +26,8 @@ QUESTIONS = st.fixed_dictionaries(
         "resource_type": st.sampled_from([TOPIC, GROUP]),
     }
 )
+
+LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 
 
 def allows(acls, operation=READ, name="orders", *, principals=ALICE, kind=TOPIC, host=HOST, **more):
@@ -220,3 +222,49 @@ def test_removed_acls_leave_no_entries(acls, gone, name, question, by_default):
     assert changed.allows_any(**question, by_default=by_default) == never.allows_any(
         **question, by_default=by_default
     )
+
+
+def index_of(*patterns):
+    result = PatternIndex()
+    for kind, name in patterns:
+        result.put(kind, name, (kind, name))
+    return result
+
+
+def test_name_matches_literal_wildcard_and_prefixes():
+    patterns = index_of(
+        (LITERAL, "ab"),
+        (LITERAL, "*"),
+        (LITERAL, "a"),
+        (PREFIXED, "a"),
+        (PREFIXED, "ab"),
+        (PREFIXED, "abc"),
+        (PREFIXED, "b"),
+    )
+    assert set(patterns.matching("ab")) == {
+        (LITERAL, "ab"),
+        (LITERAL, "*"),
+        (PREFIXED, "a"),
+        (PREFIXED, "ab"),
+    }
+    assert list(patterns.matching("c")) == [(LITERAL, "*")]
+    assert len(list(patterns.values())) == 7
+
+
+def test_prefix_star_is_no_wildcard():
+    assert list(index_of((LITERAL, "*")).matching("*")) == [(LITERAL, "*")]
+    assert list(index_of((PREFIXED, "*")).matching("a")) == []
+    assert list(index_of((PREFIXED, "*")).matching("*a")) == [(PREFIXED, "*")]
+
+
+def test_dropped_pattern_does_not_match():
+    patterns = index_of((LITERAL, "a"), (PREFIXED, "a"), (PREFIXED, "b"))
+    patterns.put(PREFIXED, "a", "again")
+    patterns.drop(PREFIXED, "a")
+    assert list(patterns.matching("a")) == [(LITERAL, "a")]
+    assert list(patterns.matching("b")) == [(PREFIXED, "b")]
+    assert patterns.get(PREFIXED, "a") is None
+    patterns.drop(LITERAL, "a")
+    assert patterns
+    patterns.drop(PREFIXED, "b")
+    assert not patterns

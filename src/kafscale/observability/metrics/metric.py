@@ -1,4 +1,4 @@
-r"""Prometheus' text format, version 0.0.4.
+r"""The declaration of metrics, and Prometheus' text format, version 0.0.4.
 
 >>> print(render("kafscale_x", "gauge", "Why.", ("topic",), [(("a",), 2)]), end="")
 # HELP kafscale_x Why.
@@ -9,15 +9,48 @@ The Prometheus client library is not used, because it is ten times slower: with 
 partitions a scrape would block the event loop for 200 ms.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate
+from typing import Generic, TypeAlias, TypeVar
 
+from kafscale.observability.metrics.counters import Counters
 from kafscale.observability.metrics.histogram import Histogram
 
 Series = Iterable[tuple[tuple[str, ...], float | Histogram]]
 """Label values with the number or histogram."""
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Source = TypeVar("Source")
+"""Holds the numbers of a process."""
+
+
+@dataclass(frozen=True)
+class Metric(Generic[Source]):
+    """One metric: its documentation, and how a scrape reads it."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    meaning: str
+    read: Callable[[Source], Series]
+
+    def render(self, source: Source) -> str:
+        """The metric in Prometheus' text format."""
+        return render(self.name, self.type, self.meaning, self.labels, self.read(source))
+
+
+BrokerMetric: TypeAlias = Metric[Counters]
+"""A metric of brokers."""
+
+
+def gauge(name: str, meaning: str, read: Callable[[Counters], float]) -> BrokerMetric:
+    return BrokerMetric(name, "gauge", (), meaning, lambda traffic: (((), read(traffic)),))
+
+
+def counter(name: str, meaning: str, read: Callable[[Counters], float]) -> BrokerMetric:
+    return BrokerMetric(name, "counter", (), meaning, lambda traffic: (((), read(traffic)),))
 
 
 def render(name: str, kind: str, meaning: str, labels: tuple[str, ...], series: Series) -> str:

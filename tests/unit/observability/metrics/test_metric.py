@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafscale.observability.metrics.histogram import Histogram
-from kafscale.observability.metrics.text_format import render
+from kafscale.observability.metrics.metric import render
 
 finite = st.floats(allow_nan=False)
 # The parser splits lines as Python does, at more than a line feed.
