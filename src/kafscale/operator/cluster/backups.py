@@ -13,11 +13,10 @@ from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotMetrics
 from kafscale.operator.cluster.bucket import BucketReconciler
-from kafscale.operator.conditions import Condition, bad
 from kafscale.operator.etcd.backups.schedule import ACCESS, SNAPSHOT, disabled
 from kafscale.operator.etcd.backups.scheduler import SnapshotScheduler, SnapshotState
 from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
-from kafscale.operator.spec.status import SnapshotStatus
+from kafscale.operator.spec.status import Condition, SnapshotStatus, bad
 from kafscale.storage.objects.factory import probe_access
 from kafscale.storage.objects.layers.retrying import RetryingObjectStore
 from kafscale.storage.objects.s3.bucket_admin import create_bucket

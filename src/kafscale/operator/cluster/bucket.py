@@ -16,10 +16,10 @@ from kafscale.metadata.topics.config_defs import WEEK_MS
 from kafscale.metadata.topics.config_types import split_list
 from kafscale.metadata.topics.config_validation import DELETE
 from kafscale.operator import secrets
-from kafscale.operator.conditions import TRUE, Condition, bad, ok
 from kafscale.operator.kube.api import NODES, SECRETS, Kube
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.spec.s3 import S3Spec
+from kafscale.operator.spec.status import TRUE, Condition, bad, ok
 from kafscale.storage.objects.factory import probe_access
 from kafscale.storage.objects.s3.bucket_admin import (
     BucketLifecycle,

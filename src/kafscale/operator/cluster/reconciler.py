@@ -25,14 +25,14 @@ from kafscale.operator.cluster.rollout import RolloutExecutor
 from kafscale.operator.cluster.rollout_plan import Wait
 from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
 from kafscale.operator.cluster.status import ObservedCluster, memory_condition
-from kafscale.operator.conditions import TRUE, bad, ok
 from kafscale.operator.etcd.reconciler import EtcdReconciler
 from kafscale.operator.kube.api import CLUSTERS, Kube, Manifest
 from kafscale.operator.manifests import names
+from kafscale.operator.manifests import pods as broker_pods
 from kafscale.operator.manifests.brokers import config_map, services
-from kafscale.operator.manifests.brokers import pods as broker_pods
 from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster, read_cluster
+from kafscale.operator.spec.status import TRUE, bad, ok
 from kafscale.text.formatting import format_time
 
 log = get_logger(__name__)

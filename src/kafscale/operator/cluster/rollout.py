@@ -27,7 +27,7 @@ from kafscale.operator.cluster.rollout_plan import (
 )
 from kafscale.operator.kube.api import PODS, STATEFUL_SETS, Kube, Manifest
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.brokers import pods as broker_pods
+from kafscale.operator.manifests import pods as broker_pods
 from kafscale.operator.spec.cluster import Cluster
 
 log = get_logger(__name__)

@@ -11,10 +11,18 @@ import msgspec
 
 from kafscale.config.sections.storage import Storage
 from kafscale.operator.cluster.rollout_plan import Step, Wait
-from kafscale.operator.conditions import TRUE, Condition, bad, ok, to_status
 from kafscale.operator.manifests.settings_tree import value_at
 from kafscale.operator.spec.cluster import Cluster
-from kafscale.operator.spec.status import ClusterStatus, EtcdStatus, SnapshotStatus
+from kafscale.operator.spec.status import (
+    TRUE,
+    ClusterStatus,
+    Condition,
+    EtcdStatus,
+    SnapshotStatus,
+    bad,
+    ok,
+    to_status,
+)
 from kafscale.text.units import MIB, parse_size
 
 PENDING: Final = "Pending"

@@ -7,12 +7,11 @@ import msgspec
 
 from kafscale.config.sections.etcd import Etcd
 from kafscale.metadata.store.etcd.maintenance import NO_SPACE
-from kafscale.operator.conditions import Condition, bad, ok
 from kafscale.operator.etcd.membership import data_loss_reason
 from kafscale.operator.etcd.view import EtcdView
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapMode
 from kafscale.operator.manifests.names import EtcdAccess
-from kafscale.operator.spec.status import EtcdStatus
+from kafscale.operator.spec.status import Condition, EtcdStatus, bad, ok
 
 READY: Final = "EtcdReady"
 """Whether brokers can use it."""

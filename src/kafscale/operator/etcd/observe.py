@@ -31,7 +31,7 @@ from kafscale.operator.kube.api import (
     Manifest,
 )
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.brokers import pods as broker_pods
+from kafscale.operator.manifests import pods as broker_pods
 from kafscale.operator.manifests.etcd import bootstrap_config, pods, stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig
 from kafscale.operator.manifests.etcd.restore import restore_for

@@ -25,8 +25,9 @@ from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError, KubeError, OperatingError
 from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.logging import get_logger
-from kafscale.operator.conditions import bad
-from kafscale.operator.etcd import certificates, endpoint_resolution, health, ownership
+from kafscale.operator.etcd import access as etcd_access
+from kafscale.operator.etcd import certificates, health
+from kafscale.operator.etcd.access import leftovers
 from kafscale.operator.etcd.connection import etcd_settings
 from kafscale.operator.etcd.executor import Executor, apply, grow_volumes
 from kafscale.operator.etcd.health import EtcdState
@@ -41,7 +42,6 @@ from kafscale.operator.etcd.observe import (
     find_objects,
     query_members,
 )
-from kafscale.operator.etcd.ownership import leftovers
 from kafscale.operator.etcd.plan import next_bootstrap, plan, replicas
 from kafscale.operator.etcd.view import EtcdView
 from kafscale.operator.kube.api import CLUSTERS, PODS, Kube
@@ -50,6 +50,7 @@ from kafscale.operator.manifests.etcd import bootstrap_config, stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.names import EtcdAccess, Platform
 from kafscale.operator.spec.cluster import Cluster
+from kafscale.operator.spec.status import bad
 
 log = get_logger(__name__)
 
@@ -268,31 +269,29 @@ class EtcdReconciler:
         """Drop the state of a deleted cluster."""
         self._unresponsive.forget(f"{uid}/")
 
-    async def _resolver(self, cluster: Cluster) -> ownership.Resolve:
+    async def _resolver(self, cluster: Cluster) -> etcd_access.Resolve:
         """A function that resolves the etcd of this cluster and of others."""
         endpoints: Sequence[str] = ()
         if cluster.spec.etcd.use_kube_etcd and not cluster.spec.etcd.endpoints:
             kube = self._context.kube
-            pods = await kube.list(
-                PODS, endpoint_resolution.KUBE_NAMESPACE, endpoint_resolution.KUBE_LABELS
-            )
-            endpoints = endpoint_resolution.kube_etcd_endpoints(pods)
+            pods = await kube.list(PODS, etcd_access.KUBE_NAMESPACE, etcd_access.KUBE_LABELS)
+            endpoints = etcd_access.kube_etcd_endpoints(pods)
         return partial(
-            endpoint_resolution.resolve,
+            etcd_access.resolve,
             platform=self._context.platform,
             settings_endpoints=self._settings_endpoints,
             kube_etcd_endpoints=endpoints,
         )
 
     async def _observe_external(
-        self, cluster: Cluster, access: EtcdAccess, resolve: ownership.Resolve
+        self, cluster: Cluster, access: EtcdAccess, resolve: etcd_access.Resolve
     ) -> EtcdState:
         """The state of an etcd that the operator does not run."""
         context = self._context
         clusters = [
             body for each in self._namespaces for body in await context.kube.list(CLUSTERS, each)
         ]
-        if current_user := ownership.current_user(cluster, access.endpoints, clusters, resolve):
+        if current_user := etcd_access.current_user(cluster, access.endpoints, clusters, resolve):
             message = (
                 f"this etcd is used by cluster {current_user}, and clusters cannot share one:"
                 " set etcd.endpoints to another etcd"

@@ -1,9 +1,11 @@
-"""The statuses of the custom resources, typed.
+"""The statuses of the custom resources, typed, and their conditions.
 
-Invariant: unknown values are left out, so that a 0 is always counted.
+Invariants: unknown values are left out, so that a 0 is always counted. The `lastTransitionTime` of
+a condition changes only with its status.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, field
@@ -13,6 +15,10 @@ from kafscale.operator.spec.base import list_map, text
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """A timestamp in RFC 3339."""
 Amount = Annotated[int, Meta(ge=0)]
+
+TRUE: Final = "True"
+FALSE: Final = "False"
+UNKNOWN: Final = "Unknown"
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -33,6 +39,51 @@ class ConditionStatus(Status, frozen=True, kw_only=True):
 
 
 Conditions = Annotated[list[ConditionStatus], list_map("type", "The conditions of the resource.")]
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One fact that is true, false or unknown."""
+
+    type: str
+    status: str
+    reason: str
+    """A CamelCase word, for programs."""
+    message: str = ""
+    """A sentence for people: what it is, and what to do."""
+
+
+def ok(type_: str, reason: str, message: str = "") -> Condition:
+    return Condition(type_, TRUE, reason, message)
+
+
+def bad(type_: str, reason: str, message: str) -> Condition:
+    return Condition(type_, FALSE, reason, message)
+
+
+def unknown(type_: str, reason: str, message: str = "") -> Condition:
+    return Condition(type_, UNKNOWN, reason, message)
+
+
+def to_status(
+    conditions: Iterable[Condition], before: Sequence[dict[str, Any]], now: str, generation: int
+) -> list[dict[str, Any]]:
+    """Conditions as a status has them, by type; `before` is the former list, `now` in RFC 3339."""
+    old = {each["type"]: each for each in before}
+    result = []
+    for each in sorted(conditions, key=lambda one: one.type):
+        was = old.get(each.type)
+        since = was["lastTransitionTime"] if was and was["status"] == each.status else now
+        result.append(
+            {
+                "type": each.type,
+                "status": each.status,
+                "reason": each.reason,
+                "message": each.message,
+                "lastTransitionTime": since,
+                "observedGeneration": generation,
+            }
+        )
+    return result
 
 
 class EtcdStatus(Status, frozen=True, kw_only=True):
@@ -110,7 +161,7 @@ class TopicStatus(Status, frozen=True, kw_only=True):
 
 
 def to_conditions(conditions: list[dict[str, Any]]) -> list[ConditionStatus]:
-    """Parse conditions, as `kafscale.operator.conditions.to_status` builds them."""
+    """Parse conditions, as `to_status` builds them."""
     return msgspec.convert(conditions, list[ConditionStatus])
 
 

@@ -22,8 +22,7 @@ from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics import config_validation, names
 from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS
 from kafscale.metadata.topics.config_validation import TopicDefaults
-from kafscale.operator.conditions import Condition, bad, ok
-from kafscale.operator.spec.status import AppliedStatus, TopicStatus
+from kafscale.operator.spec.status import AppliedStatus, Condition, TopicStatus, bad, ok
 from kafscale.operator.spec.topic import TopicResource, TopicSpec
 
 READY: Final = "Ready"

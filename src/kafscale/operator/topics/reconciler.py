@@ -2,8 +2,10 @@
 
 Invariants:
 
-1. `plan` decides what to do, and `apply` does it. Nothing is changed before it is certain that no
-   older resource owns the topic.
+1. `plan` decides what to do. Nothing is changed before it is certain that no older resource owns
+   the topic. Each change is one conditional commit in the metadata store, never a request of
+   Kafka's protocol, which brokers may restrict. Brokers learn of a change from the store, and
+   delete the objects of deleted topics.
 2. A missing cluster, an unavailable store and an invalid resource are reported in the status; none
    of them is an error of the operator.
 3. Deleting a resource deletes only the topic that it was applied to, and never waits for a cluster
@@ -28,27 +30,30 @@ from kafscale.errors import (
     UnknownTopicError,
 )
 from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
-from kafscale.operator.conditions import Condition, bad, unknown
 from kafscale.operator.kube.api import CLUSTERS, Kube, Manifest
-from kafscale.operator.spec.status import TopicStatus
+from kafscale.operator.spec.status import Condition, TopicStatus, bad, unknown
 from kafscale.operator.spec.topic import TopicResource, read_topic
-from kafscale.operator.topics import apply, status
-from kafscale.operator.topics.apply import Event
+from kafscale.operator.topics import status
 from kafscale.operator.topics.conflicts import TopicOwners
 from kafscale.operator.topics.plan import (
     PHASE_DELETING,
     PHASE_PENDING,
     PHASE_READY,
     READY,
+    Action,
+    Alter,
+    Create,
+    Grow,
     Plan,
     plan,
     rejected,
     was_applied_to,
 )
-from kafscale.operator.topics.status_writer import Outcome, StatusWriter
+from kafscale.operator.topics.status import Event, Outcome, StatusWriter
 
 log = get_logger(__name__)
 
@@ -57,6 +62,8 @@ RECHECK_SECONDS: Final = 5.0
 """The delay before a transient state is checked again."""
 ATTEMPTS_MAX: Final = 2
 """How often a change is planned if concurrent changes interfere."""
+CREATE_MS_MAX: Final = 5_000
+"""How long a new topic waits for an old one of the same name to be deleted."""
 PROPAGATION_SECONDS: Final = 0.5
 """How long it takes at most until concurrent changes are visible here."""
 
@@ -163,7 +170,7 @@ class TopicReconciler:
             planned, topic = await self._plan(resource, before, metadata)
             try:
                 for action in planned.actions:
-                    topic, event = await apply.execute(
+                    topic, event = await _execute(
                         action, resource.topic_name, metadata.catalog, self._clock(), self._new_id
                     )
                     log.info("topic changed", topic=topic.name, change=event.reason)
@@ -232,7 +239,7 @@ class TopicReconciler:
             if metadata is None:
                 raise StoreUnavailableError(f"the etcd of cluster {name!r} is not ready yet")
             await _check_usable(metadata)
-            event = await apply.delete(resource.topic_name, before.topic_id, metadata.catalog)
+            event = await _delete(resource.topic_name, before.topic_id, metadata.catalog)
         except OperatingError as error:
             if not cluster["metadata"].get("deletionTimestamp"):
                 raise
@@ -273,4 +280,44 @@ def _unchanged(
         topic_id=before.topic_id,
         partitions=before.partitions,
         seconds=seconds,
+    )
+
+
+async def _execute(
+    action: Action, name: str, catalog: Catalog, now_ms: int, new_id: Callable[[], bytes]
+) -> tuple[Topic, Event]:
+    """Execute an action; return the topic as it is then, and the event to record.
+
+    Raises `StoreUnavailableError`, or a `RefusedError` if a concurrent change was faster.
+    """
+    match action:
+        case Create(partitions=partitions, configs=configs):
+            topic = await catalog.create(
+                name, partitions, configs, now_ms, new_id(), timeout_ms=CREATE_MS_MAX
+            )
+            return topic, Event("Created", f"with {partitions} partitions")
+        case Grow(partitions=partitions):
+            topic = await catalog.grow(name, partitions)
+            return topic, Event("Grown", f"to {partitions} partitions")
+        case Alter():
+            topic = await catalog.set_configs(name, action.on)
+            return topic, Event("Altered", _describe_alter(action))
+
+
+async def _delete(name: str, topic_id: str, catalog: Catalog) -> Event | None:
+    """Delete a topic if it still has this id; None if it does not exist any more."""
+    topic = catalog.get(name)
+    if topic is None or topic.id.hex() != topic_id:
+        return None
+    try:
+        await catalog.delete(name)
+    except UnknownTopicError:
+        return None  # Deleted concurrently.
+    return Event("Deleted", "with all its records")
+
+
+def _describe_alter(alter: Alter) -> str:
+    assigned = [f"{name}={value}" for name, value in sorted(alter.assigned.items())]
+    return ", ".join(
+        [*assigned, *(f"{name} reset to its default" for name in sorted(alter.resets))]
     )

@@ -17,8 +17,8 @@ from kafscale.operator.cluster.status import (
     phase,
     status,
 )
-from kafscale.operator.conditions import FALSE, TRUE, Condition, bad, ok
 from kafscale.operator.spec.cluster import Cluster, read_cluster
+from kafscale.operator.spec.status import FALSE, TRUE, Condition, bad, ok
 
 NOW, BEFORE = "2026-11-16T10:00:00Z", "2026-11-16T09:00:00Z"
 HEALTHY = [ok(each, "Fine") for each in ("EtcdReady", "BucketReady", "ConfigValid")]

@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from generators.crds.schema import status_schema
-from kafscale.operator import conditions
 from kafscale.operator.spec.status import (
     AppliedStatus,
     ClusterStatus,
@@ -13,16 +12,16 @@ from kafscale.operator.spec.status import (
     SnapshotStatus,
     TopicStatus,
     as_manifest,
+    bad,
+    ok,
     to_conditions,
+    to_status,
 )
 from unit.generators.crds.structural import violations_of
 
 NOW = "2026-01-02T03:04:05Z"
-CONDITIONS = conditions.to_status(
-    [conditions.ok("Ready", "AllServe"), conditions.bad("EtcdSnapshot", "Stale", "Look at it.")],
-    [],
-    NOW,
-    3,
+CONDITIONS = to_status(
+    [ok("Ready", "AllServe"), bad("EtcdSnapshot", "Stale", "Look at it.")], [], NOW, 3
 )
 
 CLUSTER = ClusterStatus(

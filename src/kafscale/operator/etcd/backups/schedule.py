@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kafscale.metadata.schema.protobuf import format_time
-from kafscale.operator.conditions import Condition, bad, ok, unknown
+from kafscale.operator.spec.status import Condition, bad, ok, unknown
 
 RETRY_MS_MIN: Final = 15_000
 RETRY_MS_MAX: Final = 600_000

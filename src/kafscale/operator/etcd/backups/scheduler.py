@@ -23,7 +23,6 @@ from kafscale.metadata.schema.protobuf import format_time
 from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import SnapshotMetrics
-from kafscale.operator.conditions import Condition
 from kafscale.operator.etcd.backups.schedule import (
     Failures,
     SnapshotView,
@@ -32,6 +31,7 @@ from kafscale.operator.etcd.backups.schedule import (
     is_retry_due,
 )
 from kafscale.operator.spec.cluster import SnapshotsSpec
+from kafscale.operator.spec.status import Condition
 
 CHECK_INTERVAL_MS: Final = 300_000
 """How often the bucket is checked between two snapshots."""

@@ -15,7 +15,7 @@ from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import config_check, listeners
 from kafscale.operator.manifests.names import EtcdAccess, Platform
-from kafscale.operator.manifests.pod_spec import POD_NAME, ZONE, field, pod_name
+from kafscale.operator.manifests.pods import POD_NAME, ZONE, field, pod_name
 from kafscale.operator.manifests.settings_tree import Tree, merge, value_at
 from kafscale.operator.spec.cluster import Cluster
 

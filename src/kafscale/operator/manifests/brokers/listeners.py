@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.names import Platform
-from kafscale.operator.manifests.pod_spec import POD_NAME
+from kafscale.operator.manifests.pods import POD_NAME
 from kafscale.operator.manifests.settings_tree import value_at
 from kafscale.operator.spec.cluster import Cluster
 

@@ -12,7 +12,7 @@ from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import config_map, listeners
 from kafscale.operator.manifests.brokers.config_check import STARTUP_SECONDS_MAX
 from kafscale.operator.manifests.names import EtcdAccess, Platform
-from kafscale.operator.manifests.pod_spec import (
+from kafscale.operator.manifests.pods import (
     HOST,
     ZONE,
     container_security,

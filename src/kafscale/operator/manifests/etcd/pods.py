@@ -17,7 +17,7 @@ from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd import bootstrap_config
 from kafscale.operator.manifests.etcd.restore import Restore, restore_container
 from kafscale.operator.manifests.names import Platform
-from kafscale.operator.manifests.pod_spec import (
+from kafscale.operator.manifests.pods import (
     POD_NAME,
     ZONE,
     container_security,

@@ -12,7 +12,7 @@ from kafscale.admin.etcd.backups.snapshot_format import directory
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.names import Platform
-from kafscale.operator.manifests.pod_spec import POD_NAME, container_security, pod_name
+from kafscale.operator.manifests.pods import POD_NAME, container_security, pod_name
 from kafscale.operator.spec.cluster import Cluster
 
 CONTAINER: Final = "restore"

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.operator.conditions import FALSE, TRUE, UNKNOWN
 from kafscale.operator.etcd.backups.schedule import (
     ACCESS,
     JITTER_MAX,
@@ -19,6 +18,7 @@ from kafscale.operator.etcd.backups.schedule import (
     is_due,
     is_stale,
 )
+from kafscale.operator.spec.status import FALSE, TRUE, UNKNOWN
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
