@@ -5,11 +5,9 @@ for them.
 """
 
 import asyncio
-import signal
 import socket
 import ssl
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import uvicorn
@@ -24,6 +22,7 @@ from kafscale.console.app import create_app
 from kafscale.console.http.auth import Authenticator
 from kafscale.console.monitor.poller import ClusterMonitor
 from kafscale.errors import ConfigError
+from kafscale.net.asgi_server import AsgiServer, listen
 from kafscale.net.tls_files import load_certificate
 from kafscale.observability.logging import get_logger
 
@@ -33,7 +32,6 @@ CONNECTIONS_MAX: Final = 1_000
 HEADERS_BYTES_MAX: Final = 64 << 10
 IDLE_SECONDS: Final = 30
 STOP_SECONDS: Final = 2
-BACKLOG: Final = 128
 
 REQUEST_SECONDS_MAX: Final = 20.0
 
@@ -47,10 +45,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     with _listen(settings.host, settings.port) as bound:
         stopping = asyncio.Event()
         app = create_app(ApiContext(config, connections, monitor), authenticator, stopping)
-        server = _Server(_uvicorn_config(app, ssl_context, settings.trusted_proxies), stopping)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, server.stop)
+        server = AsgiServer(_uvicorn_config(app, ssl_context, settings.trusted_proxies), stopping)
         polling = asyncio.create_task(monitor.run())
         polling.add_done_callback(lambda _: server.stop())
         if not authenticator.is_configured:
@@ -66,22 +61,6 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     if not polling.cancelled() and (error := polling.exception()):
         raise error
     log.info("console stopped")
-
-
-class _Server(uvicorn.Server):
-    """A uvicorn server without its own signal handlers."""
-
-    def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
-        super().__init__(config)
-        self._stopping = stopping
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self.should_exit = True
 
 
 def _uvicorn_config(
@@ -107,19 +86,15 @@ def _uvicorn_config(
     )
 
 
-@contextmanager
-def _listen(host: str, port: int) -> Generator[socket.socket, None, None]:
+def _listen(host: str, port: int) -> socket.socket:
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        return listen(host, port)
     except OSError as error:
         raise ConfigError(
             f"the console cannot listen on {host}, port {port} ({error.strerror or error}); set"
             " ui.host and ui.port (KAFSCALE_UI_HOST, KAFSCALE_UI_PORT) to an address and a port"
             " that are free"
         ) from None
-    with bound:
-        yield bound
 
 
 def _ssl_context(settings: Ui) -> ssl.SSLContext | None:

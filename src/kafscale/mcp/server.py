@@ -4,12 +4,9 @@ The HTTP server does not start without a token. Tokens are compared in constant 
 a foreign Host header are rejected (DNS rebinding protection).
 """
 
-import asyncio
 import secrets
-import signal
 import socket
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -27,6 +24,7 @@ from kafscale.mcp.cluster_tools import ClusterTools
 from kafscale.mcp.tool import Tool
 from kafscale.mcp.topic_tools import TopicTools
 from kafscale.mcp.writing_tools import WritingTools
+from kafscale.net.asgi_server import AsgiServer, listen
 
 INSTRUCTIONS: Final = (
     "Tools to inspect a Kafscale cluster: a Kafka-compatible streaming platform that keeps records"
@@ -121,32 +119,16 @@ async def serve(server: MCPServer, settings: Mcp, announce: Callable[[str], None
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    uvicorn_server = _Server(config)
     with _listen(settings) as listener:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, uvicorn_server.stop)
+        uvicorn_server = AsgiServer(config)
         host, port = listener.getsockname()[:2]
         announce(f"MCP server listening on http://{host}:{port}{PATH}")
         await uvicorn_server.serve([listener])
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server without its own signal handlers."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-    def stop(self) -> None:
-        self.should_exit = True
-
-
 def _listen(settings: Mcp) -> socket.socket:
     try:
-        family, _, _, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM
-        )[0]
-        return socket.create_server(address[:2], family=family)
+        return listen(settings.host, settings.port)
     except OSError as error:
         raise ConfigError(
             f"cannot listen on {settings.host}, port {settings.port}"

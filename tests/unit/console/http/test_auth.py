@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.console.http.login_throttle import (
+from kafscale.console.http.auth import (
     ADDRESSES_MAX,
     FAILURES_MAX,
     FAILURES_TOTAL_MAX,
