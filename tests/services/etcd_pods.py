@@ -26,7 +26,6 @@ from kafscale.config.sections.etcd import Etcd
 from kafscale.metadata.store.etcd.maintenance import EtcdMember, Maintenance
 from kafscale.operator.kube.api import CONFIG_MAPS, PODS, SECRETS, STATEFUL_SETS, VOLUME_CLAIMS
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.etcd import pods
 from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
@@ -242,7 +241,8 @@ class EtcdPods:
         text = text.replace("$(POD_NAME)", name).replace(data, str(pod.volume))
         text = text.replace(tls, str(pod.directory))
         text = text.replace(
-            f"0.0.0.0:{pods.METRICS_PORT}", f"127.0.0.1:{self._addresses.metrics_ports[name]}"
+            f"0.0.0.0:{etcd_stateful_set.METRICS_PORT}",
+            f"127.0.0.1:{self._addresses.metrics_ports[name]}",
         )
         host = f"{name}.{names.etcd_headless(self._cluster)}.{self._cluster.namespace}.svc"
         # The command has both its advertised and its listening address.
@@ -267,7 +267,7 @@ class EtcdPods:
         status = {
             "conditions": [{"type": "Ready", "status": str(is_ready)}],
             "containerStatuses": [
-                {"name": pods.CONTAINER, "restartCount": max(0, pod.restart_count)}
+                {"name": etcd_stateful_set.CONTAINER, "restartCount": max(0, pod.restart_count)}
             ],
         }
         await self.kube.merge_patch(

@@ -17,9 +17,8 @@ from kafscale.admin.cluster.metadata_health import MetadataHealth
 from kafscale.admin.cluster.snapshot import ClusterPoller
 from kafscale.admin.connection import ClusterConnections
 from kafscale.console.monitor import views
-from kafscale.console.monitor.overview import overview
 from kafscale.console.monitor.state import MonitorState
-from kafscale.console.monitor.views import SnapshotViews
+from kafscale.console.monitor.views import SnapshotViews, overview
 from kafscale.console.schema.base import Series
 from kafscale.console.schema.cluster import BrokerDetail, Overview
 from kafscale.console.schema.groups import Group

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives import serialization
 
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.etcd import pods, stateful_set
+from kafscale.operator.manifests.etcd import stateful_set
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.security.tls.issuer import CLOCK_SKEW, CertificateIssuer, IssuedCertificate
@@ -145,7 +145,7 @@ def secrets_to_write(
     )
     desired = {
         ca_name: ca.entries,
-        server_name: _leaf(ca, server, pods.COMMON_NAME, hosts(cluster, platform), now),
+        server_name: _leaf(ca, server, stateful_set.COMMON_NAME, hosts(cluster, platform), now),
         client_name: _leaf(ca, client, CLIENT_NAME, (), now),
     }
     return [

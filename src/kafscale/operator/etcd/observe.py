@@ -30,9 +30,8 @@ from kafscale.operator.kube.api import (
     Kube,
     Manifest,
 )
-from kafscale.operator.manifests import names
-from kafscale.operator.manifests import pods as broker_pods
-from kafscale.operator.manifests.etcd import bootstrap_config, pods, stateful_set
+from kafscale.operator.manifests import names, pods
+from kafscale.operator.manifests.etcd import bootstrap_config, stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig
 from kafscale.operator.manifests.etcd.restore import restore_for
 from kafscale.operator.manifests.names import Platform
@@ -179,7 +178,7 @@ def build_view(
     desired = cluster.spec.etcd.managed.replicas
     entries, unknown_members = _entries(cluster, platform, responses)
     count = max([desired, *(index + 1 for index in entries)])
-    template = pods.template(
+    template = stateful_set.template(
         cluster, platform, trust_checksum=trust_checksum, restore=restore_for(bootstrap)
     )
     return EtcdView(
@@ -189,7 +188,7 @@ def build_view(
             for index in range(count)
         ),
         bootstrap=bootstrap,
-        checksum=pods.checksum(template),
+        checksum=stateful_set.checksum(template),
         has_member_list=responses.member_list is not None,
         unknown_members=unknown_members,
         alarms=tuple(responses.alarms),
@@ -240,14 +239,14 @@ class _LogLine(msgspec.Struct):
 
 def pod_view(pod: Manifest) -> PodView:
     """The relevant fields of a pod."""
-    is_ready = broker_pods.is_ready(pod)
+    is_ready = pods.is_ready(pod)
     containers = list(_containers(pod))
     reason = next(filter(None, map(_reason, containers)), "")
     return PodView(
         uid=pod["metadata"]["uid"],
-        checksum=pods.checksum(pod),
+        checksum=stateful_set.checksum(pod),
         is_ready=is_ready,
-        is_terminating=broker_pods.is_terminating(pod),
+        is_terminating=pods.is_terminating(pod),
         is_crashing=not is_ready and any(map(_is_crashing, containers)),
         reason=reason,
         is_missing_data=not is_ready and _MISSING_DATA_MESSAGE in reason,

@@ -31,7 +31,7 @@ from kafscale.spark.plan.pushdown import ScanBounds, push_down
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.source.options import parse
 from kafscale.spark.source.query import Query, spark_schema
-from kafscale.spark.source.session_defaults import SessionDefaults
+from kafscale.spark.source.registration import SessionDefaults
 from kafscale.spark.source.stream import StreamReader
 from kafscale.text.topic_partition import TopicPartition
 

@@ -13,9 +13,12 @@ the topic. Invariants beyond those of `base`:
 
 import uuid
 from contextlib import suppress
-from typing import Final, NamedTuple
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import DeltaTable as LoadedTable
 from deltalake import Schema as DeltaSchema
 from deltalake import write_deltalake
@@ -26,10 +29,9 @@ from kafscale.aio.clock import clock
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.spark.tables import time_partitions
 from kafscale.spark.tables.base import Change, CommitConflictError, DataFile, Progress, Version
-from kafscale.spark.tables.data_files import STAGING_DIRECTORY, old_files
-from kafscale.spark.tables.delta_files import DeltaFiles
+from kafscale.spark.tables.data_files import STAGING_DIRECTORY, NamedColumnFiles, old_files
 from kafscale.spark.tables.filesystem import TableFilesystem
-from kafscale.spark.tables.time_partitions import TimeGranularity
+from kafscale.spark.tables.time_partitions import TimeGranularity, partition_directory
 
 COMMIT_ID: Final = "kafscale.commit"
 HISTORY_MAX: Final = 100
@@ -42,6 +44,24 @@ _OPTIONS: Final = {
     "s3.secret-access-key": "AWS_SECRET_ACCESS_KEY",
     "s3.session-token": "AWS_SESSION_TOKEN",
 }
+
+TEXT_LENGTH_MAX: Final = 32
+"""Longer texts have no bounds: truncated ones would have to be rounded."""
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class DeltaFiles(NamedColumnFiles):
+    """The files of one version of a table: Parquet without the partition column."""
+
+    def write(
+        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, time_partition: int | None
+    ) -> DataFile:
+        directory = partition_directory(time_partition, self.granularity)
+        path = self.filesystem.join(directory, name)
+        self.filesystem.write(path, data)
+        details = {"statistics": statistics(metadata), "modified_ms": clock()}
+        return DataFile(path, metadata.num_rows, data.size, time_partition, details)
 
 
 class DeltaTable:
@@ -247,3 +267,51 @@ class _Loaded(NamedTuple):
 
     loaded: LoadedTable
     version: int
+
+
+def statistics(metadata: pq.FileMetaData) -> str:
+    """Return Delta's column statistics as JSON: null counts, minimum and maximum."""
+    nulls: dict[str, int] = {}
+    minimum: dict[str, Any] = {}
+    maximum: dict[str, Any] = {}
+    for column in range(metadata.num_columns):
+        if "." in metadata.schema.column(column).path:
+            continue
+        name = metadata.schema.column(column).path
+        groups = [
+            metadata.row_group(group).column(column).statistics
+            for group in range(metadata.num_row_groups)
+        ]
+        if not groups or any(each is None or not each.has_null_count for each in groups):
+            continue
+        nulls[name] = sum(each.null_count for each in groups)
+        bounded = [each for each in groups if each.has_min_max]
+        # A row group of nulls has no bounds, and needs none.
+        if not bounded or any(not each.has_min_max and each.num_values for each in groups):
+            continue
+        low = _bound(min(each.min for each in bounded), is_upper=False)
+        high = _bound(max(each.max for each in bounded), is_upper=True)
+        if low is not None and high is not None:
+            minimum[name], maximum[name] = low, high
+    document = {
+        "numRecords": metadata.num_rows,
+        "minValues": minimum,
+        "maxValues": maximum,
+        "nullCount": nulls,
+    }
+    return msgspec.json.encode(document).decode()
+
+
+def _bound(value: Any, *, is_upper: bool) -> Any:
+    """Return a bound in Delta's JSON; None if the type has no bounds."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= TEXT_LENGTH_MAX else None
+    if isinstance(value, datetime):
+        if is_upper and value.microsecond % 1000:  # Delta stores milliseconds.
+            value += _MILLISECOND
+        return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z"
+    return value.isoformat() if isinstance(value, date) else None

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafscale.operator.kube.api import kind_of
-from kafscale.operator.manifests.etcd import bootstrap_config, pods, services, stateful_set
+from kafscale.operator.manifests.etcd import bootstrap_config, services, stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.etcd.restore import Restore
 from unit.operator.manifests.clusters import PLATFORM, TRY_OUT, cluster
@@ -50,7 +50,7 @@ def etcd_manifests(spec, *, replicas=3, restore=None, bootstrap=None):
 
 
 def template(spec, *, trust_checksum="t", restore=None, platform=PLATFORM):
-    return pods.template(
+    return stateful_set.template(
         cluster(spec, "shop"), platform, trust_checksum=trust_checksum, restore=restore
     )
 
@@ -100,7 +100,7 @@ def test_network_policy_can_be_disabled():
 )
 def test_fields_of_members_change_the_checksum(field, value):
     other = template({**DEFAULT, "etcd": {"managed": {field: value}}})
-    assert pods.checksum(other) != pods.checksum(template(DEFAULT))
+    assert stateful_set.checksum(other) != stateful_set.checksum(template(DEFAULT))
 
 
 @pytest.mark.parametrize(("field", "value"), [("storage", "20Gi"), ("storageClassName", "fast")])
@@ -108,14 +108,14 @@ def test_volume_fields_do_not_change_the_checksum(field, value):
     other = {**DEFAULT, "etcd": {"managed": {field: value}}}
     [claim] = etcd_manifests(other)[-1]["spec"]["volumeClaimTemplates"]
     assert value in str(claim["spec"])
-    assert pods.checksum(template(other)) == pods.checksum(template(DEFAULT))
+    assert stateful_set.checksum(template(other)) == stateful_set.checksum(template(DEFAULT))
 
 
 def test_checksum_changes_with_the_cas_and_after_a_restore():
-    now = pods.checksum(template(DEFAULT))
-    assert pods.checksum(template(DEFAULT, trust_checksum="other")) != now
-    assert pods.checksum(template(DEFAULT, restore=RESTORE)) != now
-    assert pods.checksum({"metadata": {}}) == ""
+    now = stateful_set.checksum(template(DEFAULT))
+    assert stateful_set.checksum(template(DEFAULT, trust_checksum="other")) != now
+    assert stateful_set.checksum(template(DEFAULT, restore=RESTORE)) != now
+    assert stateful_set.checksum({"metadata": {}}) == ""
 
 
 def test_image_defaults_to_the_platforms():

@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.errors import DamagedObjectError, OffsetOutOfRangeError
-from kafscale.spark.read import prefetcher
+from kafscale.spark.read import slice_reader
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage.formats import object_keys
 from unit.spark.stored_log import (
@@ -63,14 +63,14 @@ def test_wal_is_read_without_head_requests():
 
 @pytest.mark.parametrize("is_indexed", [True, False])
 def test_reader_starts_within_a_segment(store, is_indexed, monkeypatch):
-    monkeypatch.setitem(prefetcher.__dict__, "INDEXED_BYTES_MIN", 0)
+    monkeypatch.setitem(slice_reader.__dict__, "INDEXED_BYTES_MIN", 0)
     put_segment(store, range(100), indexed=is_indexed)
     assert read(store, slices(store, range(33, 61))) == list(range(30, 65))
 
 
 @pytest.mark.parametrize("block_bytes", [50, 64, 137, 300, 1000])
 def test_reader_joins_batches_across_blocks(store, block_bytes, monkeypatch):
-    monkeypatch.setitem(prefetcher.__dict__, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setitem(slice_reader.__dict__, "BLOCK_BYTES", block_bytes)
     put_segment(store, range(100))
     put_wal(store, 0, range(100, 140))
     assert read(store) == list(range(140))
@@ -98,8 +98,8 @@ def test_reader_reads_batches_once_while_segments_are_merged(store, after):
 
 
 def test_reader_lists_again_if_a_segment_was_replaced(store, monkeypatch):
-    monkeypatch.setitem(prefetcher.__dict__, "INDEXED_BYTES_MIN", 0)
-    monkeypatch.setitem(prefetcher.__dict__, "BLOCK_BYTES", 100)
+    monkeypatch.setitem(slice_reader.__dict__, "INDEXED_BYTES_MIN", 0)
+    monkeypatch.setitem(slice_reader.__dict__, "BLOCK_BYTES", 100)
     put_segment(store, range(10))
     put_segment(store, range(10, 20))
     put_segment(store, range(20, 30))

@@ -10,7 +10,7 @@ from kafscale.operator.manifests.brokers.network_policy import (
     operators,
     pods,
 )
-from kafscale.operator.manifests.etcd import pods as etcd_pods
+from kafscale.operator.manifests.etcd.stateful_set import METRICS_PORT
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
@@ -53,13 +53,13 @@ def policy(cluster: Cluster, platform: Platform) -> Manifest | None:
     ingress = [
         {"from": clients, "ports": _ports(names.ETCD_CLIENT_PORT)},
         {"from": [members], "ports": _ports(names.ETCD_PEER_PORT)},
-        {"from": [monitors], "ports": _ports(etcd_pods.METRICS_PORT)},
+        {"from": [monitors], "ports": _ports(METRICS_PORT)},
     ]
     return build_policy(cluster, names.etcd(cluster), names.ETCD_APP, ingress)
 
 
 def _service(cluster: Cluster, name: str, *, with_peers: bool) -> Manifest:
-    ports = {"client": names.ETCD_CLIENT_PORT, "metrics": etcd_pods.METRICS_PORT}
+    ports = {"client": names.ETCD_CLIENT_PORT, "metrics": METRICS_PORT}
     if with_peers:
         ports["peer"] = names.ETCD_PEER_PORT
     return {

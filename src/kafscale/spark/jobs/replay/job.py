@@ -34,6 +34,7 @@ from kafscale.spark.jobs.replay.transform import (
     apply_function,
     filter_and_select,
     load_function,
+    map_in_arrow,
     read_slices,
 )
 from kafscale.spark.jobs.shared.target_topic import (
@@ -47,7 +48,6 @@ from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.runtime.errors import TaskFailure
 from kafscale.spark.runtime.job_result import JobResult
-from kafscale.spark.runtime.map_in_arrow import map_in_arrow
 from kafscale.spark.runtime.parallel_map import collect_with_progress
 from kafscale.spark.source.data_source import batch_ranges
 from kafscale.spark.source.options import parse

@@ -15,7 +15,7 @@ returned record must be that of the record it was made from.
 """
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -25,13 +25,13 @@ from kafscale.errors import InvalidRequestError
 from kafscale.spark.plan.task_planner import Slice, Task
 from kafscale.spark.read.slice_reader import read_task
 from kafscale.spark.runtime.errors import error_message, silence_query_logger
-from kafscale.spark.runtime.map_in_arrow import map_in_arrow
 from kafscale.spark.source.columns import ALL_WITH_HEADERS
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.query import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 OUTPUT_COLUMNS: Final = ("key", "value", "timestamp", "headers")
 """The columns that expressions may set."""
@@ -39,6 +39,7 @@ OUTPUT_COLUMNS: Final = ("key", "value", "timestamp", "headers")
 HEADERS_TYPE: Final = "array<struct<key:string,value:binary>>"
 
 Function = Callable[[pa.RecordBatch], pa.RecordBatch]
+MapFunction = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
 
 def read_slices(spark: "SparkSession", location: Location, slices: Sequence[Slice]) -> "DataFrame":
@@ -134,3 +135,23 @@ def apply_function(function: Function, records: pa.RecordBatch) -> pa.RecordBatc
             f"the result of the function lacks the columns {', '.join(missing)}"
         )
     return result
+
+
+def map_in_arrow(
+    rows: "DataFrame", function: MapFunction, schema: "StructType | str"
+) -> "DataFrame":
+    """Apply a function to the Arrow batches of each partition; `schema` is that of its result.
+
+    This is Spark's `DataFrame.mapInArrow` without pandas. PySpark requires pandas there only to
+    check a type, and pandas takes a hundred megabytes.
+    """
+    from pyspark.sql import DataFrame  # noqa: PLC0415 - it loads Spark.
+    from pyspark.sql.udf import UserDefinedFunction  # noqa: PLC0415
+    from pyspark.util import PythonEvalType  # noqa: PLC0415
+
+    wrapped = UserDefinedFunction(
+        function, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
+    )
+    column = wrapped(*(rows[name] for name in rows.columns))
+    mapped = rows._jdf.mapInArrow(column._jc, False, None)  # noqa: SLF001
+    return DataFrame(mapped, rows.sparkSession)

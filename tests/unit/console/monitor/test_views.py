@@ -2,14 +2,13 @@
 
 from kafscale.admin.cluster.metadata_health import MetadataHealth
 from kafscale.admin.cluster.metrics import PartitionLag
-from kafscale.console.monitor.overview import overview
 from kafscale.console.monitor.state import (
     LAG_GROUPS_MAX,
     LAG_SERIES_MAX,
     TOPIC_SERIES_MAX,
     MonitorState,
 )
-from kafscale.console.monitor.views import SnapshotViews
+from kafscale.console.monitor.views import SnapshotViews, overview
 from services.cluster_snapshots import broker, group, metrics, partition, snapshot, topic
 
 EMBEDDED = MetadataHealth("embedded", "healthy", 1, 1, None, None)
