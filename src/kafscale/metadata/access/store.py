@@ -14,22 +14,12 @@ Invariants:
 `kafscale.security` validates and evaluates the records.
 """
 
-import asyncio
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from kafscale.errors import DamagedObjectError, StoreUnavailableError
+from kafscale.errors import DamagedObjectError
 from kafscale.metadata.access import keys
 from kafscale.metadata.access.codec import (
     Limits,
@@ -50,6 +40,7 @@ from kafscale.metadata.store.base import (
     MetadataStore,
     Put,
     absent,
+    time_limit,
     unchanged,
 )
 from kafscale.observability.logging import get_logger
@@ -125,27 +116,29 @@ class AclStore:
     async def add_acls(self, acls: Iterable[Acl]) -> None:
         """Add ACLs; existing ones are ignored."""
         puts = [Put(keys.acl(acl), encode_acl(acl)) for acl in dict.fromkeys(acls)]
-        async with self._time_limit("the ACLs were not all added"):
+        async with time_limit("the ACLs were not all added", self._timeout_ms):
             for chunk in _chunks(puts):
                 await self._put(chunk)
 
     async def remove_acls(self, acls: Iterable[Acl]) -> None:
         """Remove ACLs; missing ones are ignored."""
         deletes = [Delete(keys.acl(acl)) for acl in dict.fromkeys(acls)]
-        async with self._time_limit("the ACLs were not all removed"):
+        async with time_limit("the ACLs were not all removed", self._timeout_ms):
             for chunk in _chunks(deletes):
                 await self._delete(chunk)
 
     async def set_credential(self, credential: ScramCredential) -> None:
         """Set the credential of a user and mechanism."""
         key = keys.credential(credential.user, credential.mechanism)
-        async with self._time_limit(f"the credential of {credential.user!r} was not set"):
+        async with time_limit(
+            f"the credential of {credential.user!r} was not set", self._timeout_ms
+        ):
             await self._put([Put(key, encode_credential(credential))])
 
     async def remove_credential(self, user: str, mechanism: ScramMechanism) -> bool:
         """Remove a credential; return whether it existed."""
         key = keys.credential(user, mechanism)
-        async with self._time_limit(f"the credential of {user!r} was not removed"):
+        async with time_limit(f"the credential of {user!r} was not removed", self._timeout_ms):
             while (entry := await self._store.get(key)) is not None:
                 done = await self._store.commit([unchanged(entry)], [Delete(key)])
                 if done.succeeded:
@@ -156,7 +149,7 @@ class AclStore:
     async def alter_quota(self, entity: QuotaEntity, changes: Mapping[str, float | None]) -> None:
         """Set limits of an entity, and remove those that are None; others are unchanged."""
         key = keys.quota(entity)
-        async with self._time_limit("the quota was not changed"):
+        async with time_limit("the quota was not changed", self._timeout_ms):
             while True:
                 entry = await self._store.get(key)
                 before = _limits(entry)
@@ -184,14 +177,6 @@ class AclStore:
             for delete in deletes
         ):
             await self._watch_cache.wait_for_change()
-
-    @asynccontextmanager
-    async def _time_limit(self, failure: str) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(self._timeout_ms / 1000):
-                yield
-        except TimeoutError as error:
-            raise StoreUnavailableError(f"{failure} within {self._timeout_ms} ms") from error
 
     # --- watch callbacks -----------------------------------------------------------------------
 

@@ -17,11 +17,15 @@ Failures raise `StoreUnavailableError`; a commit that fails this way may have be
 `schema.keys` defines the keys, `schema.model` the values.
 """
 
+import asyncio
 import enum
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
 import msgspec
+
+from kafscale.errors import StoreUnavailableError
 
 OPERATIONS_MAX: Final = 128
 """etcd's default limit of operations, and of compares, in one transaction."""
@@ -165,6 +169,16 @@ def absent(key: str) -> Compare:
 
 def unchanged(entry: Entry) -> Compare:
     return Compare(key=entry.key, mod_revision=entry.mod_revision)
+
+
+@asynccontextmanager
+async def time_limit(failure: str, limit_ms: int) -> AsyncIterator[None]:
+    """Raise `StoreUnavailableError` that begins with `failure` if the block takes longer."""
+    try:
+        async with asyncio.timeout(limit_ms / 1000):
+            yield
+    except TimeoutError as error:
+        raise StoreUnavailableError(f"{failure} within {limit_ms} ms") from error
 
 
 def prefix_end(prefix: str) -> str:

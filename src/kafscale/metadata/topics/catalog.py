@@ -2,30 +2,33 @@
 
 Invariants:
 
-1. Reads do not wait. `TopicCache` keeps the topics current, so that a change by any broker is soon
-   visible on all. An operation returns when its change is visible here.
+1. Reads do not wait. Watches keep the topics current, so that a change by any broker is soon
+   visible on all. An operation returns when its change is visible here. A record that cannot be
+   decoded is logged and ignored.
 2. Every change is one commit with compares: of two brokers that create the same topic, one
    succeeds.
 3. Deleting a topic writes a tombstone in the commit that removes the topic. The name is blocked
    until the tombstone is removed, after the last of the topic's objects: a new topic never sees
    records of an old one.
+4. Listeners are called once per change of a topic, after the catalog has it, whichever broker made
+   the change. A topic that was deleted and created again is reported as a deletion and a creation.
 
 Object removal and config validation are done elsewhere.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
 
 from kafscale.errors import (
+    DamagedObjectError,
     InvalidPartitionsError,
-    StoreUnavailableError,
     TopicExistsError,
     UnknownTopicError,
 )
+from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import DEFAULT_NAMESPACE, Topic
 from kafscale.metadata.schema.topic_codec import decode_topic, encode_topic
@@ -36,13 +39,19 @@ from kafscale.metadata.store.base import (
     MetadataStore,
     Put,
     absent,
+    time_limit,
     unchanged,
 )
 from kafscale.metadata.topics import names
-from kafscale.metadata.topics.cache import TopicCache, TopicListener
+from kafscale.observability.logging import get_logger
 
 TIMEOUT_MS: Final = 30_000
 """The time limit of a change, including the wait until an old topic of the same name is removed."""
+
+TopicListener = Callable[[Topic | None, Topic | None], None]
+"""Called with the topic before and after a change; None if it does not exist."""
+
+_log = get_logger(__name__)
 
 
 class Catalog:
@@ -58,32 +67,40 @@ class Catalog:
         self._store = store
         self._namespace = namespace
         self._timeout_ms = timeout_ms
-        self._cache = TopicCache(store)
-        self.topics: Mapping[str, Topic] = self._cache.topics
-        self.by_id: Mapping[bytes, Topic] = self._cache.by_id
-        self.deletions: Mapping[str, Topic] = self._cache.deletions
+        self._topics: dict[str, Topic] = {}
+        self._by_id: dict[bytes, Topic] = {}
+        self._deletions: dict[str, Topic] = {}
+        self._listeners: list[TopicListener] = []
+        self._deletion_listeners: list[Callable[[], None]] = []
+        self._configs_cache = WatchCache(store, keys.TOPICS, self._config_changed, _is_config)
+        self._deletions_cache = WatchCache(store, keys.DELETIONS, self._deletion_changed)
+        self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
+        self.by_id: Mapping[bytes, Topic] = MappingProxyType(self._by_id)
+        self.deletions: Mapping[str, Topic] = MappingProxyType(self._deletions)
         """Deleted topics whose objects are not all removed yet, by name."""
 
     @property
     def connected(self) -> bool:
         """True while watches work; if false, the catalog may be outdated."""
-        return self._cache.connected
+        return self._configs_cache.connected and self._deletions_cache.connected
 
     @property
     def revision(self) -> int:
         """The store revision that the topics show."""
-        return self._cache.configs_cache.revision
+        return self._configs_cache.revision
 
     async def start(self) -> None:
         """Read all topics, then watch them until `close`."""
-        await self._cache.start()
+        await self._deletions_cache.start()
+        await self._configs_cache.start()
 
     async def close(self) -> None:
-        await self._cache.close()
+        await self._configs_cache.close()
+        await self._deletions_cache.close()
 
     async def wait_for_revision(self, revision: int) -> None:
         """Wait until a change of a topic that was made at `revision` is visible."""
-        await self._cache.configs_cache.wait_for_revision(revision)
+        await self._configs_cache.wait_for_revision(revision)
 
     async def current(self) -> None:
         """Wait until all topics that the store has now are visible."""
@@ -100,11 +117,11 @@ class Catalog:
 
         A listener that subscribes before `start` is called for every existing topic too.
         """
-        self._cache.subscribe(listener)
+        self._listeners.append(listener)
 
     def subscribe_deletions(self, listener: Callable[[], None]) -> None:
         """Call `listener` when a deletion starts or finishes."""
-        self._cache.subscribe_deletions(listener)
+        self._deletion_listeners.append(listener)
 
     def check_new(self, name: str, partitions: int) -> None:
         """Raise the errors that `create` would raise, from cached state (`validate_only`)."""
@@ -141,11 +158,12 @@ class Catalog:
         )
         key = keys.topic_config(name)
         compares = [absent(key), absent(keys.deletion(name))]
-        async with self._time_limit(f"topic {name!r} was not created", timeout_ms):
+        limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        async with time_limit(f"topic {name!r} was not created", limit_ms):
             while True:
                 done = await self._store.commit(compares, [Put(key, encode_topic(topic))])
                 if done.succeeded:
-                    await self._cache.configs_cache.wait_for_revision(done.revision)
+                    await self._configs_cache.wait_for_revision(done.revision)
                     return replace(topic, create_revision=done.revision, mod_revision=done.revision)
                 if await self._store.get(key):
                     raise TopicExistsError(f"topic {name!r} already exists")
@@ -153,7 +171,7 @@ class Catalog:
 
     async def delete(self, name: str) -> Topic:
         """Delete a topic with its partition states and assignments, and write a tombstone."""
-        async with self._time_limit(f"topic {name!r} was not deleted"):
+        async with time_limit(f"topic {name!r} was not deleted", self._timeout_ms):
             while True:
                 entry, topic = await self._read(name)
                 done = await self._store.commit(
@@ -165,8 +183,8 @@ class Catalog:
                     ],
                 )
                 if done.succeeded:
-                    await self._cache.deletions_cache.wait_for_revision(done.revision)
-                    await self._cache.configs_cache.wait_for_revision(done.revision)
+                    await self._deletions_cache.wait_for_revision(done.revision)
+                    await self._configs_cache.wait_for_revision(done.revision)
                     return topic
 
     async def is_deleting(self, name: str, topic_id: bytes) -> bool:
@@ -176,14 +194,14 @@ class Catalog:
 
     async def finish_deletion(self, name: str, topic_id: bytes) -> None:
         """Remove the tombstone, which frees the name."""
-        async with self._time_limit(f"the deletion of topic {name!r} did not finish"):
+        async with time_limit(f"the deletion of topic {name!r} did not finish", self._timeout_ms):
             entry = await self._store.get(keys.deletion(name))
             if entry is None or decode_topic(entry).id != topic_id:
                 return
             done = await self._store.commit([unchanged(entry)], [Delete(entry.key)])
             # If the compare fails, another broker has finished the deletion.
             if done.succeeded:
-                await self._cache.deletions_cache.wait_for_revision(done.revision)
+                await self._deletions_cache.wait_for_revision(done.revision)
 
     async def grow(self, name: str, partitions: int) -> Topic:
         """Add partitions to a topic; the new ones are empty."""
@@ -207,7 +225,7 @@ class Catalog:
         )
 
     async def _update(self, name: str, change: Callable[[Topic], Topic]) -> Topic:
-        async with self._time_limit(f"topic {name!r} was not changed"):
+        async with time_limit(f"topic {name!r} was not changed", self._timeout_ms):
             while True:
                 entry, before = await self._read(name)
                 after = change(before)
@@ -218,7 +236,7 @@ class Catalog:
                     [unchanged(entry)], [Put(entry.key, encode_topic(after))]
                 )
                 if done.succeeded:
-                    await self._cache.configs_cache.wait_for_revision(done.revision)
+                    await self._configs_cache.wait_for_revision(done.revision)
                     return replace(after, mod_revision=done.revision)
 
     async def _read(self, name: str) -> tuple[Entry, Topic]:
@@ -232,16 +250,60 @@ class Catalog:
         tombstone = await self._store.get(keys.deletion(name))
         if tombstone is None:
             return
-        cache = self._cache.deletions_cache
+        cache = self._deletions_cache
         await cache.wait_for_revision(tombstone.mod_revision)
         while tombstone.key in cache.entries:
             await cache.wait_for_change()
 
-    @asynccontextmanager
-    async def _time_limit(self, failure: str, timeout_ms: int | None = None) -> AsyncIterator[None]:
-        limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
-        try:
-            async with asyncio.timeout(limit_ms / 1000):
-                yield
-        except TimeoutError as error:
-            raise StoreUnavailableError(f"{failure} within {limit_ms} ms") from error
+    # --- watch callbacks ------------------------------------------------------------------------
+
+    def _config_changed(self, key: str, entry: Entry | None) -> None:
+        parsed = keys.parse(key)
+        assert isinstance(parsed, keys.TopicConfigKey), key
+        before = self._topics.get(parsed.topic)
+        after = _decode_or_keep(entry, before)
+        if before and after and before.id != after.id:
+            self._replace(before, None)
+            before = None
+        if before != after:
+            self._replace(before, after)
+
+    def _replace(self, before: Topic | None, after: Topic | None) -> None:
+        if before:
+            del self._topics[before.name]
+            del self._by_id[before.id]
+        if after:
+            self._topics[after.name] = after
+            self._by_id[after.id] = after
+        for listener in self._listeners:
+            try:
+                listener(before, after)
+            except Exception:  # noqa: BLE001 - logged.
+                # A failing listener must not stop the watch.
+                _log.exception("topic listener failed", before=before, after=after)
+
+    def _deletion_changed(self, key: str, entry: Entry | None) -> None:
+        name = key.removeprefix(keys.DELETIONS)
+        deletion = _decode_or_keep(entry, self._deletions.get(name))
+        if deletion:
+            self._deletions[name] = deletion
+        else:
+            self._deletions.pop(name, None)
+        for listener in self._deletion_listeners:
+            listener()
+
+
+def _is_config(key: str) -> bool:
+    # Called for every key of every topic; most are partition states.
+    return key.endswith("/config") and isinstance(keys.parse(key), keys.TopicConfigKey)
+
+
+def _decode_or_keep(entry: Entry | None, before: Topic | None) -> Topic | None:
+    """Decode a topic; if that fails, return the previous value."""
+    if entry is None:
+        return None
+    try:
+        return decode_topic(entry)
+    except DamagedObjectError as error:
+        _log.error("topic record damaged", key=entry.key, reason=error.reason)
+        return before
