@@ -8,6 +8,7 @@ from generators.monitoring.alerts import GROUPS
 from generators.monitoring.alerts.rule import Alert, RuleGroup
 from generators.monitoring.dashboards import DASHBOARDS
 from generators.monitoring.dashboards.panels import Dashboard
+from kafscale.admin.cluster.cost import Prices
 from kafscale.observability.metrics.cardinality import (
     GROUP_SERIES_MAX,
     LAG_SERIES_MAX,
@@ -16,7 +17,6 @@ from kafscale.observability.metrics.cardinality import (
     TOPIC_SERIES_MAX,
 )
 from kafscale.observability.metrics.jobs import RUNS_MAX
-from kafscale.observability.prices import Prices
 
 _PRICES: Final = Prices()
 

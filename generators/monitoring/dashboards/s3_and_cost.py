@@ -1,7 +1,7 @@
 """The bucket dashboard: latency, errors, requests and cost.
 
-Dollars are the list prices of S3 (see `prices`), whatever the object store is. Another store has
-other prices, but the same drivers of cost.
+Dollars are the list prices of S3 (see `admin.cluster.cost`), whatever the object store is. Another
+store has other prices, but the same drivers of cost.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ from generators.monitoring.promql import (
     sum_by,
     topk,
 )
-from kafscale.observability.prices import (
+from kafscale.admin.cluster.cost import (
     CHARGED_AS_GET,
     CHARGED_AS_PUT,
     DAY_S,

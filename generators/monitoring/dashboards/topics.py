@@ -24,7 +24,7 @@ from generators.monitoring.promql import (
     sum_by,
     topk,
 )
-from kafscale.observability.prices import DAY_S
+from kafscale.admin.cluster.cost import DAY_S
 
 _SELECTED: Final = matches("topic", "$topic")
 _TOPIC_LEGEND: Final = "{{topic}}"

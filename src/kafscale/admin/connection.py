@@ -50,7 +50,6 @@ class ClusterConnections:
 
     @asynccontextmanager
     async def control_plane(self) -> AsyncIterator[ClusterControlClient]:
-        """A client of the control plane."""
         async with ClusterControlClient(self.control_addresses, self.control_tls) as control:
             yield control
 

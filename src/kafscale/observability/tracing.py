@@ -186,7 +186,6 @@ class SpanLinks:
         self._spans: dict[int, Span] = {}
 
     def add_current(self) -> None:
-        """Add the current span."""
         span = current()
         if span is not None and span.is_sampled and len(self._spans) < LINKS_MAX:
             self._spans[id(span)] = span

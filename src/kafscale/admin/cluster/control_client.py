@@ -60,7 +60,6 @@ class ClusterControlClient:
         return {broker.broker_id: broker for broker in self.first_status.brokers}
 
     async def client(self, broker_id: str) -> ControlClient:
-        """The client of one broker."""
         if broker_id in self._clients:
             return self._clients[broker_id]
         broker = self.brokers.get(broker_id)
@@ -75,7 +74,6 @@ class ClusterControlClient:
         return client
 
     async def controller(self) -> ControlClient:
-        """The client of the controller."""
         if not self.first_status.controller_id:
             raise KafscaleError("the cluster has no controller at the moment; try again")
         return await self.client(self.first_status.controller_id)

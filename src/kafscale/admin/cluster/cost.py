@@ -1,24 +1,36 @@
-"""The cost of the object store per day, from stored bytes and request rates. Pure.
+"""The prices of S3, and the cost of the object store per day by stored bytes and requests. Pure.
 
-Prices are list prices, defined only in `observability.prices`. Only requests of brokers are
-counted; requests of Spark jobs are not.
+Prices are list prices of the region us-east-1 in dollars, from the appendix of the specification,
+also for the dashboards and the cost report, which accepts other prices as options. Only requests of
+brokers are counted; requests of Spark jobs are not.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from kafscale.observability.prices import (
-    CHARGED_AS_GET,
-    CHARGED_AS_PUT,
-    DAY_S,
-    GB,
-    MONTH_DAYS,
-    Prices,
-)
-
 CURRENCY: Final = "USD"
+
+GB: Final = 10**9
+"""A decimal gigabyte, as used in prices."""
+DAY_S: Final = 86_400
+MONTH_DAYS: Final = 30
+
+CHARGED_AS_PUT: Final = ("put", "list")
+"""Operations by their metric labels; deletions are free."""
+CHARGED_AS_GET: Final = ("get", "get_range", "get_suffix", "head")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    """Prices in dollars; the defaults are those of us-east-1."""
+
+    storage_gb_month: float = 0.023
+    put_thousand: float = 0.005
+    get_thousand: float = 0.0004
+    broker_month: float = 30.0
 
 
 class Cost(msgspec.Struct, frozen=True, rename="camel"):

@@ -186,7 +186,6 @@ def registry_codecs(url: str) -> RegistryCodecs:
 
 @lru_cache(32)
 def inline_codec(schema: SchemaText) -> Codec:
-    """The codec of an inline schema."""
     if not schema.text:
         raise InvalidRequestError(_NO_REGISTRY)
     try:

@@ -104,8 +104,6 @@ class PartitionCounters:
 
 
 class TopicLatencies:
-    """The latencies of one topic."""
-
     __slots__ = ("fetch_seconds", "produce_seconds")
 
     def __init__(self) -> None:

@@ -43,8 +43,6 @@ class SnapshotMetrics:
 
 
 class ClusterMetrics:
-    """One cluster."""
-
     __slots__ = (
         "brokers_desired",
         "brokers_ready",

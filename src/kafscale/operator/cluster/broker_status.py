@@ -80,7 +80,7 @@ class BrokerStatusCollector:
             return cached.result
 
     async def _collect(self, metadata: ClusterMetadata) -> BrokerStatuses:
-        brokers = sorted(metadata.brokers.values(), key=lambda broker: broker.id)
+        brokers = sorted(metadata.view.brokers.values(), key=lambda broker: broker.id)
         responses = await asyncio.gather(*map(self._fetch_or_none, brokers))
         cluster_ids = {response.cluster_id for response in responses if response is not None}
         samples = [each for cluster_id in cluster_ids for each in self._samples_of(cluster_id)]

@@ -7,7 +7,7 @@ certificate changes without a gap. A caller that still uses a closed one gets
 settings.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -16,7 +16,6 @@ from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.restore_marker import find_pending_restore
 from kafscale.metadata.schema import keys
-from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.metadata.topics.catalog import Catalog
@@ -45,15 +44,6 @@ class ClusterMetadata:
     def is_connected(self) -> bool:
         """Whether watches are connected; if not, everything may be out of date."""
         return self.catalog.connected and self.view.connected
-
-    @property
-    def topics(self) -> Mapping[str, Topic]:
-        return self.catalog.topics
-
-    @property
-    def brokers(self) -> Mapping[int, BrokerInfo]:
-        """The registered brokers, by id."""
-        return self.view.brokers
 
     async def is_restore_settled(self) -> bool:
         """False while brokers still reconcile restored metadata with the bucket."""
@@ -100,7 +90,6 @@ class MetadataRegistry:
         return opened.metadata if opened else None
 
     async def find(self, cluster_id: str) -> ClusterMetadata | None:
-        """The metadata of the cluster with this id."""
         for opened in list(self._opened.values()):
             with suppress(StoreUnavailableError):
                 if await opened.metadata.cluster_id() == cluster_id:

@@ -139,7 +139,7 @@ class ClusterReconciler:
         checksum = await secrets.checksum(self._kube, cluster.namespace, secret_names)
         stateful_set = await self._manifests.apply(cluster, access, checksum)
         pods = await self._rollout.pods(cluster)
-        members = set(metadata.brokers) if metadata is not None else None
+        members = set(metadata.view.brokers) if metadata is not None else None
         desired = None if cluster.spec.autoscaling.enabled else cluster.spec.brokers.replicas
         state = self._rollout.observe(stateful_set, pods, members, desired)
         state, observed.is_scaled_to_zero, seconds = await self._scale_to_zero.reconcile(
@@ -168,10 +168,10 @@ class ClusterReconciler:
         except KafscaleError as error:
             observed.conditions.append(bad("MetadataReadable", "NotOpened", str(error)))
             return None
-        observed.topic_count = len(metadata.topics)
+        observed.topic_count = len(metadata.catalog.topics)
         observed.conditions.append(ok("MetadataReadable", "Open"))
         observed.conditions += await self._buckets.reconcile_lifecycle(
-            cluster, list(metadata.topics.values())
+            cluster, list(metadata.catalog.topics.values())
         )
         backup = await self._backups.reconcile(cluster, settings)
         observed.snapshot = backup.status

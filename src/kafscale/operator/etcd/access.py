@@ -50,7 +50,8 @@ def resolve(
         return _external(cluster, desired.endpoints)
     if desired.use_kube_etcd:
         return _external(cluster, kube_etcd_endpoints) if kube_etcd_endpoints else None
-    if settings_endpoints and not _is_managed_already(cluster):
+    is_managed_already = (cluster.status.get("etcd") or {}).get("managed")
+    if settings_endpoints and not is_managed_already:
         return _external(cluster, settings_endpoints)
     return EtcdAccess(
         endpoints=tuple(
@@ -66,11 +67,6 @@ def kube_etcd_endpoints(pods: Iterable[Manifest]) -> list[str]:
     """The endpoints of Kubernetes' etcd from its pods; many platforms hide them."""
     addresses = ((pod.get("status") or {}).get("podIP", "") for pod in pods)
     return sorted(f"https://{_host(each)}:{names.ETCD_CLIENT_PORT}" for each in addresses if each)
-
-
-def _is_managed_already(cluster: Cluster) -> bool:
-    """Whether the operator runs an etcd for it already."""
-    return bool((cluster.status.get("etcd") or {}).get("managed"))
 
 
 def _external(cluster: Cluster, endpoints: Sequence[str]) -> EtcdAccess:
@@ -110,7 +106,11 @@ def _age(body: Manifest) -> tuple[str, str, str]:
 
 def leftovers(objects: Objects, cluster_uid: str) -> list[str]:
     """The objects of a deleted cluster with the same name, as KIND NAME."""
-    return [_title(each) for each in _foreign(objects, cluster_uid)]
+    return [
+        # Items of a list carry no kind.
+        f"{each.get('kind') or 'Pod'} {each['metadata']['name']}"
+        for each in _foreign(objects, cluster_uid)
+    ]
 
 
 def _foreign(objects: Objects, cluster_uid: str) -> Iterator[Manifest]:
@@ -125,8 +125,3 @@ def _owner(manifest: Manifest, default: str) -> str:
     references = manifest["metadata"].get("ownerReferences") or ()
     uids: list[str] = [each["uid"] for each in references if each.get("controller")]
     return uids[0] if uids else default
-
-
-def _title(manifest: Manifest) -> str:
-    # Items of a list carry no kind.
-    return f"{manifest.get('kind') or 'Pod'} {manifest['metadata']['name']}"

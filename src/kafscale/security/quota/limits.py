@@ -53,14 +53,12 @@ class Quotas:
             self._buckets.clear()
 
     def for_client(self, user: str, client_id: str, now: float) -> Buckets:
-        """The buckets of a client."""
         buckets = self._buckets_by_client.get((user, client_id))
         if buckets is None:
             buckets = self._resolve((user, client_id), candidates(user, client_id), now)
         return buckets
 
     def for_address(self, ip: str, now: float) -> Buckets:
-        """The buckets of an IP address."""
         buckets = self._buckets_by_client.get((ip,))
         if buckets is None:
             own = QuotaEntity(ip=ip)

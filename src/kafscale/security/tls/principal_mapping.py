@@ -31,8 +31,6 @@ _TOKEN: Final = re.compile(
 
 
 class _Rule(NamedTuple):
-    """One mapping rule."""
-
     pattern: re.Pattern[str]
     replacement: tuple[str | int, ...]
     """Texts and group numbers."""

@@ -120,7 +120,8 @@ def _start(name: str, settings: dict[str, str], log: Path | None) -> "SparkSessi
     for key, value in defaults.items():
         conf.setIfMissing(key, value)
     conf.setIfMissing("spark.master", "local[*]")
-    if _is_default_name(conf.get("spark.app.name", "")):
+    given = conf.get("spark.app.name", "")
+    if given in {"", "pyspark-shell"} or given.endswith(".py"):  # A default of Spark.
         conf.setAppName(name)
     try:
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
@@ -150,8 +151,3 @@ def _gateway(settings: Mapping[str, str], log: Path | None) -> Any:
             )
             home = os.environ["JAVA_HOME"]
             raise OperatingError(f"Java ({home}) failed to start Spark: {reason}") from None
-
-
-def _is_default_name(name: str) -> bool:
-    """Whether the application name is a default of Spark."""
-    return name in {"", "pyspark-shell"} or name.endswith(".py")

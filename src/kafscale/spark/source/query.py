@@ -55,7 +55,6 @@ assert tuple(_TYPES) == columns.NAMES
 
 
 def spark_schema(columns_: Columns) -> StructType:
-    """Return the Spark schema of the columns."""
     return StructType([StructField(name, _TYPES[name]) for name in columns_.names])
 
 

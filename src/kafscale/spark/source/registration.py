@@ -134,7 +134,6 @@ class SessionDefaults:
         return replace(location, bucket=bucket)
 
     def _s3a_settings(self, bucket: str) -> dict[str, str]:
-        """Return the S3A settings of a bucket."""
         prefix = f"{_BUCKET_PREFIX}{bucket}."
         settings = dict(self.s3a)
         settings |= {

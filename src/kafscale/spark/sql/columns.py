@@ -48,8 +48,6 @@ _SAMPLED: Final = Columns(("key", "value"))
 
 
 class TopicColumns(msgspec.Struct, frozen=True):
-    """The columns of a topic."""
-
     fields: pa.Schema
     """The fields of JSON objects; empty if the values are not JSON."""
     is_key_text: bool

@@ -46,8 +46,6 @@ class MaintenanceOptions:
 
 
 class MaintenanceResult(msgspec.Struct):
-    """The result of maintenance."""
-
     merged_count: int = 0
     """The number of files that were merged into others."""
     expired_count: int = 0

@@ -29,8 +29,6 @@ CATALOG_FILE: Final = "catalog.db"
 
 
 class TableFormat(StrEnum):
-    """The format of a table."""
-
     ICEBERG = "iceberg"
     DELTA = "delta"
     PARQUET = "parquet"

@@ -66,8 +66,8 @@ def test_metadata_is_opened_once_and_kept_current():
         created = await metadata.catalog.create("payments", 1, {}, 1, bytes(range(16)))
         await broker.close()
         assert metadata.is_connected
-        assert metadata.brokers == {}
-        return sorted(metadata.topics), created.namespace
+        assert metadata.view.brokers == {}
+        return sorted(metadata.catalog.topics), created.namespace
 
     assert run_test(body) == (["orders", "payments"], "objects")
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -116,7 +117,8 @@ def consume(
         raise typer.BadParameter(str(error), param_hint="--from") from None
     names = list(dict.fromkeys(topics))
     formatter = _formatter(form, show, template)
-    request = ConsumeRequest(names, position, formatter, not no_follow, count_max, _notify)
+    notify = partial(typer.echo, err=True)
+    request = ConsumeRequest(names, position, formatter, not no_follow, count_max, notify)
     try:
         asyncio.run(_consume(create_client(bootstrap), request, partition, group, assignor))
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -170,7 +172,3 @@ def _formatter(form: Format, show: str, template: str) -> "Formatter":
         return consume_format.by_fields(form, fields)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-
-
-def _notify(message: str) -> None:
-    typer.echo(message, err=True)

@@ -142,7 +142,7 @@ def report(
     kafscale spark report --html report.html --bootstrap-server localhost:9092
     kafscale spark report --path s3://records/production -o json | jq '.topics[].storedBytes'
     """
-    from kafscale.observability.prices import Prices
+    from kafscale.admin.cluster.cost import Prices
     from kafscale.spark.jobs.report import job
     from kafscale.spark.jobs.report.page import page
     from kafscale.spark.jobs.report.run_totals import run_totals

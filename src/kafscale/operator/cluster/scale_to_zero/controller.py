@@ -174,7 +174,7 @@ class ScaleToZeroController:
     async def _stop_brokers(
         self, cluster: Cluster, body: Manifest, observation: Observation, metadata: ClusterMetadata
     ) -> Action:
-        brokers = list(metadata.brokers.values())
+        brokers = list(metadata.view.brokers.values())
         flushes = await asyncio.gather(*map(self._flush, brokers), return_exceptions=True)
         for broker, flushed in zip(brokers, flushes, strict=True):
             if isinstance(flushed, KafscaleError):

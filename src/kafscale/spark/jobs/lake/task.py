@@ -56,8 +56,6 @@ class LakeItem:
 
 
 class TopicResult(msgspec.Struct):
-    """The result of a task for a topic."""
-
     topic: str
     files: list[DataFile] = []
     dead_letters: list[DataFile] = []

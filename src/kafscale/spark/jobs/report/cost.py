@@ -23,8 +23,8 @@ from typing import Final
 
 import msgspec
 
+from kafscale.admin.cluster.cost import DAY_S, GB, MONTH_DAYS, Prices
 from kafscale.config.sections.storage import Storage
-from kafscale.observability.prices import DAY_S, GB, MONTH_DAYS, Prices
 from kafscale.storage.read.block_cache import BLOCK_BYTES
 
 MB: Final = 10**6

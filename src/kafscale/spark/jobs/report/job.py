@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from kafscale.admin.cluster.cost import GB, Prices
 from kafscale.errors import UnknownTopicError
-from kafscale.observability.prices import GB, Prices
 from kafscale.spark.jobs.report import cost, inventory
 from kafscale.spark.jobs.report.cost import Profile, Traffic
 from kafscale.spark.jobs.report.inventory import (

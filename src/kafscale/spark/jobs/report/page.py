@@ -38,7 +38,6 @@ _PROFILES: Final = {
 
 
 def page(report: Report) -> str:
-    """Return the page."""
     title = f"Kafscale report: {report.location}"
     left = (
         _card("Bytes by topic", "Segments, indexes and the write-ahead log.", _topics(report)),

@@ -7,7 +7,7 @@ it. Pure.
 
 from collections.abc import Mapping
 
-from kafscale.observability.prices import MONTH_DAYS
+from kafscale.admin.cluster.cost import MONTH_DAYS
 from kafscale.spark.jobs.report.cost import Profile
 from kafscale.spark.jobs.report.job import Report, TopicReport
 from kafscale.storage.job_runs import TOPICS_MAX, Detail, TopicRun

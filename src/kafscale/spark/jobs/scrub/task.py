@@ -76,8 +76,6 @@ class CheckedSegment(msgspec.Struct, frozen=True):
 
 
 class ScrubResult(msgspec.Struct):
-    """The result of a task."""
-
     checked: list[CheckedSegment] = []
     findings: list[Finding] = []
     wal_count: int = 0

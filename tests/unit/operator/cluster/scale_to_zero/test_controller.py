@@ -39,7 +39,7 @@ class ScaleToZeroFixture:
         self.flushed = []
         self.failure = None
         brokers = {each: BrokerInfo(id=each, epoch=1, host="a", port=9092) for each in (0, 1)}
-        self.metadata = SimpleNamespace(brokers=brokers)
+        self.metadata = SimpleNamespace(view=SimpleNamespace(brokers=brokers))
         self.controllers = []
         self.start_operator()
 
