@@ -1,9 +1,10 @@
 # Targets for developers. `make help` prints the texts after ##.
 
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-READY  := $(VENV)/.ready
+PYTHON   ?= python3
+VENV     := .venv
+BIN      := $(VENV)/bin
+READY    := $(VENV)/.ready
+COMPILED := $(VENV)/.tests-compiled
 
 # Images for Kubernetes: version and registry; without a registry they stay on this machine.
 VERSION  ?= $(shell git describe --tags --always --dirty)
@@ -23,7 +24,7 @@ NPM      = PATH="$$PATH:$(abspath $(BIN))" npm --prefix web
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run web test test-all test-long test-web test-integration test-k8s check lint audit format bench bench-spark chaos docs screenshots generate lock \
+.PHONY: help setup run web test test-all test-long test-setup test-programs test-web test-integration test-k8s check lint audit format bench bench-spark chaos docs screenshots generate lock \
   build docker docker-push helm-package deploy-crds deploy clean
 
 help: ## Show this list.
@@ -65,31 +66,42 @@ KUBERNETES = kubernetes and not long
 # Each process starts a Spark session, which needs a core and a gigabyte.
 SESSIONS  := -n 2 --dist loadfile
 
-test: setup web test-web ## Run the tests of every kind, in minutes.
+test: test-setup test-web ## Run the tests of every kind, in minutes.
 	$(RUN_TESTS) plain $(PARALLEL) -m "$(PLAIN) and not long"
 	$(RUN_TESTS) spark $(SESSIONS) -m "$(SPARK) and not long" tests/e2e/spark
 
 test-all: KUBERNETES = kubernetes
-test-all: setup web test-web test-k8s ## Run all tests: every version, seed and client too.
+test-all: test-setup test-web test-k8s ## Run all tests: every version, seed and client too.
 	$(RUN_TESTS) plain-all $(PARALLEL) --simulation-runs 2000 -m "$(PLAIN)"
 	$(RUN_TESTS) spark-all $(SESSIONS) -m "$(SPARK)" tests/e2e/spark
 
 LONG_SECONDS ?= 180
-test-long: setup web ## Run, in random order, those of the long tests that start within LONG_SECONDS.
+test-long: test-setup ## Run, in random order, those of the long tests that start within LONG_SECONDS.
 	$(RUN_TESTS) long $(PARALLEL) -m "$(PLAIN) and long" --stop-after $(LONG_SECONDS)
 	$(RUN_TESTS) long-spark $(SESSIONS) -m "$(SPARK) and long" --stop-after $(LONG_SECONDS) tests/e2e/spark
+
+# With empty caches, both take minutes; "setup" and "web" come first, as they use all cores, too.
+test-setup: setup web ## Download and build the foreign programs that tests run, and compile the tests.
+	@$(MAKE) --no-print-directory -j2 test-programs $(COMPILED)
+
+test-programs: setup
+	PYTHONPATH=tests $(BIN)/python -m services.programs
+
+# pytest compiles every test when it collects them; otherwise each of its processes would do so.
+$(COMPILED): $(READY) $(shell find src tests generators -name '*.py')
+	$(BIN)/python -m pytest --collect-only --quiet > $@
 
 test-web: $(MODULES) ## Run the component tests of the console's pages.
 	$(NPM) test --silent
 
-test-integration: setup ## Run the tests on real etcd and S3 servers.
+test-integration: test-setup ## Run the tests on real etcd and S3 servers.
 	$(RUN_TESTS) integration $(PARALLEL) -m "$(PLAIN)" tests/integration
 
 ISOLATED := PYTHONPATH=tests $(BIN)/python -m services.kubernetes.namespaces
 
 # Kubernetes is built from source first: the tests run without a network.
 test-k8s: setup ## Run the tests on Kubernetes, in isolated Linux namespaces; K8S_OPTIONS go to pytest.
-	PYTHONPATH=tests $(BIN)/python -m services.kubernetes.binaries
+	PYTHONPATH=tests $(BIN)/python -m services.programs kubernetes
 	$(ISOLATED) $(RUN_TESTS) kubernetes -p no:xdist -m "$(KUBERNETES)" $(K8S_OPTIONS) tests/kubernetes
 
 check: setup ## Check format, lint, types, import contracts, architecture and known vulnerabilities.

@@ -18,7 +18,7 @@ SECOND_TRIES_MAX: Final = 3
 REPORTS: Final = Path(".test-reports")
 TESTS_FAILED: Final = 1
 WORKER_OPTIONS: Final = ("-n", "--dist")
-ALONE: Final = ("-p", "no:xdist", "-p", "no:randomly")
+ALONE: Final = ("-p", "no:xdist")
 
 
 def main(name: str, options: list[str]) -> int:

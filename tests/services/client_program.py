@@ -107,9 +107,18 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def _command(name: str) -> list[str | Path]:
     if name in GO_CLIENTS:
-        return [cached_directory(f"clients-go-{_fingerprint(HOME / 'go')}", _build_go) / name]
-    directory = cached_directory(f"clients-node-{_fingerprint(HOME / 'node')}", _install_node)
-    return ["node", directory / f"{name}.js"]
+        return [go_clients() / name]
+    return ["node", node_clients() / f"{name}.js"]
+
+
+def go_clients() -> Path:
+    """The directory of the clients in Go, built on first use."""
+    return cached_directory(f"clients-go-{_fingerprint(HOME / 'go')}", _build_go)
+
+
+def node_clients() -> Path:
+    """The directory of the clients in JavaScript, installed on first use."""
+    return cached_directory(f"clients-node-{_fingerprint(HOME / 'node')}", _install_node)
 
 
 def _fingerprint(source: Path) -> str:

@@ -1,10 +1,9 @@
 """Programs of the Kubernetes test cluster, built from pinned sources and cached.
 
-    python -m services.kubernetes.binaries
-
-builds what is missing and reports progress; from scratch that takes minutes. Without Go nothing is
-built, and `missing` says so. Helm is built in the module of Kubernetes, because it uses many of the
-same packages: `go.mod` has the version of Helm that was made for the same Kubernetes.
+Building them takes minutes, so `make test-k8s` does it before the tests: see `services.programs`.
+Without Go nothing is built, and `missing` says so. Helm is built in the module of Kubernetes,
+because it uses many of the same packages: `go.mod` has the version of Helm that was made for the
+same Kubernetes.
 """
 
 import hashlib
@@ -16,7 +15,6 @@ import sys
 import time
 from pathlib import Path
 
-from services import etcd_programs, s3_server
 from services.cache import cached_directory as cached
 from services.go_program import ENVIRONMENT, FLAGS
 
@@ -98,18 +96,3 @@ def _build(directory: Path) -> None:
 
 def _print(text: str) -> None:
     print(text, file=sys.stderr, flush=True)  # noqa: T201 - it takes minutes.
-
-
-def main() -> None:
-    """Build everything that is missing."""
-    if reason := missing():
-        _print(reason)
-        return
-    _print(f"Kubernetes {kubernetes_version()}: {kube()}")
-    _print(f"Helm {helm_version()}: {helm()}")
-    _print(f"etcd {etcd_programs.version()}: {etcd_programs.directory()}")
-    _print(f"S3 server: {s3_server.is_available()}")
-
-
-if __name__ == "__main__":
-    main()
