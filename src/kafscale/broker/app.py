@@ -46,7 +46,7 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.factory import describe_objects
 from kafscale.storage.objects.store import ObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 DRAIN_SECONDS = 1.0
 """How long requests in flight may take when the broker stops."""
@@ -76,15 +76,15 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             # The start waits for a store; there is nothing to shut down yet.
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
-            log.info("broker stopped before start completed")
+            logger.info("broker stopped before start completed")
             return
         broker = starting.result()
         for bound in broker.bound_listeners:
             for sock in bound.sockets:
                 announce(describe(bound, address_of(sock)))
         await _wait_for_stop(stopping, broker)
-        log.info("broker stopping")
-    log.info("broker stopped")
+        logger.info("broker stopping")
+    logger.info("broker stopped")
 
 
 class Broker:
@@ -150,7 +150,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         await _wait_until_owned(node, broker.background, config)
         serve(server, bound_listeners)
         _tune_garbage_collector()
-        log.info(
+        logger.info(
             "broker started",
             node_id=services.node_id,
             epoch=epoch,
@@ -158,7 +158,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             topics=len(stores.catalog.topics),
         )
         if config.authorization.enabled and not config.control.tls.enabled:
-            log.warning("control plane has no authentication: set control.tls")
+            logger.warning("control plane has no authentication: set control.tls")
         try:
             yield broker
         finally:
@@ -266,7 +266,7 @@ async def _wait_until_owned(
         await asyncio.gather(settled, return_exceptions=True)
         _raise_cause(background)
     elif not settled.result():
-        log.warning("broker starts before it owns everything that is assigned to it")
+        logger.warning("broker starts before it owns everything that is assigned to it")
 
 
 async def _run_background(
@@ -321,7 +321,7 @@ def _raise_file_limit(connections_max: int) -> None:
         limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
         if limit < needed:
-            log.warning("RLIMIT_NOFILE is below network.maxConnections", limit=limit)
+            logger.warning("RLIMIT_NOFILE is below network.maxConnections", limit=limit)
 
 
 def _server_settings(config: Config) -> ServerSettings:

@@ -21,7 +21,7 @@ from kafscale.storage.objects.layers.observed import BEGUN, CANCELLED, FAILURES,
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.objects.store_health import HealthState, HealthWindow
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 TICK_SECONDS = 1.0
 PROBE = b"is this store there?"
@@ -163,7 +163,7 @@ class Health:
     def _set_state(self, state: HealthState) -> None:
         now_ms = self._clock()
         if state is not self._state:
-            log_at_level = log.info if state is HealthState.HEALTHY else log.warning
+            log_at_level = logger.info if state is HealthState.HEALTHY else logger.warning
             log_at_level(
                 "object storage health changed",
                 state=state.value,

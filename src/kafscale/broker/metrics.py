@@ -24,7 +24,7 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.log_directory import LogDirectory
 from kafscale.text.topic_partition import TopicPartition
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 INTERVAL_SECONDS: Final = 10.0
 STALE_MS: Final = 60_000
@@ -76,7 +76,9 @@ class ConsumerLag:
                 try:
                     await self._poll(broker)
                 except KafscaleError as error:
-                    log.info("high watermark poll failed", broker_id=broker.id, reason=str(error))
+                    logger.info(
+                        "high watermark poll failed", broker_id=broker.id, reason=str(error)
+                    )
 
     def _committed(self) -> Iterator[tuple[str, TopicPartition, int]]:
         for hosted in self._groups.registry:

@@ -26,7 +26,7 @@ from kafscale.storage.objects.local.store import LocalObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 METADATA_FILE = "metadata.sqlite"
 RETRY_SECONDS = 0.5
@@ -80,7 +80,7 @@ async def _open_etcd(config: Config) -> MetadataStore:
 def _local_objects(config: Config, clock: Callable[[], int]) -> ObjectStore:
     """An object store in memory or in local files."""
     if config.s3.use_memory:
-        log.warning("records are kept in memory only and lost when this process ends")
+        logger.warning("records are kept in memory only and lost when this process ends")
         return MemoryObjectStore(clock)
     return LocalObjectStore(
         _data_directory(config) / object_keys.OBJECTS_DIRECTORY, fsync=config.storage.local_fsync
@@ -116,5 +116,5 @@ async def _retry(config: Config, name: str, attempt: Callable[[], Awaitable[Resu
             pass  # One attempt, with its own retries, may exceed the deadline.
         if loop.time() + RETRY_SECONDS > deadline:
             raise StoreUnavailableError(f"{name} cannot be reached: {reason}")
-        log.warning("waiting for a store", store=name, error=reason)
+        logger.warning("waiting for a store", store=name, error=reason)
         await asyncio.sleep(RETRY_SECONDS)

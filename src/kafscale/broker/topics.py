@@ -16,7 +16,7 @@ from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RETRY_SECONDS: Final = 5.0
 
@@ -99,7 +99,9 @@ class Topics:
                     await asyncio.sleep(self._linger_seconds())
                 await self._catalog.finish_deletion(topic.name, topic.id)
             except KafscaleError as error:
-                log.warning("topic deletion failed; retrying", topic=topic.name, error=str(error))
+                logger.warning(
+                    "topic deletion failed; retrying", topic=topic.name, error=str(error)
+                )
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 self._deletions.pop(topic.id, None)

@@ -35,7 +35,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.jobs import PipelineStatus, exposition
 from kafscale.observability.metrics.metric import CONTENT_TYPE
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 SECONDS_MAX: Final = 30.0
 SLOW_SECONDS_MAX: Final = 660.0
@@ -138,7 +138,7 @@ def _endpoint(
         async with asyncio.timeout(seconds_max):
             result = await route.handle(context, await _api_request(route, request))
         if route.method != "GET":
-            log.info(
+            logger.info(
                 "console change", by=session.username, method=route.method, path=request.url.path
             )
         if STREAM in route.tags:

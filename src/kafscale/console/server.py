@@ -26,7 +26,7 @@ from kafscale.net.asgi_server import AsgiServer, listen
 from kafscale.net.tls_files import load_certificate
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 CONNECTIONS_MAX: Final = 1_000
 HEADERS_BYTES_MAX: Final = 64 << 10
@@ -49,7 +49,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
         polling = asyncio.create_task(monitor.run())
         polling.add_done_callback(lambda _: server.stop())
         if not authenticator.is_configured:
-            log.warning(
+            logger.warning(
                 "login is disabled: KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD are not set"
             )
         announce(f"console listening on {_url(bound, settings)}")
@@ -60,7 +60,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             await asyncio.gather(polling, return_exceptions=True)
     if not polling.cancelled() and (error := polling.exception()):
         raise error
-    log.info("console stopped")
+    logger.info("console stopped")
 
 
 def _uvicorn_config(

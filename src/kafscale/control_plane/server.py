@@ -29,7 +29,7 @@ from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.tracing import SpanKind
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 REQUESTS_MAX: Final = 256
 """Concurrent requests, watches included; further ones get RESOURCE_EXHAUSTED."""
@@ -198,7 +198,7 @@ class GrpcServer:
         status = status_of(error)
         details = str(error)
         if status is grpc.StatusCode.INTERNAL:
-            log.error("control request failed", method=method.name, exc_info=error)
+            logger.error("control request failed", method=method.name, exc_info=error)
             details = "internal error; see the server's log"
         await context.abort(status, details, ((BROKER_KEY, self._identity),))
 

@@ -23,7 +23,7 @@ from kafscale.errors import ClusterAuthorizationError, ConfigError
 from kafscale.net import tls_files
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 audit = get_logger("kafscale.audit")
 
 HANDSHAKE_SECONDS_MAX: Final = 10.0
@@ -68,9 +68,9 @@ class ServerTls:
         try:
             loaded = self._load()
         except (ConfigError, OSError) as error:
-            log.error("certificate not reloaded", listener="control", reason=str(error))  # noqa: TRY400
+            logger.error("certificate not reloaded", listener="control", reason=str(error))  # noqa: TRY400
             return None
-        log.info("certificate reloaded", listener="control", file=self._settings.cert_file)
+        logger.info("certificate reloaded", listener="control", file=self._settings.cert_file)
         return loaded
 
 

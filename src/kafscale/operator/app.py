@@ -45,7 +45,7 @@ from kafscale.operator.manifests.names import Platform
 from kafscale.operator.topics.reconciler import TopicReconciler
 from kafscale.operator.work_queue import Worker, WorkQueue
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 LEASE: Final = "kafscale-operator"
 
@@ -82,7 +82,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             await _lead(config, kube, metrics, leadership, stop)
         finally:
             await leadership.release()
-    log.info("operator stopped")
+    logger.info("operator stopped")
 
 
 async def _lead(

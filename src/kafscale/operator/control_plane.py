@@ -26,7 +26,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
 from kafscale.security.reloading_file import WatchedFiles
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 IDENTITY: Final = "operator"
 REQUESTS_MAX: Final = 4_096
@@ -117,7 +117,7 @@ async def control_plane(
     )
     await endpoint.start(settings.host, settings.control_port)
     assert endpoint.port is not None, "a port was requested"
-    log.info("control plane started", host=settings.host, port=endpoint.port)
+    logger.info("control plane started", host=settings.host, port=endpoint.port)
     try:
         yield endpoint.port
     finally:

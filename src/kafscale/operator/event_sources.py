@@ -32,7 +32,7 @@ PREFIX: Final = "kafscale.io"
 CANCELLATION_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 5.0
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 WATCH_RETRY_SECONDS: Final = 2.0
 APP_SELECTOR: Final = f"app in ({names.BROKER_APP},{names.ETCD_APP})"
@@ -129,7 +129,7 @@ async def _watch(
             async for manifest in kube.watch(kind, namespace, selector):
                 _notify(queue, kind, manifest)
         except KubeError as error:
-            log.warning("watch interrupted", kind=kind.kind, reason=str(error))
+            logger.warning("watch interrupted", kind=kind.kind, reason=str(error))
             await asyncio.sleep(WATCH_RETRY_SECONDS)
 
 

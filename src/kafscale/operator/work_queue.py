@@ -20,7 +20,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator.kube.api import CLUSTERS, TOPICS, Kube, Manifest
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 BACKOFF_SECONDS_MIN: Final = 2.0
 BACKOFF_SECONDS_MAX: Final = 60.0
@@ -124,7 +124,7 @@ class Worker:
             seconds = self._record_failure(resource, str(error))
         except Exception as error:
             # The boundary: a bug that one resource triggers must not stop the others.
-            log.exception("reconcile crashed", kind=resource.kind, name=resource.name)
+            logger.exception("reconcile crashed", kind=resource.kind, name=resource.name)
             seconds = self._record_failure(resource, f"{type(error).__name__}: {error}")
         else:
             self._failures.pop(resource, None)
@@ -140,7 +140,7 @@ class Worker:
             backoff = Backoff(first_seconds=BACKOFF_SECONDS_MIN, max_seconds=BACKOFF_SECONDS_MAX)
         self._failures[resource] = (reason, backoff)
         if reason != before:
-            log.warning(
+            logger.warning(
                 "reconcile failed",
                 kind=resource.kind,
                 namespace=resource.namespace,

@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 from kafscale.errors import ConfigError
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 Value = TypeVar("Value")
 
@@ -68,9 +68,9 @@ class ReloadingFile(Generic[Value]):
         try:
             self._value = self._read(self._path)
         except ConfigError as error:
-            log.error("file not reloaded", file=str(self._path), reason=str(error))  # noqa: TRY400
+            logger.error("file not reloaded", file=str(self._path), reason=str(error))  # noqa: TRY400
         else:
-            log.info("file reloaded", file=str(self._path))
+            logger.info("file reloaded", file=str(self._path))
 
 
 def _watched_paths(path: Path) -> list[Path]:

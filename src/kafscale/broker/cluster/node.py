@@ -37,7 +37,7 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RETRY_SECONDS: Final = 0.2
 LINGER_SECONDS: Final = 1.0
@@ -140,7 +140,7 @@ class ClusterNode:
                     await self._catalog.current()
                 is_loaded = True
             except OperatingError as error:
-                log.warning("topics not loaded yet", reason=str(error))
+                logger.warning("topics not loaded yet", reason=str(error))
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def run(self) -> None:
@@ -156,10 +156,10 @@ class ClusterNode:
             async with asyncio.timeout(seconds):
                 _, pending = await self.drainer.drain(None, seconds)
         except (KafscaleError, TimeoutError) as error:
-            log.warning("drain failed", reason=str(error) or "timed out")
+            logger.warning("drain failed", reason=str(error) or "timed out")
         else:
             if pending and len(self.cache.brokers) > 1:
-                log.warning("drain incomplete", left=len(pending))
+                logger.warning("drain incomplete", left=len(pending))
 
     async def close(self) -> None:
         """Deregister from the cluster."""
@@ -234,4 +234,4 @@ async def _migrate_unowned_partitions(
     for first in range(0, len(puts), OPERATIONS_MAX):
         some = puts[first : first + OPERATIONS_MAX]
         await store.commit([absent(put.key) for put in some], some)
-    log.info("unowned partitions migrated", count=len(puts), broker_id=broker_id)
+    logger.info("unowned partitions migrated", count=len(puts), broker_id=broker_id)

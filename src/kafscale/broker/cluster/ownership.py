@@ -37,7 +37,7 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.recovery.log_opener import PartitionToOpen
 from kafscale.text.topic_partition import TopicPartition
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RETRY_SECONDS: Final = 0.5
 LEADER_WAIT_SECONDS_MAX: Final = 5.0
@@ -225,11 +225,11 @@ class Ownership:
         try:
             await coroutine
         except KafscaleError as error:
-            log.warning("ownership not reconciled yet", task=name, reason=str(error))
+            logger.warning("ownership not reconciled yet", task=name, reason=str(error))
             await asyncio.sleep(RETRY_SECONDS)
         except Exception:
             # A boundary: the failure of one task must not stop the others.
-            log.exception("ownership task failed", task=name)
+            logger.exception("ownership task failed", task=name)
             await asyncio.sleep(RETRY_SECONDS)
 
     def _task_done(self, name: str, task: "asyncio.Task[None]") -> None:

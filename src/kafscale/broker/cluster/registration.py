@@ -25,7 +25,7 @@ from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.store.base import Compare, MetadataStore, Put
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RENEWALS_PER_TTL: Final = 4
 """How often the lease is renewed within its TTL."""
@@ -137,7 +137,7 @@ class Registration:
             if result.succeeded:
                 break
         if existing is not None:
-            log.warning("registration replaced", broker_id=broker.id, epoch=epoch)
+            logger.warning("registration replaced", broker_id=broker.id, epoch=epoch)
         self._extend_validity(sent_ms)
         self.broker = replace(broker, mod_revision=result.revision)
         return self.broker
@@ -151,10 +151,12 @@ class Registration:
             try:
                 is_alive = await self._renew_lease(lease)
             except FencedError as error:
-                log.warning("broker session ended", broker_id=self._template.id, reason=str(error))
+                logger.warning(
+                    "broker session ended", broker_id=self._template.id, reason=str(error)
+                )
                 return
             if not is_alive:
-                log.warning("lease lost", broker_id=self._template.id, epoch=self.broker.epoch)
+                logger.warning("lease lost", broker_id=self._template.id, epoch=self.broker.epoch)
                 return
 
     async def _renew_lease(self, lease: int) -> bool:
@@ -168,7 +170,7 @@ class Registration:
                     await self.restore_guard.check()
             except (OperatingError, TimeoutError) as error:
                 if not is_logged:
-                    log.warning("lease not renewed yet", reason=str(error) or "timed out")
+                    logger.warning("lease not renewed yet", reason=str(error) or "timed out")
                     is_logged = True
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
@@ -219,7 +221,7 @@ class Registration:
                     await self._store.revoke(broker.lease)
             except (OperatingError, TimeoutError) as error:
                 # The lease expires after its TTL.
-                log.warning("lease not revoked", reason=str(error) or "timed out")
+                logger.warning("lease not revoked", reason=str(error) or "timed out")
 
     def _extend_validity(self, sent_ms: int) -> None:
         self._valid_until_ms = sent_ms + int(self._ttl_ms * (1 - SAFETY_MARGIN))

@@ -26,7 +26,7 @@ from kafscale.metadata.store.base import MetadataStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class BrokerSessions:
@@ -61,7 +61,7 @@ class BrokerSessions:
         broker = await self._registration.register(epoch)
         self._ownership.start_session(broker)
         self._controller.start_session(broker)
-        log.info("broker joined", broker_id=self._broker_id, epoch=epoch)
+        logger.info("broker joined", broker_id=self._broker_id, epoch=epoch)
         return epoch
 
     async def _allocate_epoch(self) -> int:
@@ -75,7 +75,7 @@ class BrokerSessions:
             and allocated <= newest
             and not await find_pending_restore(self._store)
         ):
-            log.error("metadata are older than the bucket", epoch=allocated, newest_epoch=newest)
+            logger.error("metadata are older than the bucket", epoch=allocated, newest_epoch=newest)
             await mark_restored(
                 self._store, snapshot="", taken_at_ms=0, restored_at_ms=self._clock()
             )
@@ -107,7 +107,7 @@ class BrokerSessions:
             lease.cancel()
             await asyncio.gather(lease, return_exceptions=True)
         if self._storage.wal.fenced.done():
-            log.warning("fenced by another broker", broker_id=self._broker_id)
+            logger.warning("fenced by another broker", broker_id=self._broker_id)
 
     async def _check_not_superseded(self) -> None:
         """Raise `FencedError` if another process is this broker now; retry until that is known."""
@@ -133,7 +133,7 @@ class BrokerSessions:
             try:
                 await self.start_session()
             except OperatingError as error:
-                log.warning("not joined yet", reason=str(error))
+                logger.warning("not joined yet", reason=str(error))
                 self.end_session()
                 await self._registration.deregister()
                 await asyncio.sleep(backoff.next_seconds())

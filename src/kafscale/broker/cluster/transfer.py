@@ -26,7 +26,7 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.text.topic_partition import TopicPartition
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 CONCURRENT_TRANSFERS_MAX: Final = 16
 """How many transfers run at once: enough to hide store latency, few enough to spare clients."""
@@ -101,7 +101,7 @@ class OwnershipTransfer:
         if not is_transferred:
             partition_log.resume_appends()
             return False
-        log.info(
+        logger.info(
             "partition transferred",
             topic=partition_log.topic,
             partition=partition_log.partition,
@@ -132,7 +132,7 @@ class OwnershipTransfer:
                 [Put(guard.key, encode_assignment(after))],
             )
         except OperatingError as error:
-            log.warning(
+            logger.warning(
                 "transfer outcome unknown", topic_partition=topic_partition, reason=str(error)
             )
         else:

@@ -21,7 +21,7 @@ from kafscale.control_plane.messages import Ack, MetricsSample
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import BROKER_METRICS, Metrics
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 SAMPLE_SECONDS: Final = 5.0
 STREAM_SAMPLES: Final = 12
@@ -140,9 +140,9 @@ class Reporter:
         if problem == self._problem:
             return
         if problem:
-            log.warning("operator does not accept samples", reason=problem)
+            logger.warning("operator does not accept samples", reason=problem)
         else:
-            log.info("operator accepts samples")
+            logger.info("operator accepts samples")
         self._problem = problem
 
 

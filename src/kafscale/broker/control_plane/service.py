@@ -45,7 +45,7 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.segments.swap import SwapResult
 from kafscale.text.topic_partition import TopicPartition
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 CONCURRENT_ROLLS_MAX: Final = 8
 """How many partitions a flush rolls at once: enough to hide store latency, few enough for
@@ -116,7 +116,7 @@ class BrokerControlService:
     ) -> DrainResult:
         for partition in partitions or ():
             self._check_owned(partition)
-        log.info(
+        logger.info(
             "drain requested",
             reason=reason,
             deadline_seconds=seconds_max,
@@ -238,7 +238,7 @@ class BrokerControlService:
 def _log_failure(task: "asyncio.Task[Any]") -> None:
     """Log the failure of work whose caller was cancelled."""
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.warning("control work failed", reason=str(error))
+        logger.warning("control work failed", reason=str(error))
 
 
 def _describe_broker(broker_id: int) -> str:

@@ -47,7 +47,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.text.topic_partition import TopicPartition
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 WRITE_SECONDS_MAX: Final = 5.0
 """How long a commit waits for the store, as in Kafka, before the client has to retry."""
@@ -200,7 +200,7 @@ class Coordinator:
             raise NonEmptyGroupError(f"group {group_id!r} has members")
         self.registry.remove(runtime)
         await runtime.session.wait_durable(WRITE_SECONDS_MAX)
-        log.info("group deleted", group_id=group_id)
+        logger.info("group deleted", group_id=group_id)
 
     # --- offsets --------------------------------------------------------------------------------
 
@@ -305,7 +305,7 @@ class Coordinator:
                 )
             )
             if old:
-                log.info("offsets expired", group_id=record.group_id, count=len(old))
+                logger.info("offsets expired", group_id=record.group_id, count=len(old))
                 runtime.offsets.delete(old)
             if is_empty and not runtime.offsets.newest:
                 self.registry.remove(runtime)

@@ -28,7 +28,7 @@ from kafscale.metadata.schema.model import Topic
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import Counters
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 JOINING_EPOCH = 0
 
@@ -127,7 +127,7 @@ class GroupRegistry:
         if isinstance(group, ConsumerGroup) and group.needs_downgrade:
             self._abort_pending(runtime)
             runtime.replace_group(self._restored(group.downgraded()))
-            log.info("group downgraded", group_id=group.group_id)
+            logger.info("group downgraded", group_id=group.group_id)
 
     def _upgrade(self, runtime: GroupRuntime, event: ConsumerHeartbeat) -> None:
         record = runtime.group.record()
@@ -142,7 +142,7 @@ class GroupRegistry:
         upgraded = ConsumerGroup.upgraded(record, self._settings, self.topics, now_ms)
         self._abort_pending(runtime)
         runtime.replace_group(upgraded)
-        log.info("group upgraded", group_id=record.group_id, member_count=upgraded.member_count)
+        logger.info("group upgraded", group_id=record.group_id, member_count=upgraded.member_count)
 
     def _abort_pending(self, runtime: GroupRuntime) -> None:
         """Make waiting members retry: their group is about to be replaced."""

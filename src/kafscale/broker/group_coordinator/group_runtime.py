@@ -28,7 +28,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import GroupCounters
 from kafscale.text.topic_partition import TopicPartition
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 TIMER_MS_MIN = 10
 """A paused clock must not make the timer fire in a busy loop."""
@@ -214,7 +214,7 @@ class GroupRuntime:
 
     def _log_rebalance(self, rebalanced: Rebalanced) -> None:
         self._traffic.rebalances += 1
-        log.info(
+        logger.info(
             "consumer_rebalance",
             group_id=self.group.group_id,
             generation=rebalanced.generation,

@@ -24,7 +24,7 @@ from kafscale.metadata.schema.topic_codec import decode_topic
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 ENTRIES_AT_ONCE: Final = 500
 """How many records are decoded before the event loop runs other tasks: a few milliseconds."""
@@ -54,7 +54,7 @@ async def read(
                 continue
             committed = decode_offset(entry)
         except DamagedObjectError as error:
-            log.error("group record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
+            logger.error("group record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
             continue
         loaded.offsets[shard].append((key, committed))
         if not _belongs_to(committed, topics.get(key.topic)):
@@ -111,7 +111,7 @@ def _topic_id(entry: Entry) -> bytes | None:
     try:
         return decode_topic(entry).id
     except DamagedObjectError as error:
-        log.error("topic record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
+        logger.error("topic record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
         return None
 
 
@@ -121,7 +121,7 @@ async def _of_shards(
     for count, entry in enumerate(entries, start=1):
         key = keys.parse(entry.key)
         if not isinstance(key, keys.ConsumerGroupKey | keys.CommittedOffsetKey):
-            log.warning("unknown key among groups", key=entry.key)
+            logger.warning("unknown key among groups", key=entry.key)
         elif (shard := shard_of(key.group)) in shards:
             yield shard, key, entry
         if count % ENTRIES_AT_ONCE == 0:

@@ -22,7 +22,7 @@ from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class GroupShards:
@@ -61,7 +61,7 @@ class GroupShards:
             session.phase = Phase.SERVING
         self._writer.retry_now()
         group_count = sum(len(loaded.groups[shard]) for shard in current)
-        log.info("group shards opened", count=len(current), group_count=group_count)
+        logger.info("group shards opened", count=len(current), group_count=group_count)
 
     async def release(self, shards: Collection[int]) -> None:
         """Stop serving these shards, and complete their pending writes."""
@@ -86,7 +86,7 @@ class GroupShards:
     def end_lost_session(self, session: ShardSession) -> None:
         """Abandon a shard whose ownership guard failed."""
         if not session.has_ended:
-            log.warning("group shard lost", shard=session.shard)
+            logger.warning("group shard lost", shard=session.shard)
             self._end_sessions(
                 [session], NotCoordinatorError("another broker is the group's coordinator")
             )

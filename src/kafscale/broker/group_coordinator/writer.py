@@ -26,7 +26,7 @@ from kafscale.metadata.store.base import (
 )
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 SLOW_SECONDS: Final = 1.0
 """After this time without success, the group clock is paused: members cannot be answered."""
@@ -95,7 +95,9 @@ class GroupWriter:
             *(session.wait_durable(seconds) for session in pending), return_exceptions=True
         )
         if any(isinstance(end, CoordinatorUnavailableError) for end in ends):
-            log.error("groups not saved", keys=sum(each.pending_count for each in self._scheduled))
+            logger.error(
+                "groups not saved", keys=sum(each.pending_count for each in self._scheduled)
+            )
 
     def schedule(self, session: ShardSession) -> None:
         """Schedule the pending writes of a session."""
@@ -130,7 +132,7 @@ class GroupWriter:
                 if await self._try_commit(current):
                     return
             except OperatingError as error:
-                log.warning("groups not saved yet", reason=str(error), tries=backoff.tries + 1)
+                logger.warning("groups not saved yet", reason=str(error), tries=backoff.tries + 1)
                 self._retry_event.clear()
                 await wait_at_most(backoff.next_seconds(), self._retry_event)
 
@@ -162,7 +164,7 @@ def _fits(operation: Operation) -> bool:
     if _size_bytes(operation) <= COMMIT_BYTES_MAX:
         return True
     assert isinstance(operation, Put)
-    log.error("group too large to be saved", key=operation.key, size_bytes=len(operation.value))
+    logger.error("group too large to be saved", key=operation.key, size_bytes=len(operation.value))
     return False
 
 

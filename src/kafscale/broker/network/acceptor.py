@@ -22,7 +22,7 @@ from kafscale.observability.logging import RateLimitedLogger, get_logger
 from kafscale.observability.metrics.counters import ConnectionCounters
 from kafscale.security.tls.context import alerts_to
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 audit = get_logger("kafscale.audit")
 
 ACCEPTS_PER_ITERATION: Final = 4
@@ -84,7 +84,7 @@ class Acceptor:
             except OSError as error:
                 if error.errno not in _EXHAUSTED:
                     raise
-                log.warning("accepting connections paused", reason=error.strerror)
+                logger.warning("accepting connections paused", reason=error.strerror)
                 self._pause_accepting(PAUSE_SECONDS)
                 return
             self._quotas.consume_token(self._loop.time())
@@ -138,7 +138,7 @@ class Acceptor:
         self._traffic.handshakes_failed += 1
         reason = _reason(error)
         self._failure_log.warn(
-            audit if "CERTIFICATE" in reason else log,
+            audit if "CERTIFICATE" in reason else logger,
             "connection failed before its first request",
             client=host,
             listener=self._context.listener.name,

@@ -20,7 +20,7 @@ from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.security.tls.context import ListenerTls
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _check(config: Config, listener: Listener) -> None:
             " mechanism for it; set one, for example SCRAM-SHA-512"
         )
     if not listener.is_encrypted and {"PLAIN", "OAUTHBEARER"} & set(mechanisms):
-        log.warning(
+        logger.warning(
             "passwords or tokens are sent unencrypted",
             listener=listener.name,
             protocol=str(listener.protocol),

@@ -36,7 +36,7 @@ from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.security.principal import ANONYMOUS
 from kafscale.security.tls.context import ListenerTls
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 Backpressure = Callable[[], Awaitable[object] | None]
 """Returns what producers have to wait for, or None if they may continue."""
@@ -173,7 +173,7 @@ class Connection(asyncio.BufferedProtocol):
             frames = self._reader.received(count)
         except FrameError as error:
             self._context.dispatcher.unauthenticated_log.warn(
-                log, "unreadable frame", client=str(self.client), reason=str(error)
+                logger, "unreadable frame", client=str(self.client), reason=str(error)
             )
             self.close()
             return
@@ -228,7 +228,7 @@ class Connection(asyncio.BufferedProtocol):
         """Close the connection if it has been idle for too long."""
         limits = self._context.limits
         if self._frame_timed_out(now) and not self._transport.is_closing():
-            log.debug("connection closed: frame timed out", client=str(self.client))
+            logger.debug("connection closed: frame timed out", client=str(self.client))
             self.close()
             return
         if self.has_sent_request and (self._has_received or self._responses):
@@ -242,7 +242,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         is_established = self.has_sent_request
         if idle_seconds > (limits.idle_seconds if is_established else limits.first_request_seconds):
-            log.debug("idle connection closed", client=str(self.client))
+            logger.debug("idle connection closed", client=str(self.client))
             self.close()
 
     def _frame_timed_out(self, now: float) -> bool:

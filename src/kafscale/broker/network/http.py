@@ -30,7 +30,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.observability.metrics.metric import CONTENT_TYPE
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 _HEAD_BYTES_MAX: Final = 8 * 1024
 _END_OF_HEAD: Final = b"\r\n\r\n"
@@ -129,7 +129,7 @@ class AdminHttp:
         except asyncio.CancelledError:
             pass  # `close` cancelled the task, and is the only one that awaits it.
         except Exception:
-            log.exception("admin request failed")
+            logger.exception("admin request failed")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         keeps_alive = True

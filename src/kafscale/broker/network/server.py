@@ -24,7 +24,7 @@ from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.frame import FrameBufferPool
 from kafscale.security.tls.context import ListenerTls
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class Server:
                     self._emptied.clear()
                     await self._emptied.wait()
         except TimeoutError:
-            log.warning("drain timed out: connections aborted", count=len(self._connections))
+            logger.warning("drain timed out: connections aborted", count=len(self._connections))
             for connection in list(self._connections):
                 connection.abort()
         if self._sweeper is not None:
@@ -196,5 +196,5 @@ class Server:
         refused = self._traffic.refused
         if refused > self._refused_logged:
             # One line per sweep, so that a flood of clients does not flood the log.
-            log.warning("connections refused", count=refused - self._refused_logged)
+            logger.warning("connections refused", count=refused - self._refused_logged)
             self._refused_logged = refused

@@ -51,7 +51,7 @@ from kafscale.protocol.messages.api_versions import (
 if TYPE_CHECKING:
     from kafscale.broker.services import Services
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 _UNEXPECTED_ERROR: Final = ErrorCode.UNKNOWN_SERVER_ERROR.message
 _SOFTWARE_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
@@ -280,9 +280,9 @@ class Dispatcher:
         versioned_api.traffic.refused(name, self._timer() - context.started)
         facts = _facts(context.client, api.key, versioned_api.version, context.client_id)
         if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
-            log.error("request failed", **facts, api=api.name, exc_info=exception)
+            logger.error("request failed", **facts, api=api.name, exc_info=exception)
         else:
-            log.debug("request refused", **facts, api=api.name, error=name)
+            logger.debug("request refused", **facts, api=api.name, error=name)
         try:
             response = versioned_api.route.error_response(context, request, error)
             if self._quotas is not None and not self._quotas.is_idle:
@@ -290,9 +290,9 @@ class Dispatcher:
             if response is not None:
                 return versioned_api.encode(context.correlation_id, response)
         except Exception:
-            log.exception("error response failed", **facts, api=api.name)
+            logger.exception("error response failed", **facts, api=api.name)
         self.unauthenticated_log.warn(
-            log, "connection closed without a response", **facts, error=name
+            logger, "connection closed without a response", **facts, error=name
         )
         return None
 
@@ -318,14 +318,14 @@ class Dispatcher:
         except ProtocolError:
             pass  # The header itself is unreadable; the first error is logged.
         facts = _facts(client, key, version, client_id)
-        self.unauthenticated_log.warn(log, "unreadable request", **facts, reason=str(error))
+        self.unauthenticated_log.warn(logger, "unreadable request", **facts, reason=str(error))
         return None
 
     def _log_unauthenticated(self, client: ClientInfo, request_frame: memoryview) -> None:
         """Log a request of a client that has not authenticated, or whose session has expired."""
         has_expired = client.sasl_session is not None and client.sasl_session.principal is not None
         self.unauthenticated_log.warn(
-            log,
+            logger,
             "request after session expiry" if has_expired else "request before authentication",
             client=str(client),
             listener=client.listener.name,

@@ -16,7 +16,7 @@ from kafscale.observability.metrics.counters import SecurityCounters
 if TYPE_CHECKING:
     from kafscale.broker.requests.context import ClientInfo, RequestContext
 
-log = get_logger("kafscale.audit")
+logger = get_logger("kafscale.audit")
 
 DENIALS_PER_SECOND_MAX: Final = 100
 """How many different denials are logged per second; further ones are counted."""
@@ -54,7 +54,7 @@ class AuditLog:
         )
         if self._is_repeated(denial):
             return
-        log.warning(
+        logger.warning(
             "access denied",
             **_client_fields(client),
             api=context.api.name,
@@ -67,18 +67,18 @@ class AuditLog:
     def changed(self, context: "RequestContext", change: str, **facts: Any) -> None:
         """Log that a client has changed a topic, an ACL, a user, a quota or a config."""
         client = _client_fields(context.client)
-        log.info("changed", **client, api=context.api.name, change=change, **facts)
+        logger.info("changed", **client, api=context.api.name, change=change, **facts)
 
     def logged_in(self, client: "ClientInfo", mechanism: str) -> None:
         self._traffic.logged_in(mechanism, succeeded=True)
-        log.info("logged in", **_client_fields(client), mechanism=mechanism)
+        logger.info("logged in", **_client_fields(client), mechanism=mechanism)
 
     def login_failed(self, client: "ClientInfo", mechanism: str, claimed: str, reason: str) -> None:
         """Log a failed authentication; `claimed` is the name that the client sent."""
         claimed = claimed[:NAME_LENGTH_MAX]
         self._traffic.logged_in(mechanism, succeeded=False)
         if not self._is_repeated((client.host, mechanism, claimed, reason)):
-            log.warning(
+            logger.warning(
                 "login failed",
                 **_client_fields(client),
                 mechanism=mechanism,
@@ -90,14 +90,14 @@ class AuditLog:
         """Log that a client requested a SASL mechanism that the listener does not enable."""
         mechanism = mechanism[:NAME_LENGTH_MAX]
         if not self._is_repeated((client.host, mechanism)):
-            log.warning("mechanism not enabled", **_client_fields(client), mechanism=mechanism)
+            logger.warning("mechanism not enabled", **_client_fields(client), mechanism=mechanism)
 
     def _is_repeated(self, denial: tuple[str, ...]) -> bool:
         """Whether to suppress a denial in this second; the next second logs how many were."""
         second = self._clock() // 1000
         if second != self._second:
             if self._suppressed:
-                log.warning("repeated denials suppressed", count=self._suppressed)
+                logger.warning("repeated denials suppressed", count=self._suppressed)
             self._second = second
             self._suppressed = 0
             self._denials.clear()

@@ -33,7 +33,7 @@ from kafscale.console.schema.access import Login, Session
 from kafscale.net.address import parse_ip
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 LOGIN_BYTES_MAX: Final = 16 << 10
 """The size of a login request, which is not authenticated yet."""
@@ -161,7 +161,7 @@ class Authenticator:
         ) & constant_time_equal(login.password, self.settings.password)
         if not is_correct:
             self.throttle.failed(address, time.monotonic())
-            log.warning("login failed", address=address)
+            logger.warning("login failed", address=address)
             return responses.rejection(requests.WRONG_CREDENTIALS)
         self.throttle.succeeded(address)
         if previous is not None:
@@ -169,7 +169,7 @@ class Authenticator:
         session = self.sessions.issue(
             self.settings.username, clock(), secrets.token_bytes(ID_BYTES)
         )
-        log.info("login succeeded", address=address)
+        logger.info("login succeeded", address=address)
         response = responses.success(self._session_view(session))
         self._set_cookie(
             response, self.sessions.cookie(session), self.settings.session_hours * 3600

@@ -25,7 +25,7 @@ from kafscale.errors import (
 from kafscale.observability.logging import get_logger
 from kafscale.protocol.error_codes import ErrorCode
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 _NOT_FOUND: Final = (404, "not-found")
 _INVALID: Final = (400, "invalid-request")
@@ -139,7 +139,7 @@ def error_response(error: Exception, path: str) -> Response:
     if isinstance(error, KafscaleError):
         status, code_name = status_of(error)
         if status == _FAILED[0]:
-            log.warning("request failed", path=path, reason=str(error))
+            logger.warning("request failed", path=path, reason=str(error))
         # Hints about the command line do not help in a browser.
         message = (
             error.message_without_hint if isinstance(error, BrokerResponseError) else str(error)
@@ -151,7 +151,7 @@ def error_response(error: Exception, path: str) -> Response:
         )
     if isinstance(error, msgspec.DecodeError):
         return problem(*_INVALID, f"Invalid request: {error}.")
-    log.error("request failed", path=path, exc_info=error)
+    logger.error("request failed", path=path, exc_info=error)
     return problem(*_FAILED, "Internal error: see the log of the console.")
 
 

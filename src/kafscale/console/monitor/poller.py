@@ -26,7 +26,7 @@ from kafscale.console.schema.topics import Topic
 from kafscale.errors import OverloadedError, ResourceNotFoundError
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 POLL_SECONDS: Final = 2.0
 LIST_SECONDS: Final = 10.0
@@ -161,7 +161,7 @@ class ClusterMonitor:
             try:
                 await self._poll(with_listing=self._is_listing_due())
             except Exception:
-                log.exception("cluster poll failed")
+                logger.exception("cluster poll failed")
             await asyncio.sleep(
                 pause_seconds(
                     self._poll_seconds, self._timer() - started, time.thread_time() - spent
@@ -174,7 +174,7 @@ class ClusterMonitor:
             try:
                 self._etcd_health = await metadata_health.check_etcd(self._connections.config.etcd)
             except Exception:
-                log.exception("etcd check failed")
+                logger.exception("etcd check failed")
             await asyncio.sleep(ETCD_SECONDS)
 
     def _is_listing_due(self) -> bool:

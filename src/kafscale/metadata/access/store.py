@@ -56,7 +56,7 @@ QuotaListener = Callable[[QuotaEntity], None]
 Change = TypeVar("Change", Put, Delete)
 Value = TypeVar("Value")
 
-_log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class AclStore:
@@ -200,11 +200,11 @@ class AclStore:
         for listener in self._acl_listeners:
             try:
                 listener(before, after)
-            except Exception:  # noqa: BLE001 - logged.
+            except Exception:
                 # An authorizer may have missed this ACL, which is as bad as one that cannot be
                 # decoded.
                 self._damaged.add(key)
-                _log.exception("ACL listener failed", before=before, after=after)
+                logger.exception("ACL listener failed", before=before, after=after)
 
     def _quota_changed(self, key: str, entry: Entry | None) -> None:
         after = _decode_or_none(entry, decode_quota)
@@ -221,8 +221,8 @@ class AclStore:
         for listener in self._quota_listeners:
             try:
                 listener(entity)
-            except Exception:  # noqa: BLE001 - logged.
-                _log.exception("quota listener failed", entity=entity)
+            except Exception:
+                logger.exception("quota listener failed", entity=entity)
 
 
 def _replace(values: dict[str, Value], key: str, after: Value | None) -> Value | None:
@@ -241,7 +241,7 @@ def _decode_or_none(entry: Entry | None, decode: Callable[[Entry], Value]) -> Va
     try:
         return decode(entry)
     except DamagedObjectError as error:
-        _log.error("access record damaged", key=entry.key, reason=error.reason)
+        logger.error("access record damaged", key=entry.key, reason=error.reason)
         return None
 
 

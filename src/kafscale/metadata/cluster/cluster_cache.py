@@ -21,7 +21,7 @@ NO_BROKER: Final = -1
 
 _NO_ASSIGNMENTS: Final[Mapping[int, Assignment]] = MappingProxyType({})
 
-_log = get_logger(__name__)
+logger = get_logger(__name__)
 
 Decoded = TypeVar("Decoded")
 
@@ -127,5 +127,5 @@ def _decode_or_none(decode: Callable[[Entry], Decoded], entry: Entry | None) -> 
     try:
         return decode(entry)
     except DamagedObjectError as error:
-        _log.error("cluster record damaged", key=error.key, reason=error.reason)
+        logger.error("cluster record damaged", key=error.key, reason=error.reason)
         return None

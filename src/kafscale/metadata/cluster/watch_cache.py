@@ -19,7 +19,7 @@ from kafscale.observability.logging import get_logger
 RETRY_MS: Final = 500
 """The delay before a failed watch is opened again."""
 
-_log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class WatchCache:
@@ -80,10 +80,10 @@ class WatchCache:
                 await self._watch()
                 continue
             except OperatingError as error:
-                _log.warning("metadata watch interrupted", prefix=self._prefix, reason=str(error))
-            except Exception:  # noqa: BLE001 - logged.
+                logger.warning("metadata watch interrupted", prefix=self._prefix, reason=str(error))
+            except Exception:
                 # A bug is logged but must not leave the cache outdated.
-                _log.exception("metadata watch failed", prefix=self._prefix)
+                logger.exception("metadata watch failed", prefix=self._prefix)
             self.connected = False
             await asyncio.sleep(RETRY_MS / 1000)
 
@@ -91,7 +91,7 @@ class WatchCache:
         async with aclosing(self._store.watch(self._prefix, self._revision)) as watch:
             async for events in watch:
                 if events[0].kind is EventKind.COMPACTED:
-                    _log.info(
+                    logger.info(
                         "metadata reloaded after compaction",
                         prefix=self._prefix,
                         revision=self._revision,

@@ -51,7 +51,7 @@ TIMEOUT_MS: Final = 30_000
 TopicListener = Callable[[Topic | None, Topic | None], None]
 """Called with the topic before and after a change; None if it does not exist."""
 
-_log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class Catalog:
@@ -278,9 +278,9 @@ class Catalog:
         for listener in self._listeners:
             try:
                 listener(before, after)
-            except Exception:  # noqa: BLE001 - logged.
+            except Exception:
                 # A failing listener must not stop the watch.
-                _log.exception("topic listener failed", before=before, after=after)
+                logger.exception("topic listener failed", before=before, after=after)
 
     def _deletion_changed(self, key: str, entry: Entry | None) -> None:
         name = key.removeprefix(keys.DELETIONS)
@@ -305,5 +305,5 @@ def _decode_or_keep(entry: Entry | None, before: Topic | None) -> Topic | None:
     try:
         return decode_topic(entry)
     except DamagedObjectError as error:
-        _log.error("topic record damaged", key=entry.key, reason=error.reason)
+        logger.error("topic record damaged", key=entry.key, reason=error.reason)
         return before

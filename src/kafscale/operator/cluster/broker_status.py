@@ -21,7 +21,7 @@ from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 FRESH_MS: Final = 5_000
 REQUEST_TIMEOUT_SECONDS: Final = 3.0
@@ -93,7 +93,7 @@ class BrokerStatusCollector:
                 return await self._fetch(broker)
         except (KafscaleError, TimeoutError) as error:
             reason = str(error) or "timed out"
-            log.info("broker does not respond", broker_id=broker.id, reason=reason)
+            logger.info("broker does not respond", broker_id=broker.id, reason=reason)
             return None
 
 

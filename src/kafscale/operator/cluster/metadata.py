@@ -21,7 +21,7 @@ from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 CHANGE_MS_MAX: Final = 15_000
 """The timeout of a change of a topic; it is retried later."""
@@ -120,7 +120,7 @@ class MetadataRegistry:
             await metadata.close()
             raise
         await self._replace((namespace, name), _Opened(desired, metadata))
-        log.info("metadata opened", namespace=namespace, cluster=name, etcd=settings.endpoints)
+        logger.info("metadata opened", namespace=namespace, cluster=name, etcd=settings.endpoints)
         return metadata
 
     async def close(self, namespace: str, name: str) -> None:

@@ -35,7 +35,7 @@ from kafscale.operator.spec.cluster import Cluster, read_cluster
 from kafscale.operator.spec.status import TRUE, bad, ok
 from kafscale.text.formatting import format_time
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RECHECK_SECONDS: Final = 10.0
 """The delay before a dependency that is not ready is checked again."""
@@ -77,7 +77,7 @@ class ClusterReconciler:
         try:
             cluster = read_cluster(body)
         except msgspec.ValidationError as error:
-            log.warning("invalid spec", cluster=body["metadata"]["name"], error=str(error))
+            logger.warning("invalid spec", cluster=body["metadata"]["name"], error=str(error))
             return self._resync_seconds
         observed = ObservedCluster(
             bootstrap_servers=services.bootstrap_servers(cluster, self._platform)
@@ -196,7 +196,7 @@ class ClusterReconciler:
         for condition in cluster_status.changed(
             cluster.status.get("conditions") or [], status["conditions"]
         ):
-            log.info(
+            logger.info(
                 "condition changed",
                 cluster=cluster.name,
                 namespace=cluster.namespace,

@@ -30,7 +30,7 @@ from kafscale.operator.manifests import names
 from kafscale.operator.manifests import pods as broker_pods
 from kafscale.operator.spec.cluster import Cluster
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 CLOSE_SECONDS: Final = 5
 """The part of the grace period that a drained broker needs to stop."""
@@ -106,13 +106,13 @@ class RolloutExecutor:
                     result = f"{len(await broker.flush())} partitions flushed to segments"
         except KafscaleError as error:
             self._metrics.drains["error"] += 1
-            log.warning("broker not drained", pod=pod.name, reason=str(error))
+            logger.warning("broker not drained", pod=pod.name, reason=str(error))
             await self._kube.record_event(
                 body, "DrainFailed", f"{pod.name} ({reason}): {error}", warning=True
             )
         else:
             self._metrics.drains["success"] += 1
-            log.info("broker drained", pod=pod.name, reason=reason, result=result)
+            logger.info("broker drained", pod=pod.name, reason=reason, result=result)
             await self._kube.record_event(body, "Drained", f"{pod.name} ({reason}): {result}")
 
     def address(self, cluster: Cluster, pod: str) -> str:

@@ -40,11 +40,11 @@ from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.text.units import parse_size
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 _LEARNER_NOT_READY: Final = "in sync with leader"
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class Executor:
@@ -64,7 +64,7 @@ class Executor:
     async def execute(self, action: Action, view: EtcdView) -> None:
         """Execute an action, unless it has to wait."""
         if await self._execute(action, view):
-            log.info("etcd action executed", cluster=self._cluster.name, action=repr(action))
+            logger.info("etcd action executed", cluster=self._cluster.name, action=repr(action))
 
     async def _execute(self, action: Action, view: EtcdView) -> bool:
         """Return whether the action was executed."""
@@ -179,4 +179,4 @@ async def grow_volumes(kube: Kube, cluster: Cluster, objects: Objects) -> None:
         try:
             await kube.merge_patch(VOLUME_CLAIMS, cluster.namespace, name, patch)
         except KubeError as error:
-            log.warning("volume not resized", claim=name, desired=desired, reason=str(error))
+            logger.warning("volume not resized", claim=name, desired=desired, reason=str(error))

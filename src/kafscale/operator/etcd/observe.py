@@ -37,7 +37,7 @@ from kafscale.operator.manifests.etcd.restore import restore_for
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 QUERY_MS_MAX: Final = 3_000
 """The request timeout of a member."""
@@ -133,7 +133,7 @@ async def query_members(
                         await member.alarms(),
                     )
                 except KafscaleError as error:
-                    log.info("etcd member list not read", endpoint=endpoint, reason=str(error))
+                    logger.info("etcd member list not read", endpoint=endpoint, reason=str(error))
     return MemberResponses(statuses_by_endpoint, failures, None, ())
 
 

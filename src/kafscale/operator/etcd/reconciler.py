@@ -52,7 +52,7 @@ from kafscale.operator.manifests.names import EtcdAccess, Platform
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.spec.status import bad
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 _NO_ACCESS: Final = EtcdAccess(endpoints=())
 
@@ -126,7 +126,7 @@ class ManagedEtcdReconciler:
         for secret in certificates.secrets_to_write(cluster, context.platform, secrets, now):
             name = secret["metadata"]["name"]
             secrets[name] = await context.kube.apply(secret)
-            log.info("certificate issued", cluster=cluster.name, secret=name)
+            logger.info("certificate issued", cluster=cluster.name, secret=name)
         return certificates.trust_checksum(secrets[names.etcd_server_tls(cluster)])
 
     async def _execute_plan(self, executor: Executor, view: EtcdView) -> bool:
@@ -137,7 +137,7 @@ class ManagedEtcdReconciler:
             await executor.execute(action, view)
         except KafscaleError as error:
             # The next reconcile plans again.
-            log.warning(
+            logger.warning(
                 "etcd action failed",
                 cluster=self._cluster.name,
                 action=repr(action),

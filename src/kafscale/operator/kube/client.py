@@ -19,7 +19,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.operator.kube.api import EVENTS, FIELD_MANAGER, Kind, Manifest, kind_of
 from kafscale.text.formatting import format_time
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 REQUEST_SECONDS_MAX: Final = 30.0
 PAGE_SIZE: Final = 500
@@ -188,7 +188,7 @@ class ApiServer:
         try:
             await self.create(event)
         except KubeError as error:
-            log.warning("event not recorded", reason=reason, error=str(error))
+            logger.warning("event not recorded", reason=reason, error=str(error))
 
     async def watch(
         self, kind: Kind, namespace: str = "", selector: str = ""

@@ -20,7 +20,7 @@ from kafscale.errors import KubeError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.kube.api import LEASES, Kind, Manifest
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 DURATION_SECONDS: Final = 15
 RENEW_SECONDS: Final = 3.0
@@ -79,7 +79,7 @@ class Leadership:
             if await self._try_acquire_or_renew():
                 break
             await asyncio.sleep(self._renew_seconds)
-        log.info("leader lease acquired", identity=self._identity)
+        logger.info("leader lease acquired", identity=self._identity)
 
     async def renew(self) -> None:
         """Renew the lease; returns when it is lost."""
@@ -88,7 +88,7 @@ class Leadership:
             with contextlib.suppress(TimeoutError):  # A later response is useless.
                 async with asyncio.timeout(self._remaining_seconds()):
                     await self._try_acquire_or_renew()
-        log.warning("leader lease lost", identity=self._identity, holder=self.holder)
+        logger.warning("leader lease lost", identity=self._identity, holder=self.holder)
 
     async def release(self) -> None:
         """Release the lease if this operator holds it."""
@@ -99,7 +99,7 @@ class Leadership:
                 lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
                 await self._kube.replace(lease)
         except KubeError as error:
-            log.warning("leader lease not released", error=str(error))
+            logger.warning("leader lease not released", error=str(error))
 
     def _remaining_seconds(self) -> float:
         """How many seconds this operator stays leader without another renewal."""
@@ -113,7 +113,7 @@ class Leadership:
                 self._valid_until = requested_at + self._duration_seconds - self._grace_seconds
                 self.holder = self._identity
         except KubeError as error:
-            log.warning("leader lease not renewed", error=str(error))
+            logger.warning("leader lease not renewed", error=str(error))
         return self.is_leader
 
     async def _acquire_or_renew(self) -> bool:

@@ -55,7 +55,7 @@ from kafscale.operator.topics.plan import (
 )
 from kafscale.operator.topics.status import Event, Outcome, StatusWriter
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RESYNC_SECONDS: Final = 30.0
 RECHECK_SECONDS: Final = 5.0
@@ -122,7 +122,7 @@ class TopicReconciler:
         except KubeError:
             raise
         except OperatingError as error:
-            log.warning("topic not deleted yet", topic=resource.topic_name, reason=str(error))
+            logger.warning("topic not deleted yet", topic=resource.topic_name, reason=str(error))
             blocked = bad(READY, "DeletionFailed", f"{error}; the deletion is retried")
             await self._status_writer.write_status(
                 resource, before, _unchanged(before, PHASE_DELETING, blocked)
@@ -173,7 +173,7 @@ class TopicReconciler:
                     topic, event = await _execute(
                         action, resource.topic_name, metadata.catalog, self._clock(), self._new_id
                     )
-                    log.info("topic changed", topic=topic.name, change=event.reason)
+                    logger.info("topic changed", topic=topic.name, change=event.reason)
                     await self._status_writer.record_event(resource, event)
             except _RACE_ERRORS:
                 if attempt == ATTEMPTS_MAX:
@@ -243,12 +243,12 @@ class TopicReconciler:
         except OperatingError as error:
             if not cluster["metadata"].get("deletionTimestamp"):
                 raise
-            log.warning(
+            logger.warning(
                 "topic not deleted with its cluster", topic=resource.topic_name, reason=str(error)
             )
             return
         if event:
-            log.info("topic changed", topic=resource.topic_name, change=event.reason)
+            logger.info("topic changed", topic=resource.topic_name, change=event.reason)
             await self._status_writer.record_event(resource, event)
 
 
@@ -257,7 +257,7 @@ def _read(body: Manifest) -> TopicResource | None:
     try:
         return read_topic(body)
     except msgspec.ValidationError as error:
-        log.warning("invalid spec", topic=body["metadata"]["name"], reason=str(error))
+        logger.warning("invalid spec", topic=body["metadata"]["name"], reason=str(error))
         return None
 
 

@@ -24,7 +24,7 @@ from kafscale.security.jwt import keys
 from kafscale.security.jwt.keys import PublicKey, TokenKey
 from kafscale.security.reloading_file import ReloadingFile
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 Fetch = Callable[[str, Callable[[], int]], bytes]
 """Returns the content of a URL; it may block, and raises `OperatingError`."""
@@ -115,9 +115,9 @@ class Jwks:
                 await self._refresh()
                 pause_ms = self._refresh_ms
             except OperatingError as error:
-                log.warning("JWKS not fetched", url=self._url, reason=str(error))
+                logger.warning("JWKS not fetched", url=self._url, reason=str(error))
             except Exception:
-                log.exception("JWKS not fetched", url=self._url)
+                logger.exception("JWKS not fetched", url=self._url)
 
     async def _wait(self, pause_ms: int) -> None:
         """Wait for the next refresh or a missing key, but at least `FETCH_INTERVAL_MS_MIN`."""

@@ -33,7 +33,7 @@ from kafscale.security.reloading_file import WatchedFiles
 from kafscale.security.tls import distinguished_name
 from kafscale.security.tls.principal_mapping import PrincipalMapper
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 _VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
@@ -84,9 +84,9 @@ class ListenerTls:
             self.context = self._build()
         except ConfigError as error:
             reason = str(error)
-            log.error("certificate not reloaded", listener=self._listener, reason=reason)  # noqa: TRY400
+            logger.error("certificate not reloaded", listener=self._listener, reason=reason)  # noqa: TRY400
             return False
-        log.info("certificate reloaded", listener=self._listener, file=self._certificate)
+        logger.info("certificate reloaded", listener=self._listener, file=self._certificate)
         return True
 
     def principal(self, connection: ssl.SSLObject | ssl.SSLSocket) -> Principal:

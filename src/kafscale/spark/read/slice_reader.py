@@ -37,7 +37,7 @@ from kafscale.storage.bucket import read_index
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RELISTS_MAX: Final = 5
 """How often in a row the bucket is listed again for one offset."""
@@ -203,7 +203,7 @@ class SliceReader:
             raise OffsetOutOfRangeError(
                 f"{text}; set failOnDataLoss=false to continue without them"
             )
-        log.warning(
+        logger.warning(
             "offsets skipped",
             topic=part.topic,
             partition=part.partition,

@@ -36,7 +36,7 @@ from kafscale.spark.source.query import Query
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.text.topic_partition import TopicPartition
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -149,7 +149,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"{'; '.join(losses)}; set failOnDataLoss=false to continue without these records"
             )
         for loss in losses:
-            log.warning("records lost", loss=loss)
+            logger.warning("records lost", loss=loss)
         assert self._offset_map is not None
         return self._query.plan(self._offset_map, ranges)
 

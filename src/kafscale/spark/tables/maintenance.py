@@ -25,7 +25,7 @@ from kafscale.spark.tables.base import (
 )
 from kafscale.spark.tables.writer import Encoding, FileWriter
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 DAY_MS: Final = 24 * 3600 * 1000
 ORPHAN_AGE_MS: Final = DAY_MS
@@ -77,7 +77,7 @@ def maintain(
         try:
             result.expired_count = table.expire(version, clock() - options.expires_after_ms)
         except CommitConflictError as error:
-            log.info("table versions not expired", table=table.name, reason=str(error))
+            logger.info("table versions not expired", table=table.name, reason=str(error))
     if (version := table.load()) is not None:
         orphans = table.orphans(version, clock() - ORPHAN_AGE_MS)
         table.files(version).discard(orphans)
@@ -161,7 +161,7 @@ def _replace(table: Table, removed: Sequence[DataFile], added: Sequence[DataFile
         try:
             table.commit(version, Change(None, added, existing, is_new_data=False))
         except CommitConflictError as error:
-            log.info("commit conflict, retrying", table=table.name, reason=str(error))
+            logger.info("commit conflict, retrying", table=table.name, reason=str(error))
         else:
             return True
     return False

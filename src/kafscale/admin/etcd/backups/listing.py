@@ -42,7 +42,7 @@ READS_MAX: Final = 16
 
 PREFIX: Final = "etcd-snapshots"
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ async def take_from_any(
             try:
                 return await snapshots.take(members[endpoint], progress)
             except SourceError as error:
-                log.warning(
+                logger.warning(
                     "snapshot from etcd member failed", endpoint=endpoint, reason=str(error)
                 )
                 failures.append(str(error))

@@ -29,7 +29,7 @@ from kafscale.metadata.store.base import Delete, Entry, MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 COMMITS_MAX: Final = 8
 """How many transactions run at once."""
@@ -130,7 +130,7 @@ class Assigner:
             try:
                 done = await self._store.commit(list(txn.compares.values()), txn.operations)
             except OperatingError as error:
-                log.warning("assignments not written yet", reason=str(error))
+                logger.warning("assignments not written yet", reason=str(error))
                 return None
         if done.succeeded:
             return _Written(txn.last, done.revision)
@@ -146,7 +146,7 @@ class Assigner:
                     lambda: all(self._is_visible(each) for each in written)
                 )
         except TimeoutError:
-            log.warning("cluster cache is late", seconds=VISIBLE_SECONDS_MAX)
+            logger.warning("cluster cache is late", seconds=VISIBLE_SECONDS_MAX)
 
     def _is_visible(self, written: _Written) -> bool:
         last = written.last.assignment
@@ -163,9 +163,9 @@ def _log_plan(planned: Plan) -> None:
     moving = [change for change in planned.changes if change.after.reassigning_to is not None]
     if assigned:
         taken_over = sum(change.before is not None for change in assigned)
-        log.info("partitions assigned", **_counts(assigned), taken_over=taken_over)
+        logger.info("partitions assigned", **_counts(assigned), taken_over=taken_over)
     if moving:
-        log.info("partitions reassigning", **_counts(moving))
+        logger.info("partitions reassigning", **_counts(moving))
 
 
 def _changes_owner(change: Change) -> bool:

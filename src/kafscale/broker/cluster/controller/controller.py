@@ -32,7 +32,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 LINGER_SECONDS: Final = 0.005
 """Changes that arrive together are covered by one plan."""
@@ -232,7 +232,7 @@ class Controller:
                 try:
                     await self._election.campaign()
                 except OperatingError as error:
-                    log.warning("not elected yet", reason=str(error))
+                    logger.warning("not elected yet", reason=str(error))
                     await asyncio.sleep(RETRY_SECONDS)
             # The cache does not notify when it is connected again, so it is polled.
             await wait_at_most(RETRY_SECONDS, changed)
@@ -240,13 +240,13 @@ class Controller:
 
     async def _run_term(self, controller: Entry) -> None:
         """Run all duties until the term is over."""
-        log.info("controller elected", broker_id=self._broker_id, term=controller.mod_revision)
+        logger.info("controller elected", broker_id=self._broker_id, term=controller.mod_revision)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._start_duties(controller, tasks))
                 await self._wait_for_term_end(controller)
         except* _TermOverError:
-            log.info("controller term ended", broker_id=self._broker_id)
+            logger.info("controller term ended", broker_id=self._broker_id)
         finally:
             self.is_active = False
         # A TaskGroup that is already ending takes a cancellation for its own.
@@ -351,10 +351,10 @@ async def _run_duty(name: str, duty: Duty) -> None:
         try:
             await duty()
         except OperatingError as error:
-            log.warning("controller duty not done yet", duty=name, reason=str(error))
+            logger.warning("controller duty not done yet", duty=name, reason=str(error))
         except Exception:
             # A boundary: later iterations and other duties run nevertheless.
-            log.exception("controller duty failed", duty=name)
+            logger.exception("controller duty failed", duty=name)
         else:
             return
         await asyncio.sleep(RETRY_SECONDS)

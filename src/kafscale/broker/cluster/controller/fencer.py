@@ -20,7 +20,7 @@ from kafscale.metadata.store.base import MetadataStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.wal.streams import Streams
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RETRY_SECONDS_MAX: Final = 2.0
 """Its partitions are not served meanwhile: once the store recovers, fencing must follow soon."""
@@ -61,7 +61,7 @@ class Fencer:
     async def _fence(self, owner: Owner, partitions: int) -> None:
         broker_id, epoch = owner
         if await self._retry(owner, self._session_ended):
-            log.warning("broker lost", broker_id=broker_id, epoch=epoch, partitions=partitions)
+            logger.warning("broker lost", broker_id=broker_id, epoch=epoch, partitions=partitions)
             await self._retry(owner, self._streams.fence)
             self.fenced.add(owner)
         else:
@@ -81,7 +81,7 @@ class Fencer:
             try:
                 return await call(broker_id, epoch)
             except OperatingError as error:
-                log.warning(
+                logger.warning(
                     "broker not fenced yet",
                     broker_id=broker_id,
                     epoch=epoch,
@@ -90,5 +90,5 @@ class Fencer:
                 )
             except Exception:
                 # A boundary: whatever fails for one stream, its partitions must not be given up.
-                log.exception("broker fencing failed", broker_id=broker_id, epoch=epoch)
+                logger.exception("broker fencing failed", broker_id=broker_id, epoch=epoch)
             await asyncio.sleep(min(backoff.next_seconds(), RETRY_SECONDS_MAX))

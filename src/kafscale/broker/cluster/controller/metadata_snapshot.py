@@ -16,7 +16,7 @@ from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.store.base import Entry, MetadataStore, Put, unchanged
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 BYTES_MAX: Final = 1_000_000
 
@@ -45,7 +45,7 @@ class SnapshotPublisher:
         """Write the snapshot, if it has changed and this broker is still controller."""
         value, is_complete = encode(build_document(self._cache, self._topics, self._cluster_id))
         if not is_complete and not self._is_truncation_logged:
-            log.warning("metadata snapshot truncated", size_bytes_max=BYTES_MAX)
+            logger.warning("metadata snapshot truncated", size_bytes_max=BYTES_MAX)
         self._is_truncation_logged = not is_complete
         snapshot = (controller.mod_revision, value)
         if snapshot != self._published:

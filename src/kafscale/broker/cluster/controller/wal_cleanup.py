@@ -18,7 +18,7 @@ from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 ENTRIES_AT_ONCE: Final = 16
 """How many records are decoded before the event loop runs other tasks."""
@@ -65,7 +65,7 @@ class DeadStreamCleanup:
 
         deleted = await self._cleaner.clean(rolled_end, self._is_live)
         if deleted:
-            log.info("dead streams cleaned up", objects=deleted)
+            logger.info("dead streams cleaned up", objects=deleted)
 
     async def _rolled_ends(self) -> dict[bytes, dict[int, int]]:
         """The rolled end offsets of the partitions of all topics that exist, by topic id."""

@@ -35,7 +35,7 @@ from kafscale.metadata.store.base import (
 from kafscale.observability.logging import get_logger
 from kafscale.text.topic_partition import TopicPartition
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 PUTS_MAX: Final = 100
 """How many partitions go into one transaction."""
@@ -90,7 +90,7 @@ class MetadataRepair:
                 try:
                     known.add(entry)
                 except DamagedObjectError as error:
-                    log.error("record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
+                    logger.error("record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
                 if count % ENTRIES_AT_ONCE == 0:
                     await asyncio.sleep(0)
         return known

@@ -42,7 +42,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.storage.recovery.bucket_scan import BucketScan, BucketScanner
 from kafscale.storage.wal.streams import Stream, Streams
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 _EPOCHS: Final = keys.counter(id_allocator.broker_epoch_counter(""))
 
@@ -77,7 +77,7 @@ class MetadataRestore:
         if pending is None:
             return
         began_ms = self._clock()
-        log.warning(
+        logger.warning(
             "metadata restore started",
             snapshot=pending.info.snapshot,
             taken_at=pending.info.taken_at,
@@ -89,7 +89,7 @@ class MetadataRestore:
         live_sessions = await self._live_sessions(since_revision)
         await self._end_old_sessions(controller, streams, live_sessions)
         scan = await self._scanner.scan()
-        log.info(
+        logger.info(
             "bucket scanned",
             objects=scan.object_count,
             wal_objects=scan.wal_object_count,
@@ -104,7 +104,7 @@ class MetadataRestore:
         if not await complete_restore(self._store, pending):
             raise StoreUnavailableError("another restore was started or completed concurrently")
         duration = round((self._clock() - began_ms) / 1000, 3)
-        log.warning("metadata restore completed", duration=duration)
+        logger.warning("metadata restore completed", duration=duration)
 
     # --- sessions -------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class MetadataRestore:
             stream for stream in streams if (stream.broker_id, stream.epoch) not in live_sessions
         ]
         fenced = await self._streams.fence_all(over)
-        log.info(
+        logger.info(
             "old broker sessions ended", registrations=len(former), streams=len(over), fenced=fenced
         )
 
@@ -156,7 +156,7 @@ class MetadataRestore:
         )
         repairs = list(evidence.repairs())
         for repair in repairs:
-            log.warning(
+            logger.warning(
                 "topic restored" if repair.after else "topic deletion restored",
                 topic=repair.name,
                 reason=repair.reason,
@@ -164,7 +164,7 @@ class MetadataRestore:
                 partitions_before=repair.before.partitions if repair.before else 0,
             )
             await metadata.apply(repair)
-        log.info("topics restored", known=len(known.topics), changed=len(repairs))
+        logger.info("topics restored", known=len(known.topics), changed=len(repairs))
 
     async def _restore_partitions(
         self, metadata: MetadataRepair, scan: BucketScan, live_sessions: set[Owner]
@@ -186,7 +186,7 @@ class MetadataRestore:
                 after = partitions.with_start_offset(topic, number, before, start_offset)
                 states += [] if after is None else [after]
         await metadata.write(unowned_assignments, states)
-        log.info(
+        logger.info(
             "partitions lost their owners",
             partitions=len(unowned_assignments),
             starts_raised=len(states),
@@ -205,7 +205,7 @@ class MetadataRestore:
         allocated = await id_allocator.peek(self._store, id_allocator.PRODUCER_ID_COUNTER) or 0
         first = partitions.producer_id(allocated, self._clock())
         await id_allocator.advance_to(self._store, id_allocator.PRODUCER_ID_COUNTER, first)
-        log.info("counters raised", brokers=len(newest), producer_id=first)
+        logger.info("counters raised", brokers=len(newest), producer_id=first)
 
 
 def _since_revision(pending: PendingRestore) -> int:

@@ -50,7 +50,7 @@ _HAS_LEADER: Final = (("hasleader", "true"),)
 
 _NOT_ENABLED: Final = "authentication is not enabled"
 
-_log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class Session:
@@ -83,7 +83,7 @@ class Session:
         except EtcdError as error:
             if _NOT_ENABLED not in str(error):
                 raise
-            _log.warning("etcd authentication is disabled", endpoint=member.endpoint)
+            logger.warning("etcd authentication is disabled", endpoint=member.endpoint)
             return _HAS_LEADER
         return (*_HAS_LEADER, ("token", response.token))
 

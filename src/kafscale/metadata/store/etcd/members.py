@@ -21,7 +21,7 @@ _SETTLE_S: Final = 0.05
 """How long to wait for cancelled calls to finish. gRPC delivers their results to the event loop,
 and logs errors if that is closed."""
 
-_log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class Members:
@@ -87,14 +87,14 @@ class Members:
         self._members.append(member)
         if member not in self._failing and not self._closed:
             self._failing.add(member)
-            _log.warning("etcd member failed", endpoint=member.endpoint, reason=reason)
+            logger.warning("etcd member failed", endpoint=member.endpoint, reason=reason)
         member.cancel_streams()
 
     def mark_healthy(self, member: Member) -> None:
         """Record a successful request."""
         if member in self._failing:
             self._failing.remove(member)
-            _log.info("etcd member recovered", endpoint=member.endpoint)
+            logger.info("etcd member recovered", endpoint=member.endpoint)
 
     async def close(self) -> None:
         self._closed = True

@@ -34,7 +34,7 @@ RETRY_MS: Final = 1000
 Result = TypeVar("Result")
 Call = tuple[Callable[[SqliteFile], Any], "asyncio.Future[Any]"]
 
-_log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class SqliteStore:
@@ -128,7 +128,7 @@ class SqliteStore:
     def _dropped(self, lease: int, drop: "asyncio.Future[None]") -> None:
         del self._drops[lease]
         if error := drop.exception():
-            _log.warning("expired lease not deleted", lease=lease, reason=str(error))
+            logger.warning("expired lease not deleted", lease=lease, reason=str(error))
             drop.get_loop().call_later(RETRY_MS / 1000, self._drop_lease, lease)
 
     # --- database thread ----------------------------------------------------------------------

@@ -37,7 +37,7 @@ from kafscale.operator.manifests.brokers import services
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.work_queue import ResourceKey, WorkQueue
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RECHECK_SECONDS_MIN: Final = 2.0
 
@@ -82,7 +82,7 @@ class ScaleToZeroController:
         self._flush = flush or flush_over_control_plane
         self._listeners: dict[ResourceKey, WakeListener] = {}
         if not address:
-            log.warning("scale to zero disabled: the address of this pod is unknown")
+            logger.warning("scale to zero disabled: the address of this pod is unknown")
 
     async def reconcile(
         self,
@@ -178,7 +178,7 @@ class ScaleToZeroController:
         flushes = await asyncio.gather(*map(self._flush, brokers), return_exceptions=True)
         for broker, flushed in zip(brokers, flushes, strict=True):
             if isinstance(flushed, KafscaleError):
-                log.warning(
+                logger.warning(
                     "not scaled to zero: flush failed", broker_id=broker.id, reason=str(flushed)
                 )
                 return Action.STAY_RUNNING
@@ -223,7 +223,7 @@ class ScaleToZeroController:
         await self._kube.merge_patch(STATEFUL_SETS, cluster.namespace, names.broker(cluster), patch)
 
     async def _report(self, cluster: Cluster, body: Manifest, reason: str, message: str) -> None:
-        log.info(
+        logger.info(
             "cluster scaled to zero" if reason == "ScaledToZero" else "cluster woke up",
             cluster=cluster.name,
             namespace=cluster.namespace,

@@ -14,7 +14,7 @@ from typing import Final
 from kafscale.errors import OperatingError
 from kafscale.observability.logging import get_logger
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 PORTS: Final = range(9500, 10_000)
 """One port per cluster at zero; NetworkPolicies allow connections to them from anywhere."""
@@ -96,6 +96,6 @@ class WakeListener:
 
     def _trigger(self, writer: asyncio.StreamWriter) -> None:
         if not self.is_triggered:
-            log.info("client woke cluster", client=str(writer.get_extra_info("peername")))
+            logger.info("client woke cluster", client=str(writer.get_extra_info("peername")))
             self.is_triggered = True
             self._notify()

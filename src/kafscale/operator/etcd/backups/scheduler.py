@@ -39,7 +39,7 @@ CHECK_INTERVAL_MS: Final = 300_000
 WAIT_SECONDS: Final = 5.0
 """How long a step waits for the task; enough for a snapshot of some ten MiB."""
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class SnapshotState(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ class SnapshotScheduler:
             self._fail(now_ms, str(error))
         except Exception as error:
             # The boundary: a bug here must not stop the cluster's reconciler.
-            log.exception("etcd snapshot crashed", prefix=self._snapshots.prefix)
+            logger.exception("etcd snapshot crashed", prefix=self._snapshots.prefix)
             self._fail(now_ms, f"{type(error).__name__}: {error}")
         else:
             self._failures = Failures()
@@ -149,7 +149,7 @@ class SnapshotScheduler:
         self._newest = await take_from_any(self._snapshots, self._settings, self._connect)
         self._metrics.duration_seconds = self._timer() - started
         self._update_metrics()
-        log.info(
+        logger.info(
             "etcd snapshot taken",
             key=self._newest.key,
             size_bytes=self._newest.size_bytes,
@@ -157,10 +157,10 @@ class SnapshotScheduler:
         )
         deleted = await self._snapshots.prune(self._spec.retain)
         if deleted:
-            log.info("old etcd snapshots deleted", count=len(deleted), first=deleted[0])
+            logger.info("old etcd snapshots deleted", count=len(deleted), first=deleted[0])
 
     def _fail(self, now_ms: int, reason: str) -> None:
-        log.warning("etcd snapshot failed", prefix=self._snapshots.prefix, reason=reason)
+        logger.warning("etcd snapshot failed", prefix=self._snapshots.prefix, reason=reason)
         self._failures = self._failures.another(now_ms, reason)
         self._jitter = self._random.random()
         self._metrics.fail()

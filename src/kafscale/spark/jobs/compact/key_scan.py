@@ -32,7 +32,7 @@ from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.text.topic_partition import TopicPartition
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 ROW: Final = np.dtype(
     [
@@ -148,7 +148,7 @@ def scan_keys(work: KeyScan, index: int) -> Iterator[tuple[int, bytes]]:
             try:
                 rows = _read(work, store, part)
             except (OffsetOutOfRangeError, DamagedObjectError) as error:
-                log.warning(
+                logger.warning(
                     "partition is not compacted",
                     topic=part.topic,
                     partition=part.partition,

@@ -32,7 +32,7 @@ from kafscale.text.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 SCHEMA_CHANGES_MAX: Final = 20
 """How often tasks may find new columns in one round."""
@@ -135,7 +135,7 @@ class LakeJob:
         try:
             results = self._write(offset_map, exports, rounds)
         except CommitConflictError as error:
-            log.info("commit conflict", reason=str(error))
+            logger.info("commit conflict", reason=str(error))
             return True, reached
         self._on_step("written")
         has_conflict = False
@@ -281,7 +281,7 @@ class LakeJob:
                 lake_rows.percentile(ages, 0.5),
                 lake_rows.percentile(ages, 0.99),
             )
-            log.info(
+            logger.info(
                 "committed",
                 table=totals.table,
                 records=sum(one.record_count for one in results),
@@ -308,7 +308,7 @@ def run(
     try:
         job.run()
     except KeyboardInterrupt:
-        log.info("lake job stopped")
+        logger.info("lake job stopped")
     return job.summary()
 
 

@@ -12,7 +12,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.task_planner import OffsetRange
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 def resume_offset(
@@ -32,7 +32,7 @@ def resume_offset(
                 f"offsets {next_offset} to {partition.start_offset - 1} of"
                 f" {partition.topic}/{partition.partition} were deleted before they were read"
             )
-        log.warning(
+        logger.warning(
             "offsets skipped",
             topic=partition.topic,
             partition=partition.partition,

@@ -45,7 +45,7 @@ from kafscale.spark.tables.writer import Encoding
 from kafscale.spark.values import extend
 from kafscale.storage.topic_catalog import CatalogTopic
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 DISCOVERY_BYTES: Final = 16 * 1024 * 1024
 """How much of a topic is read twice to discover the columns of a new table."""
@@ -221,7 +221,7 @@ class TopicExport:
             # It is newer than the version with the offsets of the round.
             raise CommitConflictError(f"{self.table.name}: its offsets have advanced")
         self._check_table(version, current.topic_mark)
-        log.info("columns added", table=self.table.name, count=len(schema))
+        logger.info("columns added", table=self.table.name, count=len(schema))
         current.version, current.schema = version, version.schema
         self._on_step("columns added")
 
@@ -286,7 +286,7 @@ class TopicExport:
     def _discard(
         self, files: Files, written: Sequence[DataFile], error: CommitConflictError
     ) -> None:
-        log.info("commit conflict", table=self.table.name, reason=str(error))
+        logger.info("commit conflict", table=self.table.name, reason=str(error))
         files.discard(written)
 
     def _advance(self, current: TopicRound, version: Version) -> Progress:

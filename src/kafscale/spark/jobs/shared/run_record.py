@@ -26,7 +26,7 @@ from kafscale.spark.source.location import Location
 from kafscale.storage.job_runs import Detail, JobRun, JobRuns, Outcome, TopicRun
 from kafscale.storage.objects.store import ObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 WRITE_S_MAX: Final = 10.0
 PROGRESS_INTERVAL_MS: Final = 60_000
@@ -98,7 +98,7 @@ class RunRecord:
             with self._location.open() as store:
                 store.run(lambda objects: _write(objects, namespace, run))
         except Exception as error:  # noqa: BLE001 - the record never fails the job.
-            log.warning("run record not written", job=run.job, reason=str(error))
+            logger.warning("run record not written", job=run.job, reason=str(error))
 
 
 @contextmanager

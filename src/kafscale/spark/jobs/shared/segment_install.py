@@ -52,7 +52,7 @@ from kafscale.text.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 CONCURRENT_PARTITIONS: Final = 8
 POLL_SECONDS: Final = 2.0
@@ -122,7 +122,7 @@ class SegmentInstaller(ControlAccess):
             store, self.location.namespace, self.job, frozenset(topic_partitions)
         )
         if keys:
-            log.info("staged objects of an earlier run deleted", count=len(keys), first=keys[0])
+            logger.info("staged objects of an earlier run deleted", count=len(keys), first=keys[0])
 
     def stage(
         self,
@@ -269,7 +269,7 @@ async def _swap(store: ObjectStore, owners: PartitionOwners, staged: StagedSegme
 
 async def _drop_outdated(store: ObjectStore, staged: StagedSegment, reason: str) -> SwapOutcome:
     await store.delete([staged.key])
-    log.info("staged segment dropped", key=staged.key, reason=reason)
+    logger.info("staged segment dropped", key=staged.key, reason=reason)
     return SwapOutcome(staged, f"{Partition(*staged.topic_partition)}: {reason}", is_outdated=True)
 
 
