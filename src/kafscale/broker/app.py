@@ -1,6 +1,6 @@
 """The broker process: builds all components, serves until SIGTERM or SIGINT, and shuts down.
 
-This is the only module that knows all components. It reads from top to bottom: what is opened first
+It reads from top to bottom, and `bootstrap` builds the components: what is opened first
 is closed last. A component that fails stops the broker, which logs the cause and exits with an
 error; acknowledged records are in the stores.
 """
