@@ -68,7 +68,7 @@ class ServerTls:
         try:
             loaded = self._load()
         except (ConfigError, OSError) as error:
-            logger.error("certificate not reloaded", listener="control", reason=str(error))  # noqa: TRY400
+            logger.error("certificate not reloaded", listener="control", reason=str(error))
             return None
         logger.info("certificate reloaded", listener="control", file=self._settings.cert_file)
         return loaded

@@ -68,7 +68,7 @@ class ReloadingFile(Generic[Value]):
         try:
             self._value = self._read(self._path)
         except ConfigError as error:
-            logger.error("file not reloaded", file=str(self._path), reason=str(error))  # noqa: TRY400
+            logger.error("file not reloaded", file=str(self._path), reason=str(error))
         else:
             logger.info("file reloaded", file=str(self._path))
 

@@ -54,7 +54,7 @@ async def read(
                 continue
             committed = decode_offset(entry)
         except DamagedObjectError as error:
-            logger.error("group record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
+            logger.error("group record damaged", key=error.key, reason=error.reason)
             continue
         loaded.offsets[shard].append((key, committed))
         if not _belongs_to(committed, topics.get(key.topic)):
@@ -111,7 +111,7 @@ def _topic_id(entry: Entry) -> bytes | None:
     try:
         return decode_topic(entry).id
     except DamagedObjectError as error:
-        logger.error("topic record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
+        logger.error("topic record damaged", key=error.key, reason=error.reason)
         return None
 
 

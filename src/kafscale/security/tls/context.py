@@ -84,7 +84,7 @@ class ListenerTls:
             self.context = self._build()
         except ConfigError as error:
             reason = str(error)
-            logger.error("certificate not reloaded", listener=self._listener, reason=reason)  # noqa: TRY400
+            logger.error("certificate not reloaded", listener=self._listener, reason=reason)
             return False
         logger.info("certificate reloaded", listener=self._listener, file=self._certificate)
         return True

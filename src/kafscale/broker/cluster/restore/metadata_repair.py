@@ -90,7 +90,7 @@ class MetadataRepair:
                 try:
                     known.add(entry)
                 except DamagedObjectError as error:
-                    logger.error("record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
+                    logger.error("record damaged", key=error.key, reason=error.reason)
                 if count % ENTRIES_AT_ONCE == 0:
                     await asyncio.sleep(0)
         return known
