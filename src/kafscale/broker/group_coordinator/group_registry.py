@@ -98,7 +98,7 @@ class GroupRegistry:
         runtime = self._groups.get(group_id)
         if runtime is None:
             if event.member_id:
-                raise UnknownMemberError(f"Group {group_id} not runtime.")
+                raise UnknownMemberError(f"Group {group_id} not found.")
             return self.get_or_create(group_id)
         if runtime.group.group_type is GroupType.CONSUMER and not runtime.group.member_count:
             runtime.replace_group(ClassicGroup(group_id, self._settings, self._clock()))
@@ -111,7 +111,7 @@ class GroupRegistry:
         if runtime is not None and runtime.group.group_type is GroupType.CONSUMER:
             return runtime
         if event.member_epoch != JOINING_EPOCH:
-            raise GroupNotFoundError(f"Group {group_id} not runtime.")
+            raise GroupNotFoundError(f"Group {group_id} not found.")
         if runtime is None:
             return self._add(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
         if runtime.group.member_count:

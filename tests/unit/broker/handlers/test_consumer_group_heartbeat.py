@@ -199,6 +199,15 @@ def test_error_response_has_a_message(version, fields, code):
     run_with_broker(body)
 
 
+def test_missing_group_has_the_message_of_kafka():
+    async def body(broker):
+        response = await ConsumerMember(broker, "one").ask(group_id="missing", member_epoch=1)
+
+        assert response.error_message == "Group missing not found."
+
+    run_with_broker(body)
+
+
 def test_member_without_heartbeats_is_removed():
     async def body(broker):
         await broker.topic("orders")
