@@ -35,7 +35,7 @@ class ClusterTools:
         return (
             Tool(self.cluster_status, "Status of the cluster"),
             Tool(self.cluster_health, "Health of the cluster"),
-            Tool(self.cluster_metrics, "BrokerMetrics of the brokers"),
+            Tool(self.cluster_metrics, "Metrics of the brokers"),
             Tool(self.storage_cost, "Cost of the object store"),
             Tool(self.pipeline_runs, "Runs of pipeline jobs"),
         )

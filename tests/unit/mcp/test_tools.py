@@ -38,7 +38,9 @@ def test_writing_tools_need_permission():
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_every_tool_has_title_and_description(tool):
-    assert tool.title
+    first, *others = tool.title.split()
+    assert first == first.capitalize()
+    assert others == [word.lower() for word in others]
     assert tool.call.__doc__
 
 
