@@ -126,7 +126,7 @@ class UnsupportedAssignorError(GroupError):
 
 
 class StaleMemberEpochError(GroupError):
-    """The member has to learn its new epoch by a heartbeat first; retriable."""
+    """The member epoch is stale; a heartbeat returns the new one; retriable."""
 
     code = 113
 

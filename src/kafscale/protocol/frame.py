@@ -191,7 +191,7 @@ class FrameReader:
     def _check(self, length: int) -> None:
         if length < 0:
             raise FrameError(
-                f"invalid frame length {length}; the peer may not speak the Kafka protocol"
+                f"invalid frame length {length}; the peer may not use the Kafka protocol"
             )
         if length > self.frame_bytes_max:
             raise FrameError(

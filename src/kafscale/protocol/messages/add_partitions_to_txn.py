@@ -3,8 +3,8 @@
 Version notes:
 * v2: the response may have the error PRODUCER_FENCED (KIP-588).
 * v3: flexible; the last version that clients use.
-* v4: from broker to broker, for any number of transactions, and able to ask only whether the
-  partitions are part already; an error for the whole response (KIP-890).
+* v4: from broker to broker, for any number of transactions, optionally to verify only that
+  the partitions are part of it; an error for the whole response (KIP-890).
 * v5: the response may have the error TRANSACTION_ABORTABLE (KIP-890).
 """
 

@@ -18,7 +18,7 @@ class EntityPart(Message):
 class QuotaChange(Message):
     key: String = ""
     value: Float64 = 0.0
-    """Without meaning where `remove` is true."""
+    """Ignored if `remove` is true."""
     remove: Boolean = False
 
 

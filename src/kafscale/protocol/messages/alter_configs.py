@@ -1,6 +1,6 @@
-"""AlterConfigs (33): replace all settings of a resource; those not named return to their defaults.
+"""AlterConfigs (33): replace all configs of a resource; others are reset to their defaults.
 
-Came with KIP-133; `incremental_alter_configs` took its place. Resource types: `describe_configs`.
+From KIP-133; `incremental_alter_configs` replaces it. Resource types: `describe_configs`.
 
 Version notes:
 * v1: a throttled response is sent first and the client muted afterwards (KIP-219).

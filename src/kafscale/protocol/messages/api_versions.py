@@ -5,7 +5,7 @@ An unsupported version is answered in v0, with UNSUPPORTED_VERSION (KIP-511).
 Version notes:
 * v1: throttle time.
 * v2: a throttled response is sent first and the client muted afterwards (KIP-219).
-* v3: flexible, but for the response header; the client's name and version in the request
+* v3: flexible, except for the response header; the client's name and version in the request
   (KIP-511); features in the response (KIP-584).
 * v4: a supported feature may begin at version 0, which v3 clients reject (KAFKA-17011).
 """

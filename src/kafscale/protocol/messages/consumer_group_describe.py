@@ -67,7 +67,7 @@ class DescribedGroup(Message):
     assignor_name: String = ""
     members: list[DescribedMember] = []
     authorized_operations: Int32 = -2147483648
-    """A bit for each ACL operation, at the place of its number; the default if not requested."""
+    """A bit for each ACL operation, at the position of its number; the default if not requested."""
 
 
 class ConsumerGroupDescribeResponse(Message):

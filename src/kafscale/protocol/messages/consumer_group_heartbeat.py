@@ -5,8 +5,8 @@ coordinator responds in the same way.
 
 Version notes:
 * v0: flexible from the start.
-* v1: topics may be subscribed to by a regular expression (KIP-848); the client makes its member id
-  itself (KIP-1082).
+* v1: topics may be subscribed to by a regular expression (KIP-848); the client generates its
+  member id (KIP-1082).
 """
 
 from typing import Annotated
@@ -24,11 +24,11 @@ class ConsumerGroupHeartbeatRequest(Message):
     group_id: String = ""
     member_id: String = ""
     member_epoch: Int32 = 0
-    """0 to join, -1 to leave, -2 when a static member leaves for a while."""
+    """0 to join, -1 to leave, -2 if a static member leaves temporarily."""
     group_instance_id: String | None = None
     rack_id: String | None = None
     rebalance_timeout_ms: Int32 = -1
-    """How long the coordinator waits for the member to give up partitions."""
+    """How long the coordinator waits for the member to revoke partitions."""
     subscribed_topic_names: list[String] | None = None
     subscribed_topic_regex: Annotated[String | None, since(1)] = None
     """In the syntax of RE2/J."""

@@ -1,12 +1,12 @@
-"""DescribeConfigs (32): read the settings of topics, brokers and groups (KIP-133).
+"""DescribeConfigs (32): read the configs of topics, brokers and groups (KIP-133).
 
-Resource types, here and in the other APIs on settings: 2 topic, 4 broker, 8 broker logger,
+Resource types, here and in the other APIs on configs: 2 topic, 4 broker, 8 broker logger,
 16 client metrics, 32 group.
 
 Version notes:
 * v1: where a value comes from, instead of only whether it is a default; synonyms (KIP-226).
 * v2: a throttled response is sent first and the client muted afterwards (KIP-219).
-* v3: type and documentation of each setting (KIP-569).
+* v3: type and documentation of each config (KIP-569).
 * v4: flexible.
 """
 
@@ -20,7 +20,7 @@ class ResourceToDescribe(Message):
     resource_type: Int8 = 0
     resource_name: String = ""
     config_names: list[String] | None = []
-    """None: every setting."""
+    """None: every config."""
 
 
 class DescribeConfigsRequest(Message):
@@ -30,7 +30,7 @@ class DescribeConfigsRequest(Message):
 
 
 class ConfigSynonym(Message):
-    """Another place that could have given the value; those that win come first."""
+    """Another source of the value; sources are in order of precedence."""
 
     name: String = ""
     value: String | None = ""
@@ -40,7 +40,7 @@ class ConfigSynonym(Message):
 class DescribedConfig(Message):
     name: String = ""
     value: String | None = ""
-    """None where the setting is sensitive."""
+    """None if the config is sensitive."""
     read_only: Boolean = False
     is_default: Annotated[Boolean, until(0)] = False
     source: Annotated[Int8, since(1)] = -1

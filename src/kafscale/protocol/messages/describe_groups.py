@@ -40,7 +40,7 @@ class DescribedGroup(Message):
     """The selected protocol; empty unless the group is stable."""
     members: list[DescribedMember] = []
     authorized_operations: Annotated[Int32, since(3)] = -2147483648
-    """A bit for each ACL operation, at the place of its number; the default if not requested."""
+    """A bit for each ACL operation, at the position of its number; the default if not requested."""
 
 
 class DescribeGroupsResponse(Message):

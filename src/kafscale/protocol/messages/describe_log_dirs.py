@@ -4,7 +4,7 @@ Version notes:
 * v1: a throttled response is sent first and the client muted afterwards (KIP-219).
 * v2: flexible.
 * v3: an error of the whole response.
-* v4: the size of each volume and what is free of it (KIP-827).
+* v4: the size and the free space of each volume (KIP-827).
 * v5: whether a directory is closed to new partitions (KIP-1066).
 """
 
@@ -28,9 +28,9 @@ class PartitionInLogDir(Message):
     index: Int32 = 0
     size_bytes: Int64 = 0
     offset_lag: Int64 = 0
-    """How far the replica is behind the high watermark, or a future one behind its present one."""
+    """How far the replica is behind the high watermark, or a future one behind the current one."""
     is_future: Boolean = False
-    """Whether this replica is being moved here and will take the place of the present one."""
+    """Whether this replica is being moved here and will replace the current one."""
 
 
 class TopicInLogDir(Message):
@@ -45,7 +45,7 @@ class LogDir(Message):
     total_bytes: Annotated[Int64, since(4)] = -1
     """The size of the volume; -1 if unknown."""
     usable_bytes: Annotated[Int64, since(4)] = -1
-    """What is free of the volume; -1 if unknown."""
+    """The free space of the volume; -1 if unknown."""
     is_cordoned: Annotated[Boolean, since(5)] = False
 
 

@@ -84,9 +84,9 @@ class FetchRequest(Message):
     isolation_level: Annotated[Int8, since(4)] = 0
     """0: read uncommitted, 1: read committed."""
     session_id: Annotated[Int32, since(7)] = 0
-    """0 where there is no session yet."""
+    """0 if there is no session yet."""
     session_epoch: Annotated[Int32, since(7)] = -1
-    """-1: no session wanted, 0: a new one wanted, else the number of this fetch in the session."""
+    """-1: no session, 0: a new session, else the number of this fetch in the session."""
     topics: list[TopicToFetch] = []
     topics_to_forget: Annotated[list[TopicToForget], since(7)] = []
     """Partitions that leave the session."""
@@ -148,7 +148,7 @@ class FetchResponse(Message):
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Annotated[Int16, since(7)] = 0
     session_id: Annotated[Int32, since(7)] = 0
-    """0 where no session was made."""
+    """0 if no session was created."""
     topics: list[FetchedTopic] = []
     node_endpoints: Annotated[list[NodeEndpoint], tag(0, since=16)] = []
 

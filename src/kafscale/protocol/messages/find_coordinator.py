@@ -3,7 +3,7 @@
 Version notes:
 * v1: also for transactional ids (KIP-98); throttle time and error message in the response.
 * v3: flexible.
-* v4: any number of keys; what stood at the top for one key moves into each coordinator (KIP-699).
+* v4: any number of keys; top-level fields of one key move into each coordinator (KIP-699).
 * v5: the response may have the error TRANSACTION_ABORTABLE (KIP-890).
 * v6: also for share groups (KIP-932).
 """

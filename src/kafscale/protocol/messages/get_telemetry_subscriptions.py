@@ -19,17 +19,17 @@ from kafscale.protocol.codec.wire import (
 
 class GetTelemetrySubscriptionsRequest(Message):
     client_instance_id: Uuid = UUID_ZERO
-    """Zero in a client's first request: we choose one."""
+    """Zero in a client's first request: the broker chooses one."""
 
 
 class GetTelemetrySubscriptionsResponse(Message):
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     client_instance_id: Uuid = UUID_ZERO
-    """The id that we chose; zero where the client brought one."""
+    """The id that the broker chose; zero if the client sent one."""
     subscription_id: Int32 = 0
     accepted_compression_types: list[Int8] = []
-    """Codecs as in record batches, the one we like best first: 0 none, 1 gzip, 2 snappy, 3 lz4,
+    """Codecs as in record batches, the preferred one first: 0 none, 1 gzip, 2 snappy, 3 lz4,
     4 zstd."""
     push_interval_ms: Int32 = 0
     telemetry_bytes_max: Int32 = 0

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs (44): change single settings of a resource, leaving the others (KIP-339).
+"""IncrementalAlterConfigs (44): change single configs of a resource, and keep the others (KIP-339).
 
 Resource types: `describe_configs`.
 

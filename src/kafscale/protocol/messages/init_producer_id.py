@@ -4,7 +4,7 @@ With a transactional id, the previous producer is fenced and its open transactio
 
 Version notes:
 * v2: flexible.
-* v3: a producer may bring its id and epoch, to have the epoch raised after an error (KIP-360).
+* v3: a producer may send its id and epoch, to have the epoch raised after an error (KIP-360).
 * v4: the response may have the error PRODUCER_FENCED (KIP-588).
 * v5: the response may have the error TRANSACTION_ABORTABLE (KIP-890).
 * v6 (two-phase commit, KIP-939) is unstable in Kafka and not declared here.

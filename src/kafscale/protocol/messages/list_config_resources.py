@@ -1,8 +1,8 @@
-"""ListConfigResources (74): list the resources that have settings of their own.
+"""ListConfigResources (74): list the resources that have configs.
 
 Version notes:
 * v0: flexible from the beginning; called ListClientMetricsResources and lists those only (KIP-714).
-* v1: resources of any type, under today's name (KIP-1142).
+* v1: resources of any type, under the current name (KIP-1142).
 """
 
 from typing import Annotated

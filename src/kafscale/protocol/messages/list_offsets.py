@@ -1,4 +1,4 @@
-"""ListOffsets (2): find the offset of a partition that belongs to a time, or its first or next one.
+"""ListOffsets (2): find the offset of a partition by timestamp, or its first or next one.
 
 Version notes:
 * v0: up to N segment starts before a time, as an array of offsets.
@@ -50,9 +50,9 @@ class ListedPartition(Message):
     offsets: Annotated[list[Int64], until(0)] = []
     """The latest first."""
     timestamp_ms: Annotated[Int64, since(1)] = -1
-    """That of the record found; -1 where no record was looked for or found."""
+    """That of the record found; -1 if no record was requested or found."""
     offset: Annotated[Int64, since(1)] = -1
-    """-1 where no record is that young."""
+    """-1 if no record is at or after the time."""
     leader_epoch: Annotated[Int32, since(4)] = -1
 
 

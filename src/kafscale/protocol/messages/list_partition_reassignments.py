@@ -22,7 +22,7 @@ class ListPartitionReassignmentsRequest(Message):
 class PartitionReassignment(Message):
     index: Int32 = 0
     replicas: list[Int32] = []
-    """All that hold the partition now, those that come and those that go included."""
+    """All current replicas, including those that are being added or removed."""
     adding_replicas: list[Int32] = []
     removing_replicas: list[Int32] = []
 

@@ -5,7 +5,7 @@ Version notes:
 * v1: racks, the controller, whether a topic is internal.
 * v2: cluster id (KIP-78).
 * v3: throttle time (KIP-124).
-* v4: the client may forbid that topics are created by asking for them.
+* v4: the client may disable automatic topic creation.
 * v5: replicas that are offline (KIP-112).
 * v6: a throttled response is sent first and the client muted afterwards (KIP-219).
 * v7: leader epochs (KIP-320).

@@ -53,7 +53,7 @@ class OffsetCommitRequest(Message):
     member_id: Annotated[String, since(1)] = ""
     group_instance_id: Annotated[String | None, since(7)] = None
     retention_time_ms: Annotated[Int64, since(2, until=4)] = -1
-    """-1 for what the broker is set to."""
+    """-1 for the broker's default."""
     topics: list[TopicToCommit] = []
 
 

@@ -58,7 +58,7 @@ class FetchedPartition(Message):
     committed_offset: Int64 = 0
     """-1 where the group has committed none."""
     leader_epoch: Annotated[Int32, since(5)] = -1
-    """-1 when the commit did not say."""
+    """-1 if the commit did not set it."""
     metadata: String | None = ""
     error_code: Int16 = 0
 
