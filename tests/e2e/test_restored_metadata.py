@@ -386,7 +386,7 @@ def test_unmarked_restore_is_detected_by_brokers(cluster, tmp_path):
     member.start()
     cluster.nodes[1].start()
     wait_for(cluster, 1)
-    assert "metadata are older than the bucket" in cluster.nodes[1].broker.logged()
+    assert "metadata is older than the bucket" in cluster.nodes[1].broker.logged()
     workload.check()
     workload.produce("orders", "late")
     workload.check()

@@ -172,7 +172,7 @@ class ClusterNode:
         if not self.registration.lease_is_valid:
             return {"cluster": "the metadata store has not confirmed this broker's lease"}
         if not self.registration.restore_guard.is_restore_complete:
-            return {"cluster": "the metadata were restored, and do not agree with the bucket yet"}
+            return {"cluster": "the metadata was restored, and does not agree with the bucket yet"}
         return {}
 
     def status(self) -> ClusterStatus:
@@ -193,7 +193,7 @@ class ClusterNode:
         """Delete the objects of a deleted topic, unless a pending restore may undo the deletion."""
         if await find_pending_restore(self._metadata):
             raise StoreUnavailableError(
-                "the metadata were restored, and do not agree with the bucket yet"
+                "the metadata was restored, and does not agree with the bucket yet"
             )
         return await self.ownership.delete_objects(topic)
 

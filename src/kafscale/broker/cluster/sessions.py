@@ -4,7 +4,7 @@ Invariants: a broker session ends when its lease is lost, or when another broker
 stream. The broker then releases everything at once, and starts the next session with a new epoch
 and without any partitions. If another process has taken over the same broker id, this process
 stops, also if that process uses other metadata and shares only the bucket. It also stops if the
-metadata were restored from a snapshot while it ran (`RestoreGuard`).
+metadata was restored from a snapshot while it ran (`RestoreGuard`).
 
 If the store's epoch counter is behind the bucket, the broker marks the metadata as restored, unless
 they are marked already.
@@ -75,7 +75,7 @@ class BrokerSessions:
             and allocated <= newest
             and not await find_pending_restore(self._store)
         ):
-            logger.error("metadata are older than the bucket", epoch=allocated, newest_epoch=newest)
+            logger.error("metadata is older than the bucket", epoch=allocated, newest_epoch=newest)
             await mark_restored(
                 self._store, snapshot="", taken_at_ms=0, restored_at_ms=self._clock()
             )

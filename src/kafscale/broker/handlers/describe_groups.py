@@ -3,7 +3,7 @@
 Behaviour:
 * Classic groups only. A group of the consumer protocol is answered like one that does not exist, on
   which Kafka's tools send ConsumerGroupDescribe.
-* Member metadata are returned while the group is stable, because only then its protocol is known;
+* Member metadata is returned while the group is stable, because only then its protocol is known;
   the last assignments are always returned.
 * Requires DESCRIBE on each group, else GROUP_AUTHORIZATION_FAILED.
 

@@ -160,7 +160,7 @@ class Controller:
         self._plans_begun = 0
         self._plans_done = 0
         self.is_active = False
-        """Whether this broker is controller and the metadata are reliable: no restore is
+        """Whether this broker is controller and the metadata is reliable: no restore is
         pending.
         """
         cache.subscribe(self._on_change)
@@ -255,7 +255,7 @@ class Controller:
             raise asyncio.CancelledError
 
     async def _start_duties(self, controller: Entry, tasks: asyncio.TaskGroup) -> None:
-        """Start all duties, once the metadata are reliable."""
+        """Start all duties, once the metadata is reliable."""
         await _run_duty("restore", lambda: self._restorer.complete(controller))
         for event in (self._to_assign, self._to_publish, self._topics_changed):
             event.set()

@@ -1,1 +1,1 @@
-"""Repairs metadata that were restored from a backup."""
+"""Repairs metadata that was restored from a backup."""

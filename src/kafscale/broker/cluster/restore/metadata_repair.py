@@ -140,7 +140,7 @@ class MetadataRepair:
         done = await self._store.commit([unchanged(self._controller), *compares], operations)
         if not done.succeeded:
             raise StoreUnavailableError(
-                "the metadata were changed concurrently during the restore; it starts again"
+                "the metadata was changed concurrently during the restore; it starts again"
             )
         return done.revision
 

@@ -1,4 +1,4 @@
-"""Which topics exist, if the restored metadata are older than the bucket. Pure.
+"""Which topics exist, if the restored metadata is older than the bucket. Pure.
 
 There are three sources: the restored metadata; the topic catalog in the bucket, which says at which
 revision of the metadata it was written; and the objects, whose names and dates show that a topic
@@ -35,7 +35,7 @@ time.
 
 
 class TopicRepair(msgspec.Struct, frozen=True, kw_only=True):
-    """The repair of a topic name for which the metadata are wrong."""
+    """The repair of a topic name for which the metadata is wrong."""
 
     name: str
     before: Topic | None
@@ -125,7 +125,7 @@ class TopicEvidence:
         )
 
     def _merged(self, listed: CatalogTopic, known: Topic | None) -> Topic:
-        """The topic as the catalog lists it, with what the metadata know better."""
+        """The topic as the catalog lists it, with newer facts from the metadata."""
         if known is not None and known.id.hex() == listed.topic_id:
             topic = replace(known, partitions=max(known.partitions, listed.partition_count))
             if listed.config_version > known.version:
@@ -163,7 +163,7 @@ class TopicEvidence:
         return None
 
     def _recently_written(self, name: str) -> Mapping[bytes, PartitionScan]:
-        """Recent WAL records of topics of this name that the metadata do not know, by topic id."""
+        """Recent WAL records of topics of this name that are not in the metadata, by topic id."""
         former = (self.topics.get(name), self.tombstones.get(name))
         former_ids = {topic.id for topic in former if topic is not None}
         return {

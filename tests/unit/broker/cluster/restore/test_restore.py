@@ -1,4 +1,4 @@
-"""Restored metadata are older than the bucket: no acknowledged record is lost."""
+"""Restored metadata is older than the bucket: no acknowledged record is lost."""
 
 import asyncio
 from random import Random
@@ -257,13 +257,13 @@ def test_broker_marks_an_unmarked_restore_when_its_epoch_is_missing():
         cluster.metadata = BackedUpStore.restored(backup, leap=0)
         with structlog.testing.capture_logs() as logs:
             await cluster.start(1)
-        assert "metadata are older than the bucket" in [line["event"] for line in logs]
+        assert "metadata is older than the bucket" in [line["event"] for line in logs]
         await cluster.check()
         # The restore is complete: later starts do not report it again.
         with structlog.testing.capture_logs() as logs:
             await cluster.kill(1)
             await cluster.start(1, 2)
-        assert "metadata are older than the bucket" not in [line["event"] for line in logs]
+        assert "metadata is older than the bucket" not in [line["event"] for line in logs]
         await cluster.check()
 
     simple(body)
