@@ -8,7 +8,7 @@ from typing import Any
 def ask(
     app: Any, path: str, headers: Mapping[str, str] | None = None, method: str = "GET"
 ) -> tuple[int, dict[str, str], bytes]:
-    """The status, the headers by their names in small letters, and the body."""
+    """The status, the headers by their names in lower case, and the body."""
     sent: list[dict[str, Any]] = []
 
     requested = [{"type": "http.request", "body": b"", "more_body": False}]

@@ -250,7 +250,7 @@ def _authorizer(config: Config, rules: AclStore, audit: AuditLog) -> RequestAuth
 async def _update_lifecycle(
     lifecycle: BucketLifecycle, defaults: TopicDefaults, topics: Mapping[str, Topic]
 ) -> None:
-    """Set the bucket's lifecycle rules by the retention of topics, as a safety net."""
+    """Set the bucket's lifecycle rules by the retention of topics, in addition to the brokers'."""
     await lifecycle.apply(
         TopicRetention(topic.name, resolve(topic.configs, defaults).retention_ms)
         for topic in topics.values()

@@ -173,9 +173,9 @@ def _control(config: Config) -> Iterator[str]:
 def _thresholds(config: Config) -> Iterator[str]:
     s3 = config.s3
     if s3.latency_warn_ms > s3.latency_crit_ms:
-        yield "s3.latencyWarnMs is above s3.latencyCritMs; it must not be"
+        yield "s3.latencyWarnMs is above s3.latencyCritMs; set it to at most s3.latencyCritMs"
     if s3.error_rate_warn > s3.error_rate_crit:
-        yield "s3.errorRateWarn is above s3.errorRateCrit; it must not be"
+        yield "s3.errorRateWarn is above s3.errorRateCrit; set it to at most s3.errorRateCrit"
 
 
 def _groups(config: Config) -> Iterator[str]:

@@ -101,7 +101,7 @@ def _register(
     @kopf.on.delete(*selector, registry=handlers, id="finalize")
     async def finalize(namespace: str | None, name: str | None, body: kopf.Body, **_: Any) -> None:
         if not await worker.finalize(key_of(namespace, name), dict(body)):
-            raise kopf.TemporaryError("finalizing is not complete", delay=RETRY_SECONDS)
+            raise kopf.TemporaryError("the finalizer is not complete yet", delay=RETRY_SECONDS)
 
 
 class WatchApi(Protocol):

@@ -118,7 +118,7 @@ def test_lifecycle_rules_follow_topics(fixture: BucketFixture) -> None:
     compacted = topic("kept", **{"cleanup.policy": "compact"})
     assert fixture.apply_lifecycle(cluster, topic("week"), day, compacted) == "True"
     first = fixture.expirations()
-    # They are a safety net below the brokers' own retention, so never earlier.
+    # They supplement the brokers' own retention, so never earlier.
     assert first.keys() == {"shops.shop/week/", "shops.shop/day/"}
     assert first["shops.shop/week/"] > 7
     assert 1 < first["shops.shop/day/"] < first["shops.shop/week/"]

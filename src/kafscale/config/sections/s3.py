@@ -11,12 +11,12 @@ from kafscale.config.types import Boolean, Choice, Duration, Float, Integer, Siz
 from kafscale.text.units import GIB, MIB, MINUTE_MS, SECOND_MS
 
 _BUCKET = Text(
-    "a bucket's name (3 to 63 small letters, digits, dots and hyphens) or its ARN",
+    "a bucket's name (3 to 63 lowercase letters, digits, dots and hyphens) or its ARN",
     r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]|arn:[^\s/]+",
     optional=True,
 )
 _NAMESPACE = Text(
-    "a name of at most 63 letters, digits, dots, underscores and hyphens, not starting with a sign",
+    "a name of at most 63 letters, digits, dots, underscores and hyphens, first a letter or digit",
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
 )
 _REGION = r"[a-z0-9][a-z0-9-]*"

@@ -1,7 +1,7 @@
 """Executes the steps of `rollout_plan`: drains brokers, restarts pods, scales the StatefulSet.
 
 Invariant: before a serving pod is restarted or removed, its broker is drained, within the grace
-period of the pod. Partitions that it could not transfer in time are taken over as from a dead
+period of the pod. Partitions that it could not transfer in time are taken over as from a failed
 broker; no records are lost.
 """
 

@@ -5,7 +5,7 @@ forms, only outdated pods that do not respond are restarted.
 
 Invariants of defragmentation: one member at a time, and only while all are healthy, because a
 member does not respond meanwhile. Followers come first and the leader last, since an election costs
-a second. Small or mostly used databases are left alone. A database that has reached its quota
+a second. Small or mostly used databases are not defragmented. A database that has reached its quota
 accepts no writes at all: then the history is compacted early, and full members are defragmented
 even if others are unhealthy.
 """

@@ -138,7 +138,7 @@ class SnapshotsSpec(Spec, frozen=True, kw_only=True):
         Meta(
             ge=20,
             le=30 * 86400,
-            description="The age of the newest snapshot from which it is reported as stale.",
+            description="The age at which the newest snapshot is reported as stale.",
         ),
     ] = 7200
 
@@ -207,7 +207,7 @@ class ScaleToZeroSpec(Spec, frozen=True, kw_only=True):
         ),
     ] = False
     idle_seconds: Annotated[
-        int, Meta(ge=10, description="How long no client must be connected before that.")
+        int, Meta(ge=10, description="How long no client must be connected before brokers stop.")
     ] = 1800
 
 

@@ -18,7 +18,7 @@ class S3Spec(Spec, frozen=True, kw_only=True):
         str, text("The URL of an S3-compatible server such as MinIO. Empty: AWS.")
     ] = ""
     path_style: Annotated[
-        bool | None, text("Use path-style URLs. Unset: if an endpoint is set.")
+        bool | None, text("Use path-style URLs. Unset: true if an endpoint is set.")
     ] = None
     namespace: Annotated[
         str,
@@ -40,7 +40,7 @@ class S3Spec(Spec, frozen=True, kw_only=True):
         ),
     ] = ""
     credentials_secret: Annotated[
-        str, text("An alias of credentialsSecretRef, which wins if both are set.")
+        str, text("An alias of credentialsSecretRef, which takes precedence if both are set.")
     ] = ""
     credential_source: Annotated[
         Literal["env", "iam", "workload-identity"],
@@ -65,12 +65,12 @@ class S3Spec(Spec, frozen=True, kw_only=True):
     manage_lifecycle: Annotated[
         bool,
         text(
-            "Maintain a lifecycle rule per topic in the bucket, as a safety net below the brokers'"
-            " own retention."
+            "Maintain a lifecycle rule per topic in the bucket, in addition to the brokers' own"
+            " retention."
         ),
     ] = True
     replication: Annotated[
-        bool, text("Replicate objects to replicationBucket, for the loss of a region.")
+        bool, text("Replicate objects to replicationBucket, in case a region is lost.")
     ] = False
     replication_bucket: Annotated[str, text("The ARN of the destination bucket.")] = ""
     replication_role_arn: Annotated[str, text("The role that S3 assumes to replicate.")] = ""

@@ -207,5 +207,5 @@ def _conditions(
         IN_SYNC,
         "ChangedElsewhere",
         f"{message}. These differ because of changes through Kafka's API or from before the"
-        " adoption; they are left alone.",
+        " adoption; the operator does not change them.",
     )

@@ -2,7 +2,7 @@
 
 Invariants:
 
-* A rule is a safety net for the broker's retention, and never deletes earlier. Days are rounded up
+* A rule supplements the broker's retention, and never deletes earlier. Days are rounded up
   and a margin is added: S3 counts from the creation of a segment, the broker from the timestamps in
   it, which may be later. A topic with unlimited retention has no rule.
 * A rule applies to the objects of one topic. No rule applies to the whole bucket or to the WAL,
