@@ -67,9 +67,9 @@ def disconnect_error(
 def not_kafka_error(
     address: Address, security: Security, error: Exception, response_count: int
 ) -> KafscaleError:
-    """The error for a server that does not speak the Kafka protocol."""
+    """The error for a server that does not use the Kafka protocol."""
     hint = _early_close_hint(security, response_count)
-    return UnreachableError(f"{address} does not speak Kafka: {error}{hint}")
+    return UnreachableError(f"{address} does not use the Kafka protocol: {error}{hint}")
 
 
 def _early_close_hint(security: Security, response_count: int) -> str:

@@ -45,7 +45,7 @@ class ControlError(KafscaleError):
     """The server rejected the request."""
 
     def __init__(self, address: str, status: str, details: str) -> None:
-        super().__init__(f"the broker at {address} says: {details} ({status})")
+        super().__init__(f"the broker at {address} responded: {details} ({status})")
         self.address = address
         self.status = status
         self.details = details
@@ -56,7 +56,7 @@ class UnreachableError(ControlError):
 
     def __init__(self, address: str, status: str, details: str) -> None:
         super().__init__(address, status, details)
-        self.args = (f"no broker answers on the control plane at {address}: {details}",)
+        self.args = (f"no broker responds on the control plane at {address}: {details}",)
 
 
 # From specific to general: the first match counts.

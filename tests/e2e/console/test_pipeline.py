@@ -35,7 +35,7 @@ FAILED = JobRun(
     outcome=Outcome.FAILED,
     updated_at_ms=NOW_MS - 9_000,
     ended_at_ms=NOW_MS - 9_000,
-    error="no broker answers",
+    error="no broker responds",
     topics=("orders",),
 )
 REPORTED = JobRun(
@@ -70,7 +70,7 @@ def test_jobs_have_runs_newest_first(console):
     merge, report = pipeline["jobs"]
     assert (merge["job"], report["job"]) == ("merge", "report")
     assert [run["outcome"] for run in merge["runs"]] == ["failed", "succeeded"]
-    assert merge["last"]["error"] == "no broker answers"
+    assert merge["last"]["error"] == "no broker responds"
     assert merge["successRate"] == 0.5
     assert merge["freshnessMs"] >= 70_000
     assert merge["runs"][1]["details"] == {"merged": 3}

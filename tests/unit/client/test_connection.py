@@ -153,7 +153,7 @@ def test_server_of_another_protocol_is_rejected():
         negotiating = asyncio.ensure_future(broker.connection._negotiate())
         await broker.request()
         broker.send(b"HTTP/1.1 400 Bad Request\r\n")
-        with pytest.raises(UnreachableError, match="broker:9092 does not speak Kafka"):
+        with pytest.raises(UnreachableError, match="broker:9092 does not use the Kafka protocol"):
             await negotiating
         assert broker.wire.closed
 

@@ -200,7 +200,7 @@ def test_http_server_is_reported(certificates):
 
     with pytest.raises(UnreachableError, match=r"the TLS handshake with .* failed"):
         asyncio.run(scenario(security_trusting(certificates)))
-    with pytest.raises(UnreachableError, match="does not speak Kafka"):
+    with pytest.raises(UnreachableError, match="does not use the Kafka protocol"):
         asyncio.run(scenario(PLAINTEXT))
 
 

@@ -45,7 +45,7 @@ def test_rejection_by_a_broker_is_not_unreachable():
     error = control_error("b:9093", rpc_error(grpc.StatusCode.UNAVAILABLE, (BROKER_KEY, "3")))
     assert type(error) is ControlError
     assert error.status == "UNAVAILABLE"
-    assert str(error) == "the broker at b:9093 says: the store is unavailable (UNAVAILABLE)"
+    assert str(error) == "the broker at b:9093 responded: the store is unavailable (UNAVAILABLE)"
 
 
 def test_transport_errors_are_unreachable():
@@ -54,7 +54,7 @@ def test_transport_errors_are_unreachable():
         assert type(error) is UnreachableError
         assert (
             str(error)
-            == "no broker answers on the control plane at b:9093: the store is unavailable"
+            == "no broker responds on the control plane at b:9093: the store is unavailable"
         )
 
 

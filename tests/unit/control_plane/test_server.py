@@ -222,7 +222,9 @@ def test_closed_port_is_unreachable():
             port = client.server.port
             await client.server.close()
         async with ControlClient(f"127.0.0.1:{port}") as client:
-            with pytest.raises(UnreachableError, match=f"no broker answers .* at 127.0.0.1:{port}"):
+            with pytest.raises(
+                UnreachableError, match=f"no broker responds .* at 127.0.0.1:{port}"
+            ):
                 await client.status()
 
     run(scenario)

@@ -136,7 +136,7 @@ def test_unchecked_host_name_of_a_closed_port(certificates):
     async def scenario():
         async with served(certificates) as address:
             pass
-        with pytest.raises(UnreachableError, match=f"no broker answers .* at {address}"):
+        with pytest.raises(UnreachableError, match=f"no broker responds .* at {address}"):
             await status(address, client_tls(certificates, certificates, verify_hostname=False))
 
     run(scenario)

@@ -96,7 +96,7 @@ def test_failing_etcd_members_are_reported(state, severity):
 
 
 def test_failed_listing_is_a_warning():
-    state = snapshot(broker(1), listing_problem="no broker answers")
+    state = snapshot(broker(1), listing_problem="no broker responds")
     assert evaluated(state) == ("degraded", [("warning", "Kafka")])
 
 

@@ -69,7 +69,9 @@ class PartitionOwners:
             )
             return
         raise OperatingError(
-            "; ".join([*problems, "no broker answers; only brokers that own segments swap them"])
+            "; ".join(
+                [*problems, "no broker responds; only brokers that own segments can swap them"]
+            )
         )
 
     async def swap(self, partition: Partition, job: str) -> SwapSegmentsResponse:

@@ -56,7 +56,7 @@ def test_wrong_usage_exits_with_2(kafscale, arguments, message):
 def test_unreachable_control_plane_is_reported_with_advice(kafscale):
     result = kafscale("cluster", "status", "--control", "127.0.0.1:1")
     assert result.exit_code == 1
-    assert "no broker answers on the control plane at 127.0.0.1:1" in result.stderr
+    assert "no broker responds on the control plane at 127.0.0.1:1" in result.stderr
     assert "start a broker with: kafscale broker" in result.stderr
 
 

@@ -29,7 +29,7 @@ UNREACHABLE = BROKER | {
     "isController": False,
     "state": "unreachable",
     "storeHealth": None,
-    "problems": {"control plane": "no broker answers"},
+    "problems": {"control plane": "no broker responds"},
     "uptimeMs": None,
     "address": None,
     "control": None,
@@ -70,7 +70,7 @@ def test_status_shows_brokers_and_their_problems(printed):
     assert names.startswith("broker state address control rack partitions shards moving store up")
     assert one == "1 * ready a:9092 a:9093 z 12 25 2 healthy 2m 13s 9"
     assert two == "2 unreachable - - - 12 25 2 - - 9"
-    assert problem == "broker 2: control plane: no broker answers"
+    assert problem == "broker 2: control plane: no broker responds"
 
 
 def test_status_shows_partitions_if_requested(printed):
