@@ -17,7 +17,7 @@ from kafscale.storage.job_runs import JobRun, JobRuns, Outcome, TopicRun
 RUNS_MAX: Final = 50
 """How many runs of each job are read."""
 STALE_MS_MAX: Final = 24 * 3_600_000
-"""A running job whose record was not updated for this long is considered dead."""
+"""A running job whose record was not updated for this long is considered killed."""
 REPORT: Final = "report"
 ALL_TOPICS: Final = "*"
 """The topic label of runs without topics."""

@@ -221,7 +221,7 @@ async def _metrics(runs: JobRunCache, _: Request) -> Response:
     except ConfigError:
         by_job = {}  # There is no bucket to read, so no job has run.
     except (KafscaleError, TimeoutError):
-        return PlainTextResponse("cannot read the records of jobs\n", status_code=503)
+        return PlainTextResponse("cannot read the run records of jobs\n", status_code=503)
     text = exposition(PipelineStatus.of(clock(), jobs.last_runs(by_job)))
     return Response(text, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": NO_STORE})
 

@@ -299,7 +299,9 @@ def test_reset_offsets_previews_and_executes(kafscale, topic, group):
     assert reset("--shift-by", "-3", topics=first) == [(0, 10, 7, None)]
     assert reset("--shift-by", "-30", topics=first) == [(0, 7, 0, "-23 is before the start")]
     assert reset("--to-datetime", "2023-11-14T22:13:26Z", topics=first) == [(0, 0, 6, None)]
-    assert reset("--by-duration", "PT1H", topics=first) == [(0, 6, 10, "no record is that new")]
+    assert reset("--by-duration", "PT1H", topics=first) == [
+        (0, 6, 10, "no record is at or after that time")
+    ]
     assert reset("--to-latest", topics=("--all-topics",))[0] == (0, 10, 10, None)
     assert reset("--to-current")[0] == (0, 10, 10, None)
     assert reset("--by-duration", "876000h", topics=first) == [(0, 10, 0, None)]

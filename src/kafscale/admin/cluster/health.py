@@ -89,7 +89,7 @@ def _broker_reasons(snapshot: ClusterSnapshot, gone: Collection[int]) -> Iterato
         yield Reason(
             "critical",
             f"broker {broker_id}",
-            "It is gone without having been drained: it was killed or has lost the network."
+            "It left without being drained: it was killed, or lost its network connection."
             " Other brokers take over its partitions.",
         )
     reasons = [reason for each in snapshot.brokers if (reason := _broker_reason(each))]

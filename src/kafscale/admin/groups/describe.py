@@ -24,7 +24,7 @@ from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, Describe
 from kafscale.text.topic_partition import TopicPartition
 
 DEAD = "Dead"
-HINT = "see which there are with: kafscale group list"
+HINT = "list the groups with: kafscale group list"
 
 
 class GroupMember(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -96,7 +96,7 @@ def resolve_offset(target: ResetTarget, partition: PartitionOffsets) -> tuple[in
         case TargetKind.LATEST:
             return end, ""
         case TargetKind.TIME:
-            return (end, "no record is that new") if at_time is None else (at_time, "")
+            return (end, "no record is at or after that time") if at_time is None else (at_time, "")
         case TargetKind.CURRENT:
             fallback = end, "nothing was committed"
             return fallback if committed_offset is None else (committed_offset, "")

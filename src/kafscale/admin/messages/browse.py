@@ -228,7 +228,7 @@ class _Browser:
     async def _start_offsets(
         self, topic: TopicMetadata, indexes: Sequence[int]
     ) -> Mapping[int, int]:
-        """Where a cursor or a time begins; -1 if no record is that new."""
+        """Where a cursor or a time begins; -1 if no record is at or after the time."""
         query = self._query
         first_offsets = {each: query.cursor[each] for each in indexes if each in query.cursor}
         if query.start != "time":

@@ -134,10 +134,10 @@ def _summary(config: Config, kafka: str, console: str) -> list[tuple[str, str]]:
         ("console", console),
     ]
     if ui.username and ui.password:
-        lines.append(("sign in", f"as {ui.username}"))
+        lines.append(("log in", f"as {ui.username}"))
     else:
         lines += [
-            ("sign in", "disabled: set KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD to enable"),
-            ("", "signing in to the console, then start again"),
+            ("log in", "disabled: set KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD to enable"),
+            ("", "logins to the console, then start again"),
         ]
     return [*lines, ("stop", "with Ctrl-C")]

@@ -209,7 +209,7 @@ def _mechanisms(labels: Sequence[str]) -> list[ScramMechanism]:
 
 def _password(text: str) -> users.Password:
     if not text:
-        raise InvalidRequestError("a password has at least one character")
+        raise InvalidRequestError("a password must have at least one character")
     return users.Password(text=text, iterations=ITERATIONS_DEFAULT, random=SystemRandom())
 
 
@@ -224,7 +224,7 @@ def _user(name: str, mechanisms: Sequence[ScramMechanism]) -> User:
 
 def _check_entity(entity: dict[str, str | None]) -> None:
     if not entity or not entity.keys() <= _ENTITIES:
-        raise InvalidRequestError("an entity is a user, a client-id, both, or an ip")
+        raise InvalidRequestError("an entity must be a user, a client-id, both, or an ip")
     if "ip" in entity and len(entity) > 1:
         raise InvalidRequestError("an ip cannot be combined with a user or client-id")
 

@@ -45,7 +45,7 @@ async def describe(context: ApiContext, request: ApiRequest) -> BrokerDetail:
 async def drain(context: ApiContext, request: ApiRequest) -> Drained:
     body: Drain = request.body
     if not 1 <= body.deadline_seconds <= DRAIN_SECONDS_MAX:
-        raise InvalidRequestError(f"deadlineSeconds is between 1 and {DRAIN_SECONDS_MAX}")
+        raise InvalidRequestError(f"deadlineSeconds must be between 1 and {DRAIN_SECONDS_MAX}")
     broker_id = _id(request)
     async with context.connections.control_plane() as control:
         _check_known(broker_id, control.brokers)

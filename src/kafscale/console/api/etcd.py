@@ -48,7 +48,9 @@ async def show(context: ApiContext, _: ApiRequest) -> EtcdState:
 async def take(context: ApiContext, request: ApiRequest) -> Snapshot:
     body: TakeSnapshot = request.body
     if body.retain < 0:
-        raise InvalidRequestError("retain is how many snapshots to keep; 0 keeps all")
+        raise InvalidRequestError(
+            "retain must not be negative: it is the number of snapshots to keep; 0 keeps all"
+        )
     if not context.config.etcd.endpoints:
         raise ConfigError("there is no etcd: this broker keeps its metadata in a file")
     try:

@@ -49,7 +49,7 @@ def _browse_query(body: schema.Browse) -> BrowseQuery:
 
 def _cursor(body: dict[str, int]) -> dict[int, int]:
     if not all(key.isascii() and key.isdigit() and len(key) < 10 for key in body):
-        raise InvalidRequestError("the keys of a cursor are partition numbers")
+        raise InvalidRequestError("the keys of a cursor must be partition numbers")
     return {int(key): offset for key, offset in body.items()}
 
 

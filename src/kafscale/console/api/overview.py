@@ -29,7 +29,7 @@ async def show(context: ApiContext, _: ApiRequest) -> msgspec.Raw:
     if context.monitor.overview is None:
         await context.monitor.refresh()
     encoded = context.monitor.overview_json
-    assert encoded is not None, "a refresh leaves an overview"
+    assert encoded is not None, "a refresh stores an overview"
     return msgspec.Raw(encoded)
 
 

@@ -20,7 +20,7 @@ async def show(context: ApiContext, _: ApiRequest) -> Pipeline:
     try:
         runs = await context.job_runs.by_job()
     except TimeoutError:
-        return Pipeline(jobs=[], cost=None, problem="timed out reading the records of jobs")
+        return Pipeline(jobs=[], cost=None, problem="timed out reading the run records of jobs")
     except KafscaleError as error:
         return Pipeline(jobs=[], cost=None, problem=str(error))
     jobs = [_job(name, job_runs, clock()) for name, job_runs in runs.items() if job_runs]

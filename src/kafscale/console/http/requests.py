@@ -46,7 +46,7 @@ DISABLED: Final = Rejection(
 CROSS_SITE: Final = Rejection(
     403, "cross-site", "Cross-site request rejected: use a page of the console."
 )
-SIGNED_OUT: Final = Rejection(401, "signed-out", "Not signed in, or the session has expired.")
+SIGNED_OUT: Final = Rejection(401, "signed-out", "Not logged in, or the session has expired.")
 BAD_CSRF_TOKEN: Final = Rejection(
     403, "csrf", "The CSRF token is missing or wrong: reload the page."
 )

@@ -75,7 +75,7 @@ class BrokerPresence:
         elif not broker.is_draining and (
             broker.state in {GONE, UNREACHABLE} or since_last_success_ms > POLL_GAP_MS_MAX
         ):
-            yield _with_state(observed, GONE, "It has left without being drained.")
+            yield _with_state(observed, GONE, "It left without being drained.")
 
 
 def _with_state(observed: ObservedBroker, state: str, problem: str) -> ObservedBroker:

@@ -29,7 +29,10 @@ def classify_join(group: GroupState, event: Join, now_ms: int) -> Step:
     settings = group.settings
     timeout_ms = event.session_timeout_ms
     if not settings.session_timeout_ms_min <= timeout_ms <= settings.session_timeout_ms_max:
-        raise InvalidSessionTimeoutError(f"session timeout {timeout_ms} ms is out of bounds")
+        raise InvalidSessionTimeoutError(
+            f"session timeout {timeout_ms} ms is out of range: expected"
+            f" {settings.session_timeout_ms_min} to {settings.session_timeout_ms_max} ms"
+        )
     if group.state is State.DEAD:
         return Step.REJOIN if event.member_id else Step.NEW_MEMBER
     members = group.members

@@ -92,7 +92,10 @@ def _check_join(group: GroupState, event: Join) -> None:
     settings = group.settings
     timeout_ms = event.session_timeout_ms
     if not settings.session_timeout_ms_min <= timeout_ms <= settings.session_timeout_ms_max:
-        raise InvalidSessionTimeoutError(f"session timeout {timeout_ms} ms is out of bounds")
+        raise InvalidSessionTimeoutError(
+            f"session timeout {timeout_ms} ms is out of range: expected"
+            f" {settings.session_timeout_ms_min} to {settings.session_timeout_ms_max} ms"
+        )
     common = {name for name, _ in event.protocols}
     for member in group.members.values():
         if member.metadata.is_classic:

@@ -37,7 +37,7 @@ OFFSETS = PartitionOffsets(start=10, end=20, committed=15)
         (ResetTarget(TargetKind.SHIFT, -20), OFFSETS, 10, "-5 is before the start"),
         (ResetTarget(TargetKind.SHIFT, 6), OFFSETS, 20, "21 is after the end"),
         (ResetTarget(TargetKind.TIME, 99), OFFSETS._replace(at_time=11), 11, ""),
-        (ResetTarget(TargetKind.TIME, 99), OFFSETS, 20, "no record is that new"),
+        (ResetTarget(TargetKind.TIME, 99), OFFSETS, 20, "no record is at or after that time"),
     ],
 )
 def test_target_resolves_to_an_offset_of_the_log(target, partition, offset, note):

@@ -1,6 +1,6 @@
 """The snapshots of one cluster's etcd in a bucket: take, list, prune and fetch.
 
-Invariants, wherever a process dies:
+Invariants, wherever a process is killed:
 
 * A snapshot is complete once its description exists. The description is written last, after the
   database was verified by its own checksum and stored; it is deleted first.
@@ -8,7 +8,7 @@ Invariants, wherever a process dies:
 * Memory is bounded: a snapshot is spooled to an unnamed file that disappears with the process.
 * Objects of incomplete snapshots are deleted by `prune` once they are old enough to be abandoned.
 
-The operator decides when to take a snapshot; `source_selection` decides from which member.
+The operator decides when to take a snapshot; `listing` selects the member.
 """
 
 import mmap

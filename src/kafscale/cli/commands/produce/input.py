@@ -67,7 +67,7 @@ class InputReader:
 
 @dataclass(frozen=True)
 class LineParser:
-    """Parses lines to records, as the options of the command say."""
+    """Parses lines into records, as the options of the command say."""
 
     form: Format = Format.TEXT
     key: bytes | None = None
