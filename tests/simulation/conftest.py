@@ -12,7 +12,9 @@ SEEDS_PER_TEST = 25
 GROUP_RUNS_SHARE = 25
 """A group run simulates two minutes of heartbeats: there is one for this number of engine runs."""
 
-EXPECTED_ERRORS = frozenset({"wal fenced", "undurable records lost", "groups not saved"})
+EXPECTED_ERRORS = frozenset(
+    {"wal fenced", "records lost before they were durable", "groups not saved"}
+)
 """Logged errors that scenarios cause on purpose."""
 
 

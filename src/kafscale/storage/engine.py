@@ -242,7 +242,9 @@ class StorageEngine:
                 await self.wal.flush()
         except (TimeoutError, NotOwnerError):
             # No producer with acks=all has received an acknowledgement for these records.
-            logger.exception("undurable records lost", bytes=self.wal.unflushed_bytes)
+            logger.exception(
+                "records lost before they were durable", bytes=self.wal.unflushed_bytes
+            )
             self.close()
             return
         with suppress(TimeoutError):

@@ -142,7 +142,7 @@ class JobRuns:
             if isinstance(ref, object_keys.JobRunRef):
                 refs.append(ref)
             if len(refs) >= LISTED_MAX:
-                logger.warning("too many job records, the rest is ignored", limit=LISTED_MAX)
+                logger.warning("too many run records, the rest is ignored", limit=LISTED_MAX)
                 break
         return refs
 
@@ -154,7 +154,7 @@ class JobRuns:
             except ObjectNotFoundError:
                 return None  # Pruned since the listing.
             except DamagedObjectError as error:
-                logger.warning("damaged job record", key=key, reason=error.reason)
+                logger.warning("damaged run record", key=key, reason=error.reason)
                 return None
 
         runs = await map_limited(read, refs, READS_MAX)

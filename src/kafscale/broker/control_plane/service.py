@@ -238,7 +238,7 @@ class BrokerControlService:
 def _log_failure(task: "asyncio.Task[Any]") -> None:
     """Log the failure of work whose caller was cancelled."""
     if not task.cancelled() and (error := task.exception()) is not None:
-        logger.warning("control work failed", reason=str(error))
+        logger.warning("control request failed after cancellation", reason=str(error))
 
 
 def _describe_broker(broker_id: int) -> str:

@@ -121,7 +121,7 @@ async def _of_shards(
     for count, entry in enumerate(entries, start=1):
         key = keys.parse(entry.key)
         if not isinstance(key, keys.ConsumerGroupKey | keys.CommittedOffsetKey):
-            logger.warning("unknown key among groups", key=entry.key)
+            logger.warning("unknown group key ignored", key=entry.key)
         elif (shard := shard_of(key.group)) in shards:
             yield shard, key, entry
         if count % ENTRIES_AT_ONCE == 0:

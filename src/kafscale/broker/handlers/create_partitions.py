@@ -88,7 +88,7 @@ async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: b
             broker.quotas.charge_mutation(context, topic.partition_count - current_count)
             await broker.topics.grow(topic.name, topic.partition_count)
             broker.audit.changed(
-                context, "topic grown", topic=topic.name, partitions=topic.partition_count
+                context, "partitions added", topic=topic.name, partitions=topic.partition_count
             )
     except KafscaleError as error:
         return _failed(topic.name, error)

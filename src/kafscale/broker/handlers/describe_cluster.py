@@ -5,7 +5,7 @@ Behaviour:
   reach.
 * Requires no permission. Authorized operations on the cluster are returned to clients that may
   DESCRIBE it, and are empty for others.
-* There are no controller endpoints: a request for them is refused, as by a broker of Kafka's.
+* There are no controller endpoints: a request for them is refused, as by Kafka's brokers.
 
 Version notes:
 * v1+: the requested endpoint type. v2+: fenced brokers, of which there are none.

@@ -129,7 +129,7 @@ class AdminHttp:
         except asyncio.CancelledError:
             pass  # `close` cancelled the task, and is the only one that awaits it.
         except Exception:
-            logger.exception("admin request failed")
+            logger.exception("HTTP request failed")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         keeps_alive = True

@@ -115,7 +115,7 @@ PERMISSIONS: Final[dict[str, tuple[Requirement, ...]]] = {
         Requirement(
             CLUSTER,
             Operation.CLUSTER_ACTION,
-            when="the client fetches as a replica, which then may read all topics",
+            when="the client fetches as a replica; it may then read all topics",
             error=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ),
     ),

@@ -20,6 +20,6 @@ class LogSettings(msgspec.Struct, frozen=True, gc=False):
     """The largest accepted batch (`max.message.bytes`)."""
     timestamp_type: TimestampType
     compression: Codec | None
-    """Codec for batches that arrive uncompressed, applied when rolling; None leaves them alone."""
+    """Codec for batches that arrive uncompressed, applied when rolling; None: no compression."""
     has_delete_policy: bool = True
     """Whether `cleanup.policy` contains `delete`, so that records may be deleted from the start."""

@@ -3,7 +3,7 @@
 Each broker session writes one stream (`_wal/{broker}/{epoch}/`), a sequence of objects. Objects are
 acknowledged in order, so objects after the first missing one were never acknowledged. A stream is
 ended by a fence: an empty object, created with create-only at the first free sequence. A process
-that still believes in its epoch then cannot append. If that process creates its object first, the
+that still uses its epoch then cannot append. If that process creates its object first, the
 object is acknowledged and the next sequence is tried. Objects after a fence are garbage.
 
 A fence is effective only while the object before it exists. The owner may have written, rolled and

@@ -152,7 +152,9 @@ class WalWriter:
                 f"WAL buffer is full: {self.unflushed_bytes} bytes are not written yet"
             )
         if self._is_memory_full():
-            raise OverloadedError("memory is full: segments are rolled slower than records arrive")
+            raise OverloadedError(
+                "memory is full: segments are rolled more slowly than records arrive"
+            )
         self._open.add(
             log, batch, base_offset, last_offset, count, max_timestamp_ms, self._steady_ms()
         )

@@ -146,7 +146,7 @@ class Assigner:
                     lambda: all(self._is_visible(each) for each in written)
                 )
         except TimeoutError:
-            logger.warning("cluster cache is late", seconds=VISIBLE_SECONDS_MAX)
+            logger.warning("cluster cache is behind", seconds=VISIBLE_SECONDS_MAX)
 
     def _is_visible(self, written: _Written) -> bool:
         last = written.last.assignment
