@@ -205,7 +205,7 @@ class BatchView:
 
     @property
     def payload(self) -> memoryview:
-        """The records, as compressed as they are."""
+        """The records, in their compressed form."""
         return self.buffer[HEADER_BYTES:]
 
     @property

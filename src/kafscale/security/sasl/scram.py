@@ -38,7 +38,7 @@ def credential(
     salted_password: bytes | None = None,
 ) -> ScramCredential:
     """Derive the credential of a user from the password or the salted password."""
-    assert (password is None) != (salted_password is None), "exactly one of both"
+    assert (password is None) != (salted_password is None), "exactly one of the two"
     if not user:
         raise UnacceptableCredentialError("Username must not be empty")
     if iterations < ITERATIONS_MIN:

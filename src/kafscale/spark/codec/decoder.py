@@ -3,7 +3,7 @@
 Invariants: the checksum of every batch is verified, here or by the caller; also of a skipped batch,
 because the fields by which it is skipped are covered by the checksum. A batch is decoded whole or
 not at all. Errors raise `DamagedObjectError` with the key of the object, exactly where
-`testing.reference_decoder` does.
+`tests/doubles/reference_decoder.py` does.
 
 No Python code runs per record, and little per batch: payloads are put into one source array,
 without a copy if they are uncompressed and share a buffer, and one call of the kernel scans the

@@ -117,8 +117,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """Return the bounds of a batch, which cannot start at latest or end at earliest."""
         starting = self.starting or GlobalOffset(EARLIEST)
         ending = self.ending or GlobalOffset(LATEST)
-        _reject_offset("startingOffsets", starting, LATEST, "latest (-1): the batch is empty")
-        _reject_offset("endingOffsets", ending, EARLIEST, "earliest (-2): the batch is empty")
+        _reject_offset("startingOffsets", starting, LATEST, "latest (-1): the batch would be empty")
+        _reject_offset("endingOffsets", ending, EARLIEST, "earliest (-2): the batch would be empty")
         return starting, ending
 
     def stream_start(self) -> Bound:

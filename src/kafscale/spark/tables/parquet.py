@@ -8,8 +8,8 @@
 Readers skip names that begin with an underscore. Invariants beyond those of `base`:
 
 * A commit is an object that is created, create-only, under the next number; only one of several
-  writers succeeds. After that its files are moved to their final names. If the writer dies before
-  they are all moved, the next `load` moves the rest; no commit is made before that.
+  writers succeeds. After that its files are moved to their final names. If the writer is killed
+  before they are all moved, the next `load` moves the rest; no commit is made before that.
 * A reader may see only some of the files of a commit for a short time, but never uncommitted rows
   and no row twice. Rows are only added.
 """

@@ -69,7 +69,7 @@ class ValueSpec:
         if self.references and not (self.format == "avro" and self.schema):
             _reject("references need an Avro schema")
         if self.grows and self.format != "json":
-            _reject("only the schema of JSON can grow")
+            _reject("only the schema of JSON values can be extended")
         if self.schema and self.descriptors:
             _reject("a schema and descriptors cannot both be given")
         if self.subject and (self.registry is None or self.format in {"raw", "json"}):

@@ -8,7 +8,7 @@ lose a record. For the same reason readers must know the number of offsets. Neit
 task ever holds all keys of a log.
 
 An expired tombstone is dropped only if it is the last record of its key. So the records that it
-deletes are gone from all segments before the tombstone is, even if a run dies between swaps.
+deletes are gone from all segments before the tombstone is, even if a run is killed between swaps.
 """
 
 from collections import defaultdict

@@ -71,7 +71,7 @@ def invalid_names(names: Sequence[str], table: Sequence[str] = ()) -> dict[str, 
     """Return the field names that cannot be column names, with the reason.
 
     >>> invalid_names(["id", "ID", "_kafscale_key"])
-    {'ID': 'differs from id by case only', '_kafscale_key': 'is reserved'}
+    {'ID': 'differs from id only in case', '_kafscale_key': 'is reserved'}
     """
     used = {name.lower(): name for name in table}
     invalid: dict[str, str] = {}
@@ -82,7 +82,7 @@ def invalid_names(names: Sequence[str], table: Sequence[str] = ()) -> dict[str, 
         elif name.lower().startswith(PREFIX) or name.lower() in _PARTITION_COLUMNS:
             invalid[name] = "is reserved"
         elif known != name:
-            invalid[name] = f"differs from {known} by case only"
+            invalid[name] = f"differs from {known} only in case"
     return invalid
 
 

@@ -5,7 +5,7 @@ A round starts with the offsets in the table, and ends with a commit or without 
 * A commit of the table holds the rows and the next offsets. If another writer has advanced the
   offsets since the round started, the commit fails, the files of the round are deleted, and the
   next round starts from the table.
-* Dead letters are committed first, with their own offsets. If the process dies between the two
+* Dead letters are committed first, with their own offsets. If the process is killed between the two
   commits, the next round meets the same bad records, and drops those before these offsets.
 * New columns are added before the rows that have them; an empty column does no harm.
 

@@ -38,7 +38,7 @@ class FindingKind(enum.StrEnum):
     OVERLAP = "offsets in two segments"
     ORPHAN_INDEX = "index without a segment"
     ORPHAN_TOPIC = "unknown topic"
-    STAGED = "leftover of a job"
+    STAGED = "staged object of an earlier job"
     UNKNOWN = "unknown object"
 
 

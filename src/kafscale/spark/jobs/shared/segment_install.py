@@ -155,7 +155,7 @@ class SegmentInstaller(ControlAccess):
         self.on_step("swap")
         if not staged:
             return []
-        with progress_bar("swapping segments in", len(staged), self.progress) as advance:
+        with progress_bar("swapping segments", len(staged), self.progress) as advance:
 
             async def swap(objects: ObjectStore) -> list[SwapOutcome]:
                 async with PartitionOwners(self.control, self.control_tls) as owners:

@@ -160,7 +160,7 @@ def test_records_with_invalid_field_names_are_dead_letters(log, tables):
     assert sorted((row["partition"], row["offset"], row["reason"]) for row in table_rows) == [
         (0, 1, "the name of field '_kafscale_offset' is reserved"),
         (0, 2, "the name of field '' is empty"),
-        (0, 3, "the name of field 'ID' differs from id by case only"),
+        (0, 3, "the name of field 'ID' differs from id only in case"),
         (1, 1, "the name of field 'kafscale_day' is reserved"),
     ]
 
