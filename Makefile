@@ -58,6 +58,7 @@ $(MODULES): web/package-lock.json | setup
 	@touch $@
 
 # tests/runner.py runs failed tests once more, alone, and leaves JUnit reports in .test-reports/.
+# `make check` runs the tests of the source tree.
 RUN_TESTS := $(BIN)/python tests/runner.py
 PARALLEL  := -n $(shell expr $$(nproc) + 1) --dist loadfile
 PLAIN     := not bench and not spark and not kubernetes
@@ -67,7 +68,7 @@ KUBERNETES = kubernetes and not long
 SESSIONS  := -n 2 --dist loadfile
 
 test: test-setup test-web ## Run the tests of every kind, in minutes.
-	$(RUN_TESTS) plain $(PARALLEL) -m "$(PLAIN) and not long"
+	$(RUN_TESTS) plain $(PARALLEL) -m "$(PLAIN) and not long" --ignore tests/test_architecture.py
 	$(RUN_TESTS) spark $(SESSIONS) -m "$(SPARK) and not long" tests/e2e/spark
 
 test-all: KUBERNETES = kubernetes
@@ -81,10 +82,10 @@ test-long: test-setup ## Run, in random order, those of the long tests that star
 	$(RUN_TESTS) long-spark $(SESSIONS) -m "$(SPARK) and long" --stop-after $(LONG_SECONDS) tests/e2e/spark
 
 # With empty caches, both take minutes; "setup" and "web" come first, as they use all cores, too.
-test-setup: setup web ## Download and build the foreign programs that tests run, and compile the tests.
+test-setup: setup web ## Prepare the tests: download and build what they run, and compile them.
 	@$(MAKE) --no-print-directory -j2 test-programs $(COMPILED)
 
-test-programs: setup
+test-programs: setup ## Download and build the foreign programs that tests run.
 	PYTHONPATH=tests $(BIN)/python -m services.programs
 
 # pytest compiles every test when it collects them; otherwise each of its processes would do so.

@@ -17,6 +17,7 @@ import pytest
 
 from kafscale.broker.requests.routes import ROUTES
 from kafscale.protocol.apis import APIS
+from services import syntax_tree
 
 pytestmark = pytest.mark.timeout(120)  # Some of it reads every file that there is.
 
@@ -86,7 +87,7 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 
 @cache
 def parsed_modules() -> list[tuple[Path, ast.Module]]:
-    return [(path, ast.parse(path.read_text())) for path in modules()]
+    return [(path, syntax_tree.parse(path)) for path in modules()]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -172,6 +172,7 @@ def test_quota_commands_set_list_and_remove(kafscale):
     assert len(json.loads(kafscale("quota", "list", "-o", "json"))) == 1
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not java.is_available(), reason="no Java here")
 def test_kafka_configs_tool_sets_quotas_and_clients_obey(quota_broker, kafscale, topic):
     def configs(*arguments: str) -> str:

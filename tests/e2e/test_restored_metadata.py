@@ -333,6 +333,7 @@ def test_running_brokers_exit_after_a_restore_and_restart(cluster, tmp_path):
     workload.check()
 
 
+@pytest.mark.long
 def test_running_clients_continue_after_a_restore(cluster, tmp_path):
     """Leader epochs do not decrease, so clients accept the new leaders."""
     workload = Workload(cluster, tmp_path)

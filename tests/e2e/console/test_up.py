@@ -90,6 +90,7 @@ def test_up_prints_addresses_and_stops_on_ctrl_c(tmp_path):
         assert (tmp_path / "kafscale-data").is_dir()
 
 
+@pytest.mark.long
 def test_up_says_how_to_enable_login(tmp_path):
     with Up(tmp_path) as up:
         up.wait_for("Ctrl-C")
@@ -107,6 +108,7 @@ def test_all_processes_end_when_one_ends(tmp_path, stopped):
         assert all(map(has_exited, children.values()))
 
 
+@pytest.mark.long
 def test_failed_start_is_reported_and_leaves_no_process(tmp_path):
     with Up(tmp_path) as first:
         first.wait_for("Ctrl-C")

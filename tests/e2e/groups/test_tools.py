@@ -66,6 +66,7 @@ def test_group_with_members_is_described_and_cannot_be_changed(
     )
 
 
+@pytest.mark.long
 @with_java
 def test_offsets_are_reset_and_deleted_with_the_group(server, groups, topic, group):
     with Wire(server.port) as wire:

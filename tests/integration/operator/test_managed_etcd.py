@@ -164,6 +164,7 @@ def test_member_without_data_is_replaced_without_loss(run_test):
     run_test(body, desired)
 
 
+@pytest.mark.long
 def test_lost_volume_is_replaced(run_test):
     desired = cluster()
 
@@ -198,6 +199,7 @@ def test_loss_of_all_data_never_forms_an_empty_cluster(run_test):
     run_test(body, desired)
 
 
+@pytest.mark.long
 def test_scale_from_one_to_three_members_and_back(run_test):
     desired, fewer = cluster(), cluster(replicas=1)
 

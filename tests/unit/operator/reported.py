@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from services import syntax_tree
+
 SOURCE = Path(__file__).parents[3] / "src"
 OPERATOR = SOURCE / "kafscale" / "operator"
 STATUSES = {"ok": {"True"}, "bad": {"False"}, "unknown": {"Unknown"}, "make": {"False", "Unknown"}}
@@ -58,8 +60,8 @@ def events(kind: str) -> set[str]:
 def _functions(kind: str) -> Iterator[Function]:
     for path in sorted(OPERATOR.rglob("*.py")):
         is_of_topics = path.parent.name == "topics"
-        if is_of_topics == (kind == "topic") and path != OPERATOR / "conditions.py":
-            module = ast.parse(path.read_text())
+        if is_of_topics == (kind == "topic") and path != OPERATOR / "spec" / "status.py":
+            module = syntax_tree.parse(path)
             for node in ast.walk(module):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                     yield Function(path, module, node)
@@ -133,4 +135,4 @@ def _imported(name: str, module: ast.Module) -> tuple[Path, ast.Module]:
 
 def _read(module: str) -> tuple[Path, ast.Module]:
     path = SOURCE.joinpath(*module.split(".")).with_suffix(".py")
-    return path, ast.parse(path.read_text())
+    return path, syntax_tree.parse(path)

@@ -8,7 +8,8 @@ from playwright.sync_api import expect
 from services.console import ConsoleProcess
 from services.secured_broker import ADMIN, SecuredBroker, password_of
 
-pytestmark = pytest.mark.timeout(90)
+# Component tests, and tests of the API, cover the same pages in every run.
+pytestmark = [pytest.mark.long, pytest.mark.timeout(90)]
 
 ALICE_PASSWORD = "wonderland-7"  # noqa: S105 - opens nothing but tests.
 

@@ -9,7 +9,8 @@ from playwright.sync_api import expect
 from services import shop
 from services.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(60)
+# Component tests, and tests of the API, cover the same pages in every run.
+pytestmark = [pytest.mark.long, pytest.mark.timeout(60)]
 
 
 def committed(broker, group, topic):

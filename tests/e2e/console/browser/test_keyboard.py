@@ -3,7 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.timeout(60)
+# Component tests, and tests of the API, cover the same pages in every run.
+pytestmark = [pytest.mark.long, pytest.mark.timeout(60)]
 
 
 def test_shortcuts_open_pages_and_search(window):

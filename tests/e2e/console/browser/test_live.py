@@ -85,6 +85,7 @@ def test_stopped_broker_is_reported_and_found_again(open_window, own_console, br
     expect(health).to_contain_text("Cluster is healthy", timeout=40_000)
 
 
+@pytest.mark.long
 def test_stopped_console_is_reported_and_found_again(open_window, own_console):
     window = open_window(own_console).sign_in()
     window.expect_status(401)

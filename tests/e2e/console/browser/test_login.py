@@ -84,6 +84,7 @@ def test_logout_ends_the_session(open_window, console):
     assert response.status == 401, "a session cookie must be invalid after logout"
 
 
+@pytest.mark.long
 def test_expired_session_leads_to_the_login_and_back(open_window, console):
     window = open_window(console).sign_in()
     window.expect_status(401)

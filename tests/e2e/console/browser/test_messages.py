@@ -53,6 +53,7 @@ def test_record_is_found_by_key(records):
     expect(records.page.get_by_role("table", name="Headers")).to_contain_text("source")
 
 
+@pytest.mark.long
 def test_records_are_found_by_text(records):
     records.set("Contains", "customer 7")
     records.find()
@@ -69,6 +70,7 @@ def test_records_are_found_by_json_field(records):
     expect(records.rows).to_have_count(cities.count("Oslo"))
 
 
+@pytest.mark.long
 def test_records_from_an_offset(records):
     records.choose("Start", "offset")
     records.set("Offset", "3")
@@ -80,6 +82,7 @@ def test_records_from_an_offset(records):
     expect(records.rows.nth(1)).to_have_accessible_name("Record 4 of partition 2")
 
 
+@pytest.mark.long
 def test_records_from_a_time(records):
     then = time.localtime(time.time() - 3600)
     records.choose("Start", "time")
@@ -101,6 +104,7 @@ def test_no_match_is_reported(records):
     expect(records.rows.first).to_be_visible()
 
 
+@pytest.mark.long
 def test_more_records_are_loaded(records):
     records.choose("Limit", "20")
     records.find()
@@ -109,6 +113,7 @@ def test_more_records_are_loaded(records):
     expect(records.rows).to_have_count(40)
 
 
+@pytest.mark.long
 def test_new_records_are_loaded(window, console, topic):
     console_client = console.client()
     console_client.post("/topics", {"name": topic, "partitionCount": 1})

@@ -41,6 +41,7 @@ def test_topic_is_created(window, shop_broker, topic):
     expect(window.page.get_by_label("max.message.bytes", exact=True)).to_have_value("2000000")
 
 
+@pytest.mark.long
 def test_rejected_form_shows_the_error_and_keeps_its_input(window):
     window.expect_status(409)
     window.open("/topics", "Topics")

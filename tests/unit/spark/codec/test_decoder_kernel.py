@@ -41,6 +41,7 @@ def test_kernel_writes_only_inside_its_arrays(seed):
         fuzz_kernel(random)
 
 
+@pytest.mark.long
 def test_kernel_passes_numba_bounds_checks(tmp_path):
     run_python(
         "-m",
