@@ -177,10 +177,10 @@ async def _open_stores(
         objects=objects,
         metadata=metadata,
         catalog=Catalog(metadata, namespace=config.s3.namespace),
-        view=ClusterCache(metadata),
+        cluster_cache=ClusterCache(metadata),
         access_store=AclStore(metadata),
     )
-    for cache in (stores.catalog, stores.view, stores.access_store):
+    for cache in (stores.catalog, stores.cluster_cache, stores.access_store):
         await cache.start()
         stack.push_async_callback(cache.close)
     return stores

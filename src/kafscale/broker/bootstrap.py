@@ -60,7 +60,7 @@ class Stores:
     objects: ObjectStore
     metadata: MetadataStore
     catalog: Catalog
-    view: ClusterCache
+    cluster_cache: ClusterCache
     access_store: AclStore
 
 
@@ -130,7 +130,7 @@ async def build_components(
         node_id=node_id,
         cluster_id=own_cluster_id,
         catalog=stores.catalog,
-        cluster=stores.view,
+        cluster=stores.cluster_cache,
         registration=registration,
         topics=node.topics,
         topic_defaults=defaults,
@@ -167,7 +167,7 @@ def _consumer_lag(
     return ConsumerLag(
         storage.logs,
         groups,
-        stores.view,
+        stores.cluster_cache,
         broker_id=broker_id(config),
         steady=steady_clock,
         tls=config.control.tls.as_client(),
@@ -218,7 +218,7 @@ def _cluster_node(
     node = ClusterNode(
         stores.metadata,
         catalog=stores.catalog,
-        cache=stores.view,
+        cache=stores.cluster_cache,
         guards=guards,
         registration=registration,
         storage=storage,
@@ -240,11 +240,13 @@ def _cluster_node(
     return node
 
 
-def _authorizer(config: Config, rules: AclStore, audit: AuditLog) -> RequestAuthorizer | None:
+def _authorizer(
+    config: Config, access_store: AclStore, audit: AuditLog
+) -> RequestAuthorizer | None:
     """The authorizer, if authorization is enabled."""
     if not config.authorization.enabled:
         return None
-    return RequestAuthorizer(Authorizer(config.authorization, rules), audit)
+    return RequestAuthorizer(Authorizer(config.authorization, access_store), audit)
 
 
 async def _update_lifecycle(

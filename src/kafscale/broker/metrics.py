@@ -37,7 +37,7 @@ class ConsumerLag:
         self,
         logs: LogDirectory,
         groups: Coordinator,
-        view: ClusterCache,
+        cluster_cache: ClusterCache,
         *,
         broker_id: int,
         steady: Callable[[], int],
@@ -46,7 +46,7 @@ class ConsumerLag:
         """`tls` is used to poll other brokers, if their control planes are encrypted."""
         self._logs = logs
         self._groups = groups
-        self._view = view
+        self._cluster_cache = cluster_cache
         self._broker_id = broker_id
         self._steady = steady
         self._tls = tls
@@ -81,16 +81,19 @@ class ConsumerLag:
                     )
 
     def _committed(self) -> Iterator[tuple[str, TopicPartition, int]]:
-        for hosted in self._groups.registry:
-            for place, committed in list(hosted.offsets.committed.items()):
-                yield hosted.group.group_id, place, committed.offset
+        for runtime in self._groups.registry:
+            for topic_partition, committed in list(runtime.offsets.committed.items()):
+                yield runtime.group.group_id, topic_partition, committed.offset
 
     def _leaders(self) -> list[BrokerInfo]:
         """The other brokers that lead partitions of this broker's groups."""
-        leader_ids = {self._view.leader(*place)[0] for _, place, _ in self._committed()}
+        leader_ids = {
+            self._cluster_cache.leader(*topic_partition)[0]
+            for _, topic_partition, _ in self._committed()
+        }
         return [
             broker
-            for broker in list(self._view.brokers.values())
+            for broker in list(self._cluster_cache.brokers.values())
             if broker.id in leader_ids and broker.id != self._broker_id
         ]
 
@@ -111,7 +114,7 @@ def register_group_metrics(
     metrics: Metrics, groups: Coordinator, consumer_lag: ConsumerLag
 ) -> None:
     """Register callbacks that read the groups at every scrape."""
-    metrics.group_states = lambda: Counter(hosted.group.state for hosted in groups.registry)
+    metrics.group_states = lambda: Counter(runtime.group.state for runtime in groups.registry)
     metrics.group_lags = consumer_lag.lags
     metrics.metadata_writes = lambda: groups.writer.transactions
 

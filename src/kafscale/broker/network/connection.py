@@ -370,14 +370,14 @@ class Connection(asyncio.BufferedProtocol):
         self._muted = None
         self._dispatch_ready()
 
-    def _apply_backpressure(self, relief: Awaitable[object] | None) -> None:
-        if relief is not None:
-            self._backpressure = asyncio.ensure_future(relief)
+    def _apply_backpressure(self, backpressure: Awaitable[object] | None) -> None:
+        if backpressure is not None:
+            self._backpressure = asyncio.ensure_future(backpressure)
             self._backpressure.add_done_callback(self._release_backpressure)
 
-    def _release_backpressure(self, relief: "asyncio.Future[object]") -> None:
-        if not relief.cancelled():
-            relief.exception()  # Retrieved, so that asyncio does not log it; its owner does.
+    def _release_backpressure(self, backpressure: "asyncio.Future[object]") -> None:
+        if not backpressure.cancelled():
+            backpressure.exception()  # Retrieved, so that asyncio does not log it; its owner does.
         self._backpressure = None
         self._dispatch_ready()
 

@@ -60,15 +60,15 @@ class ClientQuotas:
     """The client quotas of a broker."""
 
     def __init__(
-        self, rules: AclStore, traffic: SecurityCounters, timer: Callable[[], float]
+        self, access_store: AclStore, traffic: SecurityCounters, timer: Callable[[], float]
     ) -> None:
         """`timer` returns monotonic seconds."""
-        self._quotas = Quotas(rules.quotas)
+        self._quotas = Quotas(access_store.quotas)
         self._traffic = traffic
         self._timer = timer
         self.is_idle = self._quotas.is_empty
         """True if no quota is configured, so that nothing has to be charged."""
-        rules.subscribe_quotas(self._changed)
+        access_store.subscribe_quotas(self._changed)
 
     def charge(self, context: RequestContext, response: Message | None, busy_seconds: float) -> int:
         """Charge a request to its client's quotas; returns the throttle time in ms.

@@ -227,10 +227,12 @@ class GroupState(msgspec.Struct, kw_only=True):
 
     def next_deadline_ms(self) -> int | None:
         """The first deadline of all, recomputed."""
-        moments = [
+        deadlines_ms = [
             self.join_deadline_ms,
             self.sync_deadline_ms,
             *self.members.pending_member_ids.values(),
         ]
-        moments += (member.expires_ms for member in self.members)
-        return min((moment for moment in moments if moment is not None), default=None)
+        deadlines_ms += (member.expires_ms for member in self.members)
+        return min(
+            (deadline_ms for deadline_ms in deadlines_ms if deadline_ms is not None), default=None
+        )

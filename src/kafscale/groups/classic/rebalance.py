@@ -82,10 +82,10 @@ def _elect_leader(group: GroupState) -> bool:
     last = group.members.get(group.leader)
     if last is not None and last.has_joined:
         return True
-    join_response = next((member for member in group.members if member.has_joined), None)
-    if join_response is not None:
-        group.leader = join_response.member_id
-    return join_response is not None
+    candidate = next((member for member in group.members if member.has_joined), None)
+    if candidate is not None:
+        group.leader = candidate.member_id
+    return candidate is not None
 
 
 def _start_generation(group: GroupState, now_ms: int) -> None:

@@ -56,8 +56,8 @@ class MemberAssignment(msgspec.Struct, frozen=True, kw_only=True):
         """Raise unless it is the member's epoch, or the previous one after a lost response."""
         if epoch == self.epoch:
             return
-        missed_answer = epoch == self.previous_epoch and epoch < self.epoch
-        if missed_answer and owned is not None and is_within(owned, self.assigned):
+        missed_response = epoch == self.previous_epoch and epoch < self.epoch
+        if missed_response and owned is not None and is_within(owned, self.assigned):
             return
         raise FencedMemberEpochError(
             f"the member is in epoch {self.epoch}, not {epoch}: it must abandon all its partitions"

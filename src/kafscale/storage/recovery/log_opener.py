@@ -94,9 +94,7 @@ class LogOpener:
             for log in opened:
                 log.close()
             raise
-        by_topic_partition = {
-            (partition.topic, partition.partition): partition for partition in opened
-        }
+        by_topic_partition = {(log.topic, log.partition): log for log in opened}
         return [
             by_topic_partition[partition.topic, partition.partition] for partition in partitions
         ]

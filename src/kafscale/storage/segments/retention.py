@@ -30,7 +30,7 @@ class Retention:
         store: ObjectStore,
         namespace: str,
         reader: LogReader,
-        upkeep: RollScheduler,
+        roll_scheduler: RollScheduler,
         *,
         save: Callable[[PartitionLog], Awaitable[None]],
         clock: Callable[[], int],
@@ -38,7 +38,7 @@ class Retention:
         self._store = store
         self._namespace = namespace
         self._reader = reader
-        self._roll_scheduler = upkeep
+        self._roll_scheduler = roll_scheduler
         self._save = save
         self._clock = clock
 

@@ -129,14 +129,14 @@ class RollScheduler:
     def _evict(self, size_bytes: int) -> None:
         """Evict `size_bytes` of rolled records, the oldest of all logs first."""
         tails = [log.tail for log in self._logs() if log.tail.runs]
-        last_turn = -1
-        for turn, cost_bytes in merge(*(tail.evictable() for tail in tails)):
-            last_turn = turn
+        last_arrival = -1
+        for arrival, cost_bytes in merge(*(tail.evictable() for tail in tails)):
+            last_arrival = arrival
             size_bytes -= cost_bytes
             if size_bytes <= 0:
                 break
         for tail in tails:
-            tail.evict(last_turn)
+            tail.evict(last_arrival)
 
     def _roll_largest(self) -> None:
         """Schedule the largest logs, until half of the unrolled bytes are scheduled."""

@@ -175,10 +175,10 @@ class Streams:
                 continue
             if is_fence:
                 fences[number] = objects.pop(number)
-        counting = [number for number in fences if not objects or number - 1 in objects]
-        if not counting:
+        effective = [number for number in fences if not objects or number - 1 in objects]
+        if not effective:
             return Stream(broker_id, epoch, objects)
-        return Stream(broker_id, epoch, objects, fences[max(counting)], max(counting))
+        return Stream(broker_id, epoch, objects, fences[max(effective)], max(effective))
 
     async def _is_fence(self, key: str) -> bool:
         async with self._reads:

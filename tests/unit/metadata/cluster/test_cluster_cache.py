@@ -23,9 +23,9 @@ def put_assignment(assignment):
     return Put(key, encode_assignment(assignment))
 
 
-async def shown(view, condition):
+async def shown(cache, condition):
     changed = asyncio.Event()
-    view.subscribe(changed.set)
+    cache.subscribe(changed.set)
     while not condition():
         changed.clear()
         await changed.wait()
@@ -33,10 +33,10 @@ async def shown(view, condition):
 
 def with_view(run_with_store, body):
     async def whole(store):
-        view = ClusterCache(store)
-        await view.start()
-        await body(store, view)
-        await view.close()
+        cache = ClusterCache(store)
+        await cache.start()
+        await body(store, cache)
+        await cache.close()
 
     run_with_store(whole)
 
@@ -46,49 +46,49 @@ def test_cache_shows_existing_records(run_with_store):
         await store.commit(
             [], [put_broker(BROKER), put_assignment(OWNED), Put(keys.CONTROLLER, b"1")]
         )
-        view = ClusterCache(store)
-        await view.start()
-        assert view.brokers[1].rack == "z"
-        assert view.controller_id == 1
-        assert view.leader("orders", 2) == (1, 7)
-        assert view.leader("orders", 0) == (NO_BROKER, -1)
-        assert view.assigned_topics() == ["orders"]
-        await view.close()
+        cache = ClusterCache(store)
+        await cache.start()
+        assert cache.brokers[1].rack == "z"
+        assert cache.controller_id == 1
+        assert cache.leader("orders", 2) == (1, 7)
+        assert cache.leader("orders", 0) == (NO_BROKER, -1)
+        assert cache.assigned_topics() == ["orders"]
+        await cache.close()
 
     run_with_store(body)
 
 
 def test_owner_of_an_earlier_registration_is_no_leader(run_with_store):
-    async def body(store, view):
+    async def body(store, cache):
         await store.commit([], [put_broker(BROKER), put_assignment(OWNED)])
-        await shown(view, lambda: view.leader("orders", 2) == (1, 7))
+        await shown(cache, lambda: cache.leader("orders", 2) == (1, 7))
         await store.commit([], [put_broker(replace(BROKER, epoch=5))])
-        await shown(view, lambda: view.leader("orders", 2) == (NO_BROKER, 7))
+        await shown(cache, lambda: cache.leader("orders", 2) == (NO_BROKER, 7))
         await store.commit([], [Delete(keys.broker("1"))])
-        await shown(view, lambda: not view.brokers)
-        assert view.leader("orders", 2) == (NO_BROKER, 7)
+        await shown(cache, lambda: not cache.brokers)
+        assert cache.leader("orders", 2) == (NO_BROKER, 7)
 
     with_view(run_with_store, body)
 
 
 def test_listeners_are_called_after_the_cache_changed(run_with_store):
-    async def body(store, view):
+    async def body(store, cache):
         seen = []
-        view.subscribe(lambda: seen.append((dict(view.brokers), view.controller_id)))
-        assert view.controller_id == NO_BROKER
+        cache.subscribe(lambda: seen.append((dict(cache.brokers), cache.controller_id)))
+        assert cache.controller_id == NO_BROKER
         await store.commit([], [Put(keys.CONTROLLER, b"1")])
-        await shown(view, lambda: view.controller_id == 1)
+        await shown(cache, lambda: cache.controller_id == 1)
         assert seen[-1] == ({}, 1)
 
     with_view(run_with_store, body)
 
 
 def test_damaged_record_is_absent(run_with_store):
-    async def body(store, view):
+    async def body(store, cache):
         await store.commit([], [put_assignment(OWNED), put_broker(BROKER)])
-        await shown(view, lambda: view.leader("orders", 2) == (1, 7))
+        await shown(cache, lambda: cache.leader("orders", 2) == (1, 7))
         await store.commit([], [Put(keys.assignment("orders", 2), b"\xff\xff")])
-        await shown(view, lambda: view.leader("orders", 2) == (NO_BROKER, -1))
-        assert view.assigned_topics() == []
+        await shown(cache, lambda: cache.leader("orders", 2) == (NO_BROKER, -1))
+        assert cache.assigned_topics() == []
 
     with_view(run_with_store, body)

@@ -129,12 +129,15 @@ class MetadataRestore:
             await self._store.revoke(broker.lease)
         if any(broker.lease == controller.lease for broker in former):
             raise StoreUnavailableError("this broker's own session started before the restore")
-        over = [
+        ended = [
             stream for stream in streams if (stream.broker_id, stream.epoch) not in live_sessions
         ]
-        fenced = await self._streams.fence_all(over)
+        fenced = await self._streams.fence_all(ended)
         logger.info(
-            "old broker sessions ended", registrations=len(former), streams=len(over), fenced=fenced
+            "old broker sessions ended",
+            registrations=len(former),
+            streams=len(ended),
+            fenced=fenced,
         )
 
     # --- topics and partitions ------------------------------------------------------------------

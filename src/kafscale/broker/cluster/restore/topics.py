@@ -151,11 +151,11 @@ class TopicEvidence:
 
     def _recreated(self, name: str) -> Topic | None:
         """An unlisted topic that was written to too recently to be a deleted one."""
-        traces, objects = self._recently_written(name), self._scan_of(name).objects
-        if traces:
-            topic_id = max(traces, key=lambda each: traces[each].newest_ms)
+        scans, objects = self._recently_written(name), self._scan_of(name).objects
+        if scans:
+            topic_id = max(scans, key=lambda each: scans[each].newest_ms)
             return self._with_all_partitions(
-                self._topic(name, topic_id, traces[topic_id].partition_count)
+                self._topic(name, topic_id, scans[topic_id].partition_count)
             )
         is_gone = name in self.topics or name in self.tombstones
         if objects.partition_count and not is_gone and self._is_recent(objects):
@@ -167,14 +167,14 @@ class TopicEvidence:
         former = (self.topics.get(name), self.tombstones.get(name))
         former_ids = {topic.id for topic in former if topic is not None}
         return {
-            topic_id: trace
-            for topic_id, trace in self._scan_of(name).in_wal.items()
-            if topic_id not in former_ids and self._is_recent(trace)
+            topic_id: scan
+            for topic_id, scan in self._scan_of(name).in_wal.items()
+            if topic_id not in former_ids and self._is_recent(scan)
         }
 
-    def _is_recent(self, trace: PartitionScan) -> bool:
+    def _is_recent(self, scan: PartitionScan) -> bool:
         return not self._is_catalog_verified or (
-            trace.newest_ms >= self.inventory.catalog_ms - CATALOG_LATE_MS
+            scan.newest_ms >= self.inventory.catalog_ms - CATALOG_LATE_MS
         )
 
     # --- topics that do not exist ---------------------------------------------------------------

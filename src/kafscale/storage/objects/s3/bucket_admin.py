@@ -76,7 +76,7 @@ class BucketLifecycle:
 
     def _log_warnings(self, planned: Plan) -> None:
         """Log each problem once."""
-        problems = (len(planned.left_out), tuple(planned.threats))
+        problems = (len(planned.left_out), tuple(planned.conflicting))
         if problems == self._reported:
             return
         self._reported = problems
@@ -86,7 +86,7 @@ class BucketLifecycle:
                 topics=len(planned.left_out),
                 first=planned.left_out[0],
             )
-        for name in planned.threats:
+        for name in planned.conflicting:
             logger.warning(
                 "foreign lifecycle rule expires objects of this namespace",
                 rule=name,

@@ -51,7 +51,7 @@ class Plan(msgspec.Struct, frozen=True):
     rules: Sequence[Rule]
     left_out: Sequence[str]
     """Topics without a rule, because of S3's limit."""
-    threats: Sequence[str]
+    conflicting: Sequence[str]
     """Ids of foreign rules that expire objects of this namespace."""
 
 
@@ -67,7 +67,7 @@ def plan(namespace: str, topics: Iterable[TopicRetention], current: Sequence[Rul
     return Plan(
         rules=[*foreign, *ours][:RULES_MAX],
         left_out=[topic.topic for topic in largest[free:]],
-        threats=[rule.get("ID", "") for rule in foreign if _may_expire_ours(namespace, rule)],
+        conflicting=[rule.get("ID", "") for rule in foreign if _may_expire_ours(namespace, rule)],
     )
 
 
@@ -133,8 +133,8 @@ def _may_expire_ours(namespace: str, rule: Rule) -> bool:
     """Whether a foreign rule expires objects of this namespace; True if in doubt."""
     if rule.get("Status") != "Enabled" or "Expiration" not in rule:
         return False
-    narrowing: Rule = rule.get("Filter", {})
-    narrowing = narrowing.get("And", narrowing)
-    prefix = narrowing.get("Prefix", rule.get("Prefix", ""))
+    rule_filter: Rule = rule.get("Filter", {})
+    rule_filter = rule_filter.get("And", rule_filter)
+    prefix = rule_filter.get("Prefix", rule.get("Prefix", ""))
     ours = f"{namespace}/"
     return bool(prefix.startswith(ours) or ours.startswith(prefix))

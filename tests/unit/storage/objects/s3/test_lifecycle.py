@@ -53,7 +53,7 @@ def test_rule_applies_to_the_objects_of_its_topic():
             "NoncurrentVersionExpiration": {"NoncurrentDays": 1},
         },
     ]
-    assert (planned.left_out, planned.threats) == ([], [])
+    assert (planned.left_out, planned.conflicting) == ([], [])
 
 
 @given(retention_ms=st.integers(0, 10_000 * DAY_MS), age_ms=st.integers(0, 11_000 * DAY_MS))
@@ -95,8 +95,8 @@ def test_foreign_rules_that_expire_our_objects_are_reported():
         rule("elsewhere", Filter={"Prefix": "production-2/"}),
         rule("asleep", Filter={"Prefix": "production/"}) | {"Status": "Disabled"},
     ]
-    threats = ["kafscale-retention-7-days", "whole bucket", "old style", "inside", "tagged"]
-    assert plan("production", [], result).threats == threats
+    conflicting = ["kafscale-retention-7-days", "whole bucket", "old style", "inside", "tagged"]
+    assert plan("production", [], result).conflicting == conflicting
 
 
 def test_with_too_many_topics_the_largest_have_a_rule():
