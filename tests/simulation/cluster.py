@@ -21,7 +21,7 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.log_opener import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
-from kafscale.storage.wal.buffer.seal_policy import SealPolicy
+from kafscale.storage.wal.buffer import SealPolicy
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 from simulation.brokers import Broker

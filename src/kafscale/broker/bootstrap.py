@@ -47,7 +47,7 @@ from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.recovery.bucket_scan import BucketScanner
 from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.topic_catalog import CatalogTopic, CatalogWriter
-from kafscale.storage.wal.buffer.seal_policy import SealPolicy
+from kafscale.storage.wal.buffer import SealPolicy
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 from kafscale.text.units import MINUTE_MS

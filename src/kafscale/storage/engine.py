@@ -29,8 +29,8 @@ from kafscale.storage.segments.retention import Retention
 from kafscale.storage.segments.roll_scheduler import RollLimits, RollScheduler
 from kafscale.storage.segments.segment_writer import SegmentWriter
 from kafscale.storage.segments.swap import Swapper, SwapResult
-from kafscale.storage.wal.buffer.seal_policy import PutBudget, SealPolicy
-from kafscale.storage.wal.streams import StreamPosition, Streams
+from kafscale.storage.wal.buffer import PutBudget, SealPolicy, StreamPosition
+from kafscale.storage.wal.streams import Streams
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
 from kafscale.storage.wal.writer import WalWriter
 

@@ -18,7 +18,7 @@ from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.recovery.log_opener import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
-from kafscale.storage.wal.buffer.seal_policy import SealPolicy
+from kafscale.storage.wal.buffer import SealPolicy
 from unit.storage.samples import batch
 
 NAMESPACE = "test"

@@ -44,9 +44,6 @@ FENCE_TRIES_MAX = 20
 REMOVE_FENCE_TRIES_MAX = 10
 """Attempts to delete an ineffective fence; one that remains is harmless."""
 
-FIRST_SEQUENCE = 1
-"""The first sequence with records; 0 is the object that created the stream."""
-
 Objects = dict[int, ObjectInfo]
 """The objects of one stream, by sequence."""
 
@@ -93,24 +90,6 @@ class Stream(msgspec.Struct, frozen=True, gc=False):
         while sequence in self.objects:
             sequence += 1
         return sequence
-
-
-class StreamPosition:
-    """The next sequence of a stream."""
-
-    __slots__ = ("broker_id", "epoch", "namespace", "sequence")
-
-    def __init__(self, namespace: str, broker_id: int, epoch: int) -> None:
-        self.namespace = namespace
-        self.broker_id = broker_id
-        self.epoch = epoch
-        self.sequence = FIRST_SEQUENCE
-
-    def next_object(self, now_ms: int) -> tuple[str, wal_object.Header]:
-        header = wal_object.Header(self.broker_id, self.epoch, self.sequence, now_ms)
-        key = object_keys.wal_key(self.namespace, self.broker_id, self.epoch, self.sequence)
-        self.sequence += 1
-        return key, header
 
 
 class Streams:

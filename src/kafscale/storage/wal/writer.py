@@ -10,7 +10,7 @@ Invariants (numbered as in `docs/architecture.md`):
 5. If the outcome of a PUT is unknown, the object is read back and compared.
 6. Objects are create-only: a fence at the next sequence ends this epoch.
 
-`buffer.seal_policy` decides when an object is sealed, `formats.wal_object` defines its format, and
+`buffer` decides when an object is sealed, `formats.wal_object` defines its format, and
 `trimmer` deletes objects whose records are in segments.
 """
 
@@ -36,9 +36,7 @@ from kafscale.storage.formats import wal_object
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.wal.buffer.open_object import OpenObject
-from kafscale.storage.wal.buffer.seal_policy import PutBudget, Seal, SealPolicy
-from kafscale.storage.wal.streams import StreamPosition
+from kafscale.storage.wal.buffer import OpenObject, PutBudget, Seal, SealPolicy, StreamPosition
 
 logger = get_logger(__name__)
 

@@ -10,7 +10,7 @@ from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, NotOwnerError, OverloadedError
 from kafscale.observability import tracing
 from kafscale.storage.formats import object_keys
-from kafscale.storage.wal.buffer.seal_policy import SealPolicy
+from kafscale.storage.wal.buffer import SealPolicy
 from services.recorded_spans import record_spans
 from unit.storage.engines import (
     BROKER_ID,

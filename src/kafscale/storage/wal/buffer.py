@@ -1,11 +1,12 @@
-"""When an open WAL object is sealed: a trade between produce latency and the cost of PUTs.
+"""The WAL buffer: the open object with its batches, and the policy that decides when it is sealed.
 
-An object costs one PUT whatever its size, so waiting longer is cheaper. An object is sealed when it
-is full, when its first batch has waited for the flush interval, when a flush is requested, or,
-before any of these, as soon as an upload slot is idle and the PUT budget allows it. So a single
-producer gets its response after one round trip, and a busy broker batches automatically. If the
-budget is used up, an object that is large enough is still sealed when no more batches arrive,
-because then all producers are waiting for it.
+The policy is a trade between produce latency and the cost of PUTs. An object costs one PUT whatever
+its size, so waiting longer is cheaper. An object is sealed when it is full, when its first batch
+has waited for the flush interval, when a flush is requested, or, before any of these, as soon as an
+upload slot is idle and the PUT budget allows it. So a single producer gets its response after one
+round trip, and a busy broker batches automatically. If the budget is used up, an object that is
+large enough is still sealed when no more batches arrive, because then all producers are waiting for
+it.
 
 Producers whose batches are acknowledged together send their next batches together, a moment later.
 After a large object, the next one therefore waits briefly until it has about as many batches.
@@ -20,20 +21,140 @@ Invariants:
    so that idle slots do not stay unused for long after a burst.
 3. An object that could be sealed waits at most `coalesce_ms` for more batches; a small object after
    a small one does not wait.
+4. The batches of a partition in an object are in offset order, without a gap.
 
 This module has no clock and does no I/O: `writer` passes the time and uploads the objects.
 """
 
 import enum
 import math
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from kafscale.aio.token_bucket import TokenBucket
-from kafscale.storage.wal.buffer.open_object import Key, OpenObject
+from kafscale.storage.formats import object_keys, wal_object
+
+Key = TypeVar("Key", bound=Hashable)
+
+FIRST_SEQUENCE = 1
+"""The first sequence with records; 0 is the object that created the stream."""
 
 _ROUNDING_MS: Final = 1e-3
 """Less than a clock tick: a token is not waited for because a floating-point number was rounded."""
+
+
+class PartitionBatches(Generic[Key]):
+    """The batches of one partition in an open object, in offset order."""
+
+    __slots__ = (
+        "base_offset",
+        "buffers",
+        "count",
+        "key",
+        "last_offset",
+        "max_timestamp_ms",
+        "size_bytes",
+    )
+
+    def __init__(self, key: Key, base_offset: int) -> None:
+        self.key = key
+        self.buffers: list[memoryview] = []
+        self.size_bytes = 0
+        self.base_offset = base_offset
+        self.last_offset = base_offset - 1
+        self.count = 0
+        self.max_timestamp_ms = -1
+
+    def __repr__(self) -> str:
+        return (
+            f"<PartitionBatches {self.key} offsets {self.base_offset}..{self.last_offset}"
+            f" bytes {self.size_bytes}>"
+        )
+
+
+class OpenObject(Generic[Key]):
+    """The next WAL object, while it accepts batches."""
+
+    __slots__ = (
+        "_partitions",
+        "added_ms",
+        "batch_count",
+        "count",
+        "expected_batches",
+        "flush_requested",
+        "opened_ms",
+        "size_bytes",
+    )
+
+    def __init__(self, expected_batches: int = 0) -> None:
+        self._partitions: dict[Key, PartitionBatches[Key]] = {}
+        self.expected_batches = expected_batches
+        """Number of batches expected within a moment of the first one."""
+        self.batch_count = 0
+        self.size_bytes = 0
+        self.count = 0
+        """Number of records."""
+        self.opened_ms = 0
+        """When the first batch was added; undefined while empty."""
+        self.added_ms = 0
+        """When the last batch was added."""
+        self.flush_requested = False
+        """Whether a flush was requested; set by the writer."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._partitions
+
+    def add(  # noqa: PLR0917 - keywords cost time on the produce path
+        self,
+        key: Key,
+        batch: memoryview,
+        base_offset: int,
+        last_offset: int,
+        count: int,
+        max_timestamp_ms: int,
+        now_ms: int,
+    ) -> None:
+        """Add a batch of the partition that `key` identifies."""
+        if not self._partitions:
+            self.opened_ms = now_ms
+        self.added_ms = now_ms
+        batches = self._partitions.get(key)
+        if batches is None:
+            batches = self._partitions[key] = PartitionBatches(key, base_offset)
+        assert base_offset == batches.last_offset + 1, f"{key}: gap before offset {base_offset}"
+        size_bytes = len(batch)
+        batches.buffers.append(batch)
+        batches.size_bytes += size_bytes
+        batches.last_offset = last_offset
+        batches.count += count
+        batches.max_timestamp_ms = max(batches.max_timestamp_ms, max_timestamp_ms)
+        self.size_bytes += size_bytes
+        self.batch_count += 1
+        self.count += count
+
+    def partitions(self) -> Iterable[PartitionBatches[Key]]:
+        """The batches by partition, in order of their first batch."""
+        return self._partitions.values()
+
+
+class StreamPosition:
+    """The next sequence of a stream."""
+
+    __slots__ = ("broker_id", "epoch", "namespace", "sequence")
+
+    def __init__(self, namespace: str, broker_id: int, epoch: int) -> None:
+        self.namespace = namespace
+        self.broker_id = broker_id
+        self.epoch = epoch
+        self.sequence = FIRST_SEQUENCE
+
+    def next_object(self, now_ms: int) -> tuple[str, wal_object.Header]:
+        header = wal_object.Header(self.broker_id, self.epoch, self.sequence, now_ms)
+        key = object_keys.wal_key(self.namespace, self.broker_id, self.epoch, self.sequence)
+        self.sequence += 1
+        return key, header
 
 
 class PutBudget:

@@ -1,1 +1,0 @@
-"""The open WAL object and the policy that seals it. Pure."""
