@@ -1,4 +1,4 @@
-"""The encoding of a section of an index: version, checksum, body.
+"""The sections of an index: their magics, and their encoding with version, checksum and body.
 
 Layout, big-endian:
 
@@ -15,6 +15,11 @@ from typing import Final
 
 from kafscale.errors import DamagedObjectError
 from kafscale.records.checksum import Buffer, crc32c
+
+PRODUCERS_SECTION: Final = b"PROD"
+"""The magic of the section with the producer state at the segment's end."""
+EPOCHS_SECTION: Final = b"EPOC"
+"""The magic of the section with the leader epochs at the segment's end."""
 
 _PREFIX: Final = Struct(">hI")
 

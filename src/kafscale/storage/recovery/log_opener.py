@@ -20,6 +20,7 @@ from kafscale.storage.bucket import list_objects, read_segment_footer
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index import Index
+from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
 from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.batch_run import BatchRun
@@ -29,7 +30,6 @@ from kafscale.storage.log.state.segment_list import SegmentList
 from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
-from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
 from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)

@@ -24,6 +24,7 @@ from kafscale.records import BatchView, inflate
 from kafscale.records.checksum import Buffer
 from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.tail import Unrolled
 from kafscale.storage.objects.store import ObjectStore
@@ -47,9 +48,6 @@ _FIELDS: Final = tuple(
     )
 )
 """Batch fields that compression does not change."""
-
-PRODUCERS_SECTION = b"PROD"
-EPOCHS_SECTION = b"EPOC"
 
 
 class RolledSegment(msgspec.Struct, frozen=True, gc=False):

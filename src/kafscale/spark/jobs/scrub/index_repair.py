@@ -21,10 +21,10 @@ from kafscale.records import BatchView
 from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.formats import index
 from kafscale.storage.formats.index import Index
+from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
 
 INTERVAL_BYTES: Final = 4096
 

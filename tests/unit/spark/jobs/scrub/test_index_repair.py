@@ -5,10 +5,10 @@ import pytest
 from kafscale.spark.jobs.scrub import index_repair
 from kafscale.spark.jobs.scrub.listing import FindingKind
 from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
 from kafscale.storage.formats.verification import verify_segment
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
-from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
 from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.jobs.scrub.local_scrub import only, scrub
 from unit.spark.stored_log import NAMESPACE, TOPIC, batch, batches, put_segment
