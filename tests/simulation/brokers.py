@@ -38,7 +38,7 @@ class Broker:
             NAMESPACE,
             broker_id,
             settings,
-            save=self._save,
+            save_state=self._save_state,
             clock=clock_ms,
             random=Random(cluster.random.getrandbits(32)),
         )
@@ -74,7 +74,7 @@ class Broker:
             with suppress(asyncio.CancelledError):
                 await self._background
 
-    async def _save(self, partition: PartitionLog) -> None:
+    async def _save_state(self, partition: PartitionLog) -> None:
         """Save a partition state; the metadata store may fail before or after the write."""
         cluster = self._cluster
         await asyncio.sleep(cluster.random.choice((0, 0.01)))

@@ -11,7 +11,7 @@ from kafscale import __version__
 from kafscale.aio.clock import clock, steady_clock
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
-from kafscale.broker.cluster.ownership_guards import OwnershipGuards
+from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.configs.topic_configs import resolve
@@ -32,6 +32,7 @@ from kafscale.groups.group import GroupSettings
 from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.id_allocator import cluster_id
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
@@ -93,19 +94,13 @@ async def build_components(
 ) -> BrokerComponents:
     """Build all components of a broker; none of them runs yet."""
     node_id = broker_id(config)
-    namespace = config.s3.namespace
     defaults = TopicDefaults.from_config(config)
     registration = _registration(config, stores, addresses)
-    guards = OwnershipGuards(stores.metadata, stores.catalog, namespace=namespace, clock=clock)
-    storage = StorageEngine(
-        stores.objects,
-        namespace,
-        node_id,
-        engine_settings(config),
-        save=guards.save,
-        clock=clock,
-        random=random,
+    guards = OwnershipGuards(stores.metadata)
+    partition_states = PartitionStateStore(
+        stores.metadata, stores.catalog, guards, namespace=config.s3.namespace, clock=clock
     )
+    storage = _storage(config, stores, partition_states, random)
     groups = _coordinator(config, stores, registration, metrics, random)
     await groups.start()
     consumer_lag = _consumer_lag(config, stores, storage, groups)
@@ -116,6 +111,7 @@ async def build_components(
         config,
         stores,
         guards=guards,
+        partition_states=partition_states,
         registration=registration,
         storage=storage,
         groups=groups,
@@ -161,6 +157,20 @@ def _registration(config: Config, stores: Stores, addresses: Addresses) -> Regis
     )
 
 
+def _storage(
+    config: Config, stores: Stores, partition_states: PartitionStateStore, random: Random
+) -> StorageEngine:
+    return StorageEngine(
+        stores.objects,
+        config.s3.namespace,
+        broker_id(config),
+        engine_settings(config),
+        save_state=partition_states.save,
+        clock=clock,
+        random=random,
+    )
+
+
 def _consumer_lag(
     config: Config, stores: Stores, storage: StorageEngine, groups: Coordinator
 ) -> ConsumerLag:
@@ -195,6 +205,7 @@ def _cluster_node(
     stores: Stores,
     *,
     guards: OwnershipGuards,
+    partition_states: PartitionStateStore,
     registration: Registration,
     storage: StorageEngine,
     groups: Coordinator,
@@ -220,6 +231,7 @@ def _cluster_node(
         catalog=stores.catalog,
         cache=stores.cluster_cache,
         guards=guards,
+        partition_states=partition_states,
         registration=registration,
         storage=storage,
         groups=groups,

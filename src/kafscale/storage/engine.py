@@ -70,7 +70,7 @@ class StorageEngine:
         broker_id: int,
         settings: EngineSettings,
         *,
-        save: Callable[[PartitionLog], Awaitable[None]],
+        save_state: Callable[[PartitionLog], Awaitable[None]],
         clock: Callable[[], int],
         random: Random,
     ) -> None:
@@ -101,7 +101,7 @@ class StorageEngine:
             store,
             namespace,
             index_interval_bytes=settings.index_interval_bytes,
-            save=save,
+            save_state=save_state,
             clock=clock,
             random=random,
             counters=self.counters,
@@ -116,11 +116,16 @@ class StorageEngine:
             borrow=blocks.reserve,
         )
         self.retention = Retention(
-            store, namespace, self.reader, self.roll_scheduler, save=save, clock=clock
+            store, namespace, self.reader, self.roll_scheduler, save_state=save_state, clock=clock
         )
         interval = settings.index_interval_bytes
         self._swapper = Swapper(
-            store, namespace, self.reader, index_interval_bytes=interval, save=save, random=random
+            store,
+            namespace,
+            self.reader,
+            index_interval_bytes=interval,
+            save_state=save_state,
+            random=random,
         )
         self._wal: WalWriter | None = None
 

@@ -26,7 +26,7 @@ from doubles.memory_store import MemoryStore
 from kafscale.broker.bootstrap import engine_settings, group_settings, offset_retention
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
-from kafscale.broker.cluster.ownership_guards import OwnershipGuards
+from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
@@ -48,6 +48,7 @@ from kafscale.config.sections.broker import Broker
 from kafscale.config.sections.s3 import S3
 from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
@@ -162,15 +163,15 @@ async def running_broker(
     metrics = Metrics()
     catalog = Catalog(stores.metadata, namespace=config.s3.namespace)
     await catalog.start()
-    view = ClusterCache(stores.metadata)
-    await view.start()
+    cluster_cache = ClusterCache(stores.metadata)
+    await cluster_cache.start()
     access_store = AclStore(stores.metadata)
     await access_store.start()
     node, services = _build(
         stores,
         config,
         catalog=catalog,
-        view=view,
+        cluster_cache=cluster_cache,
         access_store=access_store,
         metrics=metrics,
         node_id=node_id,
@@ -179,7 +180,7 @@ async def running_broker(
     consumer_lag = ConsumerLag(
         services.storage.logs,
         services.groups,
-        view,
+        cluster_cache,
         broker_id=node_id,
         steady=virtual_time.clock_ms,
     )
@@ -197,11 +198,11 @@ async def running_broker(
         await services.topics.close()
         services.storage.close()
         await access_store.close()
-        await view.close()
+        await cluster_cache.close()
         await catalog.close()
 
 
-def _build(stores, config, *, catalog, view, access_store, metrics, node_id):
+def _build(stores, config, *, catalog, cluster_cache, access_store, metrics, node_id):
     clock = virtual_time.clock_ms
     audit = AuditLog(metrics.access, clock)
     namespace = config.s3.namespace
@@ -213,13 +214,16 @@ def _build(stores, config, *, catalog, view, access_store, metrics, node_id):
         clock=clock,
         monotonic=clock,
     )
-    guards = OwnershipGuards(stores.metadata, catalog, namespace=namespace, clock=clock)
+    guards = OwnershipGuards(stores.metadata)
+    partition_states = PartitionStateStore(
+        stores.metadata, catalog, guards, namespace=namespace, clock=clock
+    )
     storage = StorageEngine(
         stores.objects,
         namespace,
         node_id,
         engine_settings(config),
-        save=guards.save,
+        save_state=partition_states.save,
         clock=clock,
         random=Random(0),
     )
@@ -238,8 +242,9 @@ def _build(stores, config, *, catalog, view, access_store, metrics, node_id):
     node = ClusterNode(
         stores.metadata,
         catalog=catalog,
-        cache=view,
+        cache=cluster_cache,
         guards=guards,
+        partition_states=partition_states,
         registration=registration,
         storage=storage,
         groups=groups,
@@ -267,7 +272,7 @@ def _build(stores, config, *, catalog, view, access_store, metrics, node_id):
         node_id=node_id,
         cluster_id=CLUSTER_ID,
         catalog=catalog,
-        cluster=view,
+        cluster=cluster_cache,
         registration=registration,
         topics=node.topics,
         topic_defaults=defaults,

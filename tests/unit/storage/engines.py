@@ -110,7 +110,7 @@ def new_engine(
     store: ObjectStore,
     broker_id: int = BROKER_ID,
     *,
-    save: Callable[[PartitionLog], Awaitable[None]] = save_nothing,
+    save_state: Callable[[PartitionLog], Awaitable[None]] = save_nothing,
     **changes: Any,
 ) -> StorageEngine:
     """An engine without a session."""
@@ -119,7 +119,7 @@ def new_engine(
         NAMESPACE,
         broker_id,
         engine_settings(**changes),
-        save=save,
+        save_state=save_state,
         clock=virtual_time.clock_ms,
         random=Random(0),
     )

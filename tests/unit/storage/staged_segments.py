@@ -31,7 +31,7 @@ async def engine_with_segments(
     """An engine with a log that has only segments."""
     metadata = metadata or FakeMetadataStore()
     engine = await open_engine(
-        store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
+        store, broker_id=broker_id, partitions=[metadata.to_open()], save_state=metadata.save
     )
     offset = 0
     for size in SIZES:

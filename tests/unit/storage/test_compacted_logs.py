@@ -42,7 +42,7 @@ def compacted(base_offset, last_offset, *offsets, timestamp_type=TimestampType.C
 async def swapped(store, metadata, **settings):
     """A log of ten records, after a swap to their compacted segment."""
     engine = await open_engine(
-        store, save=metadata.save, partitions=topic(settings=log_settings(**settings))
+        store, save_state=metadata.save, partitions=topic(settings=log_settings(**settings))
     )
     log = engine.logs.find(TOPIC, 0)
     for offset in range(10):

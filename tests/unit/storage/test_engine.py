@@ -79,7 +79,7 @@ def test_engine_that_was_not_opened_can_be_closed():
             "test",
             7,
             engine._settings,
-            save=engine.retention._save,
+            save_state=engine.retention._save_state,
             clock=clock_ms,
             random=Random(0),
         )
@@ -176,7 +176,7 @@ def test_logs_opened_when_the_session_ends_are_not_served():
 def test_released_log_needs_no_wal():
     async def scenario():
         store, metadata = memory_store(), FakeMetadataStore()
-        engine = await open_engine(store, partitions=[metadata.to_open()], save=metadata.save)
+        engine = await open_engine(store, partitions=[metadata.to_open()], save_state=metadata.save)
         log = engine.logs.find(TOPIC, 0)
         log.append(values_batch([b"a"]), clock_ms())
         releasing = asyncio.ensure_future(engine.release(log))
@@ -200,7 +200,7 @@ def test_released_log_needs_no_wal():
 def test_log_that_could_not_be_released_accepts_appends(way):
     async def scenario():
         store, metadata = FaultyObjectStore(memory_store(), random=Random(0)), FakeMetadataStore()
-        engine = await open_engine(store, partitions=[metadata.to_open()], save=metadata.save)
+        engine = await open_engine(store, partitions=[metadata.to_open()], save_state=metadata.save)
         await append(engine, b"a")
         log = engine.logs.find(TOPIC, 0)
         if way == "cancelled":

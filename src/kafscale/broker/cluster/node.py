@@ -15,7 +15,7 @@ from typing import Final
 from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings, Restorer
 from kafscale.broker.cluster.drain import Drainer
 from kafscale.broker.cluster.ownership import Ownership
-from kafscale.broker.cluster.ownership_guards import OwnershipGuards
+from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.sessions import BrokerSessions
 from kafscale.broker.cluster.transfer import OwnershipTransfer
@@ -24,6 +24,7 @@ from kafscale.broker.topics import Topics
 from kafscale.errors import KafscaleError, OperatingError, StoreUnavailableError
 from kafscale.metadata.cluster import id_allocator
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.cluster.restore_marker import COMPLETED_KEY, find_pending_restore
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
@@ -54,6 +55,7 @@ class ClusterNode:
         catalog: Catalog,
         cache: ClusterCache,
         guards: OwnershipGuards,
+        partition_states: PartitionStateStore,
         registration: Registration,
         storage: StorageEngine,
         groups: Coordinator,
@@ -75,9 +77,15 @@ class ClusterNode:
         self._storage = storage
         self.cache = cache
         self.registration = registration
-        transfers = OwnershipTransfer(metadata, cache, storage, groups, clock=clock)
         self.ownership = Ownership(
-            cache, catalog, storage, groups, guards=guards, transfers=transfers, defaults=defaults
+            cache,
+            catalog,
+            storage,
+            groups,
+            guards=guards,
+            partition_states=partition_states,
+            transfers=OwnershipTransfer(metadata, cache, storage, groups, clock=clock),
+            defaults=defaults,
         )
         self.drainer = Drainer(cache, registration, self.ownership)
         self.topics = Topics(

@@ -15,12 +15,13 @@ from functools import partial
 from typing import Any, Final
 
 from kafscale.aio.events import Notifier
-from kafscale.broker.cluster.ownership_guards import OwnershipGuards
+from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import KafscaleError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import (
     SHARD_COUNT,
     SHARDS_TOPIC,
@@ -57,6 +58,7 @@ class Ownership:
         groups: Coordinator,
         *,
         guards: OwnershipGuards,
+        partition_states: PartitionStateStore,
         transfers: OwnershipTransfer,
         defaults: TopicDefaults,
     ) -> None:
@@ -65,6 +67,7 @@ class Ownership:
         self._storage = storage
         self._groups = groups
         self._guards = guards
+        self._partition_states = partition_states
         self._transfers = transfers
         self._defaults = defaults
         self._served: dict[TopicPartition, Assignment] = {}
@@ -98,6 +101,7 @@ class Ownership:
         self._transfers.clear()
         self._served.clear()
         self._guards.clear()
+        self._partition_states.clear()
         self._storage.end_session()
         self._groups.drop_shards()
 
@@ -269,7 +273,7 @@ class Ownership:
             by_topic.setdefault(assignment.topic, []).append(assignment.partition)
         topics = [topic for name in by_topic if (topic := self._catalog.get(name)) is not None]
         loaded = await asyncio.gather(
-            *(self._guards.load(topic, by_topic[topic.name]) for topic in topics)
+            *(self._partition_states.load(topic, by_topic[topic.name]) for topic in topics)
         )
         return {
             (topic.name, number): state
@@ -305,6 +309,7 @@ class Ownership:
         """Stop serving it."""
         self._served.pop(topic_partition, None)
         self._guards.remove(topic_partition)
+        self._partition_states.forget(topic_partition)
         topic, number = topic_partition
         if topic == SHARDS_TOPIC:
             self._groups.drop_shard(number)

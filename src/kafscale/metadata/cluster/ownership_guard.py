@@ -3,7 +3,7 @@
 Invariant: a commit that includes the guard's compare succeeds only while the assignment names this
 registration of the broker. An assignment may also change without a change of owner, for example
 when a reassignment starts. After a failed compare, `refresh` reads the assignment again, and raises
-`FencedError` if the owner has changed.
+`FencedError` if the owner has changed. `OwnershipGuards` has those of everything a broker owns.
 """
 
 from kafscale.errors import FencedError
@@ -11,6 +11,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment
 from kafscale.metadata.schema.model import Assignment
 from kafscale.metadata.store.base import Compare, MetadataStore
+from kafscale.text.topic_partition import TopicPartition
 
 
 class OwnershipGuard:
@@ -38,3 +39,31 @@ class OwnershipGuard:
         ):
             raise FencedError(f"{ours.topic}/{ours.partition} has another owner now")
         self.assignment = newest
+
+
+class OwnershipGuards:
+    """The guards of what one broker owns, by topic partition."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+        self._guards: dict[TopicPartition, OwnershipGuard] = {}
+
+    def get(self, topic_partition: TopicPartition) -> OwnershipGuard | None:
+        return self._guards.get(topic_partition)
+
+    def add(self, assignment: Assignment) -> OwnershipGuard:
+        topic_partition = (assignment.topic, assignment.partition)
+        guard = self._guards[topic_partition] = OwnershipGuard(self._store, assignment)
+        return guard
+
+    def update(self, assignment: Assignment) -> None:
+        """Record a newer assignment that still names this broker."""
+        guard = self._guards[assignment.topic, assignment.partition]
+        if assignment.mod_revision > guard.assignment.mod_revision:
+            guard.assignment = assignment
+
+    def remove(self, topic_partition: TopicPartition) -> None:
+        self._guards.pop(topic_partition, None)
+
+    def clear(self) -> None:
+        self._guards.clear()

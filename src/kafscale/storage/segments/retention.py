@@ -32,14 +32,14 @@ class Retention:
         reader: LogReader,
         roll_scheduler: RollScheduler,
         *,
-        save: Callable[[PartitionLog], Awaitable[None]],
+        save_state: Callable[[PartitionLog], Awaitable[None]],
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._reader = reader
         self._roll_scheduler = roll_scheduler
-        self._save = save
+        self._save_state = save_state
         self._clock = clock
 
     async def enforce(self, log: PartitionLog) -> None:
@@ -54,7 +54,7 @@ class Retention:
     async def delete_records(self, log: PartitionLog, offset: int) -> None:
         """Make `offset` the log start offset."""
         log.advance_start(offset)
-        await self._save(log)
+        await self._save_state(log)
         await self._write_log_start(log)
 
     async def _roll_expired(self, log: PartitionLog) -> None:
@@ -111,7 +111,7 @@ class Retention:
             key for number in range(count) for key in self._keys(log, segments[number].base_offset)
         ]
         # A log without segments is opened from the start offset in the metadata store.
-        await self._save(log)
+        await self._save_state(log)
         if count == len(segments):
             await self._write_log_start(log)
         await self._store.delete(keys)

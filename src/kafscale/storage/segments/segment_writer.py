@@ -79,7 +79,7 @@ class SegmentWriter:
         namespace: str,
         *,
         index_interval_bytes: int,
-        save: Callable[[PartitionLog], Awaitable[None]],
+        save_state: Callable[[PartitionLog], Awaitable[None]],
         clock: Callable[[], int],
         random: Random,
         counters: StorageCounters,
@@ -87,7 +87,7 @@ class SegmentWriter:
         self._store = store
         self._namespace = namespace
         self._index_interval_bytes = index_interval_bytes
-        self._save = save
+        self._save_state = save_state
         self._clock = clock
         self._random = random
         self._counters = counters
@@ -103,7 +103,7 @@ class SegmentWriter:
                 if log.closed:
                     return False
                 rolled = await self._roll(log, started_ms)
-                await self._save_state(log)
+                await self._save_if_needed(log)
         except NotOwnerError as error:
             logger.warning("partition lost", topic=log.topic, reason=str(error))
             return False
@@ -144,14 +144,14 @@ class SegmentWriter:
         """Save the state of all segments, including those of a former owner that crashed."""
         try:
             async with log.roll_lock:
-                await self._save_state(log)
+                await self._save_if_needed(log)
         except NotOwnerError as error:
             logger.warning("partition lost", topic=log.topic, reason=str(error))
 
-    async def _save_state(self, log: PartitionLog) -> None:
+    async def _save_if_needed(self, log: PartitionLog) -> None:
         if not log.is_saved:
             rolled_offset = log.tail.rolled_offset
-            await self._retry(log, "partition state", lambda: self._save(log))
+            await self._retry(log, "partition state", lambda: self._save_state(log))
             log.saved_offset = rolled_offset
 
     def _build(self, log: PartitionLog, unrolled: Unrolled, created_ms: int) -> segment.Builder:
@@ -181,7 +181,7 @@ class SegmentWriter:
 
         async def put() -> RolledSegment:
             if not create:
-                await self._save(log)  # Fails unless this broker owns the log.
+                await self._save_state(log)  # Fails unless this broker owns the log.
             try:
                 await self._store.put(key, built.parts, create=create)
             except ObjectExistsError:
@@ -200,7 +200,7 @@ class SegmentWriter:
         try:
             existing = _read_own(log, key, data)
         except DamagedObjectError as error:
-            await self._save(log)  # Fails unless this broker owns the log.
+            await self._save_state(log)  # Fails unless this broker owns the log.
             logger.warning("segment replaced", key=key, reason=error.reason)
             await self._store.put(key, built.parts, create=False)
             return RolledSegment.from_built(built)

@@ -80,14 +80,14 @@ class Swapper:
         reader: LogReader,
         *,
         index_interval_bytes: int,
-        save: Callable[[PartitionLog], Awaitable[None]],
+        save_state: Callable[[PartitionLog], Awaitable[None]],
         random: Random,
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._reader = reader
         self._index_interval_bytes = index_interval_bytes
-        self._save = save
+        self._save_state = save_state
         self._random = random
         self._swaps: set[asyncio.Task[SwapResult]] = set()
 
@@ -120,7 +120,7 @@ class Swapper:
             # Readers of the tail must see the new content from now on.
             log.tail.evict_below(new[-1].next_offset)
             await self._delete_old(swap)
-            await self._retry(log, "partition state", lambda: self._save(log))
+            await self._retry(log, "partition state", lambda: self._save_state(log))
         await self._store.delete(staging.keys)
         logger.info(
             "segments swapped",
@@ -143,7 +143,7 @@ class Swapper:
         end_offset = log.segments.end_offset
         for base_offset in sorted(listed - known):
             if base_offset < end_offset:
-                await self._save(log)  # Fails unless this broker owns the log.
+                await self._save_state(log)  # Fails unless this broker owns the log.
                 await self._store.delete(self._keys(log, base_offset))
                 logger.warning("stray segment deleted", prefix=prefix, base_offset=base_offset)
 
@@ -172,7 +172,7 @@ class Swapper:
                 prior_max_timestamp_ms=prior_max_timestamps[number],
             )
             entries.sections.update(sections.get(new.next_offset, {}))
-            await self._save(swap.log)  # Fails unless this broker owns the log.
+            await self._save_state(swap.log)  # Fails unless this broker owns the log.
             if new.base_offset in old_indexes:
                 await self._replace(swap, number, data, entries)
             else:

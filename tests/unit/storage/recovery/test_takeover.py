@@ -41,13 +41,13 @@ async def taken_over(store, metadata, broker_id: int, *, from_id: int):
     """An engine that has taken over the logs of another broker."""
     await fence(store, from_id)
     return await open_engine(
-        store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
+        store, broker_id=broker_id, partitions=[metadata.to_open()], save_state=metadata.save
     )
 
 
 async def owner(store, metadata, broker_id: int = BROKER_ID):
     return await open_engine(
-        store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
+        store, broker_id=broker_id, partitions=[metadata.to_open()], save_state=metadata.save
     )
 
 

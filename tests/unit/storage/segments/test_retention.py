@@ -30,7 +30,7 @@ from unit.storage.sessions import FakeMetadataStore
 async def three_segments(store, metadata, **settings):
     """An engine with a segment for each of three records, a second apart."""
     engine = await open_engine(
-        store, save=metadata.save, partitions=topic(settings=log_settings(**settings))
+        store, save_state=metadata.save, partitions=topic(settings=log_settings(**settings))
     )
     for value in (b"a", b"b", b"c"):
         await append(engine, value * 100, timestamp_ms=clock_ms())

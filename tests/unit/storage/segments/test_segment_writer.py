@@ -135,7 +135,7 @@ def test_non_owner_replaces_nothing():
             raise NotOwnerError("it belongs to another broker")
 
         store = memory_store()
-        engine = await open_engine(store, save=refuse)
+        engine = await open_engine(store, save_state=refuse)
         await append(engine, b"a")
         await store.put(key_of(0), [b"garbage"])
         await roll(engine)

@@ -124,7 +124,7 @@ def test_swap_survives_a_crash_at_any_step_and_can_be_repeated(plan):
         engine.close()
         await asyncio.gather(swap, return_exceptions=True)
         assert [one.base_offset for one in await stored_batches(inner)] == list(range(COUNT))
-        engine = await open_engine(inner, partitions=[metadata.to_open()], save=metadata.save)
+        engine = await open_engine(inner, partitions=[metadata.to_open()], save_state=metadata.save)
         log = engine.logs.find(TOPIC, 0)
         for bytes_max in (1, 250, 1 << 30):
             await read_in_steps(engine, log, bytes_max)
@@ -238,12 +238,12 @@ def test_leftovers_of_a_failed_swap_do_not_block_another():
                 raise StoreUnavailableError("metadata store unavailable")
 
         metadata.save_count = 0
-        engine._swapper._save = failing
+        engine._swapper._save_state = failing
         with pytest.raises(StoreUnavailableError):
             await engine.swap_segments(log, PREFIX)
         assert len(await keys(inner, ".kfs")) == 4 + 3 + 2, "two of another plan exist"
         assert await values_of(engine) == values(range(0))
-        engine._swapper._save = saved
+        engine._swapper._save_state = saved
         await inner.delete([key for key in await keys(inner) if key.startswith(PREFIX)])
         await stage(inner, range(COUNT))
         await engine.swap_segments(log, PREFIX)

@@ -151,7 +151,7 @@ def test_live_streams_are_not_touched():
 def test_abandoned_stream_is_fenced_and_deleted():
     async def scenario():
         dead_broker = DeadBroker(memory_store())
-        engine = await open_engine(dead_broker.store, save=dead_broker.metadata.save)
+        engine = await open_engine(dead_broker.store, save_state=dead_broker.metadata.save)
         await append(engine, b"a")
         await engine.stop(flush_seconds=1, roll_seconds=1)
         assert await dead_broker.clean() == [1]
@@ -183,7 +183,7 @@ def test_records_needed_by_a_new_owner_are_not_deleted(rolled):
             dead_broker.store,
             broker_id=OTHER_ID,
             partitions=[dead_broker.metadata.to_open()],
-            save=dead_broker.metadata.save,
+            save_state=dead_broker.metadata.save,
         )
         dead_broker.live = {(OTHER_ID, 0)}
         if rolled:

@@ -1,4 +1,4 @@
-"""Ownership guards of what this broker owns, and the partition states that are saved under them.
+"""`PartitionStateStore`: loads and saves the states of the partitions that this broker owns.
 
 Invariant: a partition state is saved in a transaction with an ownership guard; a broker that has
 lost the partition gets `FencedError`. The last state that was read or written is cached, because
@@ -10,8 +10,8 @@ from typing import Final
 
 from kafscale.errors import NotOwnerError
 from kafscale.metadata.cluster import partition_states
-from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
-from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo, Topic
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
+from kafscale.metadata.schema.model import PartitionState, SegmentInfo, Topic
 from kafscale.metadata.schema.topic_codec import SEGMENTS_MAX
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
@@ -22,42 +22,32 @@ from kafscale.text.topic_partition import TopicPartition
 UNKNOWN_TIMESTAMP_MS: Final = -1
 
 
-class OwnershipGuards:
-    """The guards of one broker by topic partition, and the partition states that it has saved."""
+class PartitionStateStore:
+    """Loads and saves the states of the partitions that this broker owns."""
 
     def __init__(
-        self, store: MetadataStore, catalog: Catalog, *, namespace: str, clock: Callable[[], int]
+        self,
+        store: MetadataStore,
+        catalog: Catalog,
+        guards: OwnershipGuards,
+        *,
+        namespace: str,
+        clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._catalog = catalog
+        self._guards = guards
         self._namespace = namespace
         self._clock = clock
-        self._guards: dict[TopicPartition, OwnershipGuard] = {}
         self._states: dict[TopicPartition, PartitionState] = {}
 
-    def get(self, topic_partition: TopicPartition) -> OwnershipGuard | None:
-        return self._guards.get(topic_partition)
-
-    def add(self, assignment: Assignment) -> OwnershipGuard:
-        topic_partition = (assignment.topic, assignment.partition)
-        guard = self._guards[topic_partition] = OwnershipGuard(self._store, assignment)
-        return guard
-
-    def update(self, assignment: Assignment) -> None:
-        """Record a newer assignment that still names this broker."""
-        guard = self._guards[assignment.topic, assignment.partition]
-        if assignment.mod_revision > guard.assignment.mod_revision:
-            guard.assignment = assignment
-
-    def remove(self, topic_partition: TopicPartition) -> None:
-        self._guards.pop(topic_partition, None)
+    def forget(self, topic_partition: TopicPartition) -> None:
+        """Drop the cached state of a partition that this broker no longer owns."""
         self._states.pop(topic_partition, None)
 
     def clear(self) -> None:
-        self._guards.clear()
+        """Drop all cached states."""
         self._states.clear()
-
-    # --- states -------------------------------------------------------------------------------
 
     async def load(self, topic: Topic, partitions: Iterable[int]) -> dict[int, PartitionState]:
         """Load the stored states of these partitions; those that were never saved are missing."""
