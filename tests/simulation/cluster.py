@@ -19,7 +19,7 @@ from kafscale.storage.engine import EngineSettings
 from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.recovery.log_opener import PartitionToOpen
+from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.wal.buffer import SealPolicy
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner

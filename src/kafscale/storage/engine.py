@@ -23,8 +23,8 @@ from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.block_cache import BlockCache
 from kafscale.storage.read.log_reader import LogReader
-from kafscale.storage.recovery.log_opener import LogOpener, PartitionToOpen
-from kafscale.storage.recovery.takeover import Takeover
+from kafscale.storage.recovery.log_opener import LogOpener
+from kafscale.storage.recovery.segment_recovery import PartitionToOpen, SegmentRecovery
 from kafscale.storage.segments.retention import Retention
 from kafscale.storage.segments.roll_scheduler import RollLimits, RollScheduler
 from kafscale.storage.segments.segment_writer import SegmentWriter
@@ -92,9 +92,9 @@ class StorageEngine:
             index_interval_bytes=settings.index_interval_bytes,
         )
         opens = asyncio.Semaphore(PARALLEL_OPENS_MAX)
-        opener = LogOpener(store, namespace, self.reader, self.memory, opens)
+        segment_recovery = SegmentRecovery(store, namespace, self.reader, self.memory, opens)
         self._streams = Streams(store, namespace, clock)
-        self._takeover = Takeover(store, namespace, self._streams, opener, clock)
+        self._log_opener = LogOpener(store, namespace, self._streams, segment_recovery, clock)
         self.logs = LogDirectory(store, namespace, self.reader)
         self.trimmer = WalTrimmer(store, clock, random, settings.trim_count_max)
         writer = SegmentWriter(
@@ -183,7 +183,7 @@ class StorageEngine:
         wal = self.wal
         started_ms = self._clock()
         self.reader.forget_partitions((one.topic, one.partition) for one in partitions)
-        opened = await self._takeover.open(partitions)
+        opened = await self._log_opener.open(partitions)
         if wal.is_closed:
             opened.close()
             raise NotOwnerError("the broker session ended while logs were opened")

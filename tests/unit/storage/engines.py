@@ -16,7 +16,7 @@ from kafscale.storage.log.state.segment_list import SegmentList
 from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
-from kafscale.storage.recovery.log_opener import PartitionToOpen
+from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.wal.buffer import SealPolicy
 from unit.storage.samples import batch

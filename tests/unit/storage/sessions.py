@@ -5,7 +5,7 @@ from typing import Any
 from kafscale.errors import FencedError, StoreUnavailableError
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.recovery.log_opener import PartitionToOpen
+from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from unit.storage.engines import BROKER_ID, NAMESPACE, append, open_engine, to_open
 
 OTHER_ID = BROKER_ID + 1

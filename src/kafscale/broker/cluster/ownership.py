@@ -35,7 +35,7 @@ from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.recovery.log_opener import PartitionToOpen
+from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)

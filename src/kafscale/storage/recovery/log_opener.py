@@ -1,251 +1,117 @@
-"""Opens logs from their segments; `takeover` then adds the records of WAL streams.
+"""Opens logs from segments and, if the last owner did not roll everything, from WAL streams.
 
-A bucket listing determines which segments exist. A segment ends where the next one begins, so only
-the last one of a partition is read: its footer for the end of the log, its index for producer state
-and leader epochs. Damage does not prevent a log from opening: unknown objects are skipped, a
-missing index is rebuilt, and the whole batches of a damaged segment are salvaged. Each case is
-logged.
+`segment_recovery` reads the segments, `wal_replay` the streams.
+
+Streams are listed before segments. A former owner that still runs can then only roll its records
+and trim the WAL objects of rolled records. If it, or the dead stream cleaner, does so while the WAL
+is read, the logs are opened again, because the missing records are now in segments.
+
+Missing offsets are accepted only after a second attempt. Then the gap is logged as an error and the
+log is served without them, so that its other records remain readable.
 """
 
-import asyncio
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from kafscale.aio.gather import gather_or_cancel
-from kafscale.errors import DamagedObjectError, RecordsError
+import msgspec
+
+from kafscale.errors import ObjectNotFoundError
 from kafscale.observability.logging import get_logger
-from kafscale.records import BatchView
-from kafscale.storage.bucket import list_objects, read_segment_footer
-from kafscale.storage.formats import object_keys
-from kafscale.storage.formats import segment as segment_format
-from kafscale.storage.formats.index import Index
-from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
-from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.state.batch_run import BatchRun
-from kafscale.storage.log.state.leader_epochs import LeaderEpochs
-from kafscale.storage.log.state.producer_state import Producers
-from kafscale.storage.log.state.segment_list import SegmentList
-from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.read.log_reader import LogReader
-from kafscale.text.topic_partition import TopicPartition
+from kafscale.storage.recovery.segment_recovery import PartitionToOpen, SegmentRecovery
+from kafscale.storage.recovery.wal_replay import KnownRanges, OffsetGap, WalReplay
+from kafscale.storage.wal.streams import Stream, Streams
 
 logger = get_logger(__name__)
 
-SECTION_SEARCH_MAX = 8
-"""How many segments are searched, from the newest, for missing index sections."""
-
-WHOLE_TOPIC_MIN = 16
-"""With this number of partitions of a topic, list the whole topic in one request."""
-
-Listing = dict[TopicPartition, list[tuple[int, int]]]
-"""The base offset and size of every segment, by topic and partition."""
+TRIES_MAX = 10
+"""How often the WAL may change while it is read, before the opening fails."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PartitionToOpen:
-    """What is needed to open the log of a partition."""
+class OpenedLogs(msgspec.Struct, frozen=True):
+    """Logs with all recovered records, which do not accept appends yet."""
 
-    topic: str
-    topic_id: bytes
-    partition: int
-    settings: LogSettings
-    leader_epoch: int
-    start_offset: int = 0
-    """The log start offset from the metadata store."""
-    end_offset: int = 0
-    """The end of the last segment from the metadata store; the log cannot end before it."""
-    fully_rolled: bool = True
-    """Whether segments hold all acknowledged records, so that the WAL is not needed."""
-    is_new: bool = False
-    """Whether the partition was never written, so that nothing is listed."""
+    logs: list[PartitionLog]
+    recovered_bytes: int
+    gaps: list[OffsetGap]
+
+    def close(self) -> None:
+        _close(self.logs)
 
 
 class LogOpener:
-    """Opens logs from segments."""
+    """Opens logs with all their records, also the empty logs of new topics."""
 
     def __init__(
         self,
         store: ObjectStore,
         namespace: str,
-        reader: LogReader,
-        memory: TailMemory,
-        parallel: asyncio.Semaphore,
+        streams: Streams,
+        segment_recovery: SegmentRecovery,
+        clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._namespace = namespace
-        self._reader = reader
-        self._memory = memory
-        self._parallel = parallel
+        self._streams = streams
+        self._segment_recovery = segment_recovery
+        self._clock = clock
+        self._known_ranges: KnownRanges = {}
+        """Ranges of WAL objects that were read; objects are immutable."""
 
-    async def open(self, partitions: Sequence[PartitionToOpen], now_ms: int) -> list[PartitionLog]:
-        """Open logs from their segments; the WAL is not replayed yet."""
-        opened: list[PartitionLog] = []
-        try:
-            listing = await self._list(
-                partition for partition in partitions if not partition.is_new
-            )
-            await gather_or_cancel(
-                self._open(partition, listing, now_ms, opened) for partition in partitions
-            )
-        except BaseException:
-            for log in opened:
-                log.close()
-            raise
-        by_topic_partition = {(log.topic, log.partition): log for log in opened}
-        return [
-            by_topic_partition[partition.topic, partition.partition] for partition in partitions
-        ]
-
-    # --- listing ------------------------------------------------------------------------------
-
-    async def _list(self, partitions: Iterable[PartitionToOpen]) -> Listing:
-        """List the segments of partitions, with few requests for partitions of one topic."""
-        by_topic: dict[str, list[int]] = defaultdict(list)
-        for partition in partitions:
-            by_topic[partition.topic].append(partition.partition)
-        prefixes = []
-        for topic, numbers in by_topic.items():
-            if len(numbers) >= WHOLE_TOPIC_MIN:
-                prefixes.append(object_keys.topic_prefix(self._namespace, topic))
-            else:
-                prefixes += [
-                    object_keys.partition_prefix(self._namespace, topic, number)
-                    for number in numbers
-                ]
-        listing: Listing = defaultdict(list)
-        await gather_or_cancel(self._list_below(prefix, listing) for prefix in prefixes)
-        return listing
-
-    async def _list_below(self, prefix: str, listing: Listing) -> None:
-        ignored_count = 0
-        async with self._parallel:
-            async for ref, item in list_objects(self._store, self._namespace, prefix):
-                if ref is None:
-                    ignored_count += 1
-                    logger.debug("object ignored", key=item.key)
-                elif isinstance(ref, object_keys.SegmentRef) and not ref.is_index:
-                    listing[ref.topic_partition].append((ref.base_offset, item.size_bytes))
-        if ignored_count:
-            logger.warning(
-                "unknown objects in topic prefix ignored", prefix=prefix, count=ignored_count
-            )
-
-    # --- opening --------------------------------------------------------------------------------
-
-    async def _open(
-        self, partition: PartitionToOpen, listing: Listing, now_ms: int, opened: list[PartitionLog]
-    ) -> None:
-        """Open a log and add it to `opened` before it holds anything, so that it gets closed."""
-        segments = SegmentList()
-        for base_offset, size_bytes in listing.get((partition.topic, partition.partition), ()):
-            segments.append(base_offset, base_offset, size_bytes)
-        if not len(segments):
-            opened.append(self._new_log(partition, segments))
-            return
-        async with self._parallel:
-            damaged = await self._find_end(partition, segments)
-            log = self._new_log(partition, segments)
-            log.damaged_base_offsets.update(damaged)
-            opened.append(log)
-            if len(segments):
-                await self._restore(log, now_ms)
-        for _, batches in sorted(damaged.items()):
-            if batches:
-                log.recover(BatchRun.from_batches(batches), now_ms)
-
-    def _new_log(self, partition: PartitionToOpen, segments: SegmentList) -> PartitionLog:
-        log = PartitionLog(
-            partition.topic,
-            partition.topic_id,
-            partition.partition,
-            settings=partition.settings,
-            segments=segments,
-            memory=self._memory,
-            leader_epoch=partition.leader_epoch,
-        )
-        log.start_offset = max(segments.start_offset or 0, partition.start_offset)
-        log.saved_offset = partition.end_offset
-        return log
-
-    async def _find_end(
-        self, partition: PartitionToOpen, segments: SegmentList
-    ) -> dict[int, list[BatchView]]:
-        """Read the last footer; return the salvaged batches of damaged segments at the end."""
-        damaged: dict[int, list[BatchView]] = {}
-        while len(segments):
-            base_offset = segments[-1].base_offset
-            key = object_keys.segment_key(
-                self._namespace, partition.topic, partition.partition, base_offset
-            )
+    async def open(self, partitions: Sequence[PartitionToOpen]) -> OpenedLogs:
+        """Open all logs completely, or none if the store fails."""
+        is_second_attempt = False
+        for tries_left in reversed(range(TRIES_MAX)):
             try:
-                footer = await read_segment_footer(self._store, key)
-                segments.end_offset = footer.last_offset + 1
-            except DamagedObjectError as error:
-                reason = error.reason
-            else:
-                return damaged
-            batches = segment_format.salvage(await self._store.get(key))
-            logger.error("damaged segment", key=key, reason=reason, batches_salvaged=len(batches))
-            segments.drop_last()
-            damaged[base_offset] = batches
-        return damaged
+                opened_logs = await self._try(partitions)
+            except ObjectNotFoundError as error:
+                if not tries_left:
+                    raise
+                logger.warning("wal changed while it was read", error=str(error))
+                continue
+            if not opened_logs.gaps or is_second_attempt or not tries_left:
+                break
+            opened_logs.close()
+            is_second_attempt = True
+        for gap in opened_logs.gaps:
+            gap.log_missing()
+        return opened_logs
 
-    async def _restore(self, log: PartitionLog, now_ms: int) -> None:
-        """Restore producer state and leader epochs as of the last segment's end."""
-        segments = log.segments
-        entries = await self._index(log, len(segments) - 1)
-        log.rolled_max_timestamp_ms = entries.log_max_timestamp_ms if entries else None
-        number = len(segments)
-        oldest = max(number - SECTION_SEARCH_MAX, 0)
-        while number > oldest and not await self._restore_sections(log, number - 1):
-            number -= 1
-        for later in range(number, len(segments)):
-            await self._replay(log, later, now_ms)
-
-    async def _restore_sections(self, log: PartitionLog, number: int) -> bool:
-        """Restore producer state and leader epochs from an index; return whether it has them."""
-        entries = await self._index(log, number)
-        if entries is None:
-            return False
-        sections = entries.sections
-        if PRODUCERS_SECTION not in sections or EPOCHS_SECTION not in sections:
-            return False
-        base_offset = log.segments[number].base_offset
-        key = object_keys.index_key(self._namespace, log.topic, log.partition, base_offset)
+    async def _try(self, partitions: Sequence[PartitionToOpen]) -> OpenedLogs:
+        needs_wal = [not (partition.fully_rolled or partition.is_new) for partition in partitions]
+        streams = await self._streams.fenced() if any(needs_wal) else []
+        opened = await self._segment_recovery.open(partitions, self._clock())
         try:
-            producers = Producers.decode(key, sections[PRODUCERS_SECTION])
-            epochs = LeaderEpochs.decode(key, sections[EPOCHS_SECTION])
-        except DamagedObjectError as error:
-            logger.warning("damaged index section ignored", key=key, reason=error.reason)
-            return False
-        log.producers, log.epochs = producers, epochs
-        return True
+            unrolled = [log for log, needed in zip(opened, needs_wal, strict=True) if needed]
+            replay = await self._read(streams, unrolled)
+        except BaseException:
+            _close(opened)
+            raise
+        gaps = replay.apply(self._clock())
+        for log, partition in zip(opened, partitions, strict=True):
+            gaps += _extend_to_known_end(log, partition)
+        return OpenedLogs(opened, replay.recovered_bytes, gaps)
 
-    async def _replay(self, log: PartitionLog, number: int, now_ms: int) -> None:
-        """Restore producer state and leader epochs from the batches of a segment."""
-        segment = log.segments[number]
-        position = segment_format.HEADER_BYTES
-        try:
-            while batches := await self._reader.batches(log, segment, position):
-                for batch in batches:
-                    log.update_state(batch, now_ms)
-                    position += len(batch)
-        except (DamagedObjectError, RecordsError) as error:
-            logger.warning(
-                "damaged segment",
-                topic=log.topic,
-                partition=log.partition,
-                base_offset=segment.base_offset,
-                reason=str(error),
-            )
+    async def _read(self, streams: Sequence[Stream], logs: Sequence[PartitionLog]) -> WalReplay:
+        replay = WalReplay(self._store, self._namespace, logs, self._known_ranges)
+        await replay.read(streams)
+        existing = {item.key for stream in streams for item in stream.acknowledged}
+        self._known_ranges = {
+            key: ranges for key, ranges in self._known_ranges.items() if key in existing
+        }
+        return replay
 
-    async def _index(self, log: PartitionLog, number: int) -> Index | None:
-        """The index of a segment; None if there is none and it cannot be rebuilt."""
-        try:
-            return await self._reader.index(log, log.segments[number])
-        except DamagedObjectError as error:
-            logger.warning("damaged segment", key=error.key, reason=error.reason)
-            return None
+
+def _extend_to_known_end(log: PartitionLog, partition: PartitionToOpen) -> list[OffsetGap]:
+    """Extend a log to the end in the metadata store; return the offsets that are missing."""
+    known_to = max(log.end_offset, log.start_offset)
+    if log.end_offset < partition.end_offset:
+        log.skip_to(partition.end_offset)
+    return (
+        [OffsetGap(log, known_to, partition.end_offset)] if known_to < partition.end_offset else []
+    )
+
+
+def _close(logs: Sequence[PartitionLog]) -> None:
+    for log in logs:
+        log.close()

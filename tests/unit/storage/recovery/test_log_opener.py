@@ -1,200 +1,428 @@
-"""`LogOpener`: one listing, the last segment, and tolerance of damage."""
+"""`LogOpener`: after a crash the next owner has every acknowledged record."""
 
 import asyncio
+from random import Random
 
 import pytest
+from structlog.testing import capture_logs
 
+from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
+from doubles.virtual_time import clock_ms
+from kafscale.errors import FencedError, StoreUnavailableError
+from kafscale.records import split
 from kafscale.storage.formats import object_keys, segment
-from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.recovery.segment_recovery import WHOLE_TOPIC_MIN
+from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
+from kafscale.storage.wal.streams import Streams
 from unit.storage.engines import (
+    BROKER_ID,
     NAMESPACE,
     TOPIC,
     CountingStore,
-    Epochs,
     append,
     keys,
-    log_settings,
     memory_store,
     open_engine,
     read_offsets,
     roll,
     simulate,
+    start_engine,
+    to_open,
     topic,
 )
-from unit.storage.samples import batch
-
-SEGMENTS_COUNT = 10_000
+from unit.storage.sessions import OTHER_ID, THIRD_ID, FakeMetadataStore, InterferingStore, key_of
 
 
-def key_of(base_offset: int, make=object_keys.segment_key) -> str:
-    return make(NAMESPACE, TOPIC, 0, base_offset)
+async def fence(store, broker_id: int, epoch: int = 0) -> None:
+    await Streams(store, NAMESPACE, clock_ms).fence(broker_id, epoch)
 
 
-async def rolled(store, epochs, *, keeps_wal: bool = False) -> None:
-    """A session that rolled three segments with one record each, and ended."""
-    engine = await open_engine(store, epochs)
-    for value in (b"a", b"b", b"c"):
-        await append(engine, value, producer_id=5, producer_epoch=0, base_sequence=ord(value) - 97)
-        await roll(engine)
-    engine.close()
-    if not keeps_wal:
-        await store.delete(await keys(store, ".kfw"))
+async def taken_over(store, metadata, broker_id: int, *, from_id: int):
+    """An engine that has taken over the logs of another broker."""
+    await fence(store, from_id)
+    return await open_engine(
+        store, broker_id=broker_id, partitions=[metadata.to_open()], save_state=metadata.save
+    )
 
 
-async def damage(store, key: str, kept_bytes: int) -> None:
-    data = bytes(await store.get(key))
-    await store.put(key, [data[:kept_bytes]], create=False)
+async def owner(store, metadata, broker_id: int = BROKER_ID):
+    return await open_engine(
+        store, broker_id=broker_id, partitions=[metadata.to_open()], save_state=metadata.save
+    )
 
 
-@pytest.mark.parametrize("base_offset", [0, 1, 2])
-@pytest.mark.parametrize("loss", ["missing", "torn"])
-def test_lost_index_is_rebuilt(base_offset, loss):
+def test_records_of_several_former_owners_are_ordered():
+    """The second owner crashes before it has rolled; the third recovers the records of both."""
+
     async def scenario():
-        store, epochs = memory_store(), Epochs()
-        await rolled(store, epochs)
-        key = key_of(base_offset, object_keys.index_key)
-        await (store.delete([key]) if loss == "missing" else damage(store, key, 20))
-        engine = await open_engine(store, epochs)
-        assert await read_offsets(engine) == [0, 1, 2]
-        assert (await store.head(key)).size_bytes > 20
-        assert await append(engine, b"d") == 3
+        store, metadata = memory_store(), FakeMetadataStore()
+        first = await owner(store, metadata, THIRD_ID)
+        await append(first, b"a")
+        second = await taken_over(store, metadata, BROKER_ID, from_id=THIRD_ID)
+        assert await append(second, b"b") == 1
+        third = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        assert await read_offsets(third) == [0, 1]
+        assert await append(third, b"c") == 2
+        result, _ = await third.reader.read(third.logs.find(TOPIC, 0), 0, 1000, first=True)
+        assert [batch.leader_epoch for batch in split(b"".join(result))] == [0, 1, 2]
 
     simulate(scenario)
 
 
-@pytest.mark.parametrize("lost", [(2,), (1, 2), (0, 1, 2)])
-def test_producer_state_is_recovered_without_an_index(lost):
+def test_former_owner_that_wakes_up_late_makes_nothing_durable():
     async def scenario():
-        store, epochs = memory_store(), Epochs()
-        await rolled(store, epochs)
-        await store.delete([key_of(base_offset, object_keys.index_key) for base_offset in lost])
-        engine = await open_engine(store, epochs)
-        again = await append(engine, b"c", producer_id=5, producer_epoch=0, base_sequence=2)
-        assert again == 2
+        inner, metadata = memory_store(), FakeMetadataStore()
+        store = FaultyObjectStore(inner, random=Random(0))
+        sleeper = await owner(store, metadata)
+        await append(sleeper, b"a")
+        store.rules = [Rule(fault=Fault.SLOW, seconds=(20, 20))]
+        waiting = [asyncio.ensure_future(append(sleeper, b"lost"))]
+        await asyncio.sleep(1)
+        waiting.append(asyncio.ensure_future(append(sleeper, b"lost, too")))
+        await asyncio.sleep(1)
+        successor = await taken_over(inner, metadata, OTHER_ID, from_id=BROKER_ID)
+        assert await append(successor, b"b") == 1
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [FencedError, FencedError]
+        assert sleeper.wal.fenced.done()
+        assert key_of(0, 3) in await keys(inner), "an object beyond the fence"
+        successor.close()
+        third = await taken_over(inner, metadata, THIRD_ID, from_id=OTHER_ID)
+        assert await read_offsets(third) == [0, 1]
+        assert third.logs.find(TOPIC, 0).end_offset == 2
 
     simulate(scenario)
 
 
-def test_last_segment_without_an_index_is_part_of_the_log():
-    """N-05: the index PUT failed, and the broker with it."""
-
+def test_late_segment_of_a_former_owner_is_adopted():
     async def scenario():
-        store, epochs = memory_store(), Epochs()
-        await rolled(store, epochs, keeps_wal=True)
-        await store.delete([key_of(2, object_keys.index_key)])
-        engine = await open_engine(store, epochs)
-        assert await read_offsets(engine) == [0, 1, 2]
-        assert await append(engine, b"d") == 3
-        await roll(engine)
-        assert await keys(store, ".kfs") == [key_of(n) for n in range(4)]
-        assert await keys(store, ".index") == [key_of(n, object_keys.index_key) for n in range(4)]
+        store, metadata = memory_store(), FakeMetadataStore()
+        before = await owner(store, metadata)
+        await append(before, b"a")
+        after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        await append(after, b"b")
+        await roll(before)
+        assert metadata.ends == {}, "it is not the owner any more"
+        await roll(after)
+        assert [result.base_offset for result in after.logs.find(TOPIC, 0).segments] == [0, 1]
+        assert metadata.ends == {0: 2}
+        third = await taken_over(store, metadata, THIRD_ID, from_id=OTHER_ID)
+        assert await read_offsets(third) == [0, 1]
 
     simulate(scenario)
 
 
-@pytest.mark.parametrize(("keeps_wal", "left"), [(True, [0, 1, 2]), (False, [0, 1])])
-def test_truncated_last_segment_is_replaced_from_the_wal(keeps_wal, left):
+def test_streams_of_live_brokers_are_ignored():
     async def scenario():
-        store, epochs = memory_store(), Epochs()
-        await rolled(store, epochs, keeps_wal=keeps_wal)
-        await damage(store, key_of(2), 60)
-        engine = await open_engine(store, epochs)
-        assert await read_offsets(engine) == left
-        assert await append(engine, b"d") == left[-1] + 1
-        await roll(engine)
-        engine.close()
-        assert await read_offsets(await open_engine(store, epochs)) == [*left, left[-1] + 1]
+        store, metadata = memory_store(), FakeMetadataStore()
+        await owner(store, metadata)
+        other = await open_engine(store, broker_id=OTHER_ID, partitions=[to_open(1)])
+        await append(other, b"x", partition=1)
+        await fence(store, BROKER_ID)
+        reader = CountingStore()
+        reader._objects = store._objects
+        third = await start_engine(reader, broker_id=THIRD_ID)
+        reader.requests.clear()
+        await third.open([metadata.to_open()])
+        assert reader.requests["get"] == 1, "the fence"
 
     simulate(scenario)
 
 
-def test_whole_batches_of_a_damaged_segment_are_salvaged():
+@pytest.mark.parametrize("fully_rolled", [True, False])
+def test_offsets_continue_after_retention_deleted_everything(fully_rolled):
     async def scenario():
-        store, epochs = memory_store(), Epochs()
-        first, second = batch(0, 2), batch(2, 2)
-        builder = segment.Builder(0, 4096, compression=None, prior_max_timestamp_ms=-1)
-        builder.append(first)
-        builder.append(second)
-        data = b"".join(builder.finish().parts)
-        await store.put(key_of(0), [data[:-20]])
-        engine = await open_engine(store, epochs)
-        assert await read_offsets(engine) == [0]
-        assert engine.logs.find(TOPIC, 0).high_watermark == 2
+        store, metadata = memory_store(), FakeMetadataStore()
+        before = await owner(store, metadata)
+        for _ in range(3):
+            await append(before, b"x")
+        await roll(before)
+        log = before.logs.find(TOPIC, 0)
+        await before.retention.delete_records(log, 3)
+        await before.retention.enforce(log)
+        assert await keys(store, ".kfs") == []
+        await fence(store, BROKER_ID)
+        after = await start_engine(store, broker_id=OTHER_ID)
+        (log,) = await after.open([metadata.to_open(fully_rolled=fully_rolled)])
+        assert (log.start_offset, log.tail.rolled_offset, log.end_offset) == (3, 3, 3)
+        assert await append(after, b"y") == 3
 
     simulate(scenario)
 
 
-def test_unknown_objects_are_ignored():
+def test_records_deleted_before_they_were_rolled_are_no_gap():
     async def scenario():
-        store, epochs = memory_store(), Epochs()
-        await rolled(store, epochs)
-        garbage = [f"{NAMESPACE}/{TOPIC}/0/readme", f"{NAMESPACE}/{TOPIC}/9/segment-{0:020d}.kfs"]
-        for key in garbage:
-            await store.put(key, [b"hello"])
-        assert await read_offsets(await open_engine(store, epochs)) == [0, 1, 2]
-        assert set(garbage) <= set(await keys(store))
+        store, metadata = memory_store(), FakeMetadataStore()
+        before = await owner(store, metadata)
+        await append(before, b"a")
+        await roll(before)
+        await before.trimmer.trim()
+        for value in (b"b", b"c", b"d"):
+            await append(before, value)
+        log = before.logs.find(TOPIC, 0)
+        await before.retention.delete_records(log, 3)
+        await before.retention.enforce(log)
+        assert await keys(store, ".kfs") == []
+        after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        log = after.logs.find(TOPIC, 0)
+        assert (log.start_offset, log.tail.rolled_offset, log.end_offset) == (3, 1, 4)
+        assert await read_offsets(after) == [3]
+        await roll(after)
+        assert [result.base_offset for result in log.segments] == [1], "as the former owner would"
 
     simulate(scenario)
 
 
-def test_log_without_segments_continues_at_its_start():
+@pytest.mark.parametrize("lost", ["wal", "segment"])
+def test_gap_is_logged_and_the_rest_is_served(lost):
     async def scenario():
-        partitions = topic(start_offset=42)
-        engine = await open_engine(memory_store(), partitions=partitions)
-        log = engine.logs.find(TOPIC, 0)
-        assert (log.start_offset, log.high_watermark, log.end_offset) == (42, 42, 42)
-        assert await append(engine, b"a") == 42
+        store, metadata = memory_store(), FakeMetadataStore()
+        before = await owner(store, metadata)
+        for value in (b"a", b"b", b"c"):
+            await append(before, value)
+            if lost == "segment":
+                await roll(before)
+        if lost == "wal":
+            await fence(store, BROKER_ID)
+            await store.delete([key_of(0, 2)])
+        else:
+            await store.delete(await keys(store, ".kfw"))
+            await store.delete([object_keys.segment_key(NAMESPACE, TOPIC, 0, 2)])
+        after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        assert await append(after, b"d") == 3
+        assert await read_offsets(after, 0) == ([0, 2, 3] if lost == "wal" else [0, 1, 3])
+
+    with capture_logs() as logs:
+        simulate(scenario)
+    (missing,) = [line for line in logs if line["event"] == "offsets missing"]
+    hole = (1, 2) if lost == "wal" else (2, 3)
+    assert (missing["log_level"], missing["from_offset"], missing["to_offset"]) == ("error", *hole)
+
+
+def test_dead_stream_cleaner_and_takeover_run_concurrently():
+    """Segments are rolled and the WAL is cleaned between the listings and the reads."""
+
+    async def scenario():
+        store, metadata = memory_store(), FakeMetadataStore()
+        before = await owner(store, metadata)
+        for value in (b"a", b"b", b"c"):
+            await append(before, value)
+        await fence(store, BROKER_ID)
+
+        async def interfere() -> None:
+            await roll(before)
+            cleaner = DeadStreamCleaner(store, NAMESPACE, clock_ms)
+            await cleaner.clean(metadata.rolled_end, lambda broker_id, _: broker_id == OTHER_ID)
+
+        interfering = InterferingStore(store, "get", key_of(0, 1), interfere)
+        after = await open_engine(
+            interfering, broker_id=OTHER_ID, partitions=[metadata_less(metadata)]
+        )
+        assert key_of(0, 1) not in await keys(store)
+        assert await read_offsets(after) == [0, 1, 2]
+
+    def metadata_less(metadata):
+        """The state for the new owner, while the former one may still save."""
+        return to_open(leader_epoch=metadata.leader_epochs[0] + 1)
 
     simulate(scenario)
 
 
-def test_records_below_the_log_start_are_not_served_but_update_producer_state():
+def test_store_failure_leaves_no_log_half_open():
     async def scenario():
-        store, epochs = memory_store(), Epochs()
-        engine = await open_engine(store, epochs)
+        inner = memory_store()
+        before = await open_engine(inner, partitions=topic(3))
         for number in range(3):
-            await append(engine, b"x", producer_id=5, producer_epoch=0, base_sequence=number)
-        engine.close()
-        engine = await open_engine(store, epochs, partitions=topic(start_offset=3))
-        assert engine.logs.find(TOPIC, 0).start_offset == 3
-        again = await append(engine, b"x", producer_id=5, producer_epoch=0, base_sequence=1)
-        assert again == 1
-        assert await append(engine, b"y", producer_id=5, producer_epoch=0, base_sequence=3) == 3
+            await append(before, b"x", partition=number)
+            await roll(before, number)
+            await append(before, b"y", partition=number)
+        await fence(inner, BROKER_ID)
+        store = FaultyObjectStore(inner, random=Random(0))
+        after = await start_engine(store, broker_id=OTHER_ID)
+        for operation in ("list", "get_suffix", "get"):
+            store.rules = [
+                Rule(fault=Fault.SLOW, seconds=(0.01, 0.1)),
+                Rule(fault=Fault.REFUSED, operations=frozenset({operation}), times_max=1),
+            ]
+            tasks = asyncio.all_tasks()
+            with pytest.raises(StoreUnavailableError):
+                await after.open(topic(3))
+            assert asyncio.all_tasks() == tasks
+            assert after.memory.used_bytes == 0
+            assert list(after.logs) == []
+        await after.open(topic(3))
+        assert [await read_offsets(after, 0, number) for number in range(3)] == [[0, 1]] * 3
 
     simulate(scenario)
 
 
-async def many_segments(store: MemoryObjectStore, count: int) -> None:
-    builder = segment.Builder(0, 4096, compression=None, prior_max_timestamp_ms=-1)
-    builder.append(batch(count - 1, 1))
-    built = builder.finish()
-    for base_offset in range(count - 1):
-        await MemoryObjectStore.put(store, key_of(base_offset), [b"?"])
-        await MemoryObjectStore.put(store, key_of(base_offset, object_keys.index_key), [b"?"])
-    await MemoryObjectStore.put(store, key_of(count - 1), built.parts)
-    await MemoryObjectStore.put(store, key_of(count - 1, object_keys.index_key), [built.index])
-
-
-def test_number_of_requests_does_not_depend_on_segments():
-    """N-10b."""
-
+@pytest.mark.parametrize("count", [WHOLE_TOPIC_MIN - 1, 200])
+def test_number_of_requests_is_partitions_plus_objects(count):
     async def scenario():
         store = CountingStore()
-        await many_segments(store, SEGMENTS_COUNT)
-        engine = await open_engine(store)
-        assert await read_offsets(engine, SEGMENTS_COUNT - 1) == [SEGMENTS_COUNT - 1]
-        assert store.requests.total() < 50
-        assert len(engine.logs.find(TOPIC, 0).segments) == SEGMENTS_COUNT
+        before = await open_engine(store, partitions=topic(count))
+        for _ in range(2):
+            await asyncio.gather(*(append(before, b"x", partition=one) for one in range(count)))
+        for one in range(count):
+            await roll(before, one)
+        for one in range(count):
+            await append(before, b"y", partition=one)
+        objects = len(await keys(store, ".kfw"))
+        assert objects > count
+        after = await start_engine(store, broker_id=OTHER_ID)
+        await fence(store, BROKER_ID)
+        store.requests.clear()
+        await after.open(topic(count))
+        listings = count if count < WHOLE_TOPIC_MIN else 2
+        assert store.requests["list"] <= listings + 2
+        assert store.requests["get"] <= objects + 1 + count, "each object, the fence, the indexes"
+        assert store.requests["get_suffix"] == count
+        assert [log.end_offset for log in after.logs] == [3] * count
 
     simulate(scenario)
 
 
-def test_partitions_are_opened_concurrently():
+def test_objects_known_to_be_irrelevant_are_not_read_again():
     async def scenario():
-        engine = await open_engine(memory_store(), partitions=topic(40, settings=log_settings()))
-        assert (
-            await asyncio.gather(*(append(engine, b"a", partition=number) for number in range(40)))
-            == [0] * 40
-        )
+        store = CountingStore()
+        dead = await open_engine(store, broker_id=THIRD_ID, partitions=topic(2))
+        for partition in (0, 1):
+            for _ in range(10):
+                await append(dead, b"value", partition=partition)
+        await fence(store, THIRD_ID)
+        engine = await start_engine(store)
+        await engine.open([to_open(0, leader_epoch=1, fully_rolled=False)])
+        assert store.requests["get"] >= 20
+        store.requests.clear()
+        await engine.open([to_open(1, leader_epoch=1, fully_rolled=False)])
+        assert engine.logs.find(TOPIC, 1).end_offset == 10
+        assert store.requests["get"] < 10 + 4, "those of the other log are known, and left out"
+
+    simulate(scenario)
+
+
+def test_recovered_records_are_rolled_soon():
+    async def scenario():
+        store, metadata = memory_store(), FakeMetadataStore()
+        first = await owner(store, metadata, THIRD_ID)
+        await append(first, b"a")
+        second = await taken_over(store, metadata, BROKER_ID, from_id=THIRD_ID)
+        working = asyncio.create_task(second.run())
+        await asyncio.sleep(1)
+        assert metadata.ends[0] == 1
+        cleaner = DeadStreamCleaner(store, NAMESPACE, clock_ms)
+        await cleaner.clean(metadata.rolled_end, lambda broker_id, _epoch: broker_id == BROKER_ID)
+        left = [key for key in await keys(store, ".kfw") if f"/{THIRD_ID}/" in key]
+        assert len(left) == 2, "the fence, and the object before it"
+        working.cancel()
+
+    simulate(scenario)
+
+
+def test_segments_of_other_partitions_are_ignored():
+    async def scenario():
+        store = memory_store()
+        before = await open_engine(store, partitions=topic(WHOLE_TOPIC_MIN + 2))
+        for one in range(WHOLE_TOPIC_MIN + 2):
+            await append(before, b"x", partition=one)
+            await roll(before, one)
+        await fence(store, BROKER_ID)
+        after = await start_engine(store, broker_id=OTHER_ID)
+        await after.open([to_open(one, fully_rolled=True) for one in range(1, WHOLE_TOPIC_MIN + 1)])
+        assert [len(log.segments) for log in after.logs] == [1] * WHOLE_TOPIC_MIN
+        key = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
+        assert segment.read(key, await store.get(key)).footer.last_offset == 0
+
+    simulate(scenario)
+
+
+class ListingStore:
+    """A store that runs a function just before a given listing."""
+
+    def __init__(self, inner, prefix: str, interfere) -> None:
+        self._inner = inner
+        self._prefix = prefix
+        self._interfere = interfere
+
+    def __getattr__(self, name: str):
+        return getattr(self._inner, name)
+
+    async def list(self, prefix: str):
+        if prefix == self._prefix:
+            await self._interfere()
+        async for chunk in self._inner.list(prefix):
+            yield chunk
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [object_keys.wal_root(NAMESPACE), object_keys.partition_prefix(NAMESPACE, TOPIC, 0)],
+    ids=["streams", "segments"],
+)
+def test_records_rolled_and_trimmed_between_the_listings_are_not_missed(prefix):
+    async def scenario():
+        store, metadata = memory_store(), FakeMetadataStore()
+        before = await owner(store, metadata)
+        for value in (b"a", b"b", b"c"):
+            await append(before, value)
+        await fence(store, BROKER_ID)
+
+        async def interfere() -> None:
+            await roll(before)
+            await before.trimmer.trim()
+
+        after = await start_engine(ListingStore(store, prefix, interfere), broker_id=OTHER_ID)
+        await after.open([metadata.to_open()])
+        assert await read_offsets(after) == [0, 1, 2]
+
+    simulate(scenario)
+
+
+def test_segments_unknown_to_the_metadata_store_are_saved():
+    async def scenario():
+        store, metadata = memory_store(), FakeMetadataStore()
+        before = await owner(store, metadata)
+        await append(before, b"a")
+        metadata.is_down = True
+        rolling = asyncio.ensure_future(roll(before))
+        await asyncio.sleep(1)
+        rolling.cancel()
+        before.close()
+        assert len(await keys(store, ".kfs")) == 1
+        assert metadata.ends == {}
+        metadata.is_down = False
+        after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        await append(after, b"b")
+        running = asyncio.ensure_future(after.run())
+        await asyncio.sleep(2)
+        assert metadata.ends == {0: 1}
+        assert len(await keys(store, ".kfs")) == 1, "no segment is made for it"
+        running.cancel()
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+@pytest.mark.parametrize("end_offset", [0, 7])
+def test_log_may_start_within_an_unrolled_batch(rolled, end_offset):
+    """The saved end of a log may equal its start, above all segments."""
+
+    async def scenario():
+        store, metadata = memory_store(), FakeMetadataStore()
+        before = await owner(store, metadata)
+        for _ in range(2):
+            await append(before, b"a", b"b")
+        if rolled:
+            await roll(before)
+        await append(before, b"c", b"d")
+        await append(before, b"e", b"f", b"g")
+        await fence(store, BROKER_ID)
+        after = await start_engine(store, broker_id=OTHER_ID)
+        (log,) = await after.open([to_open(start_offset=7, end_offset=end_offset)])
+        assert (log.start_offset, log.end_offset) == (7, 9)
+        assert await read_offsets(after) == [6]
+        assert await append(after, b"h") == 9
+        await roll(after)
+        assert await read_offsets(after) == [6, 9]
 
     simulate(scenario)

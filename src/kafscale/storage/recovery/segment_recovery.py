@@ -1,0 +1,251 @@
+"""Opens logs from their segments; `log_opener` then adds the records of WAL streams.
+
+A bucket listing determines which segments exist. A segment ends where the next one begins, so only
+the last one of a partition is read: its footer for the end of the log, its index for producer state
+and leader epochs. Damage does not prevent a log from opening: unknown objects are skipped, a
+missing index is rebuilt, and the whole batches of a damaged segment are salvaged. Each case is
+logged.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kafscale.aio.gather import gather_or_cancel
+from kafscale.errors import DamagedObjectError, RecordsError
+from kafscale.observability.logging import get_logger
+from kafscale.records import BatchView
+from kafscale.storage.bucket import list_objects, read_segment_footer
+from kafscale.storage.formats import object_keys
+from kafscale.storage.formats import segment as segment_format
+from kafscale.storage.formats.index import Index
+from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
+from kafscale.storage.log.config import LogSettings
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.log.state.batch_run import BatchRun
+from kafscale.storage.log.state.leader_epochs import LeaderEpochs
+from kafscale.storage.log.state.producer_state import Producers
+from kafscale.storage.log.state.segment_list import SegmentList
+from kafscale.storage.log.state.tail import TailMemory
+from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.read.log_reader import LogReader
+from kafscale.text.topic_partition import TopicPartition
+
+logger = get_logger(__name__)
+
+SECTION_SEARCH_MAX = 8
+"""How many segments are searched, from the newest, for missing index sections."""
+
+WHOLE_TOPIC_MIN = 16
+"""With this number of partitions of a topic, list the whole topic in one request."""
+
+Listing = dict[TopicPartition, list[tuple[int, int]]]
+"""The base offset and size of every segment, by topic and partition."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionToOpen:
+    """What is needed to open the log of a partition."""
+
+    topic: str
+    topic_id: bytes
+    partition: int
+    settings: LogSettings
+    leader_epoch: int
+    start_offset: int = 0
+    """The log start offset from the metadata store."""
+    end_offset: int = 0
+    """The end of the last segment from the metadata store; the log cannot end before it."""
+    fully_rolled: bool = True
+    """Whether segments hold all acknowledged records, so that the WAL is not needed."""
+    is_new: bool = False
+    """Whether the partition was never written, so that nothing is listed."""
+
+
+class SegmentRecovery:
+    """Opens logs from segments."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        namespace: str,
+        reader: LogReader,
+        memory: TailMemory,
+        parallel: asyncio.Semaphore,
+    ) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._reader = reader
+        self._memory = memory
+        self._parallel = parallel
+
+    async def open(self, partitions: Sequence[PartitionToOpen], now_ms: int) -> list[PartitionLog]:
+        """Open logs from their segments; the WAL is not replayed yet."""
+        opened: list[PartitionLog] = []
+        try:
+            listing = await self._list(
+                partition for partition in partitions if not partition.is_new
+            )
+            await gather_or_cancel(
+                self._open(partition, listing, now_ms, opened) for partition in partitions
+            )
+        except BaseException:
+            for log in opened:
+                log.close()
+            raise
+        by_topic_partition = {(log.topic, log.partition): log for log in opened}
+        return [
+            by_topic_partition[partition.topic, partition.partition] for partition in partitions
+        ]
+
+    # --- listing ------------------------------------------------------------------------------
+
+    async def _list(self, partitions: Iterable[PartitionToOpen]) -> Listing:
+        """List the segments of partitions, with few requests for partitions of one topic."""
+        by_topic: dict[str, list[int]] = defaultdict(list)
+        for partition in partitions:
+            by_topic[partition.topic].append(partition.partition)
+        prefixes = []
+        for topic, numbers in by_topic.items():
+            if len(numbers) >= WHOLE_TOPIC_MIN:
+                prefixes.append(object_keys.topic_prefix(self._namespace, topic))
+            else:
+                prefixes += [
+                    object_keys.partition_prefix(self._namespace, topic, number)
+                    for number in numbers
+                ]
+        listing: Listing = defaultdict(list)
+        await gather_or_cancel(self._list_below(prefix, listing) for prefix in prefixes)
+        return listing
+
+    async def _list_below(self, prefix: str, listing: Listing) -> None:
+        ignored_count = 0
+        async with self._parallel:
+            async for ref, item in list_objects(self._store, self._namespace, prefix):
+                if ref is None:
+                    ignored_count += 1
+                    logger.debug("object ignored", key=item.key)
+                elif isinstance(ref, object_keys.SegmentRef) and not ref.is_index:
+                    listing[ref.topic_partition].append((ref.base_offset, item.size_bytes))
+        if ignored_count:
+            logger.warning(
+                "unknown objects in topic prefix ignored", prefix=prefix, count=ignored_count
+            )
+
+    # --- opening --------------------------------------------------------------------------------
+
+    async def _open(
+        self, partition: PartitionToOpen, listing: Listing, now_ms: int, opened: list[PartitionLog]
+    ) -> None:
+        """Open a log and add it to `opened` before it holds anything, so that it gets closed."""
+        segments = SegmentList()
+        for base_offset, size_bytes in listing.get((partition.topic, partition.partition), ()):
+            segments.append(base_offset, base_offset, size_bytes)
+        if not len(segments):
+            opened.append(self._new_log(partition, segments))
+            return
+        async with self._parallel:
+            damaged = await self._find_end(partition, segments)
+            log = self._new_log(partition, segments)
+            log.damaged_base_offsets.update(damaged)
+            opened.append(log)
+            if len(segments):
+                await self._restore(log, now_ms)
+        for _, batches in sorted(damaged.items()):
+            if batches:
+                log.recover(BatchRun.from_batches(batches), now_ms)
+
+    def _new_log(self, partition: PartitionToOpen, segments: SegmentList) -> PartitionLog:
+        log = PartitionLog(
+            partition.topic,
+            partition.topic_id,
+            partition.partition,
+            settings=partition.settings,
+            segments=segments,
+            memory=self._memory,
+            leader_epoch=partition.leader_epoch,
+        )
+        log.start_offset = max(segments.start_offset or 0, partition.start_offset)
+        log.saved_offset = partition.end_offset
+        return log
+
+    async def _find_end(
+        self, partition: PartitionToOpen, segments: SegmentList
+    ) -> dict[int, list[BatchView]]:
+        """Read the last footer; return the salvaged batches of damaged segments at the end."""
+        damaged: dict[int, list[BatchView]] = {}
+        while len(segments):
+            base_offset = segments[-1].base_offset
+            key = object_keys.segment_key(
+                self._namespace, partition.topic, partition.partition, base_offset
+            )
+            try:
+                footer = await read_segment_footer(self._store, key)
+                segments.end_offset = footer.last_offset + 1
+            except DamagedObjectError as error:
+                reason = error.reason
+            else:
+                return damaged
+            batches = segment_format.salvage(await self._store.get(key))
+            logger.error("damaged segment", key=key, reason=reason, batches_salvaged=len(batches))
+            segments.drop_last()
+            damaged[base_offset] = batches
+        return damaged
+
+    async def _restore(self, log: PartitionLog, now_ms: int) -> None:
+        """Restore producer state and leader epochs as of the last segment's end."""
+        segments = log.segments
+        entries = await self._index(log, len(segments) - 1)
+        log.rolled_max_timestamp_ms = entries.log_max_timestamp_ms if entries else None
+        number = len(segments)
+        oldest = max(number - SECTION_SEARCH_MAX, 0)
+        while number > oldest and not await self._restore_sections(log, number - 1):
+            number -= 1
+        for later in range(number, len(segments)):
+            await self._replay(log, later, now_ms)
+
+    async def _restore_sections(self, log: PartitionLog, number: int) -> bool:
+        """Restore producer state and leader epochs from an index; return whether it has them."""
+        entries = await self._index(log, number)
+        if entries is None:
+            return False
+        sections = entries.sections
+        if PRODUCERS_SECTION not in sections or EPOCHS_SECTION not in sections:
+            return False
+        base_offset = log.segments[number].base_offset
+        key = object_keys.index_key(self._namespace, log.topic, log.partition, base_offset)
+        try:
+            producers = Producers.decode(key, sections[PRODUCERS_SECTION])
+            epochs = LeaderEpochs.decode(key, sections[EPOCHS_SECTION])
+        except DamagedObjectError as error:
+            logger.warning("damaged index section ignored", key=key, reason=error.reason)
+            return False
+        log.producers, log.epochs = producers, epochs
+        return True
+
+    async def _replay(self, log: PartitionLog, number: int, now_ms: int) -> None:
+        """Restore producer state and leader epochs from the batches of a segment."""
+        segment = log.segments[number]
+        position = segment_format.HEADER_BYTES
+        try:
+            while batches := await self._reader.batches(log, segment, position):
+                for batch in batches:
+                    log.update_state(batch, now_ms)
+                    position += len(batch)
+        except (DamagedObjectError, RecordsError) as error:
+            logger.warning(
+                "damaged segment",
+                topic=log.topic,
+                partition=log.partition,
+                base_offset=segment.base_offset,
+                reason=str(error),
+            )
+
+    async def _index(self, log: PartitionLog, number: int) -> Index | None:
+        """The index of a segment; None if there is none and it cannot be rebuilt."""
+        try:
+            return await self._reader.index(log, log.segments[number])
+        except DamagedObjectError as error:
+            logger.warning("damaged segment", key=error.key, reason=error.reason)
+            return None
