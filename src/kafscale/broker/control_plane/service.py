@@ -33,8 +33,8 @@ from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.service import DrainResult
 from kafscale.control_plane.tls import AllowedSubjects, ServerTls
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
-from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.schema.model import NO_BROKER, SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from kafscale import __version__
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary, PartitionStatus
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
-from kafscale.metadata.schema.model import SHARDS_TOPIC, Assignment, BrokerInfo
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.schema.model import NO_BROKER, SHARDS_TOPIC, Assignment, BrokerInfo
 from kafscale.storage.log.partition_log import PartitionLog
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security import authorization
 from kafscale.errors import InvalidRequestError, KafscaleError, TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER
-from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.schema.model import NO_BROKER, Topic
 from kafscale.metadata.topics import names
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_topic_partitions import (

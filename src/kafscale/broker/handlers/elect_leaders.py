@@ -16,7 +16,7 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER
+from kafscale.metadata.schema.model import NO_BROKER
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.elect_leaders import (
     ElectedPartition,

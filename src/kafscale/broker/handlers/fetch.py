@@ -37,7 +37,7 @@ from kafscale.broker.shared.partition_lookup import (
 )
 from kafscale.errors import KafscaleError, UnsupportedCodecError
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER
+from kafscale.metadata.schema.model import NO_BROKER
 from kafscale.protocol.messages.fetch import (
     FetchedPartition,
     FetchedTopic,

@@ -29,8 +29,7 @@ from kafscale.errors import (
     TopicAuthorizationError,
 )
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER
-from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.schema.model import NO_BROKER, Topic
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import (
     Broker,

@@ -17,7 +17,7 @@ from kafscale.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER
+from kafscale.metadata.schema.model import NO_BROKER
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.storage.log.partition_log import PartitionLog
 

@@ -13,11 +13,9 @@ from kafscale.errors import DamagedObjectError
 from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, decode_broker
-from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.schema.model import NO_BROKER, Assignment, BrokerInfo
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
-
-NO_BROKER: Final = -1
 
 _NO_ASSIGNMENTS: Final[Mapping[int, Assignment]] = MappingProxyType({})
 

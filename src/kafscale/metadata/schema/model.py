@@ -14,6 +14,8 @@ TOPIC_ID_BYTES: Final = 16
 
 DEFAULT_NAMESPACE: Final = "default"
 
+NO_BROKER: Final = -1
+"""In place of a broker id: there is no leader, owner or controller."""
 NO_REVISION: Final = 0
 """The revision of a value that is not stored."""
 

@@ -14,8 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kafscale.control_plane.messages import Partition
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER
-from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.schema.model import NO_BROKER, Topic
 from kafscale.operator.kube.api import TOPICS, Kube, Manifest
 from kafscale.operator.spec.status import (
     TRUE,

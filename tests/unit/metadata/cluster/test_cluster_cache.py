@@ -2,10 +2,10 @@ import asyncio
 
 from msgspec.structs import replace
 
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
-from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.schema.model import NO_BROKER, Assignment, BrokerInfo
 from kafscale.metadata.store.base import Delete, Put
 
 BROKER = BrokerInfo(id=1, epoch=4, host="a", port=9092, rack="z")

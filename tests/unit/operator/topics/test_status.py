@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from doubles import virtual_time
 from kafscale.control_plane.messages import Partition
-from kafscale.metadata.cluster.cluster_cache import NO_BROKER
+from kafscale.metadata.schema.model import NO_BROKER
 from kafscale.operator.kube.api import TOPICS
 from kafscale.operator.spec.status import PartitionStatus, TopicStatus, bad, ok
 from kafscale.operator.spec.topic import read_topic

@@ -1,4 +1,4 @@
-"""Assignment units, and how many of them each broker has, of each topic, and in each rack.
+"""How many assignment units each broker has, of each topic, and in each rack.
 
 Invariant: `is_below_target` is true only for brokers that may get one more unit without having to
 give one away later: if all units are placed on such brokers, no broker has two more than another.
@@ -6,52 +6,10 @@ While units are unplaced, at least one broker is below its target.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable
 
-from kafscale.metadata.schema.model import Assignment, BrokerInfo
-
-NO_BROKER: Final = -1
-
-
-class AssignmentUnit:
-    """One partition, or one shard of consumer groups: who owns it, and where it is to be.
-
-    It has an owner only while that broker's session lasts, and only then can it be transferred. A
-    unit without an owner is assigned to another broker, once its former owner is fenced.
-    """
-
-    __slots__ = ("before", "owner", "owner_draining", "partition", "target", "topic")
-
-    def __init__(
-        self,
-        topic: str,
-        partition: int,
-        before: Assignment | None,
-        brokers: Mapping[int, BrokerInfo],
-    ) -> None:
-        self.topic = topic
-        self.partition = partition
-        self.before = before
-        owner = brokers.get(before.broker_id) if before else None
-        # An owner with a later epoch than its cached registration is alive: the cache is behind.
-        is_alive = before is not None and owner is not None and before.broker_epoch >= owner.epoch
-        self.owner = owner.id if owner and is_alive else NO_BROKER
-        """The live broker that owns it, or `NO_BROKER`."""
-        self.owner_draining = owner is not None and is_alive and owner.is_draining
-        """Whether its owner is draining."""
-        self.target = NO_BROKER
-        """The broker that it is planned for."""
-
-    @property
-    def owner_lost(self) -> bool:
-        """Whether it had an owner, whose session is over."""
-        return self.before is not None and self.owner == NO_BROKER
-
-    @property
-    def is_moving(self) -> bool:
-        """Whether it moves although its owner could keep it."""
-        return self.owner not in {NO_BROKER, self.target} and not self.owner_draining
+from kafscale.broker.cluster.controller.plan.units import AssignmentUnit
+from kafscale.metadata.schema.model import NO_BROKER, BrokerInfo
 
 
 class LoadCounts:

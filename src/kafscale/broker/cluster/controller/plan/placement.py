@@ -14,8 +14,9 @@ before another move is started.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafscale.broker.cluster.controller.plan.load import NO_BROKER, AssignmentUnit, LoadCounts
-from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.broker.cluster.controller.plan.load import LoadCounts
+from kafscale.broker.cluster.controller.plan.units import AssignmentUnit
+from kafscale.metadata.schema.model import NO_BROKER, BrokerInfo
 
 
 def place_units(units: Sequence[AssignmentUnit], brokers: Mapping[int, BrokerInfo]) -> LoadCounts:

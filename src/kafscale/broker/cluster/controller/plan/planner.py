@@ -21,9 +21,9 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller.plan.load import NO_BROKER, AssignmentUnit
 from kafscale.broker.cluster.controller.plan.placement import cancel_moves, place_units, rebalance
-from kafscale.metadata.schema.model import SHARDS_TOPIC, Assignment, BrokerInfo
+from kafscale.broker.cluster.controller.plan.units import AssignmentUnit
+from kafscale.metadata.schema.model import NO_BROKER, SHARDS_TOPIC, Assignment, BrokerInfo
 from kafscale.text.topic_partition import TopicPartition
 
 DRAINS_PER_MOVE: Final = 4

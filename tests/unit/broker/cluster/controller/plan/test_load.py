@@ -1,6 +1,7 @@
 """Load counts: which brokers are below their target, and which is chosen next."""
 
-from kafscale.broker.cluster.controller.plan.load import AssignmentUnit, LoadCounts
+from kafscale.broker.cluster.controller.plan.load import LoadCounts
+from kafscale.broker.cluster.controller.plan.units import AssignmentUnit
 from kafscale.metadata.schema.model import BrokerInfo
 
 
