@@ -1,6 +1,8 @@
 """Deletes the WAL objects of ended broker sessions once segments hold their records.
 
-The controller runs this for all brokers, because ended streams have no owner.
+The controller does this for all brokers, because ended streams have no owner: its
+`dead_stream_cleanup` calls `clean` with the offsets up to which partitions are rolled. `trimmer`
+deletes the objects of streams that have an owner.
 
 Invariants:
 

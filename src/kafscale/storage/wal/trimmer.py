@@ -1,6 +1,8 @@
 """Trims the WAL stream of the current session: deletes objects whose records are all in segments.
 
-`dead_stream_cleaner` does the same for streams that have ended.
+`roll_scheduler` runs it on the owner of the stream, and notifies it of rolled segments.
+`dead_stream_cleaner`, which the controller runs, does the same for streams that have ended; neither
+calls the other.
 
 Invariants:
 

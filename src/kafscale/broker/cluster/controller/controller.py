@@ -4,7 +4,7 @@
     restore   repair metadata that were restored from a snapshot (`restore`), before all else
     assign    plan the assignments, fence lost brokers, and write the plan (`assigner`)
     publish   the snapshot of the metadata (`metadata_snapshot`)
-    cleanup   delete what is left of dead WAL streams (`wal_cleanup`)
+    cleanup   delete what is left of dead WAL streams (`dead_stream_cleanup`)
 
 Invariants: the duties run only while the cluster cache shows this broker as controller, and every
 write of theirs compares that entry, so that it fails once it is not. A duty that fails is retried,
@@ -19,9 +19,9 @@ from typing import Final, NoReturn, Protocol
 
 from kafscale.aio.events import Notifier, wait_at_most
 from kafscale.broker.cluster.controller.assigner import Assigner
+from kafscale.broker.cluster.controller.dead_stream_cleanup import DeadStreamCleanup
 from kafscale.broker.cluster.controller.fencer import Fencer
 from kafscale.broker.cluster.controller.metadata_snapshot import SnapshotPublisher
-from kafscale.broker.cluster.controller.wal_cleanup import DeadStreamCleanup
 from kafscale.errors import InvalidRequestError, OperatingError, StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys

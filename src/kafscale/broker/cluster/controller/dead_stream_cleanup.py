@@ -1,5 +1,7 @@
 """Cleanup of dead WAL streams: passes to the cleaner how far each partition is rolled.
 
+The controller calls `run_once`, which calls `storage.wal.dead_stream_cleaner` to delete objects.
+
 Invariants: the reported offsets are never ahead of the store. A topic counts as deleted only if the
 store did not know it when it was read *after* the cleaner had found its records: otherwise a topic
 younger than the last read would lose records. A former controller, whose cache may be stale, is
