@@ -49,7 +49,7 @@ class Broker:
     async def start_session(self) -> None:
         """Start a session with a new epoch."""
         self.epoch = self._cluster.allocate_epoch(await self.engine.newest_epoch() + 1)
-        await self.engine.begin_session(self.epoch)
+        await self.engine.start_session(self.epoch)
         if self._background is None:
             self._background = asyncio.create_task(self.engine.run())
 

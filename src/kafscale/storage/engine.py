@@ -1,9 +1,9 @@
 """`StorageEngine`: the storage of one broker, and the lifecycle of sessions and logs.
 
-`begin_session` starts a broker session under a new epoch, with a WAL stream of its own. `open`
+`start_session` starts a broker session under a new epoch, with a WAL stream of its own. `open`
 opens logs from their segments and, if the former owner did not release them, from the WAL streams
 of ended sessions. `release` and `remove` give them up. A session ends with `end_session` when
-another broker has taken over, and the same process may begin another; with `stop`, which makes
+another broker has taken over, and the same process may start another; with `stop`, which makes
 everything durable and rolls as much as time allows; or with a crash, which is like `end_session`.
 """
 
@@ -132,7 +132,7 @@ class StorageEngine:
     @property
     def wal(self) -> WalWriter:
         """The WAL writer of the current session, or of the last one."""
-        assert self._wal is not None, "no session has begun"
+        assert self._wal is not None, "no session has started"
         return self._wal
 
     def backpressure(self) -> "asyncio.Future[None] | None":
@@ -145,8 +145,8 @@ class StorageEngine:
         """The epoch of this broker's newest stream in the store, or -1."""
         return await self._streams.newest_epoch(self._broker_id)
 
-    async def begin_session(self, epoch: int) -> None:
-        """Begin a broker session: create its WAL stream and fence those of earlier sessions.
+    async def start_session(self, epoch: int) -> None:
+        """Start a broker session: create its WAL stream and fence those of earlier sessions.
 
         An epoch can be used once: after a failure, use a new one.
         """

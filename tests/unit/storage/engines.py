@@ -130,7 +130,7 @@ async def start_engine(
 ) -> StorageEngine:
     """An engine with a session, which serves no logs."""
     engine = new_engine(store, broker_id, **changes)
-    await engine.begin_session(await (epochs or Epochs()).take(await engine.newest_epoch() + 1))
+    await engine.start_session(await (epochs or Epochs()).take(await engine.newest_epoch() + 1))
     return engine
 
 

@@ -121,7 +121,7 @@ def test_engine_runs_several_sessions_in_sequence():
             assert log.closed
             assert list(engine.logs) == []
             assert (engine.memory.used_bytes, len(engine.trimmer)) == (0, 0)
-            await engine.begin_session(await epochs.take(0))
+            await engine.start_session(await epochs.take(0))
             assert engine.wal is not before
             assert not engine.wal.fenced.done()
             await engine.open(topic())

@@ -102,7 +102,6 @@ class Ownership:
         self._served.clear()
         self._guards.clear()
         self._partition_states.clear()
-        self._storage.end_session()
         self._groups.drop_shards()
 
     async def run(self) -> None:

@@ -57,7 +57,7 @@ class BrokerSessions:
         """Join the cluster; return the epoch of the session."""
         epoch = await self._allocate_epoch()
         await self._registration.restore_guard.check()
-        await self._storage.begin_session(epoch)
+        await self._storage.start_session(epoch)
         broker = await self._registration.register(epoch)
         self._ownership.start_session(broker)
         self._controller.start_session(broker)
@@ -97,6 +97,7 @@ class BrokerSessions:
         """Release everything at once."""
         self._controller.end_session()
         self._ownership.end_session()
+        self._storage.end_session()
 
     async def _wait_for_session_end(self) -> None:
         lease = asyncio.create_task(self._registration.keep_alive_until_lost())

@@ -175,7 +175,7 @@ class SaslSession:
         if self.principal is None:
             client.throttled_ms = self._sessions.throttled_ms(step.principal)
         self.principal = client.principal = step.principal
-        lifetime_ms = self._begin_session(step.principal)
+        lifetime_ms = self._start_session(step.principal)
         self._sessions.audit.logged_in(client, self._mechanism)
         return SaslResult(step.token, lifetime_ms)
 
@@ -187,7 +187,7 @@ class SaslSession:
             )
             self.delay_ms = self._sessions.backoff.failed(client.host, self._sessions.clock())
 
-    def _begin_session(self, principal: Principal) -> int:
+    def _start_session(self, principal: Principal) -> int:
         """Set when the session expires; returns its lifetime in ms, 0 if it does not expire."""
         now_ms = self._sessions.clock()
         ends = [now_ms + self._sessions.session_ms_max] if self._sessions.session_ms_max else []
