@@ -164,7 +164,7 @@ class Coordinator:
     # --- members --------------------------------------------------------------------------------
 
     def join(self, group_id: str, event: Join) -> asyncio.Future[Joined]:
-        self._check(group_id)
+        self._require_session(group_id)
         return self._handle(self.registry.get_or_create_classic(group_id, event), event)
 
     def sync(self, group_id: str, event: Sync) -> asyncio.Future[Synced]:
@@ -179,7 +179,7 @@ class Coordinator:
     def consumer_heartbeat(
         self, group_id: str, event: ConsumerHeartbeat
     ) -> asyncio.Future[Reconciled]:
-        self._check(group_id)
+        self._require_session(group_id)
         return self._handle(self.registry.get_or_create_consumer(group_id, event), event)
 
     # --- groups ---------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class Coordinator:
 
         The commit is validated at once: a client may commit and leave without waiting.
         """
-        session = self._check(group_id)
+        session = self._require_session(group_id)
         runtime = self.registry.get(group_id)
         if runtime is not None:
             runtime.group.check_commit(member_id, instance_id, generation, self._clock())
@@ -240,7 +240,7 @@ class Coordinator:
         self, group_id: str, member_id: str | None, member_epoch: int
     ) -> Mapping[TopicPartition, CommittedOffset]:
         """The committed offsets of a group; none for an unknown group, as in Kafka."""
-        self._check(group_id)
+        self._require_session(group_id)
         runtime = self.registry.get(group_id)
         if runtime is None:
             return {}
@@ -349,14 +349,14 @@ class Coordinator:
         return response
 
     def _runtime_of_member(self, group_id: str) -> GroupRuntime:
-        self._check(group_id)
+        self._require_session(group_id)
         runtime = self.registry.get(group_id)
         if runtime is None:
             raise UnknownMemberError(f"Group {group_id} not found.")
         return runtime
 
     def _runtime(self, group_id: str) -> GroupRuntime:
-        self._check(group_id)
+        self._require_session(group_id)
         runtime = self.registry.get(group_id)
         if runtime is None:
             raise GroupNotFoundError(f"Group {group_id} not found.")
@@ -365,7 +365,7 @@ class Coordinator:
     def _on_session_lost(self, session: ShardSession) -> None:
         self._shards.end_lost_session(session)
 
-    def _check(self, group_id: str) -> ShardSession:
+    def _require_session(self, group_id: str) -> ShardSession:
         """The shard session that serves a group; raises if there is none, or not yet."""
         self._check_not_shut_down()
         return self._sessions.require(group_id)

@@ -44,6 +44,7 @@ from kafscale.errors import (
     UnsupportedCodecError,
 )
 from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.schema.model import Topic
 from kafscale.observability.logging import get_logger, is_debugging
 from kafscale.protocol.messages.produce import (
     LeaderIdAndEpoch,
@@ -111,7 +112,7 @@ def _append(
     response = ProduceResponse(topics=topics)
     waits = request.acks == ALL_ACKS or context.broker.config.storage.produce_sync_flush
     if not waits or not pending:
-        return _count(context, request, response)
+        return _complete(context, request, response)
     return _respond_when_durable(context, request, response, pending)
 
 
@@ -188,7 +189,7 @@ def _respond_when_durable(
         if not result.done():
             timer.cancel()
             _set_errors(pending)
-            result.set_result(_count(context, request, response))
+            result.set_result(_complete(context, request, response))
 
     def on_durable(future: "asyncio.Future[None]") -> None:
         futures.discard(future)
@@ -216,28 +217,49 @@ def _set_errors(pending: _Pending) -> None:
             result.base_offset = -1
 
 
-def _count(
+def _complete(
     context: RequestContext, request: ProduceRequest, response: ProduceResponse
 ) -> ProduceResponse:
-    metrics, catalog = context.broker.metrics, context.broker.catalog
+    """Count a response whose partitions have their results, and add the leaders it has to name."""
+    failed_count = _count(context, request, response)
+    if failed_count and context.version >= LEADERS_SINCE:
+        _set_current_leaders(context, response)
+    return response
+
+
+def _count(context: RequestContext, request: ProduceRequest, response: ProduceResponse) -> int:
+    """Count the results of all partitions that exist; return how many of them failed."""
+    metrics = context.broker.metrics
     seconds = metrics.timer() - context.started
+    failed_count = 0
     for produced, sent in zip(response.topics, request.topics, strict=True):
-        topic = catalog.get(sent.name) if sent.name else catalog.by_id.get(sent.topic_id)
+        topic = _known_topic(context, sent)
         if topic is None:
             continue  # Unknown names must not become metric series.
         metrics.topic(topic.name).produced(request.acks, seconds)
         for result, partition in zip(produced.partitions, sent.partitions, strict=True):
             if not 0 <= result.index < topic.partitions:
                 continue
-            traffic = metrics.partition(topic.name, result.index)
+            counters = metrics.partition(topic.name, result.index)
             if result.error_code:
-                traffic.produces_failed += 1
-                if result.error_code in WRONG_LEADER_ERRORS and context.version >= LEADERS_SINCE:
-                    _set_current_leader(context, response, topic.name, result)
+                counters.produces_failed += 1
+                failed_count += 1
             else:
-                traffic.produces_succeeded += 1
-                traffic.produce_bytes += len(partition.records or b"")
-    return response
+                counters.produces_succeeded += 1
+                counters.produce_bytes += len(partition.records or b"")
+    return failed_count
+
+
+def _set_current_leaders(context: RequestContext, response: ProduceResponse) -> None:
+    """Set the leaders of partitions that this broker does not lead, and their nodes (KIP-951)."""
+    for produced in response.topics:
+        topic = _known_topic(context, produced)
+        if topic is None:
+            continue
+        for result in produced.partitions:
+            is_known = 0 <= result.index < topic.partitions
+            if is_known and result.error_code in WRONG_LEADER_ERRORS:
+                _set_current_leader(context, response, topic.name, result)
 
 
 def _set_current_leader(
@@ -252,6 +274,11 @@ def _set_current_leader(
         NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
         for node in leader_nodes(context, {leader[0]} - known)
     ]
+
+
+def _known_topic(context: RequestContext, topic: TopicToProduce | ProducedTopic) -> Topic | None:
+    catalog = context.broker.catalog
+    return catalog.get(topic.name) if topic.name else catalog.by_id.get(topic.topic_id)
 
 
 async def _create_and_append(
