@@ -1,7 +1,7 @@
 """Effects: what a group asks its caller to do after an event. Groups have no other output.
 
 Invariants: the caller executes effects in order. `Save` writes the group's record as it is after
-the event; a reply that is `durable` is sent only after everything saved up to it is in the store.
+the event; a reply that `is_durable` is sent only after everything saved up to it is in the store.
 So no member learns of an assignment that a crash could undo. The response of a rejected request is
 a `KafscaleError`.
 """
@@ -79,7 +79,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
     reply_token: int
     response: Response | KafscaleError
-    durable: bool = False
+    is_durable: bool = False
 
 
 class Save(msgspec.Struct, frozen=True, gc=False):

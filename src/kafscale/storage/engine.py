@@ -160,7 +160,7 @@ class StorageEngine:
             seal_policy=self._settings.seal_policy,
             budget=PutBudget(self._settings.puts_per_second, self._settings.puts_burst),
             buffer_bytes_max=self._settings.buffer_bytes_max,
-            on_durable=self.roll_scheduler.on_durable,
+            on_object_durable=self.roll_scheduler.add_durable_object,
             clock=self._clock,
             random=self._random,
             counters=self.counters,

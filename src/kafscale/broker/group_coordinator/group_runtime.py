@@ -168,7 +168,7 @@ class GroupRuntime:
     def execute(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Reply(reply_token, response, durable=False):
+                case Reply(reply_token, response, is_durable=False):
                     self._pending_replies.resolve(reply_token, response)
                 case Reply(reply_token, response):
                     resolve = partial(self._pending_replies.resolve, reply_token)
@@ -248,6 +248,6 @@ def _is_plain_heartbeat(event: Event, effects: list[Effect]) -> bool:
     reply = effects[0]
     return (
         isinstance(reply, Reply)
-        and not reply.durable
+        and not reply.is_durable
         and not isinstance(reply.response, KafscaleError)
     )

@@ -191,14 +191,14 @@ def _respond_when_durable(
             _set_errors(pending)
             result.set_result(_complete(context, request, response))
 
-    def on_durable(future: "asyncio.Future[None]") -> None:
+    def on_batch_done(future: "asyncio.Future[None]") -> None:
         futures.discard(future)
         if not futures:
             finish()
 
     timer = loop.call_later(request.timeout_ms / 1000, finish)
     for future in tuple(futures):
-        future.add_done_callback(on_durable)
+        future.add_done_callback(on_batch_done)
     return result
 
 

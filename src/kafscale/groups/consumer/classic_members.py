@@ -43,7 +43,7 @@ def join(group: GroupState, event: Join, now_ms: int) -> list[Effect]:
         leader="",
         member_id=member.member_id,
     )
-    return [*effects, Reply(event.reply_token, response, durable=True)]
+    return [*effects, Reply(event.reply_token, response, is_durable=True)]
 
 
 def sync(group: GroupState, event: Sync, now_ms: int) -> list[Effect]:
@@ -59,7 +59,7 @@ def sync(group: GroupState, event: Sync, now_ms: int) -> list[Effect]:
     response = Synced(
         protocol_type=PROTOCOL_TYPE, protocol=protocol, assignment=_assignment(group, member)
     )
-    return [Reply(event.reply_token, response, durable=True)]
+    return [Reply(event.reply_token, response, is_durable=True)]
 
 
 def heartbeat(group: GroupState, event: Heartbeat, now_ms: int) -> list[Effect]:
@@ -85,7 +85,7 @@ def leave(group: GroupState, event: Leave) -> list[Effect]:
             error = group_error
         outcomes.append((leaving.member_id, leaving.instance_id, error))
     effects = group.remove(leaving_members.values(), "a member left")
-    return [*effects, Reply(event.reply_token, Left(outcomes), durable=bool(leaving_members))]
+    return [*effects, Reply(event.reply_token, Left(outcomes), is_durable=bool(leaving_members))]
 
 
 def _check_join(group: GroupState, event: Join) -> None:

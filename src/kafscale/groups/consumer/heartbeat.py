@@ -48,7 +48,7 @@ def consumer_heartbeat(group: GroupState, event: ConsumerHeartbeat, now_ms: int)
         assignment=assignment.assigned if includes_assignment else None,
     )
     is_new = includes_assignment or assignment.epoch != event.member_epoch
-    return [*effects, Reply(event.reply_token, response, durable=is_new)]
+    return [*effects, Reply(event.reply_token, response, is_durable=is_new)]
 
 
 def _find_or_create_member(group: GroupState, event: ConsumerHeartbeat) -> Member:
@@ -90,4 +90,4 @@ def _leave(group: GroupState, event: ConsumerHeartbeat) -> list[Effect]:
     response = Reconciled(
         member_id=event.member_id, member_epoch=event.member_epoch, heartbeat_interval_ms=0
     )
-    return [*effects, Reply(event.reply_token, response, durable=True)]
+    return [*effects, Reply(event.reply_token, response, is_durable=True)]

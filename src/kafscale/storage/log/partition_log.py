@@ -244,7 +244,7 @@ class PartitionLog:
                 self.high_watermark,
             )
 
-    def on_durable(self, run: BatchRun, now_ms: int) -> None:
+    def advance_high_watermark(self, run: BatchRun, now_ms: int) -> None:
         """Make a run visible to readers; the WAL calls this in offset order."""
         if self.closed:
             return
@@ -286,7 +286,7 @@ class PartitionLog:
         if self.end_offset < base_offset <= self.start_offset:
             self.skip_to(base_offset)  # Records before it are deleted; a new segment begins here.
         self.end_offset = run.last_offset + 1
-        self.on_durable(BatchRun.from_batches(batches), now_ms)
+        self.advance_high_watermark(BatchRun.from_batches(batches), now_ms)
 
     def on_rolled(
         self,

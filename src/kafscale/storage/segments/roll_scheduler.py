@@ -81,7 +81,7 @@ class RollScheduler:
 
     # --- decisions ------------------------------------------------------------------------------
 
-    def on_durable(self, sealed: SealedObject) -> None:
+    def add_durable_object(self, sealed: SealedObject) -> None:
         """Register a WAL object whose records have just become visible."""
         pins = {log: run.last_offset for log, run in sealed.runs}
         self._trimmer.add(

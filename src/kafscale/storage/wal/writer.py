@@ -55,8 +55,8 @@ class SealedObject:
     __slots__ = (
         "causes",
         "delete_after_ms",
-        "durable",
         "future",
+        "is_durable",
         "key",
         "parts",
         "runs",
@@ -78,7 +78,7 @@ class SealedObject:
         self.future = future
         self.unflushed_bytes = unflushed_bytes
         self.size_bytes = sum(map(len, parts))
-        self.durable = False
+        self.is_durable = False
         self.causes: list[tracing.Span] = []
         """Traced requests whose records are in the object."""
         self.delete_after_ms = 0
@@ -96,7 +96,7 @@ class WalWriter:
         seal_policy: SealPolicy,
         budget: PutBudget,
         buffer_bytes_max: int,
-        on_durable: Callable[[SealedObject], None],
+        on_object_durable: Callable[[SealedObject], None],
         clock: Callable[[], int],
         random: Random,
         counters: StorageCounters,
@@ -108,7 +108,7 @@ class WalWriter:
         self._seal_policy = seal_policy
         self._budget = budget
         self._buffer_bytes_max = buffer_bytes_max
-        self._on_durable = on_durable
+        self._on_object_durable = on_object_durable
         self._clock = clock
         self._random = random
         self._counters = counters
@@ -313,7 +313,7 @@ class WalWriter:
                 return
             if self._steady_ms() - started_ms >= RETRY_POSSIBLE_MS:
                 sealed.delete_after_ms = self._clock() + LATE_PUT_MS
-            sealed.durable = True
+            sealed.is_durable = True
             self._counters.wal_puts += 1
             self._counters.wal_bytes += sealed.size_bytes
             self._acknowledge()
@@ -331,12 +331,12 @@ class WalWriter:
     def _acknowledge(self) -> None:
         """Acknowledge the durable objects up to the first that is not."""
         now_ms = self._clock()
-        while self._sealed and self._sealed[0].durable and self._closed_reason is None:
+        while self._sealed and self._sealed[0].is_durable and self._closed_reason is None:
             sealed = self._sealed.popleft()
             for log, run in sealed.runs:
-                log.on_durable(run, now_ms)
+                log.advance_high_watermark(run, now_ms)
             self.unflushed_bytes -= sealed.unflushed_bytes
-            self._on_durable(sealed)
+            self._on_object_durable(sealed)
             if not sealed.future.done():
                 sealed.future.set_result(None)
         if self._backpressure is not None and self.unflushed_bytes * 2 <= self._buffer_bytes_max:

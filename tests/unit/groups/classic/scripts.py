@@ -217,8 +217,8 @@ def describe(effect: Effect) -> str:
             return "save"
         case Rebalanced(generation, count, reason):
             return f"generation {generation} of {count}, because {reason}"
-        case Reply(reply_token, response, durable):
-            return f"{reply_token} <- {on_response(response)}{' (durable)' if durable else ''}"
+        case Reply(reply_token, response, is_durable):
+            return f"{reply_token} <- {on_response(response)}{' (durable)' if is_durable else ''}"
 
 
 def on_response(response: Response | KafscaleError) -> str:

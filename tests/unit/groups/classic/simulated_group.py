@@ -65,7 +65,7 @@ class Coordinator:
             match effect:
                 case Save():
                     self.is_saving = True
-                case Reply() if effect.durable and self.is_saving:
+                case Reply() if effect.is_durable and self.is_saving:
                     self.owned_by_others.append(effect)
                 case Reply():
                     self.waiting.pop(effect.reply_token)(effect.response)

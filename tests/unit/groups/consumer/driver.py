@@ -131,8 +131,8 @@ class Driver:
         return any(isinstance(effect, Save) for effect in self.effects)
 
     @property
-    def durable(self):
-        return any(effect.durable for effect in self.effects if isinstance(effect, Reply))
+    def is_durable(self):
+        return any(effect.is_durable for effect in self.effects if isinstance(effect, Reply))
 
     @property
     def rebalanced(self):

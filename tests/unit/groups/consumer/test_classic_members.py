@@ -43,9 +43,9 @@ def test_classic_member_gets_a_response_without_leader(driver):
     assert (joined.member_id, joined.generation, joined.protocol) == ("old", 2, "range")
     assert (joined.protocol_type, joined.leader, joined.members) == ("consumer", "", ())
     assert driver.saved
-    assert driver.durable
+    assert driver.is_durable
     assert driver.sync("old", 2) == {}
-    assert driver.durable
+    assert driver.is_durable
 
 
 def test_classic_member_rejoins_once_its_partitions_are_unowned(driver):

@@ -167,7 +167,7 @@ def test_administrator_removes_members(driver):
         type(None),
     ]
     assert driver.group.record().members.keys() == {"c"}
-    assert driver.durable
+    assert driver.is_durable
     assert driver.leave(("a", None)) != [None]
     assert not driver.saved
 

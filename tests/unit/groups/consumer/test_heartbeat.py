@@ -37,7 +37,7 @@ def test_first_member_gets_everything_at_once(driver):
     assert response.heartbeat_interval_ms == driver.settings.consumer_heartbeat_interval_ms
     assert response.assignment == partitions(x=(0, 1, 2, 3))
     assert driver.saved
-    assert driver.durable
+    assert driver.is_durable
     assert driver.rebalanced
     assert driver.group.state == "Stable"
 
@@ -51,7 +51,7 @@ def test_second_member_waits_until_the_first_has_revoked(driver):
     assert driver.heartbeat("b", 2).assignment is None, "nothing is unowned yet"
     done = driver.heartbeat("a", 1, owned=partitions(x=(0, 1)))
     assert (done.member_epoch, done.assignment) == (2, None), "it has its assignment already"
-    assert driver.durable, "its epoch is new"
+    assert driver.is_durable, "its epoch is new"
     assert driver.heartbeat("b", 2).assignment == partitions(x=(2, 3))
     assert driver.group.state == "Stable"
 
@@ -81,7 +81,7 @@ def test_plain_heartbeat_saves_nothing_and_has_no_assignment():
         response = driver.heartbeat(member, 2)
         assert (response.member_epoch, response.assignment) == (2, None)
         assert not driver.saved
-        assert not driver.durable
+        assert not driver.is_durable
 
 
 def test_full_request_gets_the_full_assignment():
@@ -90,7 +90,7 @@ def test_full_request_gets_the_full_assignment():
     assert driver.heartbeat("a", 2, **everything).assignment is None
     response = driver.heartbeat("a", 2, owned=partitions(x=(0, 1)), **everything)
     assert response.assignment == partitions(x=(0, 1))
-    assert driver.durable, "an earlier response may still wait for the store"
+    assert driver.is_durable, "an earlier response may still wait for the store"
     assert not driver.saved
 
 
@@ -129,7 +129,7 @@ def test_leaving_member_releases_its_partitions():
     driver = pair()
     response = driver.heartbeat("b", -1)
     assert (response.member_id, response.member_epoch, response.assignment) == ("b", -1, None)
-    assert driver.durable
+    assert driver.is_durable
     assert driver.group.state == "Assigning"
     assert driver.heartbeat("a", 2).assignment == partitions(x=(0, 1, 2, 3))
     driver.heartbeat("a", -1)

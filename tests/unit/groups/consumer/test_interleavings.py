@@ -27,7 +27,7 @@ class SavingDriver(Driver):
 
     def feed(self, event):
         effects = super().feed(event)
-        if any(effect.durable for effect in effects if isinstance(effect, Reply)):
+        if any(effect.is_durable for effect in effects if isinstance(effect, Reply)):
             self.stored = self.group.record()
         return effects
 

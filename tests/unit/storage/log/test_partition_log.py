@@ -36,7 +36,7 @@ def test_offsets_are_contiguous_and_visible_only_when_durable():
         assert log.append(values_batch([b"a", b"b"]), 0).base_offset == 0
         assert log.append(values_batch([b"c"]), 0).base_offset == 2
         assert (log.high_watermark, log.end_offset) == (0, 3)
-        log.on_durable(run_of(0, 2), 0)
+        log.advance_high_watermark(run_of(0, 2), 0)
         assert (log.high_watermark, log.end_offset) == (2, 3)
 
     simulate(scenario)
@@ -50,7 +50,7 @@ def test_duplicate_waits_for_the_original_and_is_not_stored():
         assert again.base_offset == 0
         assert again.durable is first.durable
         assert log.end_offset == 1
-        log.on_durable(run_of(0, 1), 0)
+        log.advance_high_watermark(run_of(0, 1), 0)
         assert log.append(idempotent(0, b"a"), 0).durable is None
         with pytest.raises(OutOfOrderSequenceError):
             log.append(idempotent(5, b"f"), 0)
@@ -75,7 +75,7 @@ def test_watchers_are_called_for_new_records_and_on_close():
         calls = []
         watcher = lambda: calls.append(log.high_watermark)  # noqa: E731
         log.watch(watcher)
-        log.on_durable(run_of(0, 1), 0)
+        log.advance_high_watermark(run_of(0, 1), 0)
         log.close()
         assert calls == [1, 1]
         log.unwatch(watcher)
@@ -89,9 +89,9 @@ def test_closed_log_rejects_calls_and_frees_its_memory():
     async def scenario():
         memory = TailMemory()
         log = new_log(memory)
-        log.on_durable(run_of(0, 1), 0)
+        log.advance_high_watermark(run_of(0, 1), 0)
         log.close()
-        log.on_durable(run_of(1, 1), 0)
+        log.advance_high_watermark(run_of(1, 1), 0)
         assert memory.used_bytes == 0
         with pytest.raises(NotOwnerError):
             log.append(values_batch([b"a"]), 0)
@@ -105,7 +105,7 @@ def test_closed_log_rejects_calls_and_frees_its_memory():
 def test_offset_out_of_range_is_rejected(offset):
     async def scenario():
         log = leading()
-        log.on_durable(run_of(0, 3), 0)
+        log.advance_high_watermark(run_of(0, 3), 0)
         log.end_offset = 3
         log.advance_start(2)
         log.check_readable(2)

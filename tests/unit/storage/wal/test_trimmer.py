@@ -28,7 +28,7 @@ async def listed(store) -> list[str]:
 
 def log_rolled_to(offset: int, *, of: int):
     log = new_log()
-    log.on_durable(run_of(0, *[1] * of), 0)
+    log.advance_high_watermark(run_of(0, *[1] * of), 0)
     if offset:
         log.on_rolled(0, offset, 100, 0, 0)
     return log
