@@ -92,6 +92,9 @@ def _start_generation(group: GroupState, now_ms: int) -> None:
     """Reply to the members that their generation has started, and wait for their syncs."""
     group.transition_to(State.COMPLETING, now_ms)
     for member in group.members:
+        # Unlike the replies to SyncGroup and to a static member that rejoins, this one carries no
+        # assignment and need not be durable: if a crash undoes the generation, SyncGroup is
+        # rejected and the member joins again.
         group.reply(member.join_reply_token, group.join_response(member))
         member.join_reply_token = NO_REPLY_TOKEN
         member.is_new = False
