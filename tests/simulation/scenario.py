@@ -13,6 +13,7 @@ from contextlib import suppress
 from doubles.virtual_time import clock_ms
 from kafscale.errors import KafscaleError, NotOwnerError, OperatingError
 from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.segments.segment_writer import RollReason
 from kafscale.storage.wal.dead_stream_cleaner import ABANDONED_MS, FENCE_RETENTION_MS
 from kafscale.storage.wal.writer import LATE_PUT_MS
 from simulation.brokers import Broker
@@ -100,7 +101,9 @@ class Scenario:
     async def _roll(self) -> None:
         topic, number, _ = self._random.choice(self._cluster.partitions())
         owner = self._cluster.owner(topic, number)
-        owner.engine.roll_scheduler.schedule_roll(self._cluster.log(topic, number), "explicit")
+        owner.engine.roll_scheduler.schedule_roll(
+            self._cluster.log(topic, number), RollReason.EXPLICIT
+        )
 
     async def _enforce_retention(self) -> None:
         broker = self._random.choice([*self._cluster.live_brokers(), *self._zombies])
@@ -158,7 +161,10 @@ class Scenario:
             loop, delay_seconds = asyncio.get_running_loop(), self._random.uniform(0, 0.5)
             for log in broker.engine.logs:
                 loop.call_later(
-                    delay_seconds, broker.engine.roll_scheduler.schedule_roll, log, "explicit"
+                    delay_seconds,
+                    broker.engine.roll_scheduler.schedule_roll,
+                    log,
+                    RollReason.EXPLICIT,
                 )
         await self._replace_broker(broker)
         broker.store.is_down = False
@@ -329,7 +335,7 @@ class Scenario:
     async def _check_remaining_objects(self, successor: Broker) -> None:
         """After a stop, segments have everything, and no other objects remain."""
         for log in list(successor.engine.logs):
-            await successor.engine.roll_scheduler.roll(log, "explicit")
+            await successor.engine.roll_scheduler.roll(log, RollReason.EXPLICIT)
             with suppress(OperatingError):  # The engine may be about to do the same.
                 await successor.engine.retention.enforce(log)
         await asyncio.sleep(LATE_PUT_MS / 1000 + 5)

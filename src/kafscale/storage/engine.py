@@ -27,7 +27,7 @@ from kafscale.storage.recovery.log_opener import LogOpener
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen, SegmentRecovery
 from kafscale.storage.segments.retention import Retention
 from kafscale.storage.segments.roll_scheduler import RollLimits, RollScheduler
-from kafscale.storage.segments.segment_writer import SegmentWriter
+from kafscale.storage.segments.segment_writer import RollReason, SegmentWriter
 from kafscale.storage.segments.swap import Swapper, SwapResult
 from kafscale.storage.wal.buffer import PutBudget, SealPolicy, StreamPosition
 from kafscale.storage.wal.streams import Streams
@@ -192,7 +192,7 @@ class StorageEngine:
             self.logs.add(log)
             if log.tail.unrolled_bytes:
                 # Until segments hold these records, every takeover reads them from the WAL again.
-                self.roll_scheduler.schedule_roll(log, "takeover")
+                self.roll_scheduler.schedule_roll(log, RollReason.TAKEOVER)
         logger.info(
             "logs opened",
             partitions=len(opened.logs),
@@ -210,7 +210,7 @@ class StorageEngine:
         try:
             async with log.segments_lock:
                 await self.wal.flush()
-                await self.roll_scheduler.roll(log, "release")
+                await self.roll_scheduler.roll(log, RollReason.RELEASE)
                 _check_rolled(log)
         except BaseException:
             log.resume_appends()
@@ -255,7 +255,7 @@ class StorageEngine:
         with suppress(TimeoutError):
             async with asyncio.timeout(roll_seconds):
                 for log in self._all_logs():
-                    await self.roll_scheduler.roll(log, "explicit")
+                    await self.roll_scheduler.roll(log, RollReason.EXPLICIT)
                 await self.trimmer.trim()
         self.close()
 

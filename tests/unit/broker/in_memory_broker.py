@@ -61,6 +61,7 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.bucket_scan import BucketScanner
+from kafscale.storage.segments.segment_writer import RollReason
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 from unit.broker.harness import decode_response, framed, request, response_parts
@@ -152,7 +153,7 @@ class InMemoryBroker:
 
     async def roll(self, topic: str) -> None:
         """Roll the tail to a segment."""
-        await self.services.storage.roll_scheduler.roll(self.log(topic), "explicit")
+        await self.services.storage.roll_scheduler.roll(self.log(topic), RollReason.EXPLICIT)
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
+from kafscale.storage.segments.segment_writer import RollReason
 from kafscale.storage.wal.buffer import SealPolicy
 from unit.storage.samples import batch
 
@@ -169,7 +170,7 @@ async def append(engine: StorageEngine, *values: bytes, partition: int = 0, **fi
 
 
 async def roll(engine: StorageEngine, partition: int = 0) -> None:
-    await engine.roll_scheduler.roll(engine.logs.find(TOPIC, partition), "explicit")
+    await engine.roll_scheduler.roll(engine.logs.find(TOPIC, partition), RollReason.EXPLICIT)
 
 
 async def read_offsets(

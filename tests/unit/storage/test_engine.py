@@ -8,6 +8,7 @@ import pytest
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, NotOwnerError
+from kafscale.storage.segments.segment_writer import RollReason
 from unit.storage.engines import (
     TOPIC,
     Epochs,
@@ -126,7 +127,7 @@ def test_engine_runs_several_sessions_in_sequence():
             assert not engine.wal.fenced.done()
             await engine.open(topic())
         assert await read_offsets(engine) == [0, 1, 2]
-        await engine.roll_scheduler.roll(engine.logs.find(TOPIC, 0), "explicit")
+        await engine.roll_scheduler.roll(engine.logs.find(TOPIC, 0), RollReason.EXPLICIT)
         running.cancel()
 
     simulate(scenario)

@@ -42,6 +42,7 @@ from kafscale.security.reloading_file import WatchedFiles
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.segments.segment_writer import RollReason
 from kafscale.storage.segments.swap import SwapResult
 from kafscale.text.topic_partition import TopicPartition
 
@@ -187,7 +188,7 @@ class BrokerControlService:
 
     async def _roll_one(self, partition: PartitionLog) -> None:
         async with self._limit:
-            await self._parts.storage.roll_scheduler.roll(partition, "explicit")
+            await self._parts.storage.roll_scheduler.roll(partition, RollReason.EXPLICIT)
 
     # --- checks -------------------------------------------------------------------------------
 

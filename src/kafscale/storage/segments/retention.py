@@ -16,6 +16,7 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.segments.roll_scheduler import RollScheduler
+from kafscale.storage.segments.segment_writer import RollReason
 
 logger = get_logger(__name__)
 
@@ -62,7 +63,7 @@ class Retention:
         limit_ms = self._limit_ms(log)
         runs = log.tail.runs
         if limit_ms is not None and runs and runs[-1].max_timestamp_ms < limit_ms:
-            await self._roll_scheduler.roll(log, "retention")
+            await self._roll_scheduler.roll(log, RollReason.RETENTION)
 
     def _start_by_size(self, log: PartitionLog) -> int:
         """The log start that keeps at most `retention.bytes`, in whole segments."""

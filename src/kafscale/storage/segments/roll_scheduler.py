@@ -8,6 +8,7 @@
     explicit   a flush was requested, or the broker stops
     release    another broker takes the log over
     takeover   its records are in the WAL of an ended session, which cannot be deleted before
+    retention  all of its unrolled records have expired
     state      after a crash, the metadata store does not know all segments
 
 Rolled records stay in memory as a cache for readers, within `tail_bytes_max` and a part that may be
@@ -22,7 +23,7 @@ from heapq import merge
 from kafscale.observability.logging import get_logger
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.tail import TailMemory
-from kafscale.storage.segments.segment_writer import SegmentWriter
+from kafscale.storage.segments.segment_writer import RollReason, SegmentWriter
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
 from kafscale.storage.wal.writer import SealedObject
 
@@ -32,14 +33,14 @@ TICK_SECONDS = 1.0
 WORKERS = 2
 """Concurrent rolls: enough to hide the store's latency, few enough to leave CPU for producers."""
 
-UNROLLED = 0.5
+UNROLLED_SHARE_MAX = 0.5
 """Share of `tail_bytes_max` for unrolled records; it also limits the WAL, which holds the same."""
 
-FULL = 1.5
+MEMORY_FULL_FACTOR = 1.5
 """Memory is full when unrolled records exceed this multiple of `tail_bytes_max`: with a slow store,
 producers are throttled before the broker runs out of memory."""
 
-RELIEF = 0.1
+EVICTION_HEADROOM_SHARE = 0.1
 """Share of `tail_bytes_max` to evict beyond need, so that evictions are rare."""
 
 
@@ -76,7 +77,7 @@ class RollScheduler:
         self._logs = logs
         self._clock = clock
         self._borrow = borrow
-        self._requests: asyncio.Queue[tuple[PartitionLog, str]] = asyncio.Queue()
+        self._requests: asyncio.Queue[tuple[PartitionLog, RollReason]] = asyncio.Queue()
         self._requested: set[PartitionLog] = set()
 
     # --- decisions ------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ class RollScheduler:
         )
         for log, _ in sealed.runs:
             if log.tail.unrolled_bytes >= log.settings.segment_bytes:
-                self.schedule_roll(log, "bytes")
+                self.schedule_roll(log, RollReason.BYTES)
         self.enforce_memory_limit()
 
     def check_due(self) -> None:
@@ -100,27 +101,27 @@ class RollScheduler:
             if since_ms is not None:
                 age_ms_max = min(self._limits.segment_age_ms_max, log.settings.segment_ms)
                 if now_ms - since_ms >= age_ms_max:
-                    self.schedule_roll(log, "age")
+                    self.schedule_roll(log, RollReason.AGE)
             if not log.is_saved:
-                self.schedule_roll(log, "state")
+                self.schedule_roll(log, RollReason.STATE)
         if self._trimmer.size_bytes > self._limits.wal_bytes_max:
             for log in self._trimmer.logs_pinning_oldest():
-                self.schedule_roll(log, "wal")
+                self.schedule_roll(log, RollReason.WAL)
         self.enforce_memory_limit()
         self._trimmer.notify_rolled()
 
     def is_memory_full(self) -> bool:
         """Whether unrolled records use too much memory to accept more."""
-        return self._memory.pinned_bytes > self._limits.tail_bytes_max * FULL
+        return self._memory.pinned_bytes > self._limits.tail_bytes_max * MEMORY_FULL_FACTOR
 
     def enforce_memory_limit(self) -> None:
         """Evict rolled records and schedule rolls, to keep tails within their memory limit."""
         memory, limits = self._memory, self._limits
-        if memory.unrolled_bytes > limits.tail_bytes_max * UNROLLED:
+        if memory.unrolled_bytes > limits.tail_bytes_max * UNROLLED_SHARE_MAX:
             self._roll_largest()
         excess_bytes = memory.used_bytes - limits.tail_bytes_max - limits.borrowed_bytes_max
         if excess_bytes > 0:
-            self._evict(excess_bytes + int(limits.tail_bytes_max * RELIEF))
+            self._evict(excess_bytes + int(limits.tail_bytes_max * EVICTION_HEADROOM_SHARE))
         if memory.pinned_bytes > limits.tail_bytes_max:
             self._roll_largest()
         beyond_bytes = memory.used_bytes - limits.tail_bytes_max
@@ -146,17 +147,17 @@ class RollScheduler:
             if goal_bytes <= 0:
                 break
             goal_bytes -= log.tail.unrolled_bytes
-            self.schedule_roll(log, "memory")
+            self.schedule_roll(log, RollReason.MEMORY)
 
     # --- rolling --------------------------------------------------------------------------------
 
-    def schedule_roll(self, log: PartitionLog, reason: str) -> None:
+    def schedule_roll(self, log: PartitionLog, reason: RollReason) -> None:
         """Roll a log soon; a log that is already scheduled is not scheduled again."""
         if log not in self._requested:
             self._requested.add(log)
             self._requests.put_nowait((log, reason))
 
-    async def roll(self, log: PartitionLog, reason: str) -> None:
+    async def roll(self, log: PartitionLog, reason: RollReason) -> None:
         """Roll everything that is below the high watermark now."""
         end_offset = log.high_watermark
         while log.tail.rolled_offset < end_offset or not log.is_saved:
@@ -179,9 +180,9 @@ class RollScheduler:
         while True:
             log, reason = await self._requests.get()
             try:
-                if reason == "bytes":
+                if reason is RollReason.BYTES:
                     await self._roll_full(log)
-                elif reason == "state":
+                elif reason is RollReason.STATE:
                     await self._writer.save(log)
                 else:
                     await self.roll(log, reason)
@@ -194,6 +195,6 @@ class RollScheduler:
 
     async def _roll_full(self, log: PartitionLog) -> None:
         while log.tail.unrolled_bytes >= log.settings.segment_bytes:
-            if not await self._writer.roll(log, "bytes"):
+            if not await self._writer.roll(log, RollReason.BYTES):
                 break
         self._trimmer.notify_rolled()

@@ -10,6 +10,7 @@
 """
 
 import asyncio
+import enum
 from collections.abc import Awaitable, Callable
 from operator import attrgetter
 from random import Random
@@ -48,6 +49,20 @@ _FIELDS: Final = tuple(
     )
 )
 """Batch fields that compression does not change."""
+
+
+class RollReason(enum.StrEnum):
+    """Why a log is rolled; `roll_scheduler` explains each reason."""
+
+    BYTES = "bytes"
+    AGE = "age"
+    MEMORY = "memory"
+    WAL = "wal"
+    EXPLICIT = "explicit"
+    RELEASE = "release"
+    TAKEOVER = "takeover"
+    RETENTION = "retention"
+    STATE = "state"
 
 
 class RolledSegment(msgspec.Struct, frozen=True, gc=False):
@@ -92,7 +107,7 @@ class SegmentWriter:
         self._random = random
         self._counters = counters
 
-    async def roll(self, log: PartitionLog, reason: str) -> bool:
+    async def roll(self, log: PartitionLog, reason: RollReason) -> bool:
         """Roll one segment; return False if there is nothing to roll or the log is lost.
 
         Afterwards the metadata store knows all segments, unless the log is lost.

@@ -21,6 +21,7 @@ from kafscale.records import iterate, split
 from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import read_wal_ranges
 from kafscale.storage.formats import object_keys
+from kafscale.storage.segments.segment_writer import RollReason
 from kafscale.storage.topic_catalog import CatalogWriter
 from unit.broker.cluster.unreachable_store import UnreachableStore
 from unit.broker.in_memory_broker import CLUSTER_ID, CONFIG, InMemoryBroker, Stores, running_broker
@@ -174,7 +175,7 @@ class RestorableCluster:
     async def roll(self, topic: str, partition: int) -> None:
         broker = await self.owner(topic, partition)
         log = broker.services.storage.logs.find(topic, partition)
-        await broker.services.storage.roll_scheduler.roll(log, "explicit")
+        await broker.services.storage.roll_scheduler.roll(log, RollReason.EXPLICIT)
 
     async def trim(self, topic: str, partition: int) -> None:
         """Trim the WAL of everything that is in segments; `other` is written to for that."""

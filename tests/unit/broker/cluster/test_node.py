@@ -15,6 +15,7 @@ from kafscale.protocol.messages.produce import (
     ProduceRequest,
     TopicToProduce,
 )
+from kafscale.storage.segments.segment_writer import RollReason
 from unit.broker.cluster.unreachable_store import UnreachableStore
 from unit.broker.in_memory_broker import CONFIG, Stores, running_broker
 from unit.storage.engines import values_batch
@@ -296,7 +297,7 @@ def test_deleted_topic_is_closed_on_all_brokers_and_can_be_recreated():
             owner = first if leader == 1 else second
             await write(owner, partition, b"old")
             await owner.services.storage.roll_scheduler.roll(
-                owner.services.storage.logs.find("orders", partition), "explicit"
+                owner.services.storage.logs.find("orders", partition), RollReason.EXPLICIT
             )
         await second.services.catalog.delete("orders")
         await until(lambda: is_served(first, 0) and is_served(second, 0))
@@ -405,7 +406,7 @@ def test_wal_of_a_dead_broker_is_deleted_once_its_records_are_in_segments():
         await until(lambda: is_served(second, 2))
         for partition in (0, 1):
             await second.services.storage.roll_scheduler.roll(
-                second.services.storage.logs.find("orders", partition), "explicit"
+                second.services.storage.logs.find("orders", partition), RollReason.EXPLICIT
             )
         await asyncio.sleep(120)
         prefix = f"{CONFIG.s3.namespace}/_wal/1/"

@@ -8,6 +8,7 @@ import pytest
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import OverloadedError
 from kafscale.storage.segments.roll_scheduler import RollLimits
+from kafscale.storage.segments.segment_writer import RollReason
 from unit.storage.engines import (
     TOPIC,
     append,
@@ -108,7 +109,7 @@ def test_block_cache_shrinks_by_what_tails_borrow():
         assert (min(borrowed), max(borrowed) <= 10_000) == (0, True)
         assert borrowed[-1] == engine.memory.used_bytes - 5000 > 0
         log = engine.logs.find(TOPIC, 0)
-        await engine.roll_scheduler.roll(log, "explicit")
+        await engine.roll_scheduler.roll(log, RollReason.EXPLICIT)
         log.tail.evict()
         engine.roll_scheduler.enforce_memory_limit()
         assert borrowed[-1] == 0
@@ -140,7 +141,7 @@ def test_scheduling_twice_rolls_once():
         await append(engine, b"x")
         log = engine.logs.find(TOPIC, 0)
         for _ in range(3):
-            engine.roll_scheduler.schedule_roll(log, "explicit")
+            engine.roll_scheduler.schedule_roll(log, RollReason.EXPLICIT)
         await asyncio.sleep(0.1)
         assert engine.counters.segments_rolled == {"explicit": 1}
         running.cancel()

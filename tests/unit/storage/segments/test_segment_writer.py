@@ -8,6 +8,7 @@ from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import NotOwnerError
 from kafscale.records import Codec
 from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.segments.segment_writer import RollReason
 from unit.storage.engines import (
     NAMESPACE,
     TOPIC,
@@ -151,7 +152,7 @@ def test_topic_deleted_meanwhile_gets_no_segment():
         await append(engine, b"a")
         log = engine.logs.find(TOPIC, 0)
         engine.logs.close(TOPIC)
-        await engine.roll_scheduler.roll(log, "explicit")
+        await engine.roll_scheduler.roll(log, RollReason.EXPLICIT)
         assert await keys(store, ".kfs") == []
         assert engine.memory.used_bytes == 0
 
