@@ -120,7 +120,7 @@ class Health:
                 await self._check(store)
             else:
                 self._set_state(self._window.state(self._clock()))
-            self._copy_statistics()
+            self._copy_counters()
 
     def _is_unresponsive(self) -> bool:
         """Whether requests or records wait for a store that has not responded for too long.
@@ -175,17 +175,17 @@ class Health:
         self._metrics.store_health.state = state.value
         self._metrics.store_health.error_rate = self._window.error_rate(now_ms)
 
-    def _copy_statistics(self) -> None:
+    def _copy_counters(self) -> None:
         storage = self._storage
         if storage is None:
             return
-        traffic, statistics = self._metrics.log, storage.counters
-        traffic.unflushed_bytes = storage.wal.unflushed_bytes
-        traffic.wal_puts = statistics.wal_puts
-        traffic.wal_bytes = statistics.wal_bytes
-        traffic.wal_retries = statistics.wal_retries
-        traffic.wal_objects = len(storage.trimmer)
-        traffic.tail_bytes = storage.memory.used_bytes
-        traffic.segments_rolled = statistics.segments_rolled.total()
-        traffic.segment_bytes_rolled = statistics.segment_bytes
-        traffic.cache_bytes = storage.reader.cached_bytes
+        counters, storage_counters = self._metrics.log, storage.counters
+        counters.unflushed_bytes = storage.wal.unflushed_bytes
+        counters.wal_puts = storage_counters.wal_puts
+        counters.wal_bytes = storage_counters.wal_bytes
+        counters.wal_retries = storage_counters.wal_retries
+        counters.wal_objects = len(storage.trimmer)
+        counters.tail_bytes = storage.memory.used_bytes
+        counters.segments_rolled = storage_counters.segments_rolled.total()
+        counters.segment_bytes_rolled = storage_counters.segment_bytes
+        counters.cache_bytes = storage.reader.cached_bytes

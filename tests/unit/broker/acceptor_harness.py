@@ -49,7 +49,7 @@ class AcceptorHarness:
     ) -> None:
         """Options: `limits`, `delay_ms`, and `wrap`, which may wrap the listening socket."""
         self.quotas = quotas
-        self.traffic = ConnectionCounters()
+        self.counters = ConnectionCounters()
         self.connections: list[Connection] = []
         listening = socket.create_server((HOST, 0), backlog=100)
         listening.setblocking(False)
@@ -66,7 +66,7 @@ class AcceptorHarness:
         wrap = options.get("wrap", lambda wrapped: wrapped)
         delay_ms = options.get("delay_ms", 0)
         self.listening = wrap(listening)
-        self.acceptor = Acceptor(self.listening, context, quotas, self.traffic, lambda _: delay_ms)
+        self.acceptor = Acceptor(self.listening, context, quotas, self.counters, lambda _: delay_ms)
 
     def _opened(self, connection: Connection) -> bool:
         self.connections.append(connection)

@@ -41,7 +41,7 @@ class GroupRegistry:
         settings: GroupSettings,
         sessions: ShardSessions,
         pending_replies: PendingReplies,
-        traffic: Counters,
+        counters: Counters,
         *,
         topic_names: Mapping[bytes, str],
         clock: GroupClock,
@@ -49,7 +49,7 @@ class GroupRegistry:
         self._settings = settings
         self._sessions = sessions
         self._pending_replies = pending_replies
-        self._traffic = traffic
+        self._counters = counters
         self._topic_names = topic_names
         self._clock = clock
         self._groups: dict[str, GroupRuntime] = {}
@@ -83,7 +83,7 @@ class GroupRegistry:
     def unload(self, runtime: GroupRuntime) -> None:
         """Drop a group here; the store keeps it."""
         del self._groups[runtime.group.group_id]
-        self._traffic.forget_group(runtime.group.group_id)
+        self._counters.forget_group(runtime.group.group_id)
 
     def remove_if_empty(self, runtime: GroupRuntime) -> None:
         """Drop a group that has neither members nor offsets nor a record."""
@@ -162,7 +162,7 @@ class GroupRegistry:
             group,
             session,
             self._pending_replies,
-            self._traffic.group(group.group_id),
+            self._counters.group(group.group_id),
             encode=lambda record: encode_group(record, self._topic_names),
             clock=self._clock,
         )

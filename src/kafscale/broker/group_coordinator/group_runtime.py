@@ -122,7 +122,7 @@ class GroupRuntime:
         group: Group,
         session: ShardSession,
         pending_replies: PendingReplies,
-        traffic: GroupCounters,
+        counters: GroupCounters,
         *,
         encode: Callable[[GroupRecord], bytes],
         clock: GroupClock,
@@ -134,7 +134,7 @@ class GroupRuntime:
         self.is_saved = False
         """Whether the group's record is in the store, or about to be written."""
         self._pending_replies = pending_replies
-        self._traffic = traffic
+        self._counters = counters
         self._encode = encode
         self._clock = clock
         self._key = keys.consumer_group(group.group_id)
@@ -188,7 +188,7 @@ class GroupRuntime:
         self.session.write({self._key: self._operation})
 
     def count_commit(self) -> None:
-        self._traffic.commits += 1
+        self._counters.commits += 1
 
     def delete(self) -> None:
         """Delete everything from the store; the group must not be used any more."""
@@ -213,7 +213,7 @@ class GroupRuntime:
         return Put(self._key, self._encode(self.record()))
 
     def _log_rebalance(self, rebalanced: Rebalanced) -> None:
-        self._traffic.rebalances += 1
+        self._counters.rebalances += 1
         logger.info(
             "consumer_rebalance",
             group_id=self.group.group_id,

@@ -287,15 +287,15 @@ class Fetch:
             if log is None:
                 continue
             topics[log.topic] = topics.get(log.topic, True) and not missed
-            traffic = metrics.partition(log.topic, log.partition)
+            counters = metrics.partition(log.topic, log.partition)
             if result.error_code:
-                traffic.fetches_failed += 1
+                counters.fetches_failed += 1
                 continue
-            traffic.fetches_succeeded += 1
+            counters.fetches_succeeded += 1
             if result.records:
-                traffic.fetch_bytes += sum(map(len, result.records))
-                traffic.cache_misses += missed
-                traffic.cache_hits += not missed
+                counters.fetch_bytes += sum(map(len, result.records))
+                counters.cache_misses += missed
+                counters.cache_hits += not missed
         for topic, hit in topics.items():
             metrics.topic(topic).fetched(hit, seconds)
         wrong_leader = [

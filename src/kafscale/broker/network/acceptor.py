@@ -39,7 +39,7 @@ class Acceptor:
         listening: socket.socket,
         context: ListenerContext,
         quotas: ConnectionQuotas,
-        traffic: ConnectionCounters,
+        counters: ConnectionCounters,
         delay_ms: Callable[[str], int],
     ) -> None:
         """`delay_ms` returns after how long to close a connection of this address; 0 serves it.
@@ -49,7 +49,7 @@ class Acceptor:
         self._listening = listening
         self._context = context
         self._quotas = quotas
-        self._traffic = traffic
+        self._counters = counters
         self._delay_ms = delay_ms
         self._loop = asyncio.get_running_loop()
         self._handshakes: dict[asyncio.Task[None], tuple[_AcceptedSocket, Connection]] = {}
@@ -97,7 +97,7 @@ class Acceptor:
 
     def _admit(self, client: socket.socket, host: str) -> None:
         if not self._quotas.try_acquire(host):
-            self._traffic.refused += 1
+            self._counters.refused += 1
             client.close()
             return
         client.setblocking(False)
@@ -119,7 +119,7 @@ class Acceptor:
         if delay_ms := self._delay_ms(accepted.host):
             # A client that is refused immediately would reconnect immediately.
             await asyncio.sleep(delay_ms / 1000)
-            self._traffic.refused += 1
+            self._counters.refused += 1
             return
         try:
             accepted.is_handed_over = True
@@ -135,7 +135,7 @@ class Acceptor:
             self._log_failure(accepted.host, error)
 
     def _log_failure(self, host: str, error: Exception) -> None:
-        self._traffic.handshakes_failed += 1
+        self._counters.handshakes_failed += 1
         reason = _reason(error)
         self._failure_log.warn(
             audit if "CERTIFICATE" in reason else logger,

@@ -80,7 +80,7 @@ class Server:
         self._dispatcher = dispatcher
         self._settings = settings
         self._metrics = metrics
-        self._traffic = metrics.connections
+        self._counters = metrics.connections
         self._shutdown = shutdown
         self._backpressure = backpressure
         self._sasl_sessions = sasl_sessions
@@ -132,7 +132,7 @@ class Server:
         for listening in sockets:
             self.addresses.append(address_of(listening))
             listening.listen(self._settings.backlog)
-            acceptor = Acceptor(listening, context, self._quotas, self._traffic, self._delay_ms)
+            acceptor = Acceptor(listening, context, self._quotas, self._counters, self._delay_ms)
             acceptor.open()
             self._acceptors.append(acceptor)
         if self._sweeper is None:
@@ -159,17 +159,17 @@ class Server:
 
     def _on_opened(self, connection: Connection) -> bool:
         if self._shutdown.is_set:
-            self._traffic.refused += 1
+            self._counters.refused += 1
             return False
         self._connections.add(connection)
-        self._traffic.active = len(self._connections)
+        self._counters.active = len(self._connections)
         return True
 
     def _on_closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        self._traffic.active = len(self._connections)
+        self._counters.active = len(self._connections)
         if connection.has_sent_request:
-            self._traffic.left_at = self._metrics.timer()
+            self._counters.left_at = self._metrics.timer()
         if not self._connections:
             self._emptied.set()
 
@@ -193,7 +193,7 @@ class Server:
             self._reloaded_at = now
             for certificate in self._certificates:
                 certificate.refresh()
-        refused = self._traffic.refused
+        refused = self._counters.refused
         if refused > self._refused_logged:
             # One line per sweep, so that a flood of clients does not flood the log.
             logger.warning("connections refused", count=refused - self._refused_logged)

@@ -250,7 +250,7 @@ class Dispatcher:
         if self._quotas is not None and not self._quotas.is_idle:
             self._throttle(self._quotas, context, response)
         parts = [] if response is None else versioned_api.encode(context.correlation_id, response)
-        versioned_api.traffic.answered(self._timer() - context.started)
+        versioned_api.counters.answered(self._timer() - context.started)
         return parts
 
     def _throttle(
@@ -277,7 +277,7 @@ class Dispatcher:
             exception if isinstance(exception, KafscaleError) else KafscaleError(_UNEXPECTED_ERROR)
         )
         name = ErrorCode.of(error.code).name
-        versioned_api.traffic.refused(name, self._timer() - context.started)
+        versioned_api.counters.refused(name, self._timer() - context.started)
         facts = _facts(context.client, api.key, versioned_api.version, context.client_id)
         if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
             logger.error("request failed", **facts, api=api.name, exc_info=exception)

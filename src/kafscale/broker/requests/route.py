@@ -93,9 +93,9 @@ class VersionedApi:
         "_request_header_version",
         "_response_header_version",
         "api",
+        "counters",
         "handle",
         "route",
-        "traffic",
         "version",
     )
 
@@ -109,7 +109,7 @@ class VersionedApi:
         self._encode = api.response_codec(version).encode
         self._request_header_version = api.request_header_version(version)
         self._response_header_version = api.response_header_version(version)
-        self.traffic = metrics.requests(api.name, version)
+        self.counters = metrics.requests(api.name, version)
 
     def decode(self, request_frame: memoryview) -> tuple[headers.RequestHeader, Any]:
         header, position = headers.decode_request_header(

@@ -27,8 +27,8 @@ NAME_LENGTH_MAX: Final = 256
 class AuditLog:
     """Writes the audit log."""
 
-    def __init__(self, traffic: SecurityCounters, clock: Callable[[], int]) -> None:
-        self._traffic = traffic
+    def __init__(self, counters: SecurityCounters, clock: Callable[[], int]) -> None:
+        self._counters = counters
         self._clock = clock
         self._second = 0
         self._denials: set[tuple[str, ...]] = set()  # Those logged in this second.
@@ -42,7 +42,7 @@ class AuditLog:
         name: str,
     ) -> None:
         """Log that a client is not authorized to perform an operation."""
-        self._traffic.denied += 1
+        self._counters.denied += 1
         client = context.client
         denial = (
             client.principal.full_name,
@@ -70,13 +70,13 @@ class AuditLog:
         logger.info("changed", **client, api=context.api.name, change=change, **facts)
 
     def logged_in(self, client: "ClientInfo", mechanism: str) -> None:
-        self._traffic.logged_in(mechanism, succeeded=True)
+        self._counters.logged_in(mechanism, succeeded=True)
         logger.info("logged in", **_client_fields(client), mechanism=mechanism)
 
     def login_failed(self, client: "ClientInfo", mechanism: str, claimed: str, reason: str) -> None:
         """Log a failed authentication; `claimed` is the name that the client sent."""
         claimed = claimed[:NAME_LENGTH_MAX]
-        self._traffic.logged_in(mechanism, succeeded=False)
+        self._counters.logged_in(mechanism, succeeded=False)
         if not self._is_repeated((client.host, mechanism, claimed, reason)):
             logger.warning(
                 "login failed",

@@ -60,11 +60,11 @@ class ClientQuotas:
     """The client quotas of a broker."""
 
     def __init__(
-        self, access_store: AclStore, traffic: SecurityCounters, timer: Callable[[], float]
+        self, access_store: AclStore, counters: SecurityCounters, timer: Callable[[], float]
     ) -> None:
         """`timer` returns monotonic seconds."""
         self._quotas = Quotas(access_store.quotas)
-        self._traffic = traffic
+        self._counters = counters
         self._timer = timer
         self.is_idle = self._quotas.is_empty
         """True if no quota is configured, so that nothing has to be charged."""
@@ -147,7 +147,7 @@ class ClientQuotas:
     def _throttle_ms(self, key: str, wait_seconds: float) -> int:
         wait_ms = math.ceil(wait_seconds * 1000)
         if wait_ms:
-            self._traffic.throttled[key] = self._traffic.throttled.get(key, 0) + 1
+            self._counters.throttled[key] = self._counters.throttled.get(key, 0) + 1
         return wait_ms
 
     def _changed(self, _entity: QuotaEntity) -> None:

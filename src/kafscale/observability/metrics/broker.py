@@ -45,9 +45,9 @@ class Metrics(Counters):
 def _partition(
     name: str, kind: str, meaning: str, read: Callable[[PartitionCounters], float]
 ) -> BrokerMetric:
-    def series(traffic: Counters) -> Series:
-        for labels, counters in cardinality.partitions(traffic.by_partition):
-            yield labels, read(counters)
+    def series(counters: Counters) -> Series:
+        for labels, partition_counters in cardinality.partitions(counters.by_partition):
+            yield labels, read(partition_counters)
 
     return BrokerMetric(name, kind, ("topic", "partition"), meaning, series)
 
@@ -58,55 +58,56 @@ def _outcomes(
     succeeded: Callable[[PartitionCounters], int],
     failed: Callable[[PartitionCounters], int],
 ) -> BrokerMetric:
-    def series(traffic: Counters) -> Series:
-        for labels, counters in cardinality.partitions(traffic.by_partition):
-            yield (*labels, "success"), succeeded(counters)
-            yield (*labels, "error"), failed(counters)
+    def series(counters: Counters) -> Series:
+        for labels, partition_counters in cardinality.partitions(counters.by_partition):
+            yield (*labels, "success"), succeeded(partition_counters)
+            yield (*labels, "error"), failed(partition_counters)
 
     return BrokerMetric(name, "counter", ("topic", "partition", "status"), meaning, series)
 
 
-def _logins(traffic: Counters) -> Series:
-    for (mechanism, succeeded), count in traffic.access.logins.items():
+def _logins(counters: Counters) -> Series:
+    for (mechanism, succeeded), count in counters.access.logins.items():
         yield (mechanism, "success" if succeeded else "error"), count
 
 
-def _requests(traffic: Counters) -> Series:
-    for (api, version), counters in traffic.by_request.items():
-        yield (api, str(version), "NONE"), counters.succeeded
-        for error, count in counters.refusals.items():
+def _requests(counters: Counters) -> Series:
+    for (api, version), request_counters in counters.by_request.items():
+        yield (api, str(version), "NONE"), request_counters.succeeded
+        for error, count in request_counters.refusals.items():
             yield (api, str(version), error), count
 
 
-def _produce_seconds(traffic: Counters) -> Series:
-    for topic, counters in cardinality.topics(traffic.by_topic):
-        for acks, seconds in counters.produce_seconds.items():
+def _produce_seconds(counters: Counters) -> Series:
+    for topic, topic_counters in cardinality.topics(counters.by_topic):
+        for acks, seconds in topic_counters.produce_seconds.items():
             yield (topic, str(acks)), seconds
 
 
-def _fetch_seconds(traffic: Counters) -> Series:
-    for topic, counters in cardinality.topics(traffic.by_topic):
-        for cache_hit, seconds in counters.fetch_seconds.items():
+def _fetch_seconds(counters: Counters) -> Series:
+    for topic, topic_counters in cardinality.topics(counters.by_topic):
+        for cache_hit, seconds in topic_counters.fetch_seconds.items():
             yield (topic, str(cache_hit).lower()), seconds
 
 
-def _lags(traffic: Counters) -> Series:
+def _lags(counters: Counters) -> Series:
     series = (
         ((group, topic, str(partition)), lag)
-        for group, topic, partition, lag in traffic.group_lags()
+        for group, topic, partition, lag in counters.group_lags()
     )
     return cardinality.limit_totals(series, cardinality.LAG_SERIES_MAX)
 
 
-def _sizes(counters: Iterable[tuple[str, int, int]]) -> Series:
-    series = (((topic, str(partition)), size) for topic, partition, size in counters)
+def _sizes(sizes: Iterable[tuple[str, int, int]]) -> Series:
+    series = (((topic, str(partition)), size) for topic, partition, size in sizes)
     return cardinality.limit_totals(series, cardinality.PARTITION_SERIES_MAX)
 
 
 def _group(name: str, meaning: str, read: Callable[[GroupCounters], float]) -> BrokerMetric:
-    def series(traffic: Counters) -> Series:
+    def series(counters: Counters) -> Series:
         return (
-            (labels, read(counters)) for labels, counters in cardinality.groups(traffic.by_group)
+            (labels, read(group_counters))
+            for labels, group_counters in cardinality.groups(counters.by_group)
         )
 
     return BrokerMetric(name, "counter", ("group",), meaning, series)
@@ -124,25 +125,25 @@ BROKER_METRICS: Final = (
     gauge(
         "kafscale_broker_uptime_seconds",
         "Uptime of the process.",
-        lambda traffic: traffic.timer() - traffic.started,
+        lambda counters: counters.timer() - counters.started,
     ),
     BrokerMetric(
         "kafscale_event_loop_lag_seconds",
         "histogram",
         (),
         "Delay of timers in the event loop, which delays everything else as well.",
-        lambda traffic: (((), traffic.event_loop_lag_seconds),),
+        lambda counters: (((), counters.event_loop_lag_seconds),),
     ),
     # --- authentication, authorization and quotas -------------------------------------------------
     counter(
         "kafscale_handshakes_failed_total",
         "Connections closed before their first request, mostly because of failed TLS handshakes.",
-        lambda traffic: traffic.connections.handshakes_failed,
+        lambda counters: counters.connections.handshakes_failed,
     ),
     counter(
         "kafscale_authz_denied_total",
         "Operations denied by authorization.",
-        lambda traffic: traffic.access.denied,
+        lambda counters: counters.access.denied,
     ),
     BrokerMetric(
         "kafscale_logins_total",
@@ -156,24 +157,24 @@ BROKER_METRICS: Final = (
         "counter",
         ("quota",),
         "Responses that throttled a client.",
-        lambda traffic: (((quota,), count) for quota, count in traffic.access.throttled.items()),
+        lambda counters: (((quota,), count) for quota, count in counters.access.throttled.items()),
     ),
     # --- clients ----------------------------------------------------------------------------------
     gauge(
         "kafscale_active_connections",
         "Open client connections.",
-        lambda traffic: traffic.connections.active,
+        lambda counters: counters.connections.active,
     ),
     gauge(
         "kafscale_idle_seconds",
         "Time since the last client disconnected; connections without a request, such as probes, "
         "do not count.",
-        lambda traffic: traffic.idle_seconds(),
+        lambda counters: counters.idle_seconds(),
     ),
     counter(
         "kafscale_connections_refused_total",
         "Connections closed immediately because of a connection limit.",
-        lambda traffic: traffic.connections.refused,
+        lambda counters: counters.connections.refused,
     ),
     BrokerMetric(
         "kafscale_requests_total",
@@ -188,29 +189,29 @@ BROKER_METRICS: Final = (
         "histogram",
         ("api",),
         "Time from receiving a request until its response is ready to be sent.",
-        lambda traffic: (((api,), seconds) for api, seconds in traffic.by_api.items()),
+        lambda counters: (((api,), seconds) for api, seconds in counters.by_api.items()),
     ),
     gauge(
         "kafscale_produce_requests_per_second",
         "Produce requests per second, over the last minute.",
-        lambda traffic: traffic.per_second("Produce"),
+        lambda counters: counters.per_second("Produce"),
     ),
     gauge(
         "kafscale_produce_rps",
         "The same, under the name of older dashboards.",
-        lambda traffic: traffic.per_second("Produce"),
+        lambda counters: counters.per_second("Produce"),
     ),
     gauge(
         "kafscale_fetch_rps",
         "Fetch requests per second, over the last minute.",
-        lambda traffic: traffic.per_second("Fetch"),
+        lambda counters: counters.per_second("Fetch"),
     ),
     BrokerMetric(
         "kafscale_admin_requests_total",
         "counter",
         ("api",),
         "Administrative requests for topics, configs and groups.",
-        lambda traffic: (((api,), traffic.total(api)) for api in ADMIN_APIS),
+        lambda counters: (((api,), counters.total(api)) for api in ADMIN_APIS),
     ),
     # --- topics and partitions --------------------------------------------------------------------
     _outcomes(
@@ -263,14 +264,14 @@ BROKER_METRICS: Final = (
         "gauge",
         ("topic", "partition"),
         "Records in memory that are not durable yet.",
-        lambda traffic: _sizes(traffic.buffered_bytes()),
+        lambda counters: _sizes(counters.buffered_bytes()),
     ),
     BrokerMetric(
         "kafscale_stored_bytes",
         "gauge",
         ("topic", "partition"),
         "Bytes of a partition in segments and in the WAL, reported by its owner.",
-        lambda traffic: _sizes(traffic.stored_bytes()),
+        lambda counters: _sizes(counters.stored_bytes()),
     ),
     # --- consumer groups --------------------------------------------------------------------------
     BrokerMetric(
@@ -285,7 +286,7 @@ BROKER_METRICS: Final = (
         "gauge",
         ("state",),
         "Consumer groups by state.",
-        lambda traffic: (((state,), count) for state, count in traffic.group_states().items()),
+        lambda counters: (((state,), count) for state, count in counters.group_states().items()),
     ),
     _group(
         "kafscale_consumer_rebalances_total",
@@ -300,33 +301,33 @@ BROKER_METRICS: Final = (
     counter(
         "kafscale_consumer_transactions_total",
         "Batched transactions of group changes and offset commits in the metadata store.",
-        lambda traffic: traffic.metadata_writes(),
+        lambda counters: counters.metadata_writes(),
     ),
     # --- the cluster ------------------------------------------------------------------------------
     gauge(
         "kafscale_brokers",
         "Live brokers, as seen by this one.",
-        lambda traffic: traffic.cluster().brokers,
+        lambda counters: counters.cluster().brokers,
     ),
     gauge(
         "kafscale_controller",
         "1 on the controller, 0 on other brokers.",
-        lambda traffic: int(traffic.cluster().is_controller),
+        lambda counters: int(counters.cluster().is_controller),
     ),
     gauge(
         "kafscale_lease_valid",
         "1 while the broker's lease is valid, so that it serves requests.",
-        lambda traffic: int(traffic.cluster().lease_is_valid),
+        lambda counters: int(counters.cluster().lease_is_valid),
     ),
     gauge(
         "kafscale_owned_partitions",
         "Partitions that this broker owns.",
-        lambda traffic: traffic.cluster().partitions,
+        lambda counters: counters.cluster().partitions,
     ),
     gauge(
         "kafscale_owned_shards",
         "Group shards that this broker coordinates.",
-        lambda traffic: traffic.cluster().shards,
+        lambda counters: counters.cluster().shards,
     ),
     *STORAGE_METRICS,
 )

@@ -46,11 +46,11 @@ BrokerMetric: TypeAlias = Metric[Counters]
 
 
 def gauge(name: str, meaning: str, read: Callable[[Counters], float]) -> BrokerMetric:
-    return BrokerMetric(name, "gauge", (), meaning, lambda traffic: (((), read(traffic)),))
+    return BrokerMetric(name, "gauge", (), meaning, lambda counters: (((), read(counters)),))
 
 
 def counter(name: str, meaning: str, read: Callable[[Counters], float]) -> BrokerMetric:
-    return BrokerMetric(name, "counter", (), meaning, lambda traffic: (((), read(traffic)),))
+    return BrokerMetric(name, "counter", (), meaning, lambda counters: (((), read(counters)),))
 
 
 def render(name: str, kind: str, meaning: str, labels: tuple[str, ...], series: Series) -> str:

@@ -134,7 +134,7 @@ def test_acceptor_closes_throttled_connections_after_the_delay(loop):
             await harness.until_count(1)
             assert await is_closed_by_server(streams)
             await harness.until_count(0)
-            assert (harness.traffic.refused, harness.connections) == (1, [])
+            assert (harness.counters.refused, harness.connections) == (1, [])
 
     run(scenario, loop)
 

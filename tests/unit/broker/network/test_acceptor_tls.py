@@ -45,7 +45,7 @@ def test_connection_limits_include_unfinished_tls_handshakes(loop, quotas, files
             half[0].sendall(bytes.fromhex("16 03 01 02"))  # The first bytes of a ClientHello.
             await harness.until_count(2)
             assert await is_closed_by_server(await harness.connect())
-            assert (harness.quotas.count, harness.traffic.refused) == (2, 1)
+            assert (harness.quotas.count, harness.counters.refused) == (2, 1)
             for client in half:
                 client.close()
             await harness.until_count(0)
@@ -67,7 +67,7 @@ def test_tls_handshake_timeout_releases_the_connection(loop, files):
             half.sendall(bytes.fromhex("16 03 01 02 00 01 00"))
             await harness.until_count(2)
             await harness.until_count(0)
-            assert harness.traffic.handshakes_failed == 2
+            assert harness.counters.handshakes_failed == 2
             assert harness.connections == []
             for client in (silent, half):
                 with suppress(ConnectionResetError):
@@ -100,7 +100,7 @@ def test_acceptor_closes_connections_that_do_not_speak_tls(loop, data, files):
                 await reader.read()  # There may be an alert.
             writer.close()
             await harness.until_count(0)
-            assert harness.traffic.handshakes_failed == 1
+            assert harness.counters.handshakes_failed == 1
 
     with capture_logs() as logs:
         run(scenario, loop)
@@ -132,7 +132,7 @@ def test_required_client_certificate_is_enforced(loop, files):
         async with open_acceptor(ConnectionQuotas(10), listener_tls(files, "required")) as harness:
             assert await is_closed_by_server(await harness.connect(client_tls(files)))
             await harness.until_count(0)
-            assert harness.traffic.handshakes_failed == 1
+            assert harness.counters.handshakes_failed == 1
             streams = await harness.connect(client_tls(files, with_certificate=True))
             assert await is_served(streams)
             [connection] = harness.connections
@@ -151,7 +151,7 @@ def test_handshake_failures_are_logged_at_a_limited_rate(loop, files):
             clients = [harness.connect_socket() for _ in range(60)]
             for client in clients:
                 client.sendall(b"no hello at all")
-            await until(lambda: harness.traffic.handshakes_failed == len(clients))
+            await until(lambda: harness.counters.handshakes_failed == len(clients))
             for client in clients:
                 client.close()
 

@@ -322,6 +322,6 @@ def test_requests_are_counted_by_outcome():
     result = dispatcher(route(HEARTBEAT, slow), metrics=metrics, timer=timer)
     for number in (0, 0, 1):
         dispatch(result, heartbeat(number))
-    traffic = metrics.requests("Heartbeat", 4)
-    assert (traffic.succeeded, traffic.refusals) == (2, {"NOT_LEADER_OR_FOLLOWER": 1})
+    counters = metrics.requests("Heartbeat", 4)
+    assert (counters.succeeded, counters.refusals) == (2, {"NOT_LEADER_OR_FOLLOWER": 1})
     assert metrics.by_api["Heartbeat"].sum == pytest.approx(0.06)

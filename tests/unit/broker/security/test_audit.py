@@ -19,8 +19,8 @@ class AuditHarness:
 
     def __init__(self):
         self.now_ms = 5_000
-        self.traffic = SecurityCounters()
-        self.audit = AuditLog(self.traffic, lambda: self.now_ms)
+        self.counters = SecurityCounters()
+        self.audit = AuditLog(self.counters, lambda: self.now_ms)
 
     def deny(self, name="orders", client=None):
         with capture_logs() as logs:
@@ -69,7 +69,7 @@ def test_repeated_denials_are_logged_once_per_second_with_a_count():
     assert again["event"] == "access denied"
     harness.now_ms += 1_000
     assert [event["event"] for event in harness.deny()] == ["access denied"]
-    assert harness.traffic.denied == 15, "all are counted"
+    assert harness.counters.denied == 15, "all are counted"
 
 
 def test_distinct_denials_per_second_are_bounded():
@@ -117,7 +117,7 @@ def test_logins_are_logged_and_counted():
         logs
         == [{"event": "logged in", "log_level": "info", "mechanism": "PLAIN", **CLIENT_FIELDS}] * 2
     )
-    assert harness.traffic.logins == {("PLAIN", True): 2}
+    assert harness.counters.logins == {("PLAIN", True): 2}
 
 
 @pytest.mark.parametrize("attempts", [1, 500])
@@ -132,4 +132,4 @@ def test_failed_logins_are_logged_once_per_second_and_all_counted(attempts):
     assert event["principal"] == "User:ANONYMOUS", "a claimed name is not a principal"
     assert (event["client"], event["mechanism"]) == ("10.0.0.1:50000", "PLAIN")
     assert (event["claimed"], event["reason"]) == ("mallory", "Invalid username or password")
-    assert harness.traffic.logins == {("PLAIN", False): attempts}
+    assert harness.counters.logins == {("PLAIN", False): attempts}

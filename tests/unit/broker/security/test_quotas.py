@@ -36,9 +36,9 @@ class QuotaHarness:
     """Client quotas that a test configures."""
 
     def __init__(self, access_store):
-        self.traffic = SecurityCounters()
+        self.counters = SecurityCounters()
         self.access_store = access_store
-        self.quotas = ClientQuotas(access_store, self.traffic, asyncio.get_running_loop().time)
+        self.quotas = ClientQuotas(access_store, self.counters, asyncio.get_running_loop().time)
 
     async def limit(self, entity=ALICES, /, **limits):
         await self.access_store.alter_quota(entity, limits)
@@ -93,7 +93,7 @@ def test_quotas_are_idle_without_configured_quotas():
         assert not harness.quotas.is_idle
         await harness.limit(producer_byte_rate=None)
         assert harness.quotas.is_idle
-        assert harness.traffic.throttled == {}
+        assert harness.counters.throttled == {}
 
     run_with_quotas(body)
 
@@ -101,7 +101,7 @@ def test_quotas_are_idle_without_configured_quotas():
 def test_existing_quotas_apply_from_the_start():
     async def body(harness):
         await harness.limit(producer_byte_rate=1000.0)
-        assert not ClientQuotas(harness.access_store, harness.traffic, lambda: 0.0).is_idle
+        assert not ClientQuotas(harness.access_store, harness.counters, lambda: 0.0).is_idle
 
     run_with_quotas(body)
 
@@ -115,7 +115,7 @@ def test_producer_byte_rate_charges_request_bytes():
         assert harness.heartbeat() == 0
         await asyncio.sleep(0.5)
         assert harness.produce(1) == 1
-        assert harness.traffic.throttled == {"producer_byte_rate": 2}
+        assert harness.counters.throttled == {"producer_byte_rate": 2}
 
     run_with_quotas(body)
 
@@ -163,7 +163,7 @@ def test_longest_throttle_time_is_returned_and_counted():
         harness.heartbeat()
         assert harness.produce(1100) == 1000
         assert harness.produce(3000) == 3100
-        assert harness.traffic.throttled == {"request_rate": 1, "producer_byte_rate": 1}
+        assert harness.counters.throttled == {"request_rate": 1, "producer_byte_rate": 1}
 
     run_with_quotas(body)
 
@@ -238,7 +238,7 @@ def test_connection_rate_of_an_address_is_limited():
         assert quotas.connection_delay_ms("") == 0
         await asyncio.sleep(0.5)
         assert quotas.connection_delay_ms("10.0.0.1") == 0
-        assert harness.traffic.throttled == {"connection_creation_rate": 3}
+        assert harness.counters.throttled == {"connection_creation_rate": 3}
 
     run_with_quotas(body)
 
