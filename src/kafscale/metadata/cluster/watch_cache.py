@@ -12,6 +12,7 @@ from contextlib import aclosing
 from types import MappingProxyType
 from typing import Final
 
+from kafscale.aio.events import Notifier
 from kafscale.errors import OperatingError, StoreUnavailableError
 from kafscale.metadata.store.base import Entry, Event, EventKind, MetadataStore
 from kafscale.observability.logging import get_logger
@@ -38,7 +39,7 @@ class WatchCache:
         self._key_filter = key_filter
         self._entries: dict[str, Entry] = {}
         self._revision = 0
-        self._change_event = asyncio.Event()
+        self._changes = Notifier()
         self._task: asyncio.Task[None] | None = None
         self.entries: Mapping[str, Entry] = MappingProxyType(self._entries)
         self.connected = False
@@ -62,12 +63,11 @@ class WatchCache:
 
     async def wait_for_revision(self, revision: int) -> None:
         """Wait until the cache shows a change under the prefix that was made at `revision`."""
-        while self._revision < revision:
-            await self.wait_for_change()
+        await self._changes.wait_for(lambda: self._revision >= revision)
 
     async def wait_for_change(self) -> None:
         """Wait for the next change."""
-        await self._change_event.wait()
+        await self._changes.next_event().wait()
 
     async def _run(self) -> None:
         while True:
@@ -128,5 +128,4 @@ class WatchCache:
 
     def _publish(self, revision: int) -> None:
         self._revision = revision
-        self._change_event.set()
-        self._change_event = asyncio.Event()
+        self._changes.notify()

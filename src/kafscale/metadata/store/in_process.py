@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
+from kafscale.aio.events import Notifier
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.store.base import Event, EventKind
 
@@ -31,7 +32,7 @@ class History:
         """The last revision that is not in the history."""
         self._commits: list[list[Event]] = []
         self._commits_max = commits_max
-        self._changed = asyncio.Event()
+        self._changes = Notifier()
         self._closed = False
 
     @property
@@ -49,17 +50,17 @@ class History:
             dropped = len(self._commits) - self._commits_max // 2
             del self._commits[:dropped]
             self.compacted_revision += dropped
-        self._notify()
+        self._changes.notify()
 
     def close(self) -> None:
         self._closed = True
-        self._notify()
+        self._changes.notify()
 
     async def watch(self, prefix: str, after_revision: int) -> AsyncGenerator[list[Event], None]:
         """See `MetadataStore.watch`."""
         assert prefix, "the prefix is empty"
         while True:
-            changed = self._changed
+            changed = self._changes.next_event()
             if self._closed:
                 raise StoreUnavailableError("the metadata store is closed")
             if after_revision < self.compacted_revision:
@@ -74,11 +75,6 @@ class History:
                 yield events
             else:
                 await changed.wait()
-
-    def _notify(self) -> None:
-        # Replace the event: watches that hold the old one see it set, so that none misses a commit.
-        self._changed.set()
-        self._changed = asyncio.Event()
 
 
 class Leases:
