@@ -6,8 +6,8 @@
     filesystem        where files are stored
     writer            writes rows as Parquet files
     data_files        reads Parquet files; staged files
-    iceberg, delta, parquet            the formats, for the driver
-    iceberg_files, delta_files         what tasks need of them, without the table libraries
+    iceberg, delta, parquet   the formats, for the driver
+    iceberg_files     the files of an Iceberg table, as tasks write them
     maintenance       merges small files, expires versions, removes orphaned files
 
 Needs no Spark and no jars.

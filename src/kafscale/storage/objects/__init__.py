@@ -2,5 +2,6 @@
 
 A broker's store has layers: `RetryingObjectStore` over `LimitedObjectStore` over
 `ObservedObjectStore` over the store itself. So metrics count every attempt, and time spent waiting
-for the request limit is not measured as latency. Tests put `FaultyObjectStore` below them.
+for the request limit is not measured as latency. Tests put the `FaultyObjectStore` of
+`tests/doubles` below them.
 """

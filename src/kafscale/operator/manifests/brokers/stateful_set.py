@@ -31,7 +31,7 @@ READABLE_BY_GROUP: Final = 0o440
 def stateful_set(
     cluster: Cluster, platform: Platform, etcd: EtcdAccess, *, secrets_checksum: str
 ) -> Manifest:
-    """The brokers; `secrets_checksum` is that of the Secrets in `config_map.secrets`."""
+    """The brokers; `secrets_checksum` is that of the Secrets that brokers read at the start."""
     annotations = {
         **cluster.spec.brokers.pod_annotations,
         names.CONFIG_CHECKSUM: config_map.checksum(cluster, platform, etcd),
