@@ -18,9 +18,9 @@ from rich.table import Table
 from bench import results
 from doubles.reference_decoder import ReferenceDecoder
 from kafscale.records import BatchView, Codec, Header, Record, build, inflate, split
+from kafscale.spark.codec import columns
+from kafscale.spark.codec.columns import ALL, ALL_WITH_HEADERS
 from kafscale.spark.codec.decoder import Decoder, warm_up
-from kafscale.spark.source import columns
-from kafscale.spark.source.columns import ALL, ALL_WITH_HEADERS
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(300)]
 

@@ -14,8 +14,8 @@ from bench.brokers import Candidate
 from bench.producer_perf import produce
 from kafscale.spark.jobs.lake.job import LakeJob
 from kafscale.spark.jobs.lake.settings import LakeSettings
+from kafscale.spark.read.location import Location
 from kafscale.spark.runtime.parallel_map import parallel_map
-from kafscale.spark.source.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
 from services import java

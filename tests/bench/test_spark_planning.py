@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.task_planner import OffsetRange, plan
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.read.location import Location
 from kafscale.storage.formats import object_keys
 from unit.spark.stored_log import NAMESPACE, TOPIC, put_segment
 

@@ -9,7 +9,7 @@ import pytest
 from bench.spark_sources import KAFKA_ON_KAFKA, OURS, prepare_sources
 from kafscale.spark.jobs.lake import job
 from kafscale.spark.jobs.lake.settings import LakeSettings
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
 from services import java

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import DECOMPRESSED_BYTES_MAX, BatchView, Record, iterate
-from kafscale.spark.source.columns import Columns
+from kafscale.spark.codec.columns import Columns
 
 _INT64_MAX: Final = 2**63 - 1
 _TIMESTAMP_MS_MAX: Final = _INT64_MAX // 1000
@@ -34,7 +34,7 @@ class ReferenceDecoder:
         start_offset: int,
         end_offset: int,
         *,
-        from_ms: int | None = None,
+        since_ms: int | None = None,
     ) -> pa.RecordBatch:
         rows: list[dict[str, Any]] = []
         try:
@@ -42,7 +42,7 @@ class ReferenceDecoder:
                 batch.verify_checksum()
                 if not 0 <= batch.base_offset <= batch.last_offset <= _INT64_MAX:
                     raise DamagedObjectError(key, f"invalid offsets in {batch!r}")
-                if _is_selected(batch, start_offset, end_offset, from_ms):
+                if _is_selected(batch, start_offset, end_offset, since_ms):
                     rows += [
                         _row(record, topic, partition, batch)
                         for record in self._records(batch)
@@ -57,8 +57,10 @@ class ReferenceDecoder:
         return list(iterate(batch, decompressed_bytes_max=self._decompressed_bytes_max))
 
 
-def _is_selected(batch: BatchView, start_offset: int, end_offset: int, from_ms: int | None) -> bool:
-    if batch.is_control or (from_ms is not None and batch.max_timestamp_ms < from_ms):
+def _is_selected(
+    batch: BatchView, start_offset: int, end_offset: int, since_ms: int | None
+) -> bool:
+    if batch.is_control or (since_ms is not None and batch.max_timestamp_ms < since_ms):
         return False
     return batch.base_offset < end_offset and batch.last_offset >= start_offset
 

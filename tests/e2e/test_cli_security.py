@@ -209,7 +209,7 @@ def test_spark_tasks_authenticate_with_the_same_settings(broker, admin, topic):
     from kafscale.spark.jobs.replay import job
     from kafscale.spark.jobs.restore import job as restore_job
     from kafscale.spark.jobs.restore.task import restore_partition
-    from kafscale.spark.source.location import Location
+    from kafscale.spark.read.location import Location
 
     admin.produce(topic, lines=["one", "two"])
     settings = load(

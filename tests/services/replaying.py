@@ -4,11 +4,11 @@ import pickle
 
 import pyarrow as pa
 
+from kafscale.spark.codec.columns import ALL_WITH_HEADERS
 from kafscale.spark.jobs.replay import job
 from kafscale.spark.jobs.replay.sink import PartitionResult
 from kafscale.spark.plan.task_planner import Task
-from kafscale.spark.read.slice_reader import read_task
-from kafscale.spark.source.columns import ALL_WITH_HEADERS
+from kafscale.spark.read.task import read_task
 
 BATCH_ROWS = 20
 

@@ -16,7 +16,7 @@ from kafka import TopicPartition as PythonPartition
 
 from e2e.spark.records import list_offsets, wait_for_catalog
 from kafscale.spark.plan.offset_map import OffsetMap
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from services import java
 from services.broker import BrokerProcess
 from services.shell import Shell

@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
 from kafscale.spark import register
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.read.location import Location
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from services.waiting import wait_until
 

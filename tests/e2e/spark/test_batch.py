@@ -11,7 +11,7 @@ from pyspark.sql.functions import spark_partition_id
 
 from e2e.spark.records import Client, rows, s3a, wait_for_catalog
 from kafscale.spark import register
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from services.broker import BrokerProcess
 from services.s3_server import ACCESS_KEY, SECRET_KEY, broker_settings
 from services.selection import long_except

@@ -20,7 +20,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from e2e.spark.records import Client, Row
 from kafscale.spark.jobs.lake import job
 from kafscale.spark.jobs.lake.settings import LakeSettings, Mode
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
 from kafscale.spark.tables.time_partitions import TimeGranularity

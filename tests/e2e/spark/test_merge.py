@@ -19,10 +19,10 @@ from e2e.spark.keyed_topic import (
 from kafscale.records import iterate
 from kafscale.spark.jobs.merge import job
 from kafscale.spark.jobs.shared.segment_install import RewriteSettings
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.task_planner import OffsetRange, plan
+from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.read.location import Location
 from kafscale.spark.read.slice_reader import SliceReader
-from kafscale.spark.source.location import Location
 from services.s3_server import broker_settings
 from services.shell import Shell
 

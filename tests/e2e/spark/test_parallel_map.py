@@ -50,7 +50,7 @@ def crash(_):
 
 
 def describe_worker(_):
-    loaded = {"pyarrow", "kafscale.spark.codec.decoder", "kafscale.spark.read.slice_reader"} <= set(
+    loaded = {"pyarrow", "kafscale.spark.codec.decoder", "kafscale.spark.read.task"} <= set(
         sys.modules
     )
     return loaded, gc.get_freeze_count() > 0

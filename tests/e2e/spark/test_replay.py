@@ -9,7 +9,7 @@ import pytest
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.spark.jobs.replay import job
 from kafscale.spark.jobs.replay.progress import SOURCE_HEADER, format_source
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
 from services.killed_process import kill_at_step

@@ -8,7 +8,7 @@ import pytest
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
 from kafscale.spark.jobs.restore import job
 from kafscale.spark.jobs.restore.task import restore_partition
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
 from services.killed_process import kill_at_step

@@ -10,7 +10,7 @@ from e2e.spark.orders_broker import COUNT, START_MS, call, orders_broker
 from kafscale.spark.jobs.lake import job as lake_job
 from kafscale.spark.jobs.lake.settings import LakeSettings
 from kafscale.spark.jobs.shared.run_record import with_summary
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
 from kafscale.storage.job_runs import JobRun, JobRuns, Outcome

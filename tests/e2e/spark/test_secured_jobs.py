@@ -5,7 +5,7 @@ import pytest
 from kafscale.client.security import Security
 from kafscale.errors import KafscaleError
 from kafscale.spark.jobs.replay import job as replay_job
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from services.broker import HOST, BrokerProcess
 from services.kafka_records import Sent, create, produce, read
 from services.process import free_port

@@ -12,7 +12,7 @@ from kafscale.cli.main import app
 from kafscale.records import Record, build
 from kafscale.records.batch import BatchView
 from kafscale.records.record import Header
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.spark.sql.engine import QueryError, SqlEngine
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment

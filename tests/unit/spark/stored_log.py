@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from kafscale.records import BatchView, Codec, Record, build
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.task_planner import OffsetRange, Slice, plan
+from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore

@@ -28,13 +28,13 @@ from kafscale.records import (
 from kafscale.records.record import RECORD_BYTES_MIN
 from kafscale.spark.codec import decoder_arrays as arrays
 from kafscale.spark.codec import decoder_kernel as kernel
+from kafscale.spark.codec.columns import ALL_WITH_HEADERS, Columns
 from kafscale.spark.codec.decoder_batches import (
     SelectedBatches,
     join_payloads,
     kernel_batches,
     select,
 )
-from kafscale.spark.source.columns import ALL_WITH_HEADERS, Columns
 
 PART_BYTES: Final = 4 * 1024 * 1024
 """The default size of the records of an Arrow batch."""
@@ -74,15 +74,15 @@ class Decoder:
         start_offset: int,
         end_offset: int,
         *,
-        from_ms: int | None = None,
+        since_ms: int | None = None,
     ) -> pa.RecordBatch:
         """Decode the records from `start_offset` to before `end_offset`, in order.
 
         Control batches are skipped, and so are whole batches whose maximum timestamp is before
-        `from_ms`; the caller filters exactly. `key` is the object that holds the batches.
+        `since_ms`; the caller filters exactly. `key` is the object that holds the batches.
         """
         selection = _Selection(key, topic, partition, start_offset, end_offset)
-        selected = select(key, batches, start_offset, end_offset, from_ms)
+        selected = select(key, batches, start_offset, end_offset, since_ms)
         return self._decode(selection, selected, list(self._payloads(key, selected)))
 
     def decode_in_parts(  # noqa: PLR0917 - as above.
@@ -94,7 +94,7 @@ class Decoder:
         start_offset: int,
         end_offset: int,
         *,
-        from_ms: int | None = None,
+        since_ms: int | None = None,
         part_bytes: int = PART_BYTES,
         is_verified: bool = False,
     ) -> Iterator[pa.RecordBatch]:
@@ -105,7 +105,7 @@ class Decoder:
         `is_verified`.
         """
         selection = _Selection(key, topic, partition, start_offset, end_offset)
-        selected = select(key, batches, start_offset, end_offset, from_ms, is_verified=is_verified)
+        selected = select(key, batches, start_offset, end_offset, since_ms, is_verified=is_verified)
         payloads: list[memoryview] = []
         start = size_bytes = 0
         for end, payload in enumerate(self._payloads(key, selected), 1):

@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafscale.spark.codec import decoder_kernel as kernel
+from kafscale.spark.codec.columns import ALL_WITH_HEADERS, Columns
 from kafscale.spark.codec.decoder_kernel import NULL, Spans, Table
-from kafscale.spark.source.columns import ALL_WITH_HEADERS, Columns
 
 _TYPES: Final = ALL_WITH_HEADERS.schema
 _HEADERS: Final = _TYPES.field("headers").type

@@ -58,7 +58,7 @@ def select(
     batches: Sequence[BatchView],
     start_offset: int,
     end_offset: int,
-    from_ms: int | None,
+    since_ms: int | None,
     *,
     is_verified: bool = False,
 ) -> SelectedBatches:
@@ -73,8 +73,8 @@ def select(
     last_offsets = base_offsets + headers["last_offset_delta"]
     is_selected = (base_offsets < end_offset) & (last_offsets >= start_offset)
     is_selected &= headers["attributes"] & CONTROL_BIT == 0
-    if from_ms is not None:
-        is_selected &= headers["max_timestamp_ms"] >= from_ms
+    if since_ms is not None:
+        is_selected &= headers["max_timestamp_ms"] >= since_ms
     return SelectedBatches(
         [batches[index] for index in np.flatnonzero(is_selected).tolist()], headers[is_selected]
     )

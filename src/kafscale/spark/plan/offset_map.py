@@ -11,7 +11,7 @@ Invariants:
 * A map may be outdated as soon as it is built. Readers verify what they find, and list the bucket
   again when objects are missing.
 
-Pure: `log.bucket_listing` lists and reads objects.
+Pure: `read.bucket_listing` lists and reads objects.
 """
 
 from bisect import bisect_right

@@ -1,1 +1,1 @@
-"""Reads the slices of a task on an executor."""
+"""Reads the bucket: its listing, offsets by timestamp, and the records of a task."""

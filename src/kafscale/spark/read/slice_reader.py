@@ -17,8 +17,6 @@ from concurrent.futures import Future
 from struct import Struct
 from typing import Final, NamedTuple
 
-import pyarrow as pa
-
 from kafscale.errors import (
     DamagedObjectError,
     ObjectNotFoundError,
@@ -28,11 +26,9 @@ from kafscale.errors import (
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, split
 from kafscale.records.batch import LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import Extent
-from kafscale.spark.plan.task_planner import Slice, Task
-from kafscale.spark.source.columns import Columns
-from kafscale.spark.source.location import Location
+from kafscale.spark.plan.task_planner import Slice
+from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.storage.bucket import read_index
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -46,14 +42,14 @@ RELIST_PAUSE_SECONDS: Final = 0.2
 
 _LENGTH: Final = Struct(">i")
 
-BLOCK_BYTES: Final = 8 * 1024 * 1024
-BLOCKS_AHEAD: Final = 2
+CHUNK_BYTES: Final = 8 * 1024 * 1024
+CHUNKS_AHEAD: Final = 2
 REQUESTS_AHEAD: Final = 16
 INDEXED_BYTES_MIN: Final = 1024 * 1024
 """Below this size, reading the whole object is cheaper than reading its index first."""
 
 
-class Block(NamedTuple):
+class Chunk(NamedTuple):
     """Some bytes of an extent, and whether they are its last ones."""
 
     extent: Extent
@@ -64,15 +60,15 @@ class Block(NamedTuple):
 class Prefetcher:
     """Reads the bytes of extents ahead of the decoder, for one task.
 
-    Blocks are yielded in the order of the extents. The number of concurrent requests and of
-    prefetched bytes is bounded. The error of a request is raised when its block is due.
+    Chunks are yielded in the order of the extents. The number of concurrent requests and of
+    prefetched bytes is bounded. The error of a request is raised when its chunk is due.
     """
 
     def __init__(self, store: BlockingObjectStore, namespace: str) -> None:
         self._store = store
         self._namespace = namespace
 
-    def blocks(self, extents: Iterable[Extent]) -> Iterator[Block]:
+    def chunks(self, extents: Iterable[Extent]) -> Iterator[Chunk]:
         """Yield the bytes of the extents, from the batch that holds their first offset."""
         requests = self._requests(extents)
         ahead: deque[tuple[Extent, int, bool, Future[memoryview]]] = deque()
@@ -80,7 +76,7 @@ class Prefetcher:
         try:
             while True:
                 while not ahead or (
-                    len(ahead) < REQUESTS_AHEAD and ahead_bytes < BLOCKS_AHEAD * BLOCK_BYTES
+                    len(ahead) < REQUESTS_AHEAD and ahead_bytes < CHUNKS_AHEAD * CHUNK_BYTES
                 ):
                     request = next(requests, None)
                     if request is None:
@@ -94,7 +90,7 @@ class Prefetcher:
                 extent, length, is_last, future = ahead.popleft()
                 data = future.result()
                 ahead_bytes -= length
-                yield Block(extent, data, is_last)
+                yield Chunk(extent, data, is_last)
         finally:
             for *_, future in ahead:
                 future.cancel()
@@ -103,7 +99,7 @@ class Prefetcher:
         for extent in extents:
             start, stop = self._byte_range(extent)
             while start < stop:
-                end = min(start + BLOCK_BYTES, stop)
+                end = min(start + CHUNK_BYTES, stop)
                 yield extent, start, end, end == stop
                 start = end
 
@@ -218,13 +214,13 @@ class SliceReader:
     ) -> Iterator[BatchGroup]:
         """Yield the batches of planned extents; stop early where the plan is outdated."""
         rest = b""
-        for block in self._prefetcher.blocks(extents):
-            key = block.extent.key
+        for chunk in self._prefetcher.chunks(extents):
+            key = chunk.extent.key
             try:
-                first, position, rest = _complete(rest, block)
-                several = split(block.data[position:], partial_ok=True)
-                rest = rest or bytes(block.data[position + sum(map(len, several)) :])
-                if rest and block.is_last:
+                first, position, rest = _complete(rest, chunk)
+                several = split(chunk.data[position:], partial_ok=True)
+                rest = rest or bytes(chunk.data[position + sum(map(len, several)) :])
+                if rest and chunk.is_last:
                     raise DamagedObjectError(key, f"{len(rest)} bytes follow its last batch")
                 for batches in (first, several):
                     due = _contiguous(batches, next_offset, end_offset)
@@ -237,7 +233,7 @@ class SliceReader:
                             return
             except RecordsError as error:
                 raise DamagedObjectError(key, str(error)) from error
-            if block.is_last and next_offset < block.extent.end_offset:
+            if chunk.is_last and next_offset < chunk.extent.end_offset:
                 return  # The object ends before the planned offset.
 
 
@@ -261,11 +257,11 @@ def _contiguous(batches: Sequence[BatchView], next_offset: int, end_offset: int)
     return due
 
 
-def _complete(rest: bytes, block: Block) -> tuple[list[BatchView], int, bytes]:
-    """Return the batch that began in the block before, the next position, and a partial batch."""
+def _complete(rest: bytes, chunk: Chunk) -> tuple[list[BatchView], int, bytes]:
+    """Return the batch that began in the chunk before, the next position, and a partial batch."""
     if not rest:
         return [], 0, b""
-    data = block.data
+    data = chunk.data
     missing = max(LENGTH_OVERHEAD_BYTES - len(rest), 0)
     head = rest + bytes(data[:missing])
     if len(head) < LENGTH_OVERHEAD_BYTES:
@@ -276,26 +272,3 @@ def _complete(rest: bytes, block: Block) -> tuple[list[BatchView], int, bytes]:
     if consumed > len(data):
         return [], len(data), whole
     return [BatchView(whole)], consumed, b""
-
-
-def read_task(
-    location: Location, task: Task, columns: Columns, *, fail_on_data_loss: bool = True
-) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task."""
-    from kafscale.spark.codec.decoder import Decoder  # noqa: PLC0415 - planners do not load numba.
-
-    decoder = Decoder(columns)
-    with location.open() as store:
-        reader = SliceReader(store, location.namespace, fail_on_data_loss=fail_on_data_loss)
-        for part in task.slices:
-            for group in reader.read(part):
-                yield from decoder.decode_in_parts(
-                    group.key,
-                    part.topic,
-                    part.partition,
-                    group.batches,
-                    part.start_offset,
-                    part.end_offset,
-                    from_ms=part.since_ms,
-                    is_verified=True,
-                )

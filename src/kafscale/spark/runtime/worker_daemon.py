@@ -15,7 +15,7 @@ import importlib
 from contextlib import suppress
 from typing import Final
 
-PRELOADED: Final = ("pyspark.worker", "pyarrow", "kafscale.spark.read.slice_reader")
+PRELOADED: Final = ("pyspark.worker", "pyarrow", "kafscale.spark.read.task")
 """The modules that tasks use."""
 
 

@@ -14,6 +14,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from kafscale.errors import InvalidRequestError
+from kafscale.spark.codec import columns
+from kafscale.spark.codec.columns import Columns
 from kafscale.spark.plan import offsets
 from kafscale.spark.plan.offsets import (
     EARLIEST,
@@ -25,9 +27,7 @@ from kafscale.spark.plan.offsets import (
     SpecificOffsets,
     SpecificTimestamps,
 )
-from kafscale.spark.source import columns
-from kafscale.spark.source.columns import Columns
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.text.topic_partition import TopicPartition
 from kafscale.text.units import MIB, parse_size

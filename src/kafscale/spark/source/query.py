@@ -25,16 +25,16 @@ from pyspark.sql.types import (
 )
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.log.bucket_listing import BucketLister
-from kafscale.spark.log.timestamp_lookup import offsets_for_timestamps
+from kafscale.spark.codec import columns
+from kafscale.spark.codec.columns import Columns
 from kafscale.spark.plan import task_planner
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.offsets import TimestampSearch
 from kafscale.spark.plan.task_planner import OffsetRange, Task
-from kafscale.spark.read.slice_reader import read_task
-from kafscale.spark.source import columns
-from kafscale.spark.source.columns import Columns
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.bucket_listing import BucketLister
+from kafscale.spark.read.location import Location
+from kafscale.spark.read.task import read_task
+from kafscale.spark.read.timestamp_lookup import offsets_for_timestamps
 from kafscale.spark.source.options import Options
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.text.topic_partition import TopicPartition

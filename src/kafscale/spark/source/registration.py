@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafscale.errors import DamagedObjectError
+from kafscale.spark.codec.columns import Columns
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.task_planner import OffsetRange, plan
-from kafscale.spark.read.slice_reader import read_task
-from kafscale.spark.source.columns import Columns
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
+from kafscale.spark.read.task import read_task
 from kafscale.spark.values.json_inference import infer
 
 COLUMNS: Final = {

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.errors import PySparkException
 
 from kafscale.errors import KafscaleError
-from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.plan.offset_map import OffsetMap
+from kafscale.spark.read.bucket_listing import BucketLister
+from kafscale.spark.read.location import Location
 from kafscale.spark.runtime.errors import error_message, missing_table, silence_query_logger
-from kafscale.spark.source.location import Location
 from kafscale.spark.source.registration import PUSHDOWN_SETTING
 from kafscale.spark.sql import columns, statements
 from kafscale.spark.sql.columns import COLUMNS, TopicColumns

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions
 
-from kafscale.spark.source.columns import ALL_WITH_HEADERS, NAMES
+from kafscale.spark.codec.columns import ALL_WITH_HEADERS, NAMES
+from kafscale.spark.read.location import Location
 from kafscale.spark.source.data_source import KafscaleSource
-from kafscale.spark.source.location import Location
 from kafscale.spark.source.query import spark_schema
 from kafscale.spark.source.registration import SessionDefaults
 from kafscale.spark.sql.columns import COLUMNS, TopicColumns

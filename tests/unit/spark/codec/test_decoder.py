@@ -9,9 +9,9 @@ import pytest
 from doubles.reference_decoder import ReferenceDecoder
 from kafscale.errors import BatchTooLargeError, DamagedObjectError
 from kafscale.records import BatchView, Codec, Header, Record, build, recompress
+from kafscale.spark.codec import columns
+from kafscale.spark.codec.columns import ALL, ALL_WITH_HEADERS
 from kafscale.spark.codec.decoder import Decoder
-from kafscale.spark.source import columns
-from kafscale.spark.source.columns import ALL, ALL_WITH_HEADERS
 from unit.spark.codec.batch_samples import as_slices, with_payload
 
 pytestmark = pytest.mark.timeout(120)  # The first test may compile the kernel.
@@ -115,9 +115,9 @@ def test_decode_skips_whole_batches_before_a_timestamp(decode):
         batch_of(Record(0, 100, None, None), Record(1, 50, None, None)),
         batch_of(Record(2, 99, None, None)),
     ]
-    assert offsets(decode(*batches, from_ms=100)) == [0, 1]
-    assert offsets(decode(*batches, from_ms=99)) == [0, 1, 2]
-    assert offsets(decode(*batches, from_ms=101)) == []
+    assert offsets(decode(*batches, since_ms=100)) == [0, 1]
+    assert offsets(decode(*batches, since_ms=99)) == [0, 1, 2]
+    assert offsets(decode(*batches, since_ms=101)) == []
 
 
 def test_decode_clamps_timestamps_that_overflow(decode):

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from doubles.reference_decoder import ReferenceDecoder
 from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView, Codec
+from kafscale.spark.codec import columns
+from kafscale.spark.codec.columns import ALL_WITH_HEADERS, NAMES, Columns
 from kafscale.spark.codec.decoder import Decoder
-from kafscale.spark.source import columns
-from kafscale.spark.source.columns import ALL_WITH_HEADERS, NAMES, Columns
 from kafscale.storage.formats import segment
 from unit.spark.codec.batch_samples import batch_runs, malformed_batch
 
@@ -34,22 +34,22 @@ def ranges(draw, batches):
     first = batches[0].base_offset if batches else 0
     last = batches[-1].last_offset if batches else 0
     nearby = st.integers(max(first - 3, 0), last + 3)
-    from_ms = draw(st.none() | st.integers(-1, 2**43))
-    return draw(nearby), draw(nearby | st.just(2**63)), from_ms
+    since_ms = draw(st.none() | st.integers(-1, 2**43))
+    return draw(nearby), draw(nearby | st.just(2**63)), since_ms
 
 
 @given(data=st.data(), batches=batch_runs(), selected=st.just(ALL_WITH_HEADERS) | column_selections)
 @settings(max_examples=300)
 def test_valid_batches_decode_alike(data, batches, selected):
-    start, end, from_ms = data.draw(ranges(batches))
+    start, end, since_ms = data.draw(ranges(batches))
     arguments = ("key", "tópic", 3, batches, start, end)
     decoder = Decoder(selected)
-    compiled = decoder.decode(*arguments, from_ms=from_ms)
-    reference = ReferenceDecoder(selected).decode(*arguments, from_ms=from_ms)
+    compiled = decoder.decode(*arguments, since_ms=since_ms)
+    reference = ReferenceDecoder(selected).decode(*arguments, since_ms=since_ms)
     compiled.validate(full=True)
     assert compiled.equals(reference)
     part_bytes = data.draw(st.integers(1, 500))
-    parts = list(decoder.decode_in_parts(*arguments, from_ms=from_ms, part_bytes=part_bytes))
+    parts = list(decoder.decode_in_parts(*arguments, since_ms=since_ms, part_bytes=part_bytes))
     assert all(part.num_rows for part in parts)
     assert pa.Table.from_batches(parts, selected.schema).equals(pa.Table.from_batches([reference]))
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kafscale.client.partitioner import murmur2
 from kafscale.errors import InvalidRequestError
 from kafscale.records import BatchView, Codec, Header, Record, iterate
+from kafscale.spark.codec.columns import ALL_WITH_HEADERS
 from kafscale.spark.codec.encoder import Encoder
-from kafscale.spark.source.columns import ALL_WITH_HEADERS
 
 bytes_or_null = st.none() | st.binary(max_size=40)
 times = st.integers(-(2**50), 2**50)

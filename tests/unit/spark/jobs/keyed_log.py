@@ -14,9 +14,9 @@ from kafscale.spark.jobs.compact.segment_rewrite import rewrite_group
 from kafscale.spark.jobs.compact.surviving_offsets import store_survivors, survivors_by_segment
 from kafscale.spark.jobs.shared.segment_install import SwapOutcome
 from kafscale.spark.jobs.shared.staging import StagedSegment
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import OffsetRange, plan
+from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment, wal_object

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kafscale.records import BatchView, Codec, Header, Record, build
+from kafscale.spark.read.location import Location
 from kafscale.spark.runtime.job_result import JobResult
-from kafscale.spark.source.location import Location
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore

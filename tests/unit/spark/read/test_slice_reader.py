@@ -68,9 +68,9 @@ def test_reader_starts_within_a_segment(store, is_indexed, monkeypatch):
     assert read(store, slices(store, range(33, 61))) == list(range(30, 65))
 
 
-@pytest.mark.parametrize("block_bytes", [50, 64, 137, 300, 1000])
-def test_reader_joins_batches_across_blocks(store, block_bytes, monkeypatch):
-    monkeypatch.setitem(slice_reader.__dict__, "BLOCK_BYTES", block_bytes)
+@pytest.mark.parametrize("chunk_bytes", [50, 64, 137, 300, 1000])
+def test_reader_joins_batches_across_chunks(store, chunk_bytes, monkeypatch):
+    monkeypatch.setitem(slice_reader.__dict__, "CHUNK_BYTES", chunk_bytes)
     put_segment(store, range(100))
     put_wal(store, 0, range(100, 140))
     assert read(store) == list(range(140))
@@ -99,7 +99,7 @@ def test_reader_reads_batches_once_while_segments_are_merged(store, after):
 
 def test_reader_lists_again_if_a_segment_was_replaced(store, monkeypatch):
     monkeypatch.setitem(slice_reader.__dict__, "INDEXED_BYTES_MIN", 0)
-    monkeypatch.setitem(slice_reader.__dict__, "BLOCK_BYTES", 100)
+    monkeypatch.setitem(slice_reader.__dict__, "CHUNK_BYTES", 100)
     put_segment(store, range(10))
     put_segment(store, range(10, 20))
     put_segment(store, range(20, 30))

@@ -5,6 +5,7 @@ import pickle
 import pytest
 
 from kafscale.errors import InvalidRequestError
+from kafscale.spark.codec import columns
 from kafscale.spark.plan.offsets import (
     EARLIEST,
     LATEST,
@@ -13,7 +14,6 @@ from kafscale.spark.plan.offsets import (
     SpecificOffsets,
     SpecificTimestamps,
 )
-from kafscale.spark.source import columns
 from kafscale.spark.source.options import NAMES, parse
 
 REQUIRED = {"subscribe": "orders", "path": "s3://records/production"}

@@ -5,10 +5,11 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.codec import columns
 from kafscale.spark.plan.task_planner import OffsetRange
-from kafscale.spark.source import columns, options
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.read.location import Location
+from kafscale.spark.source import options
 from kafscale.spark.source.query import Query, spark_schema
 from unit.spark.stored_log import put_segment
 

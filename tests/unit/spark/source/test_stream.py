@@ -6,8 +6,9 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError
-from kafscale.spark.source import columns, options
-from kafscale.spark.source.location import Location
+from kafscale.spark.codec import columns
+from kafscale.spark.read.location import Location
+from kafscale.spark.source import options
 from kafscale.spark.source.query import Query, spark_schema
 from kafscale.spark.source.stream import StreamReader
 from kafscale.storage.formats import object_keys

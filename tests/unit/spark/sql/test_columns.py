@@ -5,8 +5,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from kafscale.spark.log.bucket_listing import list_bucket
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.read.location import Location
 from kafscale.spark.sql import columns
 from kafscale.spark.sql.columns import infer_columns
 from unit.spark.stored_log import NAMESPACE, TOPIC, put_segment, value_of

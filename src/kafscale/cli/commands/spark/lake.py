@@ -22,7 +22,7 @@ from kafscale.text.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.lake.settings import LakeSettings
-    from kafscale.spark.source.location import Location
+    from kafscale.spark.read.location import Location
     from kafscale.spark.source.subscription import Subscription
     from kafscale.spark.tables.target import Target
     from kafscale.spark.values import ValueSpec

@@ -41,9 +41,9 @@ from kafscale.text.formatting import format_size, format_time
 if TYPE_CHECKING:
     from kafscale.config import Config
     from kafscale.spark.jobs.shared.run_record import RunRecord
+    from kafscale.spark.read.location import Location
     from kafscale.spark.runtime.job_result import Cell, JobResult
     from kafscale.spark.runtime.session import Session
-    from kafscale.spark.source.location import Location
 
 PathOption = Annotated[
     str,
@@ -147,7 +147,7 @@ def resolve_location(path: str) -> "Location":
 
     Credentials and the endpoint of a bucket always come from the settings.
     """
-    from kafscale.spark.source.location import Location
+    from kafscale.spark.read.location import Location
     from kafscale.storage.objects.factory import bucket
 
     config = load_config()
@@ -167,7 +167,7 @@ def configured_location() -> "Location | None":
 
 
 def _configured(config: "Config") -> "Location":
-    from kafscale.spark.source.location import Location
+    from kafscale.spark.read.location import Location
     from kafscale.storage.objects.factory import bucket
 
     if config.s3.use_memory:

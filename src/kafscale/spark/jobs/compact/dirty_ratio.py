@@ -21,8 +21,8 @@ from kafscale.errors import ObjectNotFoundError
 from kafscale.records.batch import HEADER, HEADER_BYTES, BatchHeader
 from kafscale.spark.jobs.compact.candidates import Candidate
 from kafscale.spark.jobs.shared.segment_group import segments_of
-from kafscale.spark.log.timestamp_lookup import first_segment
 from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
+from kafscale.spark.read.timestamp_lookup import first_segment
 from kafscale.storage.bucket import read_index
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore

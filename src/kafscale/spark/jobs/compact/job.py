@@ -46,8 +46,8 @@ from kafscale.spark.jobs.shared.segment_install import (
     problems,
 )
 from kafscale.spark.jobs.shared.staging import SkippedGroup
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
+from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.storage.objects.blocking import BlockingObjectStore
 

@@ -27,8 +27,8 @@ from kafscale.records.batch import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
 from kafscale.spark.jobs.compact.key_hash import hash_keys, secret_of
 from kafscale.spark.jobs.shared.record_scan import RecordScan, chunk_batches, scan
 from kafscale.spark.plan.task_planner import Slice, Task
+from kafscale.spark.read.location import Location
 from kafscale.spark.read.slice_reader import SliceReader
-from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.text.topic_partition import TopicPartition
 

@@ -19,7 +19,7 @@ from kafscale.spark.jobs.shared.staging import SkippedGroup
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.plan.task_planner import plan as plan_tasks
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.text.topic_partition import TopicPartition
 
 SurvivorCounts = Mapping[int, int]

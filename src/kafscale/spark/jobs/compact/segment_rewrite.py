@@ -23,8 +23,8 @@ from kafscale.spark.jobs.shared.record_scan import RecordScan, chunk_batches, sc
 from kafscale.spark.jobs.shared.segment_group import SegmentGroup
 from kafscale.spark.jobs.shared.segment_output import SegmentOutput
 from kafscale.spark.jobs.shared.staging import StagedSegment
+from kafscale.spark.read.location import Location
 from kafscale.spark.read.slice_reader import BatchGroup, SliceReader
-from kafscale.spark.source.location import Location
 from kafscale.storage.formats import segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 

@@ -20,9 +20,9 @@ from kafscale.spark.jobs.lake import rows as lake_rows
 from kafscale.spark.jobs.lake.settings import LakeSettings, Mode
 from kafscale.spark.jobs.lake.task import LakeItem, TopicResult, write_files
 from kafscale.spark.jobs.lake.topic import OnStep, TopicExport, TopicRound
-from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.task_planner import plan
+from kafscale.spark.read.bucket_listing import BucketLister
 from kafscale.spark.runtime.job_result import Cell, JobResult
 from kafscale.spark.tables.base import CommitConflictError, DataFile, Execute, Table
 from kafscale.spark.tables.maintenance import MaintenanceResult

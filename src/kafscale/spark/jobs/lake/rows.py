@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from kafscale.errors import InvalidRequestError
+from kafscale.spark.codec.columns import ALL_WITH_HEADERS, Columns
 from kafscale.spark.jobs.lake.upsert import RowIdentity
-from kafscale.spark.source.columns import ALL_WITH_HEADERS, Columns
 from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.spark.tables.writer import Encoding
 from kafscale.spark.values import BadRow, ValueDecoder, ValueSpec, create_decoder

@@ -6,7 +6,7 @@ from typing import Final
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.plan.task_planner import TASK_BYTES
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.maintenance import MaintenanceOptions
 from kafscale.spark.tables.time_partitions import TimeGranularity

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from kafscale.spark.jobs.lake import rows as lake_rows
 from kafscale.spark.jobs.lake.upsert import DELETED, RowIdentity, lacks_key, staged_schema
 from kafscale.spark.plan.task_planner import Task
-from kafscale.spark.read.slice_reader import read_task
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
+from kafscale.spark.read.task import read_task
 from kafscale.spark.tables.base import DataFile, Files
 from kafscale.spark.tables.data_files import StagedFiles
 from kafscale.spark.tables.writer import Encoding, FileWriter

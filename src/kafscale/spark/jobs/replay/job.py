@@ -43,9 +43,9 @@ from kafscale.spark.jobs.shared.target_topic import (
     configs_like,
     partition_count_of,
 )
-from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import Slice
+from kafscale.spark.read.bucket_listing import BucketLister
 from kafscale.spark.runtime.errors import TaskFailure
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.runtime.parallel_map import collect_with_progress

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from kafscale.errors import InvalidRequestError
+from kafscale.spark.codec.columns import ALL_WITH_HEADERS
 from kafscale.spark.plan.task_planner import Slice, Task
-from kafscale.spark.read.slice_reader import read_task
+from kafscale.spark.read.location import Location
+from kafscale.spark.read.task import read_task
 from kafscale.spark.runtime.errors import error_message, silence_query_logger
-from kafscale.spark.source.columns import ALL_WITH_HEADERS
-from kafscale.spark.source.location import Location
 from kafscale.spark.source.query import spark_schema
 
 if TYPE_CHECKING:

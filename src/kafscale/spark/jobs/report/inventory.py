@@ -23,7 +23,7 @@ from kafscale.records.batch import HEADER, LENGTH_OVERHEAD_BYTES, BatchHeader, c
 from kafscale.records.batch import HEADER_BYTES as BATCH_HEADER_BYTES
 from kafscale.records.compression import codec_of
 from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.storage.bucket import list_objects
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.objects.store import ObjectStore

@@ -28,9 +28,9 @@ from kafscale.spark.jobs.report.inventory import (
     WalActivity,
     wal_activity,
 )
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.read.location import Location
 from kafscale.storage.topic_catalog import CatalogTopic
 
 if TYPE_CHECKING:

@@ -34,11 +34,11 @@ from kafscale.spark.jobs.shared.target_topic import (
     configs_like,
     partition_count_of,
 )
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan import offsets
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.offsets import LATEST, Bound, GlobalOffset, Side, SpecificOffsets
 from kafscale.spark.plan.task_planner import Slice
+from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.text.topic_partition import TopicPartition
 

@@ -27,11 +27,11 @@ from kafscale.errors import InvalidRequestError
 from kafscale.net.address import Address
 from kafscale.records import BatchView, Codec, Record, build, iterate
 from kafscale.records.compression import CODEC_MASK
+from kafscale.spark.codec.columns import Columns
 from kafscale.spark.codec.decoder import Decoder
 from kafscale.spark.plan.task_planner import Slice
+from kafscale.spark.read.location import Location
 from kafscale.spark.read.slice_reader import BatchGroup, SliceReader
-from kafscale.spark.source.columns import Columns
-from kafscale.spark.source.location import Location
 
 _TIMESTAMPS: Final = Columns(("offset", "timestamp"))
 _START_AGAIN: Final = (

@@ -20,11 +20,11 @@ from kafscale.errors import DamagedObjectError, UnknownTopicError
 from kafscale.spark.jobs.scrub import contiguity
 from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, list_namespace
 from kafscale.spark.jobs.scrub.task import CheckedSegment, plan_items, scrub_objects
-from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
+from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.read.location import Location
 from kafscale.spark.runtime.job_result import Cell, JobResult
 from kafscale.spark.runtime.parallel_map import parallel_map
-from kafscale.spark.source.location import Location
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 

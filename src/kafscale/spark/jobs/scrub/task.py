@@ -19,7 +19,7 @@ from kafscale.records import BatchView, iterate
 from kafscale.spark.jobs.scrub import index_repair
 from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, ListedSegment
 from kafscale.spark.jobs.shared.record_scan import chunk_batches, scan
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.formats.segment import Segment

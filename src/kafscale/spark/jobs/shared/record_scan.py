@@ -15,9 +15,9 @@ from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView, Codec, inflate, iterate
 from kafscale.records.record import RECORD_BYTES_MIN
 from kafscale.spark.codec import decoder_arrays, decoder_kernel
+from kafscale.spark.codec.columns import Columns
 from kafscale.spark.codec.decoder_batches import join_payloads, kernel_batches, select
 from kafscale.spark.codec.decoder_kernel import BATCH, INT64_MAX, NULL, Table
-from kafscale.spark.source.columns import Columns
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024
 """About how many bytes of records are scanned together."""

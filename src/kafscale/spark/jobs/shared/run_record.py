@@ -21,8 +21,8 @@ import msgspec
 from kafscale.aio.clock import clock
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
+from kafscale.spark.read.location import Location
 from kafscale.spark.runtime.job_result import Cell, JobResult
-from kafscale.spark.source.location import Location
 from kafscale.storage.job_runs import Detail, JobRun, JobRuns, Outcome, TopicRun
 from kafscale.storage.objects.store import ObjectStore
 

@@ -43,8 +43,8 @@ from kafscale.spark.jobs.shared.staging import (
     read_checksum,
     read_checksums,
 )
+from kafscale.spark.read.location import Location
 from kafscale.spark.runtime.parallel_map import parallel_map, progress_bar
-from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.text.topic_partition import TopicPartition

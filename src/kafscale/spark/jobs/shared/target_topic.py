@@ -17,7 +17,7 @@ from kafscale.client.topics import create, find, wait_for_leaders
 from kafscale.errors import InvalidRequestError
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.spark.plan.offset_map import OffsetMap
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 
 FIXED_CONFIGS: Final = {
     "message.timestamp.type": "CreateTime",

@@ -11,7 +11,7 @@ import typer
 from kafscale.cli.commands.spark.lake import Request
 from kafscale.errors import ConfigError, InvalidRequestError
 from kafscale.spark.jobs.lake.settings import UPSERT_BYTES_MAX, Mode, Start
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.spark.tables.target import TableFormat
 from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.storage.objects.s3.bucket_config import S3Bucket

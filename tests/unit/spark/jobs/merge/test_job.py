@@ -8,7 +8,7 @@ import pytest
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.spark.jobs.merge import job
 from kafscale.spark.jobs.shared.segment_install import build_or_skip
-from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment
 from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.stored_log import NAMESPACE, TOPIC, put_segment

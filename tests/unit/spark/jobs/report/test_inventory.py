@@ -8,7 +8,7 @@ from kafscale.records import Codec, Record, build
 from kafscale.records.batch import BatchView
 from kafscale.spark.jobs.report import inventory
 from kafscale.spark.jobs.report.inventory import DAY_MS, PartitionUsage
-from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.stored_log import NAMESPACE, TOPIC, blocking, put_segment, put_wal

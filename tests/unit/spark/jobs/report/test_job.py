@@ -10,7 +10,7 @@ from kafscale.spark.jobs.report.cost import GB
 from kafscale.spark.jobs.report.inventory import DAY_MS, PartitionUsage, WalActivity, wal_activity
 from kafscale.spark.jobs.report.job import GroupLag, ReportSettings
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys
 from kafscale.storage.topic_catalog import CatalogTopic

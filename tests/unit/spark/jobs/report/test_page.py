@@ -12,7 +12,7 @@ from kafscale.spark.jobs.report.cost import GB
 from kafscale.spark.jobs.report.inventory import DAY_MS, PartitionUsage, WalActivity
 from kafscale.spark.jobs.report.job import GroupLag, ReportSettings, assemble
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 
 NOW_MS = 20_000 * DAY_MS + DAY_MS // 2
 SCRIPT = '"><script>alert(1)</script>'

@@ -5,7 +5,7 @@ import pytest
 from kafscale.spark.jobs.scrub.contiguity import check_wal
 from kafscale.spark.jobs.scrub.listing import LEFTOVER_MS, FindingKind
 from kafscale.spark.jobs.scrub.task import GRACE_MS
-from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed_log import NOW_MS as WRITTEN_MS

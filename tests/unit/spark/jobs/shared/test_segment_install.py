@@ -8,7 +8,7 @@ from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.errors import OperatingError
 from kafscale.spark.jobs.merge.job import merge_group, plan
 from kafscale.spark.jobs.shared import segment_install
-from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.read.bucket_listing import list_bucket
 from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.stored_log import NAMESPACE, TOPIC, put_segment
 

@@ -15,8 +15,8 @@ from pyspark.sql.types import (
 )
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.source import columns
-from kafscale.spark.source.columns import ALL, ALL_WITH_HEADERS, Columns
+from kafscale.spark.codec import columns
+from kafscale.spark.codec.columns import ALL, ALL_WITH_HEADERS, Columns
 
 
 def test_columns_are_those_of_sparks_kafka_source():

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.source.location import Location
+from kafscale.spark.read.location import Location
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.errors import DamagedObjectError
-from kafscale.spark.log.bucket_listing import BucketLister, list_bucket
+from kafscale.spark.read.bucket_listing import BucketLister, list_bucket
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.memory import MemoryObjectStore

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.records import BatchView, Record, build
-from kafscale.spark.log.bucket_listing import list_bucket
-from kafscale.spark.log.timestamp_lookup import offset_for_timestamp, offsets_for_timestamps
 from kafscale.spark.plan.offset_map import PartitionOffsets
+from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.read.timestamp_lookup import offset_for_timestamp, offsets_for_timestamps
 from kafscale.storage.formats import object_keys, segment, wal_object
 from unit.spark.stored_log import NAMESPACE, TOPIC, TOPIC_ID, blocking, put_segment, put_wal
 
