@@ -29,7 +29,7 @@ from kafscale.records.record import RECORD_BYTES_MIN
 from kafscale.spark.codec import decoder_arrays as arrays
 from kafscale.spark.codec import decoder_kernel as kernel
 from kafscale.spark.codec.columns import ALL_WITH_HEADERS, Columns
-from kafscale.spark.codec.decoder_batches import (
+from kafscale.spark.codec.decoder_input import (
     SelectedBatches,
     join_payloads,
     kernel_batches,

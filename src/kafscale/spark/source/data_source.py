@@ -24,14 +24,19 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from pyspark.sql.types import StructType
 
 from kafscale.errors import InvalidRequestError
+from kafscale.spark.plan.offset_bounds import (
+    SpecificOffsets,
+    TimestampSearch,
+    format_partitions,
+    resolve,
+)
 from kafscale.spark.plan.offset_map import PartitionOffsets
-from kafscale.spark.plan.offsets import SpecificOffsets, TimestampSearch, format_partitions, resolve
 from kafscale.spark.plan.pushdown import ScanBounds, push_down
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.read.bucket_listing import BucketLister
 from kafscale.spark.source.options import parse
 from kafscale.spark.source.query import Query, spark_schema
-from kafscale.spark.source.registration import SessionDefaults
+from kafscale.spark.source.session_defaults import SessionDefaults
 from kafscale.spark.source.stream import StreamReader
 from kafscale.text.topic_partition import TopicPartition
 

@@ -10,8 +10,8 @@ Kafka source. Pure.
 from collections.abc import Mapping
 from math import ceil, floor
 
+from kafscale.spark.plan.offset_bounds import Offsets, format_partitions
 from kafscale.spark.plan.offset_map import PartitionOffsets
-from kafscale.spark.plan.offsets import Offsets, format_partitions
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.text.topic_partition import TopicPartition
 

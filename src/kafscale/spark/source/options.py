@@ -16,8 +16,8 @@ import msgspec
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.codec import columns
 from kafscale.spark.codec.columns import Columns
-from kafscale.spark.plan import offsets
-from kafscale.spark.plan.offsets import (
+from kafscale.spark.plan import offset_bounds
+from kafscale.spark.plan.offset_bounds import (
     EARLIEST,
     LATEST,
     Bound,
@@ -277,7 +277,7 @@ def _bound(raw: _RawOptions, side: str) -> Bound | None:
         return GlobalTimestamp(timestamp_ms)
     by_timestamp = f"{side}OffsetsByTimestamp"
     if by_timestamp in raw.values:
-        times = offsets.parse(by_timestamp, raw.values[by_timestamp])
+        times = offset_bounds.parse(by_timestamp, raw.values[by_timestamp])
         _reject_below(by_timestamp, times, 0)
         return SpecificTimestamps(times)
     option = f"{side}Offsets"
@@ -289,7 +289,7 @@ def _bound(raw: _RawOptions, side: str) -> Bound | None:
         return GlobalOffset(EARLIEST if word == "earliest" else LATEST)
     if not word.startswith("{"):
         raise InvalidRequestError(f"{option} must be earliest, latest or JSON, not {text!r}")
-    named = offsets.parse(option, text)
+    named = offset_bounds.parse(option, text)
     _reject_below(option, named, EARLIEST)
     return SpecificOffsets(named)
 
@@ -297,7 +297,7 @@ def _bound(raw: _RawOptions, side: str) -> Bound | None:
 def _reject_below(option: str, numbers: Mapping[TopicPartition, int], least: int) -> None:
     for topic_partition, number in numbers.items():
         if number < least:
-            name = offsets.format_partitions([topic_partition])
+            name = offset_bounds.format_partitions([topic_partition])
             raise InvalidRequestError(f"{option}: {number} for {name} is below {least}")
 
 
@@ -307,5 +307,5 @@ def _reject_offset(option: str, bound: Bound, rejected: int, reason: str) -> Non
             raise InvalidRequestError(f"{option} cannot be {reason}")
         case SpecificOffsets(named) if rejected in named.values():
             partitions = [key for key, offset in named.items() if offset == rejected]
-            names = offsets.format_partitions(partitions)
+            names = offset_bounds.format_partitions(partitions)
             raise InvalidRequestError(f"{option} of {names} cannot be {reason}")

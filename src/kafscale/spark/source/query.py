@@ -28,8 +28,8 @@ from kafscale.errors import InvalidRequestError
 from kafscale.spark.codec import columns
 from kafscale.spark.codec.columns import Columns
 from kafscale.spark.plan import task_planner
+from kafscale.spark.plan.offset_bounds import TimestampSearch
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
-from kafscale.spark.plan.offsets import TimestampSearch
 from kafscale.spark.plan.task_planner import OffsetRange, Task
 from kafscale.spark.read.bucket_listing import BucketLister
 from kafscale.spark.read.location import Location

@@ -28,8 +28,8 @@ from pyspark.sql.streaming.datasource import (
 from kafscale.aio.clock import clock
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
+from kafscale.spark.plan.offset_bounds import Offsets, decode, encode, is_latest, resolve
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
-from kafscale.spark.plan.offsets import Offsets, decode, encode, is_latest, resolve
 from kafscale.spark.read.bucket_listing import BucketLister
 from kafscale.spark.source import microbatch
 from kafscale.spark.source.query import Query

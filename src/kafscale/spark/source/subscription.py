@@ -9,8 +9,8 @@ import re
 import msgspec
 
 from kafscale.errors import InvalidRequestError, UnknownTopicError
+from kafscale.spark.plan.offset_bounds import format_partitions
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
-from kafscale.spark.plan.offsets import format_partitions
 from kafscale.text.topic_partition import TopicPartition
 
 

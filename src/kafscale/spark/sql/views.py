@@ -20,7 +20,7 @@ from kafscale.spark.codec.columns import ALL_WITH_HEADERS, NAMES
 from kafscale.spark.read.location import Location
 from kafscale.spark.source.data_source import KafscaleSource
 from kafscale.spark.source.query import spark_schema
-from kafscale.spark.source.registration import SessionDefaults
+from kafscale.spark.source.session_defaults import SessionDefaults
 from kafscale.spark.sql.columns import COLUMNS, TopicColumns
 from kafscale.spark.values.ddl import render
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.codec import columns
-from kafscale.spark.plan.offsets import (
+from kafscale.spark.plan.offset_bounds import (
     EARLIEST,
     LATEST,
     GlobalOffset,

@@ -34,9 +34,9 @@ from kafscale.spark.jobs.shared.target_topic import (
     configs_like,
     partition_count_of,
 )
-from kafscale.spark.plan import offsets
+from kafscale.spark.plan import offset_bounds
+from kafscale.spark.plan.offset_bounds import LATEST, Bound, GlobalOffset, Side, SpecificOffsets
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
-from kafscale.spark.plan.offsets import LATEST, Bound, GlobalOffset, Side, SpecificOffsets
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.spark.runtime.job_result import JobResult
@@ -155,8 +155,8 @@ def _slices(settings: RestoreSettings, offset_map: OffsetMap) -> list[Slice]:
         raise UnknownTopicError(f"{settings.location} has no objects of topic {settings.topic}")
     bound: Bound = GlobalOffset(LATEST)
     if settings.end_offsets:
-        bound = SpecificOffsets(offsets.parse("offsets", settings.end_offsets))
-    ends = offsets.resolve(bound, partitions, Side("ending", needs_record=False), _no_search)
+        bound = SpecificOffsets(offset_bounds.parse("offsets", settings.end_offsets))
+    ends = offset_bounds.resolve(bound, partitions, Side("ending", needs_record=False), _no_search)
     return [_slice(partition, ends[key]) for key, partition in sorted(partitions.items())]
 
 

@@ -16,7 +16,7 @@ from kafscale.records import BatchView, Codec, inflate, iterate
 from kafscale.records.record import RECORD_BYTES_MIN
 from kafscale.spark.codec import decoder_arrays, decoder_kernel
 from kafscale.spark.codec.columns import Columns
-from kafscale.spark.codec.decoder_batches import join_payloads, kernel_batches, select
+from kafscale.spark.codec.decoder_input import join_payloads, kernel_batches, select
 from kafscale.spark.codec.decoder_kernel import BATCH, INT64_MAX, NULL, Table
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.source.registration import SessionDefaults
+from kafscale.spark.source.session_defaults import SessionDefaults
 
 SECRETS = {
     "spark.hadoop.fs.s3a.access.key": "AKIA-ALL",

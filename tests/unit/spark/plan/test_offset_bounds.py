@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError, UnknownTopicError
-from kafscale.spark.plan.offset_map import PartitionOffsets
-from kafscale.spark.plan.offsets import (
+from kafscale.spark.plan.offset_bounds import (
     EARLIEST,
     LATEST,
     GlobalOffset,
@@ -22,6 +21,7 @@ from kafscale.spark.plan.offsets import (
     parse,
     resolve,
 )
+from kafscale.spark.plan.offset_map import PartitionOffsets
 
 PARTITIONS = {
     ("orders", 0): PartitionOffsets("orders", 0, 5, 20),

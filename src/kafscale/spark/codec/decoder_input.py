@@ -1,4 +1,4 @@
-"""Verifies and selects the batches of one decoder call, with vectorized headers.
+"""The input of the decoder's kernel: verified batches with selected records, and their payloads.
 
 Small batches are common, and a Python object for each header field would cost more than their
 records; so the headers of all batches are read as one numpy array. Invariants: the checksum of a
