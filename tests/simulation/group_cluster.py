@@ -30,7 +30,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
 from kafscale.metadata.schema.model import SHARDS_TOPIC, Assignment, shard_of
 from kafscale.metadata.store.base import Put, absent, unchanged
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
 from simulation.model import InvariantViolationError
 
@@ -105,7 +105,7 @@ class BrokerSession:
         self.lease_is_valid = True
         self.coordinator = Coordinator(
             cluster.store,
-            cluster.catalog,
+            cluster.topic_store,
             SETTINGS,
             RETENTION,
             Metrics(),
@@ -172,7 +172,7 @@ class GroupCluster:
         apply.
         """
         self.store = FlakyStore(random)
-        self.catalog = Catalog(self.store)
+        self.topic_store = TopicStore(self.store)
         self.partition_count = partition_count
         self.invariants = GroupInvariants()
         self.live_brokers: dict[int, BrokerSession] = {}
@@ -182,9 +182,9 @@ class GroupCluster:
         self._offsets = 0
 
     async def open(self) -> None:
-        await self.catalog.start()
+        await self.topic_store.start()
         now_ms = virtual_time.clock_ms()
-        await self.catalog.create(TOPIC, self.partition_count, {}, now_ms, TOPIC_ID)
+        await self.topic_store.create(TOPIC, self.partition_count, {}, now_ms, TOPIC_ID)
         for node in NODES:
             await self.start_broker(node)
         await self.take_over(self.random.choice(NODES), SHARDS)
@@ -192,7 +192,7 @@ class GroupCluster:
     async def close(self) -> None:
         for node in list(self.live_brokers):
             await self.crash(node)
-        await self.catalog.close()
+        await self.topic_store.close()
 
     # --- sessions -------------------------------------------------------------------------------
 

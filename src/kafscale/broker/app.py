@@ -38,7 +38,7 @@ from kafscale.broker.stores import open_metadata, open_objects
 from kafscale.config import Config
 from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
@@ -130,7 +130,9 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         node, services = components.node, components.services
         storage, groups = services.storage, services.groups
         health.watch(
-            storage, stores.catalog, lambda: {**node.problems(), **_unreadable(stores.access_store)}
+            storage,
+            stores.topic_store,
+            lambda: {**node.problems(), **_unreadable(stores.access_store)},
         )
         await stack.enter_async_context(control_plane(services, node, http))
 
@@ -155,7 +157,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             node_id=services.node_id,
             epoch=epoch,
             objects=describe_objects(config),
-            topics=len(stores.catalog.topics),
+            topics=len(stores.topic_store.topics),
         )
         if config.authorization.enabled and not config.control.tls.enabled:
             logger.warning("control plane has no authentication: set control.tls")
@@ -176,11 +178,11 @@ async def _open_stores(
     stores = Stores(
         objects=objects,
         metadata=metadata,
-        catalog=Catalog(metadata, namespace=config.s3.namespace),
+        topic_store=TopicStore(metadata, namespace=config.s3.namespace),
         cluster_cache=ClusterCache(metadata),
         access_store=AclStore(metadata),
     )
-    for cache in (stores.catalog, stores.cluster_cache, stores.access_store):
+    for cache in (stores.topic_store, stores.cluster_cache, stores.access_store):
         await cache.start()
         stack.push_async_callback(cache.close)
     return stores

@@ -35,8 +35,8 @@ from kafscale.metadata.cluster.id_allocator import cluster_id
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store.base import MetadataStore
-from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.net.address import Address
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.security.acl.authorizer import Authorizer
@@ -60,7 +60,7 @@ class Stores:
 
     objects: ObjectStore
     metadata: MetadataStore
-    catalog: Catalog
+    topic_store: TopicStore
     cluster_cache: ClusterCache
     access_store: AclStore
 
@@ -98,14 +98,14 @@ async def build_components(
     registration = _registration(config, stores, addresses)
     guards = OwnershipGuards(stores.metadata)
     partition_states = PartitionStateStore(
-        stores.metadata, stores.catalog, guards, namespace=config.s3.namespace, clock=clock
+        stores.metadata, stores.topic_store, guards, namespace=config.s3.namespace, clock=clock
     )
     storage = _storage(config, stores, partition_states, random)
     groups = _coordinator(config, stores, registration, metrics, random)
     await groups.start()
     consumer_lag = _consumer_lag(config, stores, storage, groups)
     register_group_metrics(metrics, groups, consumer_lag)
-    register_log_metrics(metrics, storage, stores.catalog)
+    register_log_metrics(metrics, storage, stores.topic_store)
     own_cluster_id = await cluster_id(stores.metadata, uuid.uuid4().hex[:22])
     node = _cluster_node(
         config,
@@ -125,7 +125,7 @@ async def build_components(
         config=config,
         node_id=node_id,
         cluster_id=own_cluster_id,
-        catalog=stores.catalog,
+        topic_store=stores.topic_store,
         cluster=stores.cluster_cache,
         registration=registration,
         topics=node.topics,
@@ -189,7 +189,7 @@ def _coordinator(
 ) -> Coordinator:
     return Coordinator(
         stores.metadata,
-        stores.catalog,
+        stores.topic_store,
         group_settings(config),
         offset_retention(config),
         metrics,
@@ -218,7 +218,7 @@ def _cluster_node(
     streams = Streams(stores.objects, namespace, clock)
     restoration = MetadataRestore(
         stores.metadata,
-        stores.catalog,
+        stores.topic_store,
         streams,
         BucketScanner(stores.objects, namespace, streams),
         cluster_id=own_cluster_id,
@@ -228,7 +228,7 @@ def _cluster_node(
     )
     node = ClusterNode(
         stores.metadata,
-        catalog=stores.catalog,
+        topic_store=stores.topic_store,
         cache=stores.cluster_cache,
         guards=guards,
         partition_states=partition_states,
@@ -248,7 +248,7 @@ def _cluster_node(
     if (lifecycle := factory.lifecycle(config)) is not None:
         node.controller.on_topics_changed(partial(_update_lifecycle, lifecycle, defaults))
     writer = CatalogWriter(stores.objects, namespace, own_cluster_id)
-    node.controller.on_publish(partial(write_topic_catalog, writer, stores.catalog))
+    node.controller.on_publish(partial(write_topic_catalog, writer, stores.topic_store))
     return node
 
 
@@ -272,7 +272,7 @@ async def _update_lifecycle(
 
 
 async def write_topic_catalog(
-    writer: CatalogWriter, catalog: Catalog, topics: Mapping[str, Topic]
+    writer: CatalogWriter, topic_store: TopicStore, topics: Mapping[str, Topic]
 ) -> None:
     """Write the topic catalog for readers without etcd."""
     catalog_topics = [
@@ -286,7 +286,7 @@ async def write_topic_catalog(
         )
         for topic in topics.values()
     ]
-    await writer.write(catalog_topics, catalog.revision)
+    await writer.write(catalog_topics, topic_store.revision)
 
 
 def broker_id(config: Config) -> int:

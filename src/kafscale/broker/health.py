@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from kafscale.config.sections.s3 import S3
 from kafscale.errors import OperatingError, OverloadedError, StoreUnavailableError
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage.engine import StorageEngine
@@ -48,7 +48,7 @@ class Health:
         self._responded_ms = clock()
         self._state = HealthState.HEALTHY
         self._storage: StorageEngine | None = None
-        self._catalog: Catalog | None = None
+        self._topic_store: TopicStore | None = None
         self._others: Callable[[], Mapping[str, str]] = lambda: {"cluster": "not joined yet"}
 
     # --- queries ------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class Health:
             rate = self._window.error_rate(self._clock())
             detail = f"{rate:.0%} of requests fail" if rate else "it does not respond"
             problems["object storage"] = f"unavailable, {detail}"
-        if self._catalog is not None and not self._catalog.connected:
+        if self._topic_store is not None and not self._topic_store.connected:
             problems["metadata"] = "the watch is disconnected"
         return {**problems, **self._others()}
 
@@ -101,12 +101,12 @@ class Health:
     def watch(
         self,
         storage: StorageEngine,
-        catalog: Catalog,
+        topic_store: TopicStore,
         others: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """Include these components from now on; `others` returns further problems."""
         self._storage = storage
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._others = others
 
     async def run(self, store: ObjectStore) -> None:

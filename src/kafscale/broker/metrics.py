@@ -16,7 +16,7 @@ from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo, Topic
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
@@ -119,7 +119,7 @@ def register_group_metrics(
     metrics.metadata_writes = lambda: groups.writer.transactions
 
 
-def register_log_metrics(metrics: Metrics, storage: StorageEngine, catalog: Catalog) -> None:
+def register_log_metrics(metrics: Metrics, storage: StorageEngine, topic_store: TopicStore) -> None:
     """Register callbacks that read sizes at every scrape, and drop metrics of deleted topics."""
 
     def stored_bytes() -> Iterator[tuple[str, int, int]]:
@@ -138,4 +138,4 @@ def register_log_metrics(metrics: Metrics, storage: StorageEngine, catalog: Cata
 
     metrics.stored_bytes = stored_bytes
     metrics.buffered_bytes = buffered_bytes
-    catalog.subscribe(on_topic)
+    topic_store.subscribe(on_topic)

@@ -15,8 +15,8 @@ from kafscale.broker.topics import Topics
 from kafscale.config import Config
 from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
-from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage.engine import StorageEngine
 
@@ -28,7 +28,7 @@ class Services:
     config: Config
     node_id: int
     cluster_id: str
-    catalog: Catalog
+    topic_store: TopicStore
     cluster: ClusterCache
     registration: Registration
     topics: Topics

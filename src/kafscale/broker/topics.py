@@ -1,6 +1,6 @@
 """Creation of topics, and the clean-up of deleted ones.
 
-The catalog is the source of truth, and partition owners follow it. The controller deletes the
+The topic store is the source of truth, and partition owners follow it. The controller deletes the
 objects of a deleted topic, also for deletions that an earlier controller did not finish; only then
 may the name be reused. An owner may still write a segment before it learns of the deletion, so the
 controller lists and deletes, with pauses, until there is nothing left.
@@ -13,7 +13,7 @@ from typing import Final
 
 from kafscale.errors import KafscaleError, TopicExistsError
 from kafscale.metadata.schema.model import Topic
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 
 logger = get_logger(__name__)
@@ -32,7 +32,7 @@ class Topics:
 
     def __init__(
         self,
-        catalog: Catalog,
+        topic_store: TopicStore,
         *,
         wait_for_leaders: WaitForLeaders,
         delete_objects: DeleteObjects,
@@ -40,7 +40,7 @@ class Topics:
         clock: Callable[[], int],
     ) -> None:
         """`linger_seconds` returns how long owners may still write what they have begun."""
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._wait_for_leaders = wait_for_leaders
         self._delete_objects = delete_objects
         self._linger_seconds = linger_seconds
@@ -51,7 +51,7 @@ class Topics:
         self, name: str, partition_count: int, configs: Mapping[str, str], timeout_ms: int
     ) -> Topic:
         """Create a topic; when this returns, its partitions have leaders, or soon will."""
-        topic = await self._catalog.create(
+        topic = await self._topic_store.create(
             name, partition_count, configs, self._clock(), uuid.uuid4().bytes, timeout_ms=timeout_ms
         )
         await self._wait_for_leaders(topic)
@@ -59,7 +59,7 @@ class Topics:
 
     async def create_if_missing(self, name: str, partition_count: int, timeout_ms: int) -> bool:
         """Create a topic unless it exists; returns whether this call created it."""
-        if name in self._catalog.topics:
+        if name in self._topic_store.topics:
             return False
         try:
             await self.create(name, partition_count, {}, timeout_ms)
@@ -69,7 +69,7 @@ class Topics:
 
     async def grow(self, name: str, partition_count: int) -> Topic:
         """Add partitions to a topic, which have leaders when this returns, or soon will."""
-        topic = await self._catalog.grow(name, partition_count)
+        topic = await self._topic_store.grow(name, partition_count)
         await self._wait_for_leaders(topic)
         return topic
 
@@ -77,7 +77,7 @@ class Topics:
 
     def finish_deletions(self) -> None:
         """Complete all pending deletions, in tasks; a duty of the controller."""
-        for topic in self._catalog.deletions.values():
+        for topic in self._topic_store.deletions.values():
             if topic.id not in self._deletions:
                 deletion = asyncio.get_running_loop().create_task(self._delete(topic))
                 self._deletions[topic.id] = deletion
@@ -93,11 +93,11 @@ class Topics:
         while True:
             try:
                 # A new topic may have the same name by now, and would own these objects.
-                while await self._catalog.is_deleting(topic.name, topic.id):
+                while await self._topic_store.is_deleting(topic.name, topic.id):
                     if not await self._delete_objects(topic.name):
                         break
                     await asyncio.sleep(self._linger_seconds())
-                await self._catalog.finish_deletion(topic.name, topic.id)
+                await self._topic_store.finish_deletion(topic.name, topic.id)
             except KafscaleError as error:
                 logger.warning(
                     "topic deletion failed; retrying", topic=topic.name, error=str(error)

@@ -50,8 +50,8 @@ from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import BrokerInfo, Topic
-from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.api import Api
 from kafscale.protocol.codec.wire import Message
@@ -162,8 +162,8 @@ async def running_broker(
 ) -> AsyncIterator[InMemoryBroker]:
     """Run a broker until a sudden end; the next one with the same stores finds what is durable."""
     metrics = Metrics()
-    catalog = Catalog(stores.metadata, namespace=config.s3.namespace)
-    await catalog.start()
+    topic_store = TopicStore(stores.metadata, namespace=config.s3.namespace)
+    await topic_store.start()
     cluster_cache = ClusterCache(stores.metadata)
     await cluster_cache.start()
     access_store = AclStore(stores.metadata)
@@ -171,7 +171,7 @@ async def running_broker(
     node, services = _build(
         stores,
         config,
-        catalog=catalog,
+        topic_store=topic_store,
         cluster_cache=cluster_cache,
         access_store=access_store,
         metrics=metrics,
@@ -200,10 +200,10 @@ async def running_broker(
         services.storage.close()
         await access_store.close()
         await cluster_cache.close()
-        await catalog.close()
+        await topic_store.close()
 
 
-def _build(stores, config, *, catalog, cluster_cache, access_store, metrics, node_id):
+def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics, node_id):
     clock = virtual_time.clock_ms
     audit = AuditLog(metrics.access, clock)
     namespace = config.s3.namespace
@@ -217,7 +217,7 @@ def _build(stores, config, *, catalog, cluster_cache, access_store, metrics, nod
     )
     guards = OwnershipGuards(stores.metadata)
     partition_states = PartitionStateStore(
-        stores.metadata, catalog, guards, namespace=namespace, clock=clock
+        stores.metadata, topic_store, guards, namespace=namespace, clock=clock
     )
     storage = StorageEngine(
         stores.objects,
@@ -230,7 +230,7 @@ def _build(stores, config, *, catalog, cluster_cache, access_store, metrics, nod
     )
     groups = Coordinator(
         stores.metadata,
-        catalog,
+        topic_store,
         group_settings(config),
         offset_retention(config),
         metrics,
@@ -242,7 +242,7 @@ def _build(stores, config, *, catalog, cluster_cache, access_store, metrics, nod
     streams = Streams(stores.objects, namespace, clock)
     node = ClusterNode(
         stores.metadata,
-        catalog=catalog,
+        topic_store=topic_store,
         cache=cluster_cache,
         guards=guards,
         partition_states=partition_states,
@@ -253,7 +253,7 @@ def _build(stores, config, *, catalog, cluster_cache, access_store, metrics, nod
         cleaner=DeadStreamCleaner(stores.objects, namespace, clock),
         restorer=MetadataRestore(
             stores.metadata,
-            catalog,
+            topic_store,
             streams,
             BucketScanner(stores.objects, namespace, streams),
             cluster_id=CLUSTER_ID,
@@ -272,7 +272,7 @@ def _build(stores, config, *, catalog, cluster_cache, access_store, metrics, nod
         config=config,
         node_id=node_id,
         cluster_id=CLUSTER_ID,
-        catalog=catalog,
+        topic_store=topic_store,
         cluster=cluster_cache,
         registration=registration,
         topics=node.topics,

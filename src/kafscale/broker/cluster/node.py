@@ -30,8 +30,8 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
 from kafscale.metadata.schema.model import Assignment
 from kafscale.metadata.store.base import OPERATIONS_MAX, MetadataStore, Put, absent
-from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import ClusterStatus
 from kafscale.storage.engine import StorageEngine
@@ -52,7 +52,7 @@ class ClusterNode:
         self,
         metadata: MetadataStore,
         *,
-        catalog: Catalog,
+        topic_store: TopicStore,
         cache: ClusterCache,
         guards: OwnershipGuards,
         partition_states: PartitionStateStore,
@@ -70,7 +70,7 @@ class ClusterNode:
         random: Random,
     ) -> None:
         self._metadata = metadata
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._broker_id = broker_id
         self._clock = clock
         self._groups = groups
@@ -79,7 +79,7 @@ class ClusterNode:
         self.registration = registration
         self.ownership = Ownership(
             cache,
-            catalog,
+            topic_store,
             storage,
             groups,
             guards=guards,
@@ -89,7 +89,7 @@ class ClusterNode:
         )
         self.drainer = Drainer(cache, registration, self.ownership)
         self.topics = Topics(
-            catalog,
+            topic_store,
             wait_for_leaders=self.ownership.wait_for_leaders,
             delete_objects=self._delete_objects,
             linger_seconds=self._linger_seconds,
@@ -98,7 +98,7 @@ class ClusterNode:
         self.controller = Controller(
             metadata,
             cache,
-            catalog,
+            topic_store,
             streams,
             cleaner,
             restorer=restorer,
@@ -122,10 +122,10 @@ class ClusterNode:
     async def join(self) -> int:
         """Start the first broker session; return its epoch."""
         await _migrate_unowned_partitions(
-            self._metadata, self._catalog, broker_id=self._broker_id, now_ms=self._clock()
+            self._metadata, self._topic_store, broker_id=self._broker_id, now_ms=self._clock()
         )
         self.ownership.subscribe()
-        self._catalog.subscribe_deletions(self._finish_deletions)
+        self._topic_store.subscribe_deletions(self._finish_deletions)
         self.controller.on_elected(self._finish_deletions)
         return await self._sessions.start_session()
 
@@ -140,12 +140,12 @@ class ClusterNode:
         return await self.ownership.wait_until_up_to_date(seconds)
 
     async def _wait_for_topics(self) -> None:
-        """Wait until the catalog has the topics of a restore that another broker has completed."""
+        """Wait until the topic store shows a restore that another broker has completed."""
         is_loaded = False
         while not is_loaded:
             try:
                 if await self._metadata.get(COMPLETED_KEY):
-                    await self._catalog.current()
+                    await self._topic_store.current()
                 is_loaded = True
             except OperatingError as error:
                 logger.warning("topics not loaded yet", reason=str(error))
@@ -210,7 +210,7 @@ class ClusterNode:
 
 
 async def _migrate_unowned_partitions(
-    store: MetadataStore, catalog: Catalog, *, broker_id: int, now_ms: int
+    store: MetadataStore, topic_store: TopicStore, *, broker_id: int, now_ms: int
 ) -> None:
     """Assign the partitions of a store that has topics but no assignments.
 
@@ -218,7 +218,7 @@ async def _migrate_unowned_partitions(
     as new: they are assigned to a broker session that has ended, so that they are taken over like
     those of any failed broker, with all records in its WAL streams.
     """
-    if not catalog.topics or (await store.range(keys.ASSIGNMENTS)).entries:
+    if not topic_store.topics or (await store.range(keys.ASSIGNMENTS)).entries:
         return
     # Former versions used the broker epoch as leader epoch, so new leader epochs must be later.
     epoch = await id_allocator.allocate(store, id_allocator.broker_epoch_counter(str(broker_id)))
@@ -232,7 +232,7 @@ async def _migrate_unowned_partitions(
             fully_rolled=False,
             assigned_ms=now_ms,
         )
-        for topic in catalog.topics.values()
+        for topic in topic_store.topics.values()
         for number in range(topic.partitions)
     ]
     puts = [

@@ -30,8 +30,8 @@ from kafscale.metadata.schema.model import (
     PartitionState,
     Topic,
 )
-from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
@@ -53,7 +53,7 @@ class Ownership:
     def __init__(
         self,
         cache: ClusterCache,
-        catalog: Catalog,
+        topic_store: TopicStore,
         storage: StorageEngine,
         groups: Coordinator,
         *,
@@ -63,7 +63,7 @@ class Ownership:
         defaults: TopicDefaults,
     ) -> None:
         self._cache = cache
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._storage = storage
         self._groups = groups
         self._guards = guards
@@ -83,9 +83,9 @@ class Ownership:
     # --- sessions -------------------------------------------------------------------------------
 
     def subscribe(self) -> None:
-        """Follow the cluster cache and the topic catalog."""
+        """Follow the cluster cache and the topic store."""
         self._cache.subscribe(self._to_reconcile.set)
-        self._catalog.subscribe(self._on_topic_change)
+        self._topic_store.subscribe(self._on_topic_change)
 
     def start_session(self, broker: BrokerInfo) -> None:
         """Start to own what is assigned to this registration."""
@@ -251,7 +251,7 @@ class Ownership:
         states = await self._load_states(assignments)
         to_open: list[PartitionToOpen] = []
         for assignment in assignments:
-            topic = self._catalog.get(assignment.topic)
+            topic = self._topic_store.get(assignment.topic)
             if topic is not None and self._exists(assignment):
                 self._guards.add(assignment)
                 state = states.get((assignment.topic, assignment.partition))
@@ -270,7 +270,7 @@ class Ownership:
         by_topic: dict[str, list[int]] = {}
         for assignment in assignments:
             by_topic.setdefault(assignment.topic, []).append(assignment.partition)
-        topics = [topic for name in by_topic if (topic := self._catalog.get(name)) is not None]
+        topics = [topic for name in by_topic if (topic := self._topic_store.get(name)) is not None]
         loaded = await asyncio.gather(
             *(self._partition_states.load(topic, by_topic[topic.name]) for topic in topics)
         )
@@ -360,7 +360,7 @@ class Ownership:
         """Whether its topic exists, and is not an older one of the same name."""
         if assignment.topic == SHARDS_TOPIC:
             return True
-        topic = self._catalog.get(assignment.topic)
+        topic = self._topic_store.get(assignment.topic)
         return (
             topic is not None
             and assignment.partition < topic.partitions

@@ -14,7 +14,7 @@ from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import PartitionState, SegmentInfo, Topic
 from kafscale.metadata.schema.topic_codec import SEGMENTS_MAX
 from kafscale.metadata.store.base import MetadataStore
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.text.topic_partition import TopicPartition
@@ -28,14 +28,14 @@ class PartitionStateStore:
     def __init__(
         self,
         store: MetadataStore,
-        catalog: Catalog,
+        topic_store: TopicStore,
         guards: OwnershipGuards,
         *,
         namespace: str,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._guards = guards
         self._namespace = namespace
         self._clock = clock
@@ -60,7 +60,7 @@ class PartitionStateStore:
     async def save(self, log: PartitionLog) -> None:
         """Save the partition's offsets and newest segments, readable without opening the log."""
         topic_partition = (log.topic, log.partition)
-        topic = self._catalog.by_id.get(log.topic_id)
+        topic = self._topic_store.by_id.get(log.topic_id)
         if topic is None:
             return
         guard = self._guards.get(topic_partition)

@@ -70,7 +70,7 @@ def require(
 def find_topic(broker: Services, name: str) -> Topic:
     """The topic of this name; raises if there is none."""
     names.check(name)
-    topic = broker.catalog.get(name)
+    topic = broker.topic_store.get(name)
     if topic is None:
         raise UnknownTopicError(f"The topic '{name}' does not exist.")
     return topic
@@ -129,4 +129,4 @@ async def _alter(
     if validate_only:
         change(topic.configs)
     else:
-        await broker.catalog.set_configs(topic.name, change)
+        await broker.topic_store.set_configs(topic.name, change)

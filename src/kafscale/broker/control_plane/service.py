@@ -35,7 +35,7 @@ from kafscale.control_plane.tls import AllowedSubjects, ServerTls
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import NO_BROKER, SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.security.reloading_file import WatchedFiles
@@ -66,7 +66,7 @@ class BrokerParts:
     cluster_id: str
     namespace: str
     cache: ClusterCache
-    catalog: Catalog
+    topic_store: TopicStore
     storage: StorageEngine
     swap: Callable[[PartitionLog, str], Coroutine[Any, Any, SwapResult]]
     registration: Registration
@@ -206,7 +206,7 @@ class BrokerControlService:
     def _check_exists(self, partition: Partition) -> None:
         count = SHARD_COUNT
         if partition.topic != SHARDS_TOPIC:
-            topic = self._parts.catalog.get(partition.topic)
+            topic = self._parts.topic_store.get(partition.topic)
             if topic is None:
                 raise UnknownTopicError(f"there is no topic {partition.topic!r}")
             count = topic.partitions
@@ -293,7 +293,7 @@ def _parts(services: Services, node: ClusterNode) -> BrokerParts:
         cluster_id=services.cluster_id,
         namespace=services.config.s3.namespace,
         cache=services.cluster,
-        catalog=services.catalog,
+        topic_store=services.topic_store,
         storage=services.storage,
         swap=services.storage.swap_segments,
         registration=services.registration,

@@ -42,7 +42,7 @@ from kafscale.groups.model import GroupRecord, GroupType
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment, Topic
 from kafscale.metadata.store.base import MetadataStore
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.text.topic_partition import TopicPartition
@@ -70,7 +70,7 @@ class Coordinator:
     def __init__(
         self,
         store: MetadataStore,
-        catalog: Catalog,
+        topic_store: TopicStore,
         settings: GroupSettings,
         retention: OffsetRetention,
         metrics: Metrics,
@@ -80,7 +80,7 @@ class Coordinator:
         random: Random,
         lease_is_valid: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._retention = retention
         self._clock = clock
         self._lease_is_valid = lease_is_valid
@@ -95,19 +95,19 @@ class Coordinator:
             self._sessions,
             self._pending_replies,
             metrics,
-            topic_names=TopicNames(catalog.by_id),
+            topic_names=TopicNames(topic_store.by_id),
             clock=clock,
         )
-        self._shards = GroupShards(store, catalog, self._sessions, self.registry, self.writer)
+        self._shards = GroupShards(store, topic_store, self._sessions, self.registry, self.writer)
         self._is_shut_down = False
         self._topics_current = True
 
     # --- start and stop -------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Follow the topic catalog, which must have been started; there are no shards yet."""
-        self.registry.topics = topic_infos(self._catalog.topics)
-        self._catalog.subscribe(self._on_topic)
+        """Follow the topic store, which must have been started; there are no shards yet."""
+        self.registry.topics = topic_infos(self._topic_store.topics)
+        self._topic_store.subscribe(self._on_topic)
 
     async def run(self) -> None:
         """Write groups, and expire offsets; cancel it to stop."""
@@ -332,7 +332,7 @@ class Coordinator:
     def _notify_groups(self) -> None:
         """Notify consumer groups of all topic changes since the last notification."""
         self._topics_current = True
-        self.registry.topics = topic_infos(self._catalog.topics)
+        self.registry.topics = topic_infos(self._topic_store.topics)
         for runtime in self.registry:
             if runtime.group.group_type is GroupType.CONSUMER:
                 runtime.handle(TopicsChanged(topics=self.registry.topics))

@@ -1,9 +1,9 @@
 """Loads groups and committed offsets as the last owner of their shards left them in the store.
 
 Invariants: a damaged record is logged and left in the store; it affects no group but its own. An
-offset of a topic that was deleted, or recreated since, is dropped. The topic catalog may be older
-than the records read here, so a topic that it does not show is read from the store. Reading yields
-to other tasks; restoring does not.
+offset of a topic that was deleted, or recreated since, is dropped. The topic store may be older
+than the records read here, so a topic that it does not show is read from the metadata store.
+Reading yields to other tasks; restoring does not.
 """
 
 import asyncio

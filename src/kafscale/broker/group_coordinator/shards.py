@@ -19,7 +19,7 @@ from kafscale.errors import NotCoordinatorError
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment
 from kafscale.metadata.store.base import MetadataStore
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 
 logger = get_logger(__name__)
@@ -31,13 +31,13 @@ class GroupShards:
     def __init__(
         self,
         store: MetadataStore,
-        catalog: Catalog,
+        topic_store: TopicStore,
         sessions: ShardSessions,
         registry: GroupRegistry,
         writer: GroupWriter,
     ) -> None:
         self._store = store
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._sessions = sessions
         self._registry = registry
         self._writer = writer
@@ -46,12 +46,12 @@ class GroupShards:
         """Serve these shards, from what the store holds for them."""
         started = {shard: self._start_session(shard, guard) for shard, guard in guards.items()}
         try:
-            loaded = await loader.read(self._store, started.keys(), self._catalog.topics)
+            loaded = await loader.read(self._store, started.keys(), self._topic_store.topics)
             # No await from here on: sessions that were ended meanwhile are excluded.
             current = {
                 shard: each for shard, each in started.items() if each.phase is Phase.LOADING
             }
-            loader.restore(loaded, self._registry, current.keys(), self._catalog.topics)
+            loader.restore(loaded, self._registry, current.keys(), self._topic_store.topics)
         except BaseException:
             self._end_sessions(
                 started.values(), NotCoordinatorError("the group could not be loaded")

@@ -120,7 +120,7 @@ def _member(context: RequestContext, member: MemberRecord) -> DescribedMember:
 
 
 def _assignment(context: RequestContext, assigned: Partitions) -> Assignment:
-    topics = context.broker.catalog.by_id
+    topics = context.broker.topic_store.by_id
     return Assignment(
         [
             TopicPartitions(topic_id, topics[topic_id].name, sorted(numbers))

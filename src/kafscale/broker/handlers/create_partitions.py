@@ -112,7 +112,7 @@ def _check(topic: TopicToGrow, current_count: int) -> None:
 
 def _added(broker: Services, topic: TopicToGrow) -> int:
     """How many partitions a topic would get; the number is not checked yet."""
-    current = broker.catalog.get(topic.name)
+    current = broker.topic_store.get(topic.name)
     return topic.partition_count - current.partitions if current else 0
 
 

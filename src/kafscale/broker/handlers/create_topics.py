@@ -84,7 +84,7 @@ async def _create(
     try:
         # The name is checked first, as in Kafka: to many clients an existing topic is as good as a
         # new one, whatever else they request.
-        broker.catalog.check_new(topic.name, partitions=1)
+        broker.topic_store.check_new(topic.name, partitions=1)
         partition_count = _partition_count(context, topic)
         configs = config_validation.validate(
             {config.name: config.value for config in topic.configs}, broker.topic_defaults

@@ -100,9 +100,9 @@ def _lookup(context: RequestContext, requested: TopicToDelete) -> Topic | Kafsca
         return InvalidRequestError("You may not specify both topic name and topic id.")
     if requested.name is not None:
         unknown = UnknownTopicError(f"The topic '{requested.name}' does not exist.")
-        return broker.catalog.get(requested.name) or unknown
+        return broker.topic_store.get(requested.name) or unknown
     if by_id:
-        return broker.catalog.by_id.get(requested.topic_id) or UnknownTopicIdError(
+        return broker.topic_store.by_id.get(requested.topic_id) or UnknownTopicIdError(
             "No topic has this id."
         )
     return InvalidRequestError("Neither topic name nor id were specified.")
@@ -120,7 +120,7 @@ async def _delete(
         return _failed(requested, InvalidRequestError("Duplicate topic name or id."))
     try:
         context.broker.quotas.charge_mutation(context, topic.partitions)
-        await context.broker.catalog.delete(topic.name)
+        await context.broker.topic_store.delete(topic.name)
     except KafscaleError as error:
         return _failed(requested, error)
     context.broker.audit.changed(context, "topic deleted", topic=topic.name)
@@ -132,8 +132,8 @@ async def _wait_for_deletion(broker: Services, topic_ids: Iterable[bytes], wait_
     pending = set(topic_ids)
     with suppress(TimeoutError):
         async with asyncio.timeout(max(wait_ms, 0) / 1000):
-            # The catalog has no event for finished deletions: poll.
-            while any(topic.id in pending for topic in broker.catalog.deletions.values()):  # noqa: ASYNC110
+            # The topic store has no event for finished deletions: poll.
+            while any(topic.id in pending for topic in broker.topic_store.deletions.values()):  # noqa: ASYNC110
                 await asyncio.sleep(POLL_SECONDS)
 
 

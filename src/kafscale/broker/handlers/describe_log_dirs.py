@@ -62,7 +62,7 @@ def _requested_logs(
 ) -> Iterator[tuple[str, list[PartitionLog]]]:
     logs = broker.storage.logs
     if request.topics is None:
-        for name in broker.catalog.topics:
+        for name in broker.topic_store.topics:
             yield name, logs.of_topic(name)
     else:
         for topic in request.topics:

@@ -45,7 +45,7 @@ def handle(
     for name in _names(context, request, cursor):
         if not remaining:
             return DescribeTopicPartitionsResponse(topics=topics, next_cursor=Cursor(name, 0))
-        topic = context.broker.catalog.get(name)
+        topic = context.broker.topic_store.get(name)
         if request.topics and not context.is_authorized(
             Operation.DESCRIBE, ResourceType.TOPIC, name
         ):
@@ -87,7 +87,7 @@ def _visible(context: RequestContext) -> set[str]:
     """All topics that the client may describe."""
     return {
         name
-        for name in context.broker.catalog.topics
+        for name in context.broker.topic_store.topics
         if context.can_describe(ResourceType.TOPIC, name)
     }
 

@@ -70,7 +70,7 @@ def error_response(
 
 
 def _elect(broker: Services, topic: str, index: int, election_type: int) -> ElectedPartition:
-    existing = broker.catalog.get(topic)
+    existing = broker.topic_store.get(topic)
     if existing is None or not 0 <= index < existing.partitions:
         return _failed(index, UnknownTopicError(f"topic {topic!r} has no partition {index}"))
     leader_id, _ = broker.cluster.leader(topic, index)

@@ -102,7 +102,7 @@ def _denied(
     if _is_replica(request):
         may_replicate = context.is_authorized(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
         return _NONE if may_replicate else frozenset(topics)
-    by_id = context.broker.catalog.by_id
+    by_id = context.broker.topic_store.by_id
     denied = set()
     for topic in topics:
         if isinstance(topic, str):

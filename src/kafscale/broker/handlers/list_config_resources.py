@@ -45,7 +45,7 @@ def handle(
 
 def _names(broker: Services, resource_type: int) -> Iterable[str]:
     if resource_type == ResourceType.TOPIC:
-        return sorted(broker.catalog.topics)
+        return sorted(broker.topic_store.topics)
     if resource_type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
         return [str(broker.node_id)]
     return []

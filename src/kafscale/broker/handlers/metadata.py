@@ -51,7 +51,7 @@ def handle(
     context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     if _requests_all(context, request):
-        existing = context.broker.catalog.topics.values()
+        existing = context.broker.topic_store.topics.values()
         visible = [
             topic for topic in existing if context.can_describe(ResourceType.TOPIC, topic.name)
         ]
@@ -129,10 +129,10 @@ def _requests_all(context: RequestContext, request: MetadataRequest) -> bool:
 
 def _denied(context: RequestContext, request: MetadataRequest) -> _Errors:
     """The requested topics that the client may not describe."""
-    catalog = context.broker.catalog
+    topic_store = context.broker.topic_store
     errors: _Errors = {}
     for requested in request.topics or ():
-        known = catalog.by_id.get(requested.topic_id) if requested.name is None else None
+        known = topic_store.by_id.get(requested.topic_id) if requested.name is None else None
         name = known.name if known else requested.name
         if name and not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name):
             errors[_key(requested)] = TopicAuthorizationError.code
@@ -149,7 +149,9 @@ def _missing(context: RequestContext, request: MetadataRequest, errors: _Errors)
     if not request.allow_auto_topic_creation or not broker.config.topics.auto_create:
         return []
     names = dict.fromkeys(requested.name for requested in request.topics or () if requested.name)
-    missing = [name for name in names if name not in broker.catalog.topics and name not in errors]
+    missing = [
+        name for name in names if name not in broker.topic_store.topics and name not in errors
+    ]
     allowed = topic_admission.authorized_to_create(context, missing)
     errors.update(dict.fromkeys(set(missing) - allowed, TopicAuthorizationError.code))
     return [name for name in missing if name in allowed]
@@ -158,12 +160,12 @@ def _missing(context: RequestContext, request: MetadataRequest, errors: _Errors)
 def _find(
     context: RequestContext, request: MetadataRequest, requested: TopicToDescribe, errors: _Errors
 ) -> TopicMetadata:
-    catalog = context.broker.catalog
+    topic_store = context.broker.topic_store
     if requested.name is None:
-        topic = catalog.by_id.get(requested.topic_id)
+        topic = topic_store.by_id.get(requested.topic_id)
         unknown = ErrorCode.UNKNOWN_TOPIC_ID
     else:
-        topic = catalog.get(requested.name)
+        topic = topic_store.get(requested.name)
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     code = errors.get(_key(requested), 0 if topic else unknown)
     if topic is None or code:

@@ -166,12 +166,12 @@ def _partition_error(
 
 def _topic(context: RequestContext, requested: TopicToCommit, *, quiet: bool = False) -> Topic:
     """The requested topic; raises if it does not exist or the client may not read it."""
-    catalog = context.broker.catalog
+    topic_store = context.broker.topic_store
     if context.version >= TOPIC_IDS_SINCE:
-        topic = catalog.by_id.get(requested.topic_id)
+        topic = topic_store.by_id.get(requested.topic_id)
         unknown: KafscaleError = UnknownTopicIdError("no topic has this id")
     else:
-        topic = catalog.get(requested.name)
+        topic = topic_store.get(requested.name)
         unknown = UnknownTopicError(f"topic {requested.name!r} does not exist")
     name = topic.name if topic else requested.name
     # A topic that does not exist can be authorized by name only.

@@ -277,8 +277,8 @@ def _set_current_leader(
 
 
 def _known_topic(context: RequestContext, topic: TopicToProduce | ProducedTopic) -> Topic | None:
-    catalog = context.broker.catalog
-    return catalog.get(topic.name) if topic.name else catalog.by_id.get(topic.topic_id)
+    topics = context.broker.topic_store
+    return topics.get(topic.name) if topic.name else topics.by_id.get(topic.topic_id)
 
 
 async def _create_and_append(
@@ -292,10 +292,10 @@ async def _create_and_append(
 
 
 def _denied(context: RequestContext, request: ProduceRequest) -> _Denied:
-    catalog = context.broker.catalog
+    topic_store = context.broker.topic_store
     denied: _Denied = set()
     for topic in request.topics:
-        known = None if topic.name else catalog.by_id.get(topic.topic_id)
+        known = None if topic.name else topic_store.by_id.get(topic.topic_id)
         name = known.name if known else topic.name
         if name and not context.is_authorized(Operation.WRITE, ResourceType.TOPIC, name):
             denied.add(topic.name or topic.topic_id)
@@ -304,7 +304,7 @@ def _denied(context: RequestContext, request: ProduceRequest) -> _Denied:
 
 def _missing(context: RequestContext, request: ProduceRequest, denied: _Denied) -> list[str]:
     """The topics to auto-create first; those that the client may not create are denied."""
-    topics = context.broker.catalog.topics
+    topics = context.broker.topic_store.topics
     if all(topic.name in topics or not topic.name for topic in request.topics):
         return []
     if not context.broker.config.topics.auto_create:

@@ -47,7 +47,7 @@ def find_by_name(broker: Services, name: str, index: int) -> PartitionLog:
 
 
 def _raise_missing(broker: Services, name: str, topic_id: bytes, index: int) -> NoReturn:
-    topic = broker.catalog.get(name) if name else broker.catalog.by_id.get(topic_id)
+    topic = broker.topic_store.get(name) if name else broker.topic_store.by_id.get(topic_id)
     if topic is None and not name:
         raise UnknownTopicIdError("no topic has this id")
     if topic is None or not 0 <= index < topic.partitions:
@@ -69,8 +69,8 @@ def current_leader(
     context: RequestContext, name: str, topic_id: bytes, index: int
 ) -> tuple[int, int] | None:
     """The leader of a partition and its epoch; None if it is this broker or unknown."""
-    catalog = context.broker.catalog
-    topic = catalog.get(name) if name else catalog.by_id.get(topic_id)
+    topic_store = context.broker.topic_store
+    topic = topic_store.get(name) if name else topic_store.by_id.get(topic_id)
     if topic is None:
         return None
     leader_id, leader_epoch = context.broker.cluster.leader(topic.name, index)

@@ -1,1 +1,1 @@
-"""Topics: the catalog, its cache, names and topic configurations."""
+"""Topics: their store, names and topic configurations."""

@@ -18,7 +18,7 @@ from kafscale.metadata.cluster.restore_marker import find_pending_restore
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.store.etcd import EtcdStore
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 
 logger = get_logger(__name__)
@@ -33,7 +33,7 @@ class ClusterMetadata:
     def __init__(self, store: MetadataStore, object_namespace: str) -> None:
         """`object_namespace` is the prefix of the cluster's objects, recorded in topics."""
         self._store = store
-        self.catalog = Catalog(store, namespace=object_namespace, timeout_ms=CHANGE_MS_MAX)
+        self.topic_store = TopicStore(store, namespace=object_namespace, timeout_ms=CHANGE_MS_MAX)
         """Reads and changes topics."""
         self.view = ClusterCache(store)
         """Live brokers, the controller and assignments."""
@@ -43,7 +43,7 @@ class ClusterMetadata:
     @property
     def is_connected(self) -> bool:
         """Whether watches are connected; if not, everything may be out of date."""
-        return self.catalog.connected and self.view.connected
+        return self.topic_store.connected and self.view.connected
 
     async def is_restore_settled(self) -> bool:
         """False while brokers still reconcile restored metadata with the bucket."""
@@ -61,14 +61,14 @@ class ClusterMetadata:
 
     async def start(self) -> None:
         """Read everything, then follow the store until `close`."""
-        await self.catalog.start()
+        await self.topic_store.start()
         await self.view.start()
 
     async def close(self) -> None:
         while self._close_listeners:
             self._close_listeners.pop()()
         await self.view.close()
-        await self.catalog.close()
+        await self.topic_store.close()
         await self._store.close()
 
 

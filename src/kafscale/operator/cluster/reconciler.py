@@ -168,10 +168,10 @@ class ClusterReconciler:
         except KafscaleError as error:
             observed.conditions.append(bad("MetadataReadable", "NotOpened", str(error)))
             return None
-        observed.topic_count = len(metadata.catalog.topics)
+        observed.topic_count = len(metadata.topic_store.topics)
         observed.conditions.append(ok("MetadataReadable", "Open"))
         observed.conditions += await self._buckets.reconcile_lifecycle(
-            cluster, list(metadata.catalog.topics.values())
+            cluster, list(metadata.topic_store.topics.values())
         )
         backup = await self._backups.reconcile(cluster, settings)
         observed.snapshot = backup.status

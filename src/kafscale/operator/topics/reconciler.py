@@ -30,7 +30,7 @@ from kafscale.errors import (
     UnknownTopicError,
 )
 from kafscale.metadata.schema.model import Topic
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
@@ -145,7 +145,7 @@ class TopicReconciler:
     async def _reconcile_topic(
         self, resource: TopicResource, before: TopicStatus, metadata: ClusterMetadata
     ) -> Outcome:
-        if resource.topic_name in metadata.catalog.deletions:
+        if resource.topic_name in metadata.topic_store.deletions:
             waiting = "a former topic of this name is being deleted with its records"
             return _unchanged(before, PHASE_PENDING, bad(READY, "DeletionInProgress", waiting))
         try:
@@ -159,7 +159,7 @@ class TopicReconciler:
         except RefusedError as error:
             reason = "InvalidName" if isinstance(error, InvalidTopicError) else "Rejected"
             planned = rejected(before, reason, str(error))
-            topic = metadata.catalog.get(resource.topic_name)
+            topic = metadata.topic_store.get(resource.topic_name)
         return await self._outcome(before, planned, topic, metadata)
 
     async def _plan_and_execute(
@@ -171,7 +171,11 @@ class TopicReconciler:
             try:
                 for action in planned.actions:
                     topic, event = await _execute(
-                        action, resource.topic_name, metadata.catalog, self._clock(), self._new_id
+                        action,
+                        resource.topic_name,
+                        metadata.topic_store,
+                        self._clock(),
+                        self._new_id,
                     )
                     logger.info("topic changed", topic=topic.name, change=event.reason)
                     await self._status_writer.record_event(resource, event)
@@ -192,11 +196,11 @@ class TopicReconciler:
     ) -> tuple[Plan, Topic | None]:
         """The plan, confirmed with fresh data if it changes anything, and the current topic."""
         conflicting = await self._owners.conflicting(resource, now=False)
-        topic = metadata.catalog.get(resource.topic_name)
+        topic = metadata.topic_store.get(resource.topic_name)
         planned = plan(resource, before, topic, conflicting)
         if planned.actions or planned.is_adoption:
             conflicting = await self._owners.conflicting(resource, now=True)
-            topic = metadata.catalog.get(resource.topic_name)
+            topic = metadata.topic_store.get(resource.topic_name)
             planned = plan(resource, before, topic, conflicting)
         return planned, topic
 
@@ -239,7 +243,7 @@ class TopicReconciler:
             if metadata is None:
                 raise StoreUnavailableError(f"the etcd of cluster {name!r} is not ready yet")
             await _check_usable(metadata)
-            event = await _delete(resource.topic_name, before.topic_id, metadata.catalog)
+            event = await _delete(resource.topic_name, before.topic_id, metadata.topic_store)
         except OperatingError as error:
             if not cluster["metadata"].get("deletionTimestamp"):
                 raise
@@ -284,7 +288,7 @@ def _unchanged(
 
 
 async def _execute(
-    action: Action, name: str, catalog: Catalog, now_ms: int, new_id: Callable[[], bytes]
+    action: Action, name: str, topic_store: TopicStore, now_ms: int, new_id: Callable[[], bytes]
 ) -> tuple[Topic, Event]:
     """Execute an action; return the topic as it is then, and the event to record.
 
@@ -292,25 +296,25 @@ async def _execute(
     """
     match action:
         case Create(partitions=partitions, configs=configs):
-            topic = await catalog.create(
+            topic = await topic_store.create(
                 name, partitions, configs, now_ms, new_id(), timeout_ms=CREATE_MS_MAX
             )
             return topic, Event("Created", f"with {partitions} partitions")
         case Grow(partitions=partitions):
-            topic = await catalog.grow(name, partitions)
+            topic = await topic_store.grow(name, partitions)
             return topic, Event("Grown", f"to {partitions} partitions")
         case Alter():
-            topic = await catalog.set_configs(name, action.on)
+            topic = await topic_store.set_configs(name, action.on)
             return topic, Event("Altered", _describe_alter(action))
 
 
-async def _delete(name: str, topic_id: str, catalog: Catalog) -> Event | None:
+async def _delete(name: str, topic_id: str, topic_store: TopicStore) -> Event | None:
     """Delete a topic if it still has this id; None if it does not exist any more."""
-    topic = catalog.get(name)
+    topic = topic_store.get(name)
     if topic is None or topic.id.hex() != topic_id:
         return None
     try:
-        await catalog.delete(name)
+        await topic_store.delete(name)
     except UnknownTopicError:
         return None  # Deleted concurrently.
     return Event("Deleted", "with all its records")

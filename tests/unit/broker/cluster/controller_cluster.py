@@ -15,7 +15,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC, BrokerInfo
 from kafscale.metadata.store.base import Compare, Put
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from unit.metadata.interruptible_store import InterruptibleStore
 
 TTL_MS = 10_000
@@ -102,14 +102,14 @@ class ControllerNode:
         self.store = FlakyStore(store)
         self.broker_id = broker_id
         self.cache = ClusterCache(self.store)
-        self.catalog = Catalog(self.store)
+        self.topic_store = TopicStore(self.store)
         self.streams = Streams()
         self.cleaner = StreamCleaner()
         self.restorer = Restorer()
         self.controller = Controller(
             self.store,
             self.cache,
-            self.catalog,
+            self.topic_store,
             self.streams,
             self.cleaner,
             restorer=self.restorer,
@@ -153,15 +153,15 @@ class ControllerCluster:
         self.store = MemoryStore(virtual_time.clock_ms)
         self.settings = settings
         self.cache = ClusterCache(self.store)
-        self.catalog = Catalog(self.store)
+        self.topic_store = TopicStore(self.store)
         self.nodes = {}
         self._closing = AsyncExitStack()
 
     async def start(self):
         await self.cache.start()
-        await self.catalog.start()
+        await self.topic_store.start()
         self._closing.push_async_callback(self.cache.close)
-        self._closing.push_async_callback(self.catalog.close)
+        self._closing.push_async_callback(self.topic_store.close)
 
     async def close(self):
         await self._closing.aclose()
@@ -171,7 +171,7 @@ class ControllerCluster:
         """Add a broker; its lease is renewed until it leaves."""
         node = self.nodes[broker_id] = ControllerNode(self.store, broker_id, self.settings)
         await node.cache.start()
-        await node.catalog.start()
+        await node.topic_store.start()
         running = asyncio.create_task(node.controller.run())
         beating = asyncio.create_task(self._keep_alive(node))
 
@@ -180,7 +180,7 @@ class ControllerCluster:
             beating.cancel()
             await asyncio.wait([running, beating])
             await node.cache.close()
-            await node.catalog.close()
+            await node.topic_store.close()
 
         self._closing.push_async_callback(close)
         await node.join(rack)
@@ -193,8 +193,8 @@ class ControllerCluster:
                 await node.store.keep_alive(node.broker.lease)
 
     async def topic(self, name, partitions):
-        number = len(self.catalog.topics) + len(self.catalog.deletions) + 1
-        return await self.catalog.create(
+        number = len(self.topic_store.topics) + len(self.topic_store.deletions) + 1
+        return await self.topic_store.create(
             name, partitions, {}, virtual_time.clock_ms(), number.to_bytes(16)
         )
 
@@ -217,7 +217,7 @@ class ControllerCluster:
 
     def is_assigned(self):
         """Whether everything is owned by a live broker, and nothing moves."""
-        desired = {topic.name: topic.partitions for topic in self.catalog.topics.values()}
+        desired = {topic.name: topic.partitions for topic in self.topic_store.topics.values()}
         for topic, count in {**desired, SHARDS_TOPIC: SHARD_COUNT}.items():
             result = self.cache.assignments(topic)
             if result.keys() != set(range(count)):

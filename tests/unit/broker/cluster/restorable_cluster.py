@@ -111,7 +111,7 @@ class RestorableCluster:
                 served = await stack.enter_async_context(running_broker(stores, node_id=broker_id))
                 writer = CatalogWriter(stores.objects, CONFIG.s3.namespace, CLUSTER_ID)
                 served.node.controller.on_publish(
-                    partial(write_topic_catalog, writer, served.services.catalog)
+                    partial(write_topic_catalog, writer, served.services.topic_store)
                 )
                 serves.set_result(served)
                 await death.wait()
@@ -137,7 +137,7 @@ class RestorableCluster:
             self.acked.setdefault((name, number), {})
 
     async def delete(self, name: str) -> None:
-        await self.any_broker.services.catalog.delete(name)
+        await self.any_broker.services.topic_store.delete(name)
         self.acked = {
             topic_partition: held
             for topic_partition, held in self.acked.items()
@@ -211,7 +211,7 @@ class RestorableCluster:
         """Wait until the bucket's catalog has all topics."""
         key = object_keys.catalog_key(CONFIG.s3.namespace)
         while True:
-            topics = self.any_broker.services.catalog.topics.values()
+            topics = self.any_broker.services.topic_store.topics.values()
             with suppress(ObjectNotFoundError):
                 decoded = topic_catalog.decode(key, bytes(await self.stores.objects.get(key)))
                 if {(each.topic_id, each.partition_count) for each in decoded.topics} == {
@@ -222,7 +222,7 @@ class RestorableCluster:
 
     def drop_empty_partitions(self) -> None:
         """Expect nothing of topics and partitions that were never written to."""
-        topics = self.any_broker.services.catalog.topics
+        topics = self.any_broker.services.topic_store.topics
         self.acked = {
             (name, number): held
             for (name, number), held in self.acked.items()
@@ -231,7 +231,7 @@ class RestorableCluster:
 
     async def check(self) -> None:
         """Check that all acknowledged records can be read, and that writing continues."""
-        topics = self.any_broker.services.catalog.topics
+        topics = self.any_broker.services.topic_store.topics
         counts = {name: topic.partitions for name, topic in topics.items()}
         expected: dict[str, int] = {}
         for name, number in self.acked:

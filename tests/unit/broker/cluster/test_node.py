@@ -60,7 +60,7 @@ async def until(condition, seconds=60):
 
 
 def leaders(broker, topic="orders"):
-    count = broker.services.catalog.get(topic).partitions
+    count = broker.services.topic_store.get(topic).partitions
     return [broker.services.cluster.leader(topic, number)[0] for number in range(count)]
 
 
@@ -142,7 +142,7 @@ def test_two_takeovers_in_a_row_keep_the_records_of_both_owners():
         third = await cluster.broker(3)
 
         async def write_one(broker):
-            if broker.services.catalog.get("orders") is None:
+            if broker.services.topic_store.get("orders") is None:
                 await broker.topic("orders", 2)
             await until(lambda: broker.services.node_id in leaders(broker))
             mine = leaders(broker).index(broker.services.node_id)
@@ -281,8 +281,8 @@ def test_concurrent_topic_creation_on_two_brokers_loses_no_topic():
                 for broker in (first, second)
             )
         )
-        await until(lambda: len(first.services.catalog.topics) == 20)
-        for name in first.services.catalog.topics:
+        await until(lambda: len(first.services.topic_store.topics) == 20)
+        for name in first.services.topic_store.topics:
             await until(lambda name=name: -1 not in leaders(second, name))
 
     simulate(body)
@@ -299,7 +299,7 @@ def test_deleted_topic_is_closed_on_all_brokers_and_can_be_recreated():
             await owner.services.storage.roll_scheduler.roll(
                 owner.services.storage.logs.find("orders", partition), RollReason.EXPLICIT
             )
-        await second.services.catalog.delete("orders")
+        await second.services.topic_store.delete("orders")
         await until(lambda: is_served(first, 0) and is_served(second, 0))
         topic = await first.services.topics.create("orders", 4, {}, 30_000)
         await until(lambda: is_served(first, 2) and is_served(second, 2))
@@ -317,7 +317,7 @@ def test_wrong_broker_returns_the_current_leader():
         await first.topic("orders", 2)
         await until(lambda: is_served(first, 1) and is_served(second, 1))
         foreign = leaders(first).index(2)
-        topic_id = first.services.catalog.get("orders").id
+        topic_id = first.services.topic_store.get("orders").id
         records = memoryview(values_batch([b"value"]).buffer)
         sent = TopicToProduce(
             topic_id=topic_id, partitions=[PartitionToProduce(index=foreign, records=records)]
@@ -383,7 +383,7 @@ def test_fetch_from_a_non_owner_never_returns_offset_out_of_range():
             await write(first, mine, b"%d" % number)
         for offset in (0, 4, 5, 99):
             desired = TopicToFetch(
-                topic_id=first.services.catalog.get("orders").id,
+                topic_id=first.services.topic_store.get("orders").id,
                 partitions=[PartitionToFetch(index=mine, offset=offset, max_bytes=1000)],
             )
             fetched = await second.ask(FETCH, FetchRequest(max_wait_ms=0, topics=[desired]))

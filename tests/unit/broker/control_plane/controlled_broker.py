@@ -12,7 +12,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Put
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.storage.segments.swap import SwapResult
 
 ME = BrokerInfo(
@@ -111,7 +111,7 @@ class ControlledBroker:
     def __init__(self, store):
         self.store = store
         self.cache = ClusterCache(store)
-        self.catalog = Catalog(store)
+        self.topic_store = TopicStore(store)
         self.storage = Storage(log("orders", 0), log("orders", 1))
         self.drainer = Drainer()
         self.controller = Controller()
@@ -124,7 +124,7 @@ class ControlledBroker:
                 cluster_id="cluster",
                 namespace="ns",
                 cache=self.cache,
-                catalog=self.catalog,
+                topic_store=self.topic_store,
                 storage=self.storage,
                 swap=self.storage.swap,
                 registration=self.registration,
@@ -156,9 +156,9 @@ class ControlledBroker:
 async def running_setup():
     store = MemoryStore(virtual_time.clock_ms)
     setup = ControlledBroker(store)
-    await setup.catalog.start()
+    await setup.topic_store.start()
     await setup.cache.start()
-    await setup.catalog.create("orders", 4, {}, 0, b"o" * 16)
+    await setup.topic_store.create("orders", 4, {}, 0, b"o" * 16)
     await setup.put(
         ME,
         OTHER,
@@ -173,7 +173,7 @@ async def running_setup():
     finally:
         await setup.broker.close()
         await setup.cache.close()
-        await setup.catalog.close()
+        await setup.topic_store.close()
         await store.close()
 
 

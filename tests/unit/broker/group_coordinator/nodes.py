@@ -25,7 +25,7 @@ from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Sync
 from kafscale.groups.group import GroupSettings
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import shard_of
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
 from unit.broker.group_coordinator.shard_guards import assign_shards
 
@@ -83,13 +83,13 @@ class ControllableStore(MemoryStore):
 class Node:
     """One broker, as far as groups are concerned."""
 
-    def __init__(self, store: ControllableStore, catalog: Catalog, broker_id: int) -> None:
+    def __init__(self, store: ControllableStore, topic_store: TopicStore, broker_id: int) -> None:
         self.store = store
         self.broker_id = broker_id
         self.lease_is_valid = True
         self.groups = Coordinator(
             store,
-            catalog,
+            topic_store,
             GroupSettings(initial_rebalance_delay_ms=0),
             RETENTION,
             Metrics(),
@@ -129,20 +129,20 @@ class Node:
 
 
 class Cluster:
-    """A store, and the nodes that use it; each has its own catalog."""
+    """A store, and the nodes that use it; each has its own topic store."""
 
     def __init__(self) -> None:
         self.store = ControllableStore()
-        self.catalogs: list[Catalog] = []
+        self.topic_stores: list[TopicStore] = []
         self._running: list[asyncio.Task[None]] = []
 
     async def node(self) -> Node:
-        catalog = Catalog(self.store)
-        await catalog.start()
-        self.catalogs.append(catalog)
-        if len(self.catalogs) == 1:
-            await catalog.create(TOPIC, 3, {}, virtual_time.clock_ms(), TOPIC_ID)
-        node = Node(self.store, catalog, len(self.catalogs))
+        topic_store = TopicStore(self.store)
+        await topic_store.start()
+        self.topic_stores.append(topic_store)
+        if len(self.topic_stores) == 1:
+            await topic_store.create(TOPIC, 3, {}, virtual_time.clock_ms(), TOPIC_ID)
+        node = Node(self.store, topic_store, len(self.topic_stores))
         await node.groups.start()
         self._running.append(asyncio.create_task(node.groups.run()))
         return node
@@ -151,8 +151,8 @@ class Cluster:
         for task in self._running:
             task.cancel()
         await asyncio.wait(self._running)
-        for catalog in self.catalogs:
-            await catalog.close()
+        for topic_store in self.topic_stores:
+            await topic_store.close()
 
 
 def simulate(body: Callable[[Cluster], Awaitable[None]]) -> None:

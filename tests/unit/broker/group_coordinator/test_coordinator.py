@@ -31,7 +31,7 @@ QUICK = Config(s3=S3(use_memory=True), offsets=Offsets(retention_minutes=60))
 
 def commit(broker, *partitions, group_id=GROUP, offset=5, **fields):
     """Commit as a consumer that assigns partitions to itself."""
-    topic = broker.services.catalog.topics["orders"]
+    topic = broker.services.topic_store.topics["orders"]
     committed = CommittedOffset(
         **{
             "offset": offset,
@@ -239,12 +239,12 @@ def test_offsets_of_a_deleted_topic_are_deleted():
         await broker.topic("orders", 2)
         await broker.topic("kept")
         await commit(broker, 0, 1)
-        topic = broker.services.catalog.topics["kept"]
+        topic = broker.services.topic_store.topics["kept"]
         kept = CommittedOffset(offset=9, committed_ms=1, topic_id=topic.id)
         await broker.services.groups.commit(
             GROUP, "", None, -1, {("kept", 0): kept}, version_knows_missing_groups=True
         )
-        await broker.services.catalog.delete("orders")
+        await broker.services.topic_store.delete("orders")
         await asyncio.sleep(1)
         assert committed(broker) == {("kept", 0): 9}
 

@@ -179,7 +179,7 @@ def test_each_coordinator_deletes_offsets_of_a_deleted_topic():
         await second.open_shards_of(OTHER)
         await first.commit(5)
         await second.commit(6, OTHER)
-        await cluster.catalogs[0].delete(TOPIC)
+        await cluster.topic_stores[0].delete(TOPIC)
         await asyncio.sleep(1)
         assert await cluster.store.stored() == {}
         assert cluster.store.rejected == 0
@@ -193,7 +193,7 @@ def test_offsets_of_a_topic_deleted_during_a_move_are_deleted():
         await first.open_shards_of(GROUP)
         await first.commit(5)
         await first.groups.release_shards([shard_of(GROUP)])
-        await cluster.catalogs[0].delete(TOPIC)
+        await cluster.topic_stores[0].delete(TOPIC)
         await asyncio.sleep(1)
         await second.open_shards_of(GROUP)
         await asyncio.sleep(1)
@@ -209,12 +209,12 @@ def test_offsets_of_a_topic_newer_than_the_catalog_are_kept():
         await first.open_shards_of(GROUP)
         news = cluster.store.watch_gate = asyncio.Event()
         second = await cluster.node()
-        late = cluster.catalogs[1]
+        late = cluster.topic_stores[1]
         await asyncio.sleep(1)
-        await cluster.catalogs[0].delete(TOPIC)
-        await cluster.catalogs[0].finish_deletion(TOPIC, TOPIC_ID)
+        await cluster.topic_stores[0].delete(TOPIC)
+        await cluster.topic_stores[0].finish_deletion(TOPIC, TOPIC_ID)
         now_ms = virtual_time.clock_ms()
-        await cluster.catalogs[0].create(TOPIC, 3, {}, now_ms, NEW_ID)
+        await cluster.topic_stores[0].create(TOPIC, 3, {}, now_ms, NEW_ID)
         await first.commit(5, topic_id=NEW_ID)
         await first.commit(4, partition=1, topic_id=b"of another time.")
         await second.open_shards_of(GROUP)

@@ -27,7 +27,7 @@ async def alter(broker, *resources, version=ALTER_CONFIGS.version_max, validate_
 
 
 def configs(broker):
-    return broker.services.catalog.topics["orders"].configs
+    return broker.services.topic_store.topics["orders"].configs
 
 
 @pytest.mark.parametrize("version", ALTER_CONFIGS.versions)

@@ -104,7 +104,7 @@ def test_unauthorized_topic_is_not_auto_created():
         request = MetadataRequest(topics=[TopicToDescribe(name=MISSING)])
         await broker.ask(METADATA, request, client=client())
         await broker.ask(PRODUCE, produce(here, 12, MISSING), 12, client=client())
-        assert MISSING not in broker.services.catalog.topics
+        assert MISSING not in broker.services.topic_store.topics
 
     run_with_broker(body, config=ACLS_ENABLED)
 

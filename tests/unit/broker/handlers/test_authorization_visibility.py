@@ -118,7 +118,7 @@ def test_offset_fetch_lists_authorized_topics_only(version):
         request = OffsetFetchRequest(group_id=GROUP, topics=None, groups=groups)
         response = await broker.ask(OFFSET_FETCH, request, version, client=client())
         response = response.groups[0] if response.groups else response
-        ids = {broker.services.catalog.topics[name].id: name for name in (TOPIC, HIDDEN)}
+        ids = {broker.services.topic_store.topics[name].id: name for name in (TOPIC, HIDDEN)}
         assert [topic.name or ids[topic.topic_id] for topic in response.topics] == [TOPIC]
 
     run_with_broker(body, config=ACLS_ENABLED)

@@ -126,7 +126,7 @@ def test_deleted_topics_are_left_out(version):
         kept = await broker.topic("payments")
         member = ConsumerMember(broker, "one")
         await member.join("orders", "payments")
-        await broker.services.catalog.delete("orders")
+        await broker.services.topic_store.delete("orders")
         [result] = (await describe(broker, version)).members
 
         assert partitions_by_topic(result.assignment) == {(kept.id, "payments"): [0]}

@@ -28,7 +28,7 @@ def test_new_partitions_are_empty_and_old_ones_unchanged(version):
         grown = (await grow(broker, TopicToGrow("orders", 3, None), version=version))["orders"]
 
         assert (grown.error_code, grown.error_message) == (ErrorCode.NONE, None)
-        assert broker.services.catalog.topics["orders"].partitions == 3
+        assert broker.services.topic_store.topics["orders"].partitions == 3
         assert [broker.log("orders", index).end_offset for index in range(3)] == [1, 0, 0]
 
     run_with_broker(body)
@@ -73,7 +73,7 @@ def test_invalid_request_is_refused(requested, code, message, validate_only):
 
         assert refused.error_code == code
         assert message in refused.error_message
-        assert broker.services.catalog.topics["orders"].partitions == 2
+        assert broker.services.topic_store.topics["orders"].partitions == 2
 
     run_with_broker(body)
 
@@ -92,7 +92,7 @@ def test_too_many_new_partitions_are_refused_as_a_whole(added, code):
 
         assert [response.error_code for response in responses.values()] == [code] * 2
         after = before if code else before + added
-        assert broker.services.catalog.topics["orders"].partitions == after
+        assert broker.services.topic_store.topics["orders"].partitions == after
 
     run_with_broker(body)
 
@@ -103,7 +103,7 @@ def test_validate_only_changes_nothing():
         responses = await grow(broker, TopicToGrow("orders", 3, None), validate_only=True)
 
         assert responses["orders"].error_code == ErrorCode.NONE
-        assert broker.services.catalog.topics["orders"].partitions == 1
+        assert broker.services.topic_store.topics["orders"].partitions == 1
 
     run_with_broker(body)
 
@@ -121,7 +121,7 @@ def test_duplicate_topic_is_answered_once():
 
         assert responses["orders"].error_code == ErrorCode.INVALID_REQUEST
         assert responses["other"].error_code == ErrorCode.NONE
-        assert broker.services.catalog.topics["orders"].partitions == 1
+        assert broker.services.topic_store.topics["orders"].partitions == 1
 
     run_with_broker(body)
 
@@ -133,6 +133,6 @@ def test_create_partitions_is_refused_if_admin_is_disabled(version):
         responses = await grow(broker, TopicToGrow("orders", 2, None), version=version)
 
         assert responses["orders"].error_code == ErrorCode.POLICY_VIOLATION
-        assert broker.services.catalog.topics["orders"].partitions == 1
+        assert broker.services.topic_store.topics["orders"].partitions == 1
 
     run_with_broker(body, config=ADMIN_DISABLED)

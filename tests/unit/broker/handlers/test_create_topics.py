@@ -40,7 +40,7 @@ def test_topic_exists_when_the_response_is_sent(version):
         requested = topic_to_create(replication_factor=3, configs=[retention])
         created = (await create(broker, requested, version=version))["orders"]
 
-        topic = broker.services.catalog.topics["orders"]
+        topic = broker.services.topic_store.topics["orders"]
         assert (created.error_code, topic.partitions) == (ErrorCode.NONE, 2)
         assert topic.configs == {"retention.ms": "1000"}
         assert broker.log("orders", 1).settings.retention_ms == 1000
@@ -91,7 +91,7 @@ def test_invalid_topics_fail_and_the_rest_is_created(requested, code, validate_o
         assert responses[requested.name].error_message
         assert responses["fine"].error_code == ErrorCode.NONE
         assert responses["fine"].error_message is None
-        assert set(broker.services.catalog.topics) == {"taken"} | (
+        assert set(broker.services.topic_store.topics) == {"taken"} | (
             set() if validate_only else {"fine"}
         )
 
@@ -105,7 +105,7 @@ def test_validate_only_creates_nothing():
         assert created.error_code == ErrorCode.NONE
         assert created.topic_id == UUID_ZERO
         assert created.partition_count == 2
-        assert not broker.services.catalog.topics
+        assert not broker.services.topic_store.topics
 
     run_with_broker(body)
 
@@ -118,7 +118,7 @@ def test_default_partition_count_is_granted_in_all_versions(version):
         responses = await create(broker, topic_to_create(partition_count=-1), version=version)
 
         assert responses["orders"].error_code == ErrorCode.NONE
-        assert broker.services.catalog.topics["orders"].partitions == 3
+        assert broker.services.topic_store.topics["orders"].partitions == 3
 
     config = Config(s3=S3(use_memory=True), topics=Topics(auto_create_partitions=3))
     run_with_broker(body, config=config)
@@ -132,7 +132,7 @@ def test_duplicate_topic_is_answered_once():
 
         assert responses["orders"].error_code == ErrorCode.INVALID_REQUEST
         assert responses["other"].error_code == ErrorCode.NONE
-        assert set(broker.services.catalog.topics) == {"other"}
+        assert set(broker.services.topic_store.topics) == {"other"}
 
     run_with_broker(body)
 
@@ -146,7 +146,7 @@ def test_too_many_partitions_are_refused_as_a_whole(counts):
         assert [response.error_code for response in responses.values()] == [
             ErrorCode.POLICY_VIOLATION
         ] * 2
-        assert not broker.services.catalog.topics
+        assert not broker.services.topic_store.topics
 
     run_with_broker(body)
 

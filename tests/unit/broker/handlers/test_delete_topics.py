@@ -41,8 +41,8 @@ def test_deleted_name_can_be_reused(version):
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         )
         assert bool(missing.error_message) == (version >= 5)
-        assert not broker.services.catalog.topics
-        assert not broker.services.catalog.deletions
+        assert not broker.services.topic_store.topics
+        assert not broker.services.topic_store.deletions
         after = await broker.topic("orders")
         assert after.id != before.id
         assert broker.log("orders").end_offset == 0
@@ -75,7 +75,7 @@ def test_topic_is_deleted_by_id():
         assert (gone.name, gone.topic_id, gone.error_code) == ("orders", topic.id, ErrorCode.NONE)
         assert (missing.name, missing.topic_id) == (None, b"x" * 16)
         assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_ID
-        assert set(broker.services.catalog.topics) == {"other"}
+        assert set(broker.services.topic_store.topics) == {"other"}
 
     run_with_broker(body)
 
@@ -88,7 +88,7 @@ def test_topic_without_or_with_two_identifiers_is_refused():
         )
 
         assert neither.error_code == both.error_code == ErrorCode.INVALID_REQUEST
-        assert set(broker.services.catalog.topics) == {"orders"}
+        assert set(broker.services.topic_store.topics) == {"orders"}
 
     run_with_broker(body)
 
@@ -99,7 +99,7 @@ def test_duplicate_topic_is_refused():
         responses = await delete(broker, "orders", TopicToDelete(None, topic.id))
 
         assert [response.error_code for response in responses] == [ErrorCode.INVALID_REQUEST] * 2
-        assert set(broker.services.catalog.topics) == {"orders"}
+        assert set(broker.services.topic_store.topics) == {"orders"}
 
     run_with_broker(body)
 
@@ -116,7 +116,7 @@ def test_response_waits_for_objects_up_to_the_limit(timeout_ms, waited_seconds):
         waited = asyncio.get_running_loop().time() - started
         assert gone.error_code == ErrorCode.NONE
         assert waited == pytest.approx(waited_seconds, abs=0.1)
-        assert set(broker.services.catalog.deletions) == {"orders"}
+        assert set(broker.services.topic_store.deletions) == {"orders"}
 
     run_with_broker(body)
 
@@ -128,6 +128,6 @@ def test_delete_topics_is_refused_if_admin_is_disabled(version):
         [refused] = await delete(broker, "orders", version=version)
 
         assert (refused.name, refused.error_code) == ("orders", ErrorCode.POLICY_VIOLATION)
-        assert set(broker.services.catalog.topics) == {"orders"}
+        assert set(broker.services.topic_store.topics) == {"orders"}
 
     run_with_broker(body, config=ADMIN_DISABLED)

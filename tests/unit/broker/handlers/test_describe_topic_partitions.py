@@ -114,7 +114,7 @@ def test_missing_topics_are_not_auto_created():
             ("missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
             ("or/ders", ErrorCode.INVALID_TOPIC_EXCEPTION),
         ]
-        assert not broker.services.catalog.topics
+        assert not broker.services.topic_store.topics
 
     run_with_broker(body)
 

@@ -34,7 +34,7 @@ async def alter(
 
 
 def configs(broker):
-    return broker.services.catalog.topics["orders"].configs
+    return broker.services.topic_store.topics["orders"].configs
 
 
 @pytest.mark.parametrize("version", INCREMENTAL_ALTER_CONFIGS.versions)

@@ -53,21 +53,21 @@ CHANGES = [
         CREATE_TOPICS,
         6,
         create("payments"),
-        lambda broker: "payments" in broker.services.catalog.topics,
+        lambda broker: "payments" in broker.services.topic_store.topics,
         id="CreateTopics",
     ),
     pytest.param(
         CREATE_PARTITIONS,
         3,
         CreatePartitionsRequest(topics=[TopicToGrow("orders", 21, None)], timeout_ms=10_000),
-        lambda broker: broker.services.catalog.topics["orders"].partitions == 21,
+        lambda broker: broker.services.topic_store.topics["orders"].partitions == 21,
         id="CreatePartitions",
     ),
     pytest.param(
         DELETE_TOPICS,
         5,
         DeleteTopicsRequest([TopicToDelete("orders")], topic_names=["orders"], timeout_ms=0),
-        lambda broker: "orders" not in broker.services.catalog.topics,
+        lambda broker: "orders" not in broker.services.topic_store.topics,
         id="DeleteTopics",
     ),
 ]
@@ -132,7 +132,7 @@ def test_auto_creation_is_charged():
         produced = await broker.ask(PRODUCE, sent, 9)
         codes = {each.name: each.partitions[0].error_code for each in produced.topics}
         assert codes == {"payments": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "orders": ErrorCode.NONE}
-        assert "payments" not in broker.services.catalog.topics
+        assert "payments" not in broker.services.topic_store.topics
 
         await asyncio.sleep(DEBT_MS / 1000)
         described = await broker.ask(METADATA, request)

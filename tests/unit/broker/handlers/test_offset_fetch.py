@@ -161,7 +161,7 @@ def test_recreated_topic_has_no_offsets(version):
     async def body(broker):
         before = await broker.topic("orders")
         await commit(broker, before, PartitionToCommit(0, 17))
-        await broker.services.catalog.delete("orders")
+        await broker.services.topic_store.delete("orders")
         gone = await fetch(broker, version, [topic_to_fetch(before, 0)])
         after = await broker.topic("orders")
 

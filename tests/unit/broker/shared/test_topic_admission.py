@@ -39,6 +39,6 @@ def test_auto_created_topic_is_audited_once(build):
         assert [
             (line["principal"], line["api"], line["change"], line["topic"]) for line in changes
         ] == [("User:ANONYMOUS", api.name, "topic auto-created", "orders")]
-        assert "orders" in broker.services.catalog.topics
+        assert "orders" in broker.services.topic_store.topics
 
     run_with_broker(body)

@@ -9,7 +9,7 @@ from kafscale.metadata.schema.cluster_codec import encode_assignment
 from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo
 from kafscale.metadata.schema.topic_codec import encode_partition_state
 from kafscale.metadata.store.base import Put
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 
 
 def state_of(topic, partition=0, leader_epoch=1, **fields):
@@ -44,20 +44,20 @@ async def save(store, topic, state, under=None):
 
 
 def with_topic(run_with_store, body):
-    """Plays a body that is handed the store, a catalog, and a topic of three partitions."""
+    """Plays a body that is handed the store, a topic store, and a topic of three partitions."""
 
     async def whole(store):
-        catalog = Catalog(store)
-        await catalog.start()
-        topic = await catalog.create("orders", 3, {}, 0, bytes(16))
-        await body(store, catalog, topic)
-        await catalog.close()
+        topic_store = TopicStore(store)
+        await topic_store.start()
+        topic = await topic_store.create("orders", 3, {}, 0, bytes(16))
+        await body(store, topic_store, topic)
+        await topic_store.close()
 
     run_with_store(whole)
 
 
 def test_partition_states_round_trip(run_with_store):
-    async def body(store, _catalog, topic):
+    async def body(store, _topic_store, topic):
         assert await partition_states.load(store, topic) == {}
         segment = SegmentInfo(
             base_offset=0, size_bytes=100, created_ms=5, last_offset=9, max_timestamp_ms=7
@@ -70,12 +70,12 @@ def test_partition_states_round_trip(run_with_store):
 
 
 def test_owner_saves_repeatedly(run_with_store):
-    async def body(store, catalog, topic):
+    async def body(store, topic_store, topic):
         state = state_of(topic)
         for end in range(5):
             state = await save(store, topic, replace(state, log_end_offset=end))
         # A change of the topic's configuration is no new topic.
-        await catalog.set_configs("orders", lambda _old: {"retention.ms": "1"})
+        await topic_store.set_configs("orders", lambda _old: {"retention.ms": "1"})
         await save(store, topic, replace(state, log_end_offset=5))
         # Nor does it need to know the revision that it replaces.
         await save(store, topic, state_of(topic, log_end_offset=6))
@@ -85,7 +85,7 @@ def test_owner_saves_repeatedly(run_with_store):
 
 
 def test_former_owner_cannot_save(run_with_store):
-    async def body(store, _catalog, topic):
+    async def body(store, _topic_store, topic):
         stale = await guard(store, topic, leader_epoch=1)
         old = await save(store, topic, state_of(topic, leader_epoch=1), stale)
         new = await save(store, topic, state_of(topic, leader_epoch=2))
@@ -98,7 +98,7 @@ def test_former_owner_cannot_save(run_with_store):
 
 
 def test_owner_saves_during_a_reassignment(run_with_store):
-    async def body(store, _catalog, topic):
+    async def body(store, _topic_store, topic):
         ours = await guard(store, topic)
         moving = replace(ours.assignment, reassigning_to=2)
         await store.commit([ours.compare], [Put(ours.key, encode_assignment(moving))])
@@ -110,13 +110,13 @@ def test_owner_saves_during_a_reassignment(run_with_store):
 
 
 def test_state_does_not_outlive_its_topic(run_with_store):
-    async def body(store, catalog, old):
+    async def body(store, topic_store, old):
         state = await save(store, old, state_of(old))
-        await catalog.delete("orders")
+        await topic_store.delete("orders")
         with pytest.raises(FencedError, match="deleted"):
             await save(store, old, state)
-        await catalog.finish_deletion("orders", old.id)
-        new = await catalog.create("orders", 3, {}, 0, bytes(range(16)))
+        await topic_store.finish_deletion("orders", old.id)
+        new = await topic_store.create("orders", 3, {}, 0, bytes(range(16)))
         with pytest.raises(FencedError, match="deleted"):
             await save(store, old, state_of(old, leader_epoch=9))
         assert await partition_states.load(store, new) == {}
@@ -127,7 +127,7 @@ def test_state_does_not_outlive_its_topic(run_with_store):
 
 
 def test_state_of_a_deleted_topic_is_not_loaded(run_with_store):
-    async def body(store, _catalog, topic):
+    async def body(store, _topic_store, topic):
         foreign = encode_partition_state(replace(state_of(topic), topic_id=b"x" * 16))
         await store.commit([], [Put(keys.partition_state(topic.name, 0), foreign)])
         assert await partition_states.load(store, topic) == {}

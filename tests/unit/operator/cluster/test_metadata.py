@@ -9,7 +9,7 @@ from doubles.memory_store import MemoryStore
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.cluster.id_allocator import cluster_id
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.operator.cluster.metadata import MetadataRegistry
 
 SETTINGS = Etcd(endpoints=("here:2379",))
@@ -60,14 +60,14 @@ def test_metadata_is_opened_once_and_kept_current():
         assert await metadata.cluster_id() == ""
         await cluster_id(store, "an id")
         assert await metadata.cluster_id() == "an id"
-        broker = Catalog(store)
+        broker = TopicStore(store)
         await broker.start()
         await broker.create("orders", 2, {}, 1, bytes(16))
-        created = await metadata.catalog.create("payments", 1, {}, 1, bytes(range(16)))
+        created = await metadata.topic_store.create("payments", 1, {}, 1, bytes(range(16)))
         await broker.close()
         assert metadata.is_connected
         assert metadata.view.brokers == {}
-        return sorted(metadata.catalog.topics), created.namespace
+        return sorted(metadata.topic_store.topics), created.namespace
 
     assert run_test(body) == (["orders", "payments"], "objects")
 
@@ -81,7 +81,7 @@ def test_changed_settings_reopen_metadata_and_close_the_former():
         await asyncio.sleep(1)
         closed = [await is_closed(store) for _, store in opener.opened]
         with pytest.raises(StoreUnavailableError):
-            await first.catalog.delete("orders")
+            await first.topic_store.delete("orders")
         return closed
 
     assert run_test(body) == [True, False]

@@ -11,7 +11,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Put
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.kube.api import CLUSTERS, TOPICS
@@ -38,7 +38,7 @@ class TopicFixture:
             clock=virtual_time.clock_ms,
             new_id=lambda: random.randbytes(16),
         )
-        self.api = Catalog(self.store)
+        self.api = TopicStore(self.store)
         """Topics as brokers read and change them for clients."""
 
     async def open(self):

@@ -28,7 +28,7 @@ def resource(name="orders", *, status=None, created="2025-06-15T00:00:00Z", **sp
 
 
 def topic(partitions=3, *, id_=ID, **configs):
-    """A topic as the catalog has it."""
+    """A topic as the topic store has it."""
     return Topic(
         name="orders", id=id_, partitions=partitions, configs=with_dots(configs), created_ms=1
     )

@@ -26,7 +26,7 @@ from kafscale.errors import OperatingError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.store.base import Delete, Entry, MetadataStore
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 
 logger = get_logger(__name__)
@@ -50,14 +50,14 @@ class Assigner:
         self,
         store: MetadataStore,
         cache: ClusterCache,
-        catalog: Catalog,
+        topic_store: TopicStore,
         *,
         moves_max: int,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._cache = cache
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._moves_max = moves_max
         self._clock = clock
         self._commits = asyncio.Semaphore(COMMITS_MAX)
@@ -66,12 +66,12 @@ class Assigner:
         """How long the last plan took; planning blocks the event loop."""
         self._cache_changed = Notifier()
         cache.subscribe(self._cache_changed.notify)
-        catalog.subscribe(lambda _before, _after: self._cache_changed.notify())
+        topic_store.subscribe(lambda _before, _after: self._cache_changed.notify())
 
     @property
     def is_cache_current(self) -> bool:
         """Whether the caches are connected to the store."""
-        return self._cache.connected and self._catalog.connected
+        return self._cache.connected and self._topic_store.connected
 
     def move_count(self) -> int:
         """How many moves are under way."""
@@ -86,7 +86,7 @@ class Assigner:
         planned = self._plan(fencer)
         transactions = list(
             build_transactions(
-                planned, controller, self._catalog.topics, self._cache.brokers, self._puts_max
+                planned, controller, self._topic_store.topics, self._cache.brokers, self._puts_max
             )
         )
         self.planning_seconds = loop.time() - began
@@ -112,7 +112,7 @@ class Assigner:
             fencer.start(owner, owned[owner])
 
     def _plan(self, fencer: Fencer) -> Plan:
-        partitions = {topic.name: topic.partitions for topic in self._catalog.topics.values()}
+        partitions = {topic.name: topic.partitions for topic in self._topic_store.topics.values()}
         return plan(
             partitions={**partitions, SHARDS_TOPIC: SHARD_COUNT},
             brokers=self._cache.brokers,
@@ -150,7 +150,7 @@ class Assigner:
 
     def _is_visible(self, written: _Written) -> bool:
         last = written.last.assignment
-        if last.topic != SHARDS_TOPIC and last.topic not in self._catalog.topics:
+        if last.topic != SHARDS_TOPIC and last.topic not in self._topic_store.topics:
             return True  # The topic is deleted, and its assignments with it.
         assignment = self._cache.assignments(last.topic).get(last.partition)
         if isinstance(written.last.operation, Delete):

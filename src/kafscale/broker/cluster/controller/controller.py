@@ -27,7 +27,7 @@ from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.store.base import Entry, MetadataStore, Put, absent
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
@@ -126,7 +126,7 @@ class Controller:
         self,
         store: MetadataStore,
         cache: ClusterCache,
-        catalog: Catalog,
+        topic_store: TopicStore,
         streams: Streams,
         cleaner: DeadStreamCleaner,
         *,
@@ -139,15 +139,17 @@ class Controller:
     ) -> None:
         self._store = store
         self._cache = cache
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._streams = streams
         self._restorer = restorer
         self._broker_id = broker_id
         self._random = random
         self._settings = settings
         self._election = Election(store, cache)
-        self._assigner = Assigner(store, cache, catalog, moves_max=settings.moves_max, clock=clock)
-        self._publisher = SnapshotPublisher(store, cache, catalog.topics, cluster_id)
+        self._assigner = Assigner(
+            store, cache, topic_store, moves_max=settings.moves_max, clock=clock
+        )
+        self._publisher = SnapshotPublisher(store, cache, topic_store.topics, cluster_id)
         self._stream_cleanup = DeadStreamCleanup(store, cache, cleaner)
         self._elected_listeners: list[Callable[[], None]] = []
         self._topics_listeners: list[TopicsListener] = []
@@ -164,7 +166,7 @@ class Controller:
         pending.
         """
         cache.subscribe(self._on_change)
-        catalog.subscribe(self._on_topic_change)
+        topic_store.subscribe(self._on_topic_change)
 
     # --- public interface -----------------------------------------------------------------------
 
@@ -307,7 +309,7 @@ class Controller:
         try:
             await self._publisher.publish(controller)
             for listener in self._publish_listeners:
-                await listener(self._catalog.topics)
+                await listener(self._topic_store.topics)
         except BaseException:
             self._to_publish.set()
             raise
@@ -323,7 +325,7 @@ class Controller:
         self._topics_changed.clear()
         try:
             for listener in self._topics_listeners:
-                await listener(self._catalog.topics)
+                await listener(self._topic_store.topics)
         except BaseException:
             self._topics_changed.set()
             raise

@@ -37,7 +37,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES
 from kafscale.metadata.store.base import Entry, MetadataStore
-from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.recovery.bucket_scan import BucketScan, BucketScanner
 from kafscale.storage.wal.streams import Stream, Streams
@@ -53,7 +53,7 @@ class MetadataRestore:
     def __init__(
         self,
         store: MetadataStore,
-        catalog: Catalog,
+        topic_store: TopicStore,
         streams: Streams,
         scanner: BucketScanner,
         *,
@@ -63,7 +63,7 @@ class MetadataRestore:
         random: Random,
     ) -> None:
         self._store = store
-        self._catalog = catalog
+        self._topic_store = topic_store
         self._streams = streams
         self._scanner = scanner
         self._cluster_id = cluster_id
@@ -99,8 +99,8 @@ class MetadataRestore:
         await self._restore_topics(metadata, scan, since_revision)
         await self._restore_partitions(metadata, scan, live_sessions)
         await self._raise_counters(streams)
-        # Later duties act on the catalog, and would undo changes that it does not show yet.
-        await self._catalog.wait_for_revision(metadata.topics_revision)
+        # Later duties act on the topic store, and would undo changes that it does not show yet.
+        await self._topic_store.wait_for_revision(metadata.topics_revision)
         if not await complete_restore(self._store, pending):
             raise StoreUnavailableError("another restore was started or completed concurrently")
         duration = round((self._clock() - began_ms) / 1000, 3)

@@ -25,7 +25,7 @@ def test_assigner_does_not_plan_while_the_cache_is_disconnected():
         node.store.interrupted = False
         await cluster.topic("orders", 3)
         await asyncio.sleep(0.4)
-        assert "orders" in node.catalog.topics
+        assert "orders" in node.topic_store.topics
         assert not node.cache.connected
         assert cluster.owners("orders") == {}
         assert await cluster.wait_until_assigned() < 3 * RETRY_SECONDS
@@ -135,7 +135,7 @@ def test_assignments_of_topics_newer_than_the_cache_are_kept():
             [], [Put(keys.assignment("orders", 0), encode_assignment(owned))]
         )
         await asyncio.sleep(3)
-        assert first.catalog.topics == {}
+        assert first.topic_store.topics == {}
         assert cluster.owners("orders") == {0: 1}
 
     simulate(body)
@@ -149,9 +149,9 @@ def test_assigner_follows_topics_that_are_created_and_deleted():
             topic = await cluster.topic(f"topic-{round_}", 50)
             await asyncio.sleep(0.003 * (round_ % 4))
             if round_ % 2:
-                await cluster.catalog.delete(topic.name)
+                await cluster.topic_store.delete(topic.name)
         await cluster.wait_until_balanced()
-        assert set(cluster.cache.assigned_topics()) == {*cluster.catalog.topics, SHARDS_TOPIC}
+        assert set(cluster.cache.assigned_topics()) == {*cluster.topic_store.topics, SHARDS_TOPIC}
 
     simulate(body, moves_max=100)
 

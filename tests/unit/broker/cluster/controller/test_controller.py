@@ -75,7 +75,7 @@ def test_new_topic_is_assigned_at_once():
         await cluster.topic("orders", 9)
         assert await cluster.wait_until_assigned() < 0.05
         assert sorted(cluster.owners("orders").values()) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
-        await cluster.catalog.grow("orders", 12)
+        await cluster.topic_store.grow("orders", 12)
         assert await cluster.wait_until_assigned() < 0.05
         assert sorted(cluster.owners("orders").values()) == [1] * 4 + [2] * 4 + [3] * 4
 

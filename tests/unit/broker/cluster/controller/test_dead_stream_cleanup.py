@@ -56,7 +56,7 @@ def test_topic_counts_as_deleted_only_on_the_second_run():
         node = await cluster.node(1)
         topic = await cluster.topic("orders", 1)
         await save(cluster, topic, 0, 0, 9)
-        await cluster.catalog.delete("orders")
+        await cluster.topic_store.delete("orders")
         question = (topic.id, 0)
         node.cleaner.questions = [question]
         await asyncio.sleep(INTERVAL_SECONDS)

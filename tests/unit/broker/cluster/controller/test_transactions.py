@@ -42,8 +42,8 @@ def assignment(name="orders", partition=0, broker_id=1, **fields):
 
 def transactions(changes=(), removals=(), topics=("orders",), **options):
     plan = Plan(to_fence=set(), changes=list(changes), removals=list(removals))
-    catalog = {name: topic(name) for name in topics}
-    result = list(build_transactions(plan, CONTROLLER, catalog, BROKERS, **options))
+    topic_store = {name: topic(name) for name in topics}
+    result = list(build_transactions(plan, CONTROLLER, topic_store, BROKERS, **options))
     for txn in result:
         check_commit(list(txn.compares.values()), txn.operations)
         assert txn.compares[keys.CONTROLLER] == Compare(key=keys.CONTROLLER, mod_revision=44)

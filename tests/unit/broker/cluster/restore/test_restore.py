@@ -116,13 +116,13 @@ def test_topics_created_grown_and_deleted_after_the_snapshot(leap):
         await asyncio.sleep(30)
         await cluster.topic("recreated", 1)
         await cluster.write("recreated", 0)
-        recreated = cluster.any_broker.services.catalog.get("recreated").id
+        recreated = cluster.any_broker.services.topic_store.get("recreated").id
         await cluster.wait_until_published()
         await cluster.kill()
         await cluster.restore(backup, leap=leap)
         await cluster.start(1, 2)
         await cluster.check()
-        topics = cluster.any_broker.services.catalog.topics
+        topics = cluster.any_broker.services.topic_store.topics
         assert topics["coming"].configs == {"retention.ms": "123456789"}
         assert topics["recreated"].id == recreated
         await asyncio.sleep(60)
@@ -138,7 +138,7 @@ def test_restored_tombstone_does_not_delete_a_newer_topic_of_that_name():
         await cluster.topic("recreated", 1)
         await cluster.write("recreated", 0)
         await cluster.roll("recreated", 0)
-        deleted = cluster.any_broker.services.catalog.get("recreated")
+        deleted = cluster.any_broker.services.topic_store.get("recreated")
         # The snapshot is taken between the two transactions of a deletion.
         await cluster.delete("recreated")
         backup = cluster.metadata.backup()
@@ -155,7 +155,7 @@ def test_restored_tombstone_does_not_delete_a_newer_topic_of_that_name():
         await cluster.start(1)
         await asyncio.sleep(60)
         await cluster.check()
-        assert cluster.any_broker.services.catalog.get("recreated").id != deleted.id
+        assert cluster.any_broker.services.topic_store.get("recreated").id != deleted.id
 
     simple(body)
 
@@ -235,7 +235,7 @@ def test_lost_metadata_are_rebuilt_from_the_bucket():
         await cluster.restore(Backup({}, 0), leap=False)
         await cluster.start(1, 2)
         await cluster.check()
-        topics = cluster.any_broker.services.catalog.topics
+        topics = cluster.any_broker.services.topic_store.topics
         assert topics["orders"].configs == {"retention.ms": "123456789"}
 
     simple(body)

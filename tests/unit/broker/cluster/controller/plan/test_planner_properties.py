@@ -50,7 +50,7 @@ def change_topic(cluster, event, name):
     elif name in cluster.topics and event == "grow":
         cluster.topics[name] += 4
     elif name in cluster.topics:
-        # The catalog deletes the assignments with the topic.
+        # The topic store deletes the assignments with the topic.
         del cluster.topics[name]
         for topic_partition in [
             topic_partition for topic_partition in cluster.assignments if topic_partition[0] == name

@@ -1,4 +1,4 @@
-"""`Catalog`: the topics of the cluster, as every broker sees them, and operations on them.
+"""`TopicStore`: the topics of the cluster, as every broker sees them, and operations on them.
 
 Invariants:
 
@@ -10,7 +10,7 @@ Invariants:
 3. Deleting a topic writes a tombstone in the commit that removes the topic. The name is blocked
    until the tombstone is removed, after the last of the topic's objects: a new topic never sees
    records of an old one.
-4. Listeners are called once per change of a topic, after the catalog has it, whichever broker made
+4. Listeners are called once per change of a topic, when it is visible here, whichever broker made
    the change. A topic that was deleted and created again is reported as a deletion and a creation.
 
 Object removal and config validation are done elsewhere.
@@ -54,7 +54,7 @@ TopicListener = Callable[[Topic | None, Topic | None], None]
 logger = get_logger(__name__)
 
 
-class Catalog:
+class TopicStore:
     """All topics by name and id, pending deletions, and the operations on them."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Catalog:
 
     @property
     def connected(self) -> bool:
-        """True while watches work; if false, the catalog may be outdated."""
+        """True while watches work; if false, the topics may be outdated."""
         return self._configs_cache.connected and self._deletions_cache.connected
 
     @property
