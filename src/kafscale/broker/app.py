@@ -36,7 +36,7 @@ from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.broker.services import Services
 from kafscale.broker.stores import open_metadata, open_objects
 from kafscale.config import Config
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability import tracing
@@ -180,7 +180,7 @@ async def _open_stores(
         metadata=metadata,
         topic_store=TopicStore(metadata, namespace=config.s3.namespace),
         cluster_cache=ClusterCache(metadata),
-        access_store=AclStore(metadata),
+        access_store=AccessStore(metadata),
     )
     for cache in (stores.topic_store, stores.cluster_cache, stores.access_store):
         await cache.start()
@@ -251,7 +251,7 @@ def _server(
     )
 
 
-def _unreadable(access_store: AclStore) -> dict[str, str]:
+def _unreadable(access_store: AccessStore) -> dict[str, str]:
     """ACLs that cannot be decoded: only super users are authorized, since each may be a DENY."""
     count = len(access_store.damaged)
     return {"ACLs": f"{count} cannot be decoded"} if count else {}

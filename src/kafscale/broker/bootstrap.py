@@ -29,7 +29,7 @@ from kafscale.broker.services import Services
 from kafscale.broker.stores import is_remote
 from kafscale.config import Config
 from kafscale.groups.group import GroupSettings
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.id_allocator import cluster_id
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
@@ -62,7 +62,7 @@ class Stores:
     metadata: MetadataStore
     topic_store: TopicStore
     cluster_cache: ClusterCache
-    access_store: AclStore
+    access_store: AccessStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +253,7 @@ def _cluster_node(
 
 
 def _authorizer(
-    config: Config, access_store: AclStore, audit: AuditLog
+    config: Config, access_store: AccessStore, audit: AuditLog
 ) -> RequestAuthorizer | None:
     """The authorizer, if authorization is enabled."""
     if not config.authorization.enabled:

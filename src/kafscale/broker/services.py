@@ -13,7 +13,7 @@ from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.topics import Topics
 from kafscale.config import Config
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.metadata.topics.store import TopicStore
@@ -37,7 +37,7 @@ class Services:
     fetch_sessions: FetchSessionCache
     producer_ids: ProducerIds
     groups: Coordinator
-    access_store: AclStore
+    access_store: AccessStore
     """The stored ACLs, credentials and quotas."""
     audit: AuditLog
     quotas: ClientQuotas

@@ -46,7 +46,7 @@ from kafscale.broker.services import Services
 from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
 from kafscale.config.sections.s3 import S3
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import BrokerInfo, Topic
@@ -166,7 +166,7 @@ async def running_broker(
     await topic_store.start()
     cluster_cache = ClusterCache(stores.metadata)
     await cluster_cache.start()
-    access_store = AclStore(stores.metadata)
+    access_store = AccessStore(stores.metadata)
     await access_store.start()
     node, services = _build(
         stores,

@@ -21,7 +21,7 @@ from typing import Any, Final
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, ThrottledError
 from kafscale.metadata.access.model import QuotaEntity
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 from kafscale.observability.metrics.counters import SecurityCounters
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS
@@ -60,7 +60,7 @@ class ClientQuotas:
     """The client quotas of a broker."""
 
     def __init__(
-        self, access_store: AclStore, counters: SecurityCounters, timer: Callable[[], float]
+        self, access_store: AccessStore, counters: SecurityCounters, timer: Callable[[], float]
     ) -> None:
         """`timer` returns monotonic seconds."""
         self._quotas = Quotas(access_store.quotas)

@@ -1,4 +1,4 @@
-"""`AclStore`: ACLs, SCRAM credentials and quotas of a cluster, and operations that change them.
+"""`AccessStore`: ACLs, SCRAM credentials and quotas of a cluster, and operations that change them.
 
 Invariants:
 
@@ -59,7 +59,7 @@ Value = TypeVar("Value")
 logger = get_logger(__name__)
 
 
-class AclStore:
+class AccessStore:
     """All ACLs, SCRAM credentials and quotas of a cluster."""
 
     def __init__(self, store: MetadataStore, *, timeout_ms: int = TIMEOUT_MS) -> None:

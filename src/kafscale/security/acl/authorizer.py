@@ -9,7 +9,7 @@ from typing import Final
 
 from kafscale.config.sections.security import Authorization
 from kafscale.metadata.access.model import ANY_PRINCIPAL, Acl, Operation, ResourceType
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 from kafscale.security.acl.acl_index import AclIndex
 from kafscale.security.principal import Principal
 
@@ -23,13 +23,13 @@ NAME_LENGTH_MAX: Final = 249
 class Authorizer:
     """Authorizes operations by ACLs."""
 
-    def __init__(self, settings: Authorization, acls: AclStore) -> None:
+    def __init__(self, settings: Authorization, access_store: AccessStore) -> None:
         self._super_users = frozenset(settings.super_users)
         self._by_default = settings.allow_everyone_if_no_acl_found
-        self._damaged = acls.damaged
-        self._index = AclIndex(acls.acls)
+        self._damaged = access_store.damaged
+        self._index = AclIndex(access_store.acls)
         self._decisions: dict[tuple[object, ...], bool] = {}
-        acls.subscribe_acls(self._changed)
+        access_store.subscribe_acls(self._changed)
 
     def allows(
         self,

@@ -12,7 +12,7 @@ from kafscale.broker.requests.context import ClientInfo, RequestContext, Shutdow
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.errors import ThrottledError
 from kafscale.metadata.access.model import QuotaEntity
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 from kafscale.observability.metrics.counters import SecurityCounters
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.create_topics import (
@@ -75,7 +75,7 @@ class QuotaHarness:
 
 def run_with_quotas(body):
     async def scenario(_random: Random) -> None:
-        access_store = AclStore(MemoryStore(virtual_time.clock_ms))
+        access_store = AccessStore(MemoryStore(virtual_time.clock_ms))
         await access_store.start()
         try:
             await body(QuotaHarness(access_store))

@@ -1,4 +1,4 @@
-"""`AclStore`: ACLs, credentials and quotas as brokers see and change them."""
+"""`AccessStore`: ACLs, credentials and quotas as brokers see and change them."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ from kafscale.metadata.access.model import (
     ScramCredential,
     ScramMechanism,
 )
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.store.base import Delete, Put
 from unit.metadata.interruptible_store import InterruptibleStore
 
@@ -39,7 +39,7 @@ ALICE = QuotaEntity(user="alice")
 
 @asynccontextmanager
 async def brokers(store, count=1):
-    created = [AclStore(store, timeout_ms=2_000) for _ in range(count)]
+    created = [AccessStore(store, timeout_ms=2_000) for _ in range(count)]
     for each in created:
         await each.start()
     yield created if count > 1 else created[0]

@@ -9,7 +9,7 @@ from doubles.memory_store import MemoryStore
 from kafscale.config.sections.security import Authorization
 from kafscale.metadata.access import keys
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.store.base import Delete, Put
 from kafscale.security.acl import authorizer
 from kafscale.security.acl.authorizer import Authorizer
@@ -24,12 +24,12 @@ HOST = "10.0.0.1"
 
 
 class AuthorizerSetup:
-    """An authorizer, and the rules that it goes by."""
+    """An authorizer, and its access store."""
 
-    def __init__(self, store, rules, settings):
+    def __init__(self, store, access_store, settings):
         self.store = store
-        self.rules = rules
-        self.authorizer = Authorizer(settings, rules)
+        self.access_store = access_store
+        self.authorizer = Authorizer(settings, access_store)
 
     def allows(self, identity=ALICE, operation=READ, name="orders"):
         return self.authorizer.allows(identity, HOST, operation, TOPIC, name)
@@ -41,11 +41,11 @@ class AuthorizerSetup:
 @asynccontextmanager
 async def opened(*acls, **settings):
     store = MemoryStore(virtual_time.clock_ms)
-    rules = AclStore(store)
-    await rules.start()
-    await rules.add_acls(acls)
-    yield AuthorizerSetup(store, rules, Authorization(enabled=True, **settings))
-    await rules.close()
+    access_store = AccessStore(store)
+    await access_store.start()
+    await access_store.add_acls(acls)
+    yield AuthorizerSetup(store, access_store, Authorization(enabled=True, **settings))
+    await access_store.close()
 
 
 @pytest.fixture
@@ -78,13 +78,13 @@ def test_acl_change_invalidates_cached_decisions(hold):
     async def body(setup):
         assert not setup.allows()
         assert not setup.allows_any()
-        await setup.rules.add_acls([acl()])
+        await setup.access_store.add_acls([acl()])
         assert setup.allows()
         assert setup.allows_any()
-        await setup.rules.add_acls([deny(name="*")])
+        await setup.access_store.add_acls([deny(name="*")])
         assert not setup.allows()
         assert not setup.allows_any()
-        await setup.rules.remove_acls([deny(name="*")])
+        await setup.access_store.remove_acls([deny(name="*")])
         assert setup.allows()
 
     hold(body)
@@ -125,7 +125,9 @@ def test_damaged_acl_denies_all_but_super_users(hold, is_repaired):
         assert setup.allows()
         assert setup.allows_any()
         await setup.store.commit([], [Put(key, b"\xff")])
-        await setup.rules.add_acls([acl(principal="User:dave")])  # Seen later than the damage.
+        await setup.access_store.add_acls(
+            [acl(principal="User:dave")]
+        )  # Seen later than the damage.
         for identity in (ALICE, ANONYMOUS):
             assert not setup.allows(identity)
             assert not setup.allows(identity, name="payments")
@@ -133,10 +135,10 @@ def test_damaged_acl_denies_all_but_super_users(hold, is_repaired):
         assert setup.allows(ROOT)
         assert setup.allows_any(ROOT)
         if is_repaired:
-            await setup.rules.add_acls([deny(principal="User:bob")])
+            await setup.access_store.add_acls([deny(principal="User:bob")])
         else:
             await setup.store.commit([], [Delete(key)])
-            await setup.rules.add_acls([acl(principal="User:erin")])
+            await setup.access_store.add_acls([acl(principal="User:erin")])
         assert setup.allows()
         assert setup.allows_any()
 

@@ -14,7 +14,7 @@ from kafscale.metadata.access.model import (
     ScramCredential,
     ScramMechanism,
 )
-from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.access.store import AccessStore
 
 READS = Acl(
     ResourceType.TOPIC,
@@ -33,12 +33,12 @@ ALICE = QuotaEntity(user="al/ice", client_id="")
 
 def test_records_of_one_broker_are_visible_to_another(run_with_store):
     async def body(store):
-        one = AclStore(store)
+        one = AccessStore(store)
         await one.start()
         await one.add_acls([READS, *ACLS])
         await one.set_credential(CREDENTIAL)
         await one.alter_quota(ALICE, {"producer_byte_rate": 1024.5})
-        other = AclStore(store)
+        other = AccessStore(store)
         await other.start()
         for each in (one, other):
             assert set(each.acls) == {READS, *ACLS}
@@ -52,7 +52,7 @@ def test_records_of_one_broker_are_visible_to_another(run_with_store):
 
 def test_removed_records_are_gone_when_the_call_returns(run_with_store):
     async def body(store):
-        access = AclStore(store)
+        access = AccessStore(store)
         await access.start()
         await access.add_acls([READS, *ACLS])
         await access.remove_acls(ACLS)
@@ -71,13 +71,13 @@ def test_removed_records_are_gone_when_the_call_returns(run_with_store):
 
 def test_concurrent_quota_changes_are_all_kept(run_with_store):
     async def body(store):
-        stores = [AclStore(store) for _ in range(3)]
+        stores = [AccessStore(store) for _ in range(3)]
         for each in stores:
             await each.start()
         await asyncio.gather(
             *(each.alter_quota(ALICE, {f"limit-{n}": 1.0}) for n, each in enumerate(stores))
         )
-        fresh = AclStore(store)
+        fresh = AccessStore(store)
         await fresh.start()
         assert fresh.quotas == {ALICE: {f"limit-{n}": 1.0 for n in range(3)}}
         for each in (*stores, fresh):
