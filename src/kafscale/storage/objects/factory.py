@@ -185,7 +185,7 @@ async def probe_create_only(store: ObjectStore, namespace: str, random: Random) 
     Fencing depends on it: on a store that ignores the condition, two brokers could acknowledge
     records into the same log. The broker refuses to start with such a store.
     """
-    key = f"{namespace}/_probe/{random.getrandbits(64):016x}"
+    key = f"{namespace}/{object_keys.PROBE_DIRECTORY}/{random.getrandbits(64):016x}"
     await store.put(key, [b"first"])
     try:
         await store.put(key, [b"second"])
