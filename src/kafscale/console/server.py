@@ -22,6 +22,7 @@ from kafscale.console.app import create_app
 from kafscale.console.http.auth import Authenticator
 from kafscale.console.monitor.poller import ClusterMonitor
 from kafscale.errors import ConfigError
+from kafscale.net.address import Address
 from kafscale.net.asgi_server import AsgiServer, listen
 from kafscale.net.tls_files import load_certificate
 from kafscale.observability.logging import get_logger
@@ -107,9 +108,8 @@ def _ssl_context(settings: Ui) -> ssl.SSLContext | None:
 
 
 def _url(bound: socket.socket, settings: Ui) -> str:
-    host, port = bound.getsockname()[:2]
-    url_host = f"[{host}]" if ":" in host else host
-    return f"{'https' if settings.cert_file else 'http'}://{url_host}:{port}"
+    address = Address(*bound.getsockname()[:2])
+    return f"{'https' if settings.cert_file else 'http'}://{address}"
 
 
 class RequestTimeoutProtocol(H11Protocol):

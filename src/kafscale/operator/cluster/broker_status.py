@@ -18,6 +18,7 @@ from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.messages import BrokerStatusResponse, MetricsSample, Partition
 from kafscale.errors import KafscaleError
 from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata
 
@@ -113,8 +114,7 @@ def control_address(broker: BrokerInfo) -> str:
     >>> control_address(BrokerInfo(id=0, epoch=1, host="::1", port=9092, control_port=9093))
     '[::1]:9093'
     """
-    host = broker.control_host or broker.host
-    return f"[{host}]:{broker.control_port}" if ":" in host else f"{host}:{broker.control_port}"
+    return str(Address(broker.control_host or broker.host, broker.control_port))
 
 
 def summarize(

@@ -22,6 +22,7 @@ from typing import Final
 
 import msgspec
 
+from kafscale.net.address import Address
 from kafscale.operator.etcd.observe import Objects
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
@@ -66,7 +67,7 @@ def resolve(
 def kube_etcd_endpoints(pods: Iterable[Manifest]) -> list[str]:
     """The endpoints of Kubernetes' etcd from its pods; many platforms hide them."""
     addresses = ((pod.get("status") or {}).get("podIP", "") for pod in pods)
-    return sorted(f"https://{_host(each)}:{names.ETCD_CLIENT_PORT}" for each in addresses if each)
+    return sorted(f"https://{Address(each, names.ETCD_CLIENT_PORT)}" for each in addresses if each)
 
 
 def _external(cluster: Cluster, endpoints: Sequence[str]) -> EtcdAccess:
@@ -75,10 +76,6 @@ def _external(cluster: Cluster, endpoints: Sequence[str]) -> EtcdAccess:
         tls_secret=cluster.spec.etcd.tls_secret_ref,
         credentials_secret=cluster.spec.etcd.credentials_secret_ref,
     )
-
-
-def _host(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
 
 
 def current_user(

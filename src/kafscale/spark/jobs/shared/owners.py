@@ -20,6 +20,7 @@ from kafscale.control_plane.messages import (
     SwapSegmentsResponse,
 )
 from kafscale.errors import KafscaleError, OperatingError
+from kafscale.net.address import Address
 
 ATTEMPTS_MAX: Final = 30
 RETRY_PAUSE_SECONDS: Final = 1.0
@@ -97,8 +98,7 @@ class PartitionOwners:
         host = broker.control_host or broker.host
         if not (host and broker.control_port):
             return
-        address = f"[{host}]" if ":" in host else host
-        address = f"{address}:{broker.control_port}"
+        address = str(Address(host, broker.control_port))
         try:
             self._record(address, await (await self._client(address)).status())
         except ControlError:
