@@ -54,6 +54,7 @@ CLUSTERS: Final = Kind("kafscale.io/v1alpha1", "KafscaleCluster", "kafscaleclust
 TOPICS: Final = Kind("kafscale.io/v1alpha1", "KafscaleTopic", "kafscaletopics")
 
 ALL: Final = tuple(each for each in vars().values() if isinstance(each, Kind))
+"""`kind_of` finds the kinds of manifests here, so also those that no other module names."""
 
 
 def kind_of(manifest: dict[str, object]) -> Kind:
