@@ -19,6 +19,7 @@ from kafscale.operator.spec.status import (
     Condition,
     EtcdStatus,
     SnapshotStatus,
+    as_manifest,
     bad,
     ok,
     to_status,
@@ -91,6 +92,10 @@ def status(cluster: Cluster, observed: ObservedCluster, now: str) -> dict[str, A
         conditions.append(brokers)
     word = phase(conditions, observed, cluster.status.get("phase", ""))
     conditions.append(_ready(conditions, word))
+    before = {
+        (each["type"], each["status"]): each["lastTransitionTime"]
+        for each in cluster.status.get("conditions") or []
+    }
     reported = ClusterStatus(
         phase=word,
         observed_generation=cluster.generation,
@@ -100,11 +105,9 @@ def status(cluster: Cluster, observed: ObservedCluster, now: str) -> dict[str, A
         bootstrap_servers=observed.bootstrap_servers,
         etcd=observed.etcd,
         snapshot=observed.snapshot,
+        conditions=to_status(conditions, before, now, cluster.generation),
     )
-    result: dict[str, Any] = msgspec.to_builtins(reported)
-    before = cluster.status.get("conditions") or []
-    result["conditions"] = to_status(conditions, before, now, cluster.generation)
-    return result
+    return as_manifest(reported)
 
 
 def changed(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> list[Condition]:

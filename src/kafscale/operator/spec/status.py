@@ -4,7 +4,7 @@ Invariants: unknown values are left out, so that a 0 is always counted. The `las
 a condition changes only with its status.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -21,6 +21,10 @@ FALSE: Final = "False"
 UNKNOWN: Final = "Unknown"
 
 
+Truth = Literal["True", "False", "Unknown"]
+"""Whether a condition holds."""
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A part of a status."""
 
@@ -29,7 +33,7 @@ class ConditionStatus(Status, frozen=True, kw_only=True):
     """A condition of the resource."""
 
     type: Annotated[str, Meta(min_length=1, description="The type of the condition.")]
-    status: Annotated[Literal["True", "False", "Unknown"], text("Whether the condition holds.")]
+    status: Annotated[Truth, text("Whether the condition holds.")]
     reason: Annotated[str, text("The reason in one word.")]
     message: Annotated[str, text("The reason in a sentence, and what to do.")]
     last_transition_time: Annotated[Time, text("When the status last changed.")]
@@ -45,7 +49,7 @@ class Condition(msgspec.Struct, frozen=True):
     """One fact that is true, false or unknown."""
 
     type: str
-    status: str
+    status: Truth
     reason: str
     """A CamelCase word, for programs."""
     message: str = ""
@@ -65,25 +69,26 @@ def unknown(type_: str, reason: str, message: str = "") -> Condition:
 
 
 def to_status(
-    conditions: Iterable[Condition], before: Sequence[dict[str, Any]], now: str, generation: int
-) -> list[dict[str, Any]]:
-    """Conditions as a status has them, by type; `before` is the former list, `now` in RFC 3339."""
-    old = {each["type"]: each for each in before}
-    result = []
-    for each in sorted(conditions, key=lambda one: one.type):
-        was = old.get(each.type)
-        since = was["lastTransitionTime"] if was and was["status"] == each.status else now
-        result.append(
-            {
-                "type": each.type,
-                "status": each.status,
-                "reason": each.reason,
-                "message": each.message,
-                "lastTransitionTime": since,
-                "observedGeneration": generation,
-            }
+    conditions: Iterable[Condition],
+    before: Mapping[tuple[str, Truth], str],
+    now: str,
+    generation: int,
+) -> list[ConditionStatus]:
+    """Conditions as a status has them, by type; `now` is in RFC 3339.
+
+    `before` has the transition times of the former conditions, by type and status.
+    """
+    return [
+        ConditionStatus(
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
+            message=each.message,
+            last_transition_time=before.get((each.type, each.status), now),
+            observed_generation=generation,
         )
-    return result
+        for each in sorted(conditions, key=lambda one: one.type)
+    ]
 
 
 class EtcdStatus(Status, frozen=True, kw_only=True):
@@ -158,11 +163,6 @@ class TopicStatus(Status, frozen=True, kw_only=True):
     )
     applied: AppliedStatus | None = None
     conditions: Conditions = field(default_factory=list)
-
-
-def to_conditions(conditions: list[dict[str, Any]]) -> list[ConditionStatus]:
-    """Parse conditions, as `to_status` builds them."""
-    return msgspec.convert(conditions, list[ConditionStatus])
 
 
 def as_manifest(status: Status) -> dict[str, Any]:

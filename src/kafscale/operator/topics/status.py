@@ -23,7 +23,6 @@ from kafscale.operator.spec.status import (
     PartitionStatus,
     TopicStatus,
     as_manifest,
-    to_conditions,
     to_status,
 )
 from kafscale.operator.spec.topic import TopicResource
@@ -89,17 +88,15 @@ def build_status(
     resource: TopicResource, before: TopicStatus, now_ms: int, outcome: Outcome
 ) -> TopicStatus:
     """Build a status; a condition with an unchanged status keeps its transition time."""
-    former = [as_manifest(each) for each in before.conditions]
+    former = {(each.type, each.status): each.last_transition_time for each in before.conditions}
     return TopicStatus(
         phase=outcome.phase,
         observed_generation=resource.generation,
         topic_id=outcome.topic_id,
         partitions=list(outcome.partitions),
         applied=outcome.applied,
-        conditions=to_conditions(
-            to_status(
-                outcome.conditions, former, format_time(now_ms, "seconds"), resource.generation
-            )
+        conditions=to_status(
+            outcome.conditions, former, format_time(now_ms, "seconds"), resource.generation
         ),
     )
 

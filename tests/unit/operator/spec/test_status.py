@@ -14,14 +14,13 @@ from kafscale.operator.spec.status import (
     as_manifest,
     bad,
     ok,
-    to_conditions,
     to_status,
 )
 from unit.generators.crds.structural import violations_of
 
 NOW = "2026-01-02T03:04:05Z"
 CONDITIONS = to_status(
-    [ok("Ready", "AllServe"), bad("EtcdSnapshot", "Stale", "Look at it.")], [], NOW, 3
+    [ok("Ready", "AllServe"), bad("EtcdSnapshot", "Stale", "Look at it.")], {}, NOW, 3
 )
 
 CLUSTER = ClusterStatus(
@@ -37,7 +36,7 @@ CLUSTER = ClusterStatus(
     snapshot=SnapshotStatus(
         last_time=NOW, last_key="a/b.db", size_bytes=1, age_seconds=0, failures=0
     ),
-    conditions=to_conditions(CONDITIONS),
+    conditions=CONDITIONS,
 )
 TOPIC = TopicStatus(
     phase="Ready",
@@ -45,7 +44,7 @@ TOPIC = TopicStatus(
     topic_id="AAAAAAAAAAAAAAAAAAAAAQ",
     partitions=[PartitionStatus(id=0, leader="0", log_end_offset=0), PartitionStatus(id=1)],
     applied=AppliedStatus(partitions=2, config={"cleanup.policy": "compact"}),
-    conditions=to_conditions(CONDITIONS),
+    conditions=CONDITIONS,
 )
 
 
@@ -70,4 +69,7 @@ def test_unknown_values_are_left_out_and_zeros_kept():
 
 
 def test_conditions_are_written_unchanged():
-    assert as_manifest(CLUSTER)["conditions"] == CONDITIONS
+    shared = {"lastTransitionTime": NOW, "observedGeneration": 3}
+    stale = {"type": "EtcdSnapshot", "status": "False", "reason": "Stale", "message": "Look at it."}
+    ready = {"type": "Ready", "status": "True", "reason": "AllServe", "message": ""}
+    assert as_manifest(CLUSTER)["conditions"] == [stale | shared, ready | shared]
