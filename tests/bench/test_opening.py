@@ -31,7 +31,7 @@ def test_opening_a_partition_of_many_segments(comparisons, scaled, tmp_path):
         started = time.perf_counter()
         engine = await open_engine(store)
         seconds = time.perf_counter() - started
-        assert engine.logs.find(TOPIC, 0).high_watermark == count
+        assert engine.logs.get(TOPIC, 0).high_watermark == count
         return seconds
 
     comparison.add("Kafscale", {"segments": count, "seconds": asyncio.run(scenario())})

@@ -185,7 +185,8 @@ class Reader:
 
     async def read_all(self, broker: Broker, topic: SimulatedTopic, partition: int) -> None:
         """Read a log from its start to its end; nothing may be missing."""
-        log = broker.engine.logs.find(topic.name, partition)
+        log = broker.engine.logs.get(topic.name, partition)
+        assert log is not None
         model = topic.partitions[partition]
         start_offset = offset = log.start_offset
         while offset < (end_offset := log.high_watermark):

@@ -229,7 +229,9 @@ class SimulatedCluster:
 
     def log(self, topic: SimulatedTopic, number: int) -> PartitionLog:
         """The log as its owner serves it."""
-        return self.owner(topic, number).engine.logs.find(topic.name, number)
+        log = self.owner(topic, number).engine.logs.get(topic.name, number)
+        assert log is not None
+        return log
 
     async def assign(
         self,
@@ -256,9 +258,9 @@ class SimulatedCluster:
             to_open = [self._to_open(topic, number) for topic, number in assigned]
             await self.retry(successor.store, lambda: successor.engine.open(to_open))  # noqa: B023
             for topic, number in assigned:
-                topic.partitions[number].check_opened(
-                    successor.engine.logs.find(topic.name, number)
-                )
+                log = successor.engine.logs.get(topic.name, number)
+                assert log is not None
+                topic.partitions[number].check_opened(log)
 
     def _to_open(self, topic: SimulatedTopic, number: int) -> PartitionToOpen:
         assignment = self.assignments[topic.id, number]

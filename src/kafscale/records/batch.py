@@ -258,11 +258,6 @@ class BatchView:
         return bool(self.attributes & CONTROL_BIT)
 
     @property
-    def delete_horizon_ms(self) -> int | None:
-        """When tombstones in this batch may be removed; None if not set."""
-        return self.base_timestamp_ms if self.attributes & DELETE_HORIZON_BIT else None
-
-    @property
     def base_timestamp_ms(self) -> int:
         return self._int64(BASE_TIMESTAMP_POSITION)
 

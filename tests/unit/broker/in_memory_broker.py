@@ -138,7 +138,9 @@ class InMemoryBroker:
         return await self.services.topics.create(name, partition_count, named, 1000)
 
     def log(self, topic: str, partition: int = 0) -> PartitionLog:
-        return self.services.storage.logs.find(topic, partition)
+        log = self.services.storage.logs.get(topic, partition)
+        assert log is not None
+        return log
 
     def append(self, topic: str, *timestamps_ms: int, **producer: int) -> None:
         """Append records to partition 0, one batch each, without making them durable."""

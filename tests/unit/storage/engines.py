@@ -162,7 +162,7 @@ def values_batch(values: Sequence[bytes], **fields: Any) -> BatchView:
 
 async def append(engine: StorageEngine, *values: bytes, partition: int = 0, **fields: Any) -> int:
     """Append one batch, wait until it is durable, and return its base offset."""
-    log = engine.logs.find(TOPIC, partition)
+    log = engine.logs.get(TOPIC, partition)
     appended = log.append(values_batch(values, **fields), virtual_time.clock_ms())
     if appended.durable is not None:
         await appended.durable
@@ -170,14 +170,14 @@ async def append(engine: StorageEngine, *values: bytes, partition: int = 0, **fi
 
 
 async def roll(engine: StorageEngine, partition: int = 0) -> None:
-    await engine.roll_scheduler.roll(engine.logs.find(TOPIC, partition), RollReason.EXPLICIT)
+    await engine.roll_scheduler.roll(engine.logs.get(TOPIC, partition), RollReason.EXPLICIT)
 
 
 async def read_offsets(
     engine: StorageEngine, offset: int | None = None, partition: int = 0
 ) -> list[int]:
     """The base offsets of all batches from an offset, by default the log start."""
-    log = engine.logs.find(TOPIC, partition)
+    log = engine.logs.get(TOPIC, partition)
     offset = log.start_offset if offset is None else offset
     result, _ = await engine.reader.read(log, offset, 1 << 30, first=True)
     return [found_batch.base_offset for found_batch in split(b"".join(result))]

@@ -40,7 +40,7 @@ async def engine_with_segments(
             await append(engine, value, producer_id=1, producer_epoch=0, base_sequence=offset)
             offset += 1
         await roll(engine)
-    log = engine.logs.find(TOPIC, 0)
+    log = engine.logs.get(TOPIC, 0)
     while log.tail.evict():
         pass
     return engine, log
@@ -71,7 +71,7 @@ async def stage(store, *parts: Sequence[int], prefix: str = PREFIX) -> None:
 
 
 async def values_of(engine) -> list[bytes]:
-    log = engine.logs.find(TOPIC, 0)
+    log = engine.logs.get(TOPIC, 0)
     result, _ = await engine.reader.read(log, 0, 1 << 30, first=True)
     return [record.value for one in split(b"".join(result)) for record in iterate(one)]
 

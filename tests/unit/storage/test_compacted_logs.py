@@ -44,7 +44,7 @@ async def swapped(store, metadata, **settings):
     engine = await open_engine(
         store, save_state=metadata.save, partitions=topic(settings=log_settings(**settings))
     )
-    log = engine.logs.find(TOPIC, 0)
+    log = engine.logs.get(TOPIC, 0)
     for offset in range(10):
         await append(engine, b"%d" % offset, producer_id=1, producer_epoch=0, base_sequence=offset)
     await roll(engine)
@@ -78,7 +78,7 @@ def test_lost_index_of_a_compacted_segment_is_rebuilt():
         engine.close()
         await store.delete(await keys(store, ".index"))
         engine = await open_engine(store, partitions=[metadata.to_open()])
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         assert await read(engine, log) == [0, 2, 6, 8]
         assert len(await keys(store, ".index")) == 1
         again = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 10}

@@ -30,7 +30,7 @@ def test_stop_rolls_everything():
     async def scenario():
         store, epochs = memory_store(), Epochs()
         engine = await open_engine(store, epochs)
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         log.append(values_batch([b"a"]), clock_ms())
         await engine.stop(flush_seconds=1, roll_seconds=1)
         assert len(await keys(store, ".kfs")) == 1
@@ -100,7 +100,7 @@ def test_retention_and_rolls_run_in_the_background():
         assert len(await keys(store, ".kfs")) == 1
         await asyncio.sleep(5)
         assert await keys(store, ".kfs") == []
-        assert engine.logs.find(TOPIC, 0).start_offset == 1
+        assert engine.logs.get(TOPIC, 0).start_offset == 1
         running.cancel()
 
     simulate(scenario)
@@ -116,7 +116,7 @@ def test_engine_runs_several_sessions_in_sequence():
         running = asyncio.ensure_future(engine.run())
         for number in range(3):
             assert await append(engine, b"x") == number
-            log = engine.logs.find(TOPIC, 0)
+            log = engine.logs.get(TOPIC, 0)
             before = engine.wal
             engine.end_session()
             assert log.closed
@@ -127,7 +127,7 @@ def test_engine_runs_several_sessions_in_sequence():
             assert not engine.wal.fenced.done()
             await engine.open(topic())
         assert await read_offsets(engine) == [0, 1, 2]
-        await engine.roll_scheduler.roll(engine.logs.find(TOPIC, 0), RollReason.EXPLICIT)
+        await engine.roll_scheduler.roll(engine.logs.get(TOPIC, 0), RollReason.EXPLICIT)
         running.cancel()
 
     simulate(scenario)
@@ -138,7 +138,7 @@ def test_pending_appends_fail_when_the_session_ends():
         store = FaultyObjectStore(memory_store(), random=Random(0))
         engine = await open_engine(store)
         store.is_down = True
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         woken = []
         log.watch(lambda: woken.append(log.closed))
         waiting = asyncio.ensure_future(append(engine, b"a"))
@@ -178,7 +178,7 @@ def test_released_log_needs_no_wal():
     async def scenario():
         store, metadata = memory_store(), FakeMetadataStore()
         engine = await open_engine(store, partitions=[metadata.to_open()], save_state=metadata.save)
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         log.append(values_batch([b"a"]), clock_ms())
         releasing = asyncio.ensure_future(engine.release(log))
         await asyncio.sleep(0)
@@ -203,7 +203,7 @@ def test_log_that_could_not_be_released_accepts_appends(way):
         store, metadata = FaultyObjectStore(memory_store(), random=Random(0)), FakeMetadataStore()
         engine = await open_engine(store, partitions=[metadata.to_open()], save_state=metadata.save)
         await append(engine, b"a")
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         if way == "cancelled":
             store.is_down = True
             with pytest.raises(TimeoutError):
@@ -224,7 +224,7 @@ def test_release_waits_for_appends_in_flight():
         store = FaultyObjectStore(memory_store(), random=Random(0))
         engine = await open_engine(store)
         store.rules = [Rule(fault=Fault.REFUSED, keys="*.kfw", times_max=3)]
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         waiting = [asyncio.ensure_future(append(engine, b"x")) for _ in range(3)]
         await asyncio.sleep(0)
         await engine.release(log)
@@ -240,7 +240,7 @@ def test_removed_log_keeps_its_wal_objects():
         engine = await open_engine(store, partitions=topic(2))
         await append(engine, b"a")
         await append(engine, b"b", partition=1)
-        engine.remove(engine.logs.find(TOPIC, 0))
+        engine.remove(engine.logs.get(TOPIC, 0))
         await engine.stop(flush_seconds=1, roll_seconds=1)
         assert await read_offsets(await open_engine(store, Epochs())) == [0]
 

@@ -130,10 +130,6 @@ class Coordinator:
         """The shards that are served; those that are still loading are not."""
         return {each.shard for each in self._sessions if each.phase is Phase.SERVING}
 
-    def is_coordinator_of(self, group_id: str) -> bool:
-        """Whether clients of this group are right here, even if it is still loading."""
-        return not self._is_shut_down and self._sessions.has_group(group_id)
-
     async def open_shards(self, guards: Mapping[int, OwnershipGuard]) -> None:
         """Serve these shards, once everything that the store holds for them is loaded.
 

@@ -174,11 +174,6 @@ class ShardSessions:
         removed = self._by_shard.pop(session.shard)
         assert removed is session, session.shard
 
-    def has_group(self, group_id: str) -> bool:
-        """Whether this broker is the coordinator of a group, even if it is still loading."""
-        session = self.get_by_group(group_id)
-        return session is not None and session.phase in {Phase.LOADING, Phase.SERVING}
-
     def require(self, group_id: str) -> ShardSession:
         """The session of a group that can be served now; raises if there is none."""
         session = self.get_by_group(group_id)

@@ -145,11 +145,6 @@ class Dispatcher:
         """The APIs that are served, as ApiVersions lists them."""
         return [each.api for each in self._routes.values()]
 
-    @property
-    def in_flight_count(self) -> int:
-        """How many dispatched requests have no response yet."""
-        return len(self._in_flight)
-
     def dispatch(
         self, client: ClientInfo, request_frame: memoryview
     ) -> Parts | PendingResponse | None:

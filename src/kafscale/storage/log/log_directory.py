@@ -6,7 +6,6 @@ waits for rolls that are in progress, and then deletes every object under the to
 
 from collections.abc import Iterator
 
-from kafscale.errors import UnknownTopicError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.config import LogSettings
@@ -36,12 +35,6 @@ class LogDirectory:
     def get(self, topic: str, partition: int) -> PartitionLog | None:
         logs = self._by_topic.get(topic)
         return None if logs is None else logs.get(partition)
-
-    def find(self, topic: str, partition: int) -> PartitionLog:
-        log = self.get(topic, partition)
-        if log is None:
-            raise UnknownTopicError(f"partition {partition} of topic {topic!r} is not served here")
-        return log
 
     def find_by_id(self, topic_id: bytes, partition: int) -> PartitionLog | None:
         return self._by_id.get((topic_id, partition))

@@ -162,7 +162,7 @@ class RestorableCluster:
         """Write records and wait until they are acknowledged."""
         for _ in range(count):
             broker = await self.owner(topic, partition)
-            log = broker.services.storage.logs.find(topic, partition)
+            log = broker.services.storage.logs.get(topic, partition)
             value = b"%d" % self._written
             self._written += 1
             appended = log.append(values_batch([value]), virtual_time.clock_ms())
@@ -174,7 +174,7 @@ class RestorableCluster:
 
     async def roll(self, topic: str, partition: int) -> None:
         broker = await self.owner(topic, partition)
-        log = broker.services.storage.logs.find(topic, partition)
+        log = broker.services.storage.logs.get(topic, partition)
         await broker.services.storage.roll_scheduler.roll(log, RollReason.EXPLICIT)
 
     async def trim(self, topic: str, partition: int) -> None:
@@ -192,7 +192,7 @@ class RestorableCluster:
 
     async def delete_records(self, topic: str, partition: int, offset: int) -> None:
         broker = await self.owner(topic, partition)
-        log = broker.services.storage.logs.find(topic, partition)
+        log = broker.services.storage.logs.get(topic, partition)
         await broker.services.storage.retention.delete_records(log, offset)
         held = self.acked[topic, partition]
         self.acked[topic, partition] = {at: held[at] for at in held if at >= offset}
@@ -245,7 +245,7 @@ class RestorableCluster:
 
     async def _read(self, topic: str, partition: int) -> dict[int, bytes | None]:
         broker = await self.owner(topic, partition)
-        log = broker.services.storage.logs.find(topic, partition)
+        log = broker.services.storage.logs.get(topic, partition)
         result: dict[int, bytes | None] = {}
         offset = log.start_offset
         while offset < log.high_watermark:

@@ -70,7 +70,7 @@ def is_served(broker, count, topic="orders"):
 
 async def write(broker, partition, *values, topic="orders"):
     """Append one batch and wait until it is durable; return its base offset."""
-    log = broker.services.storage.logs.find(topic, partition)
+    log = broker.services.storage.logs.get(topic, partition)
     appended = log.append(values_batch(values), virtual_time.clock_ms())
     await appended.durable
     return appended.base_offset
@@ -78,7 +78,7 @@ async def write(broker, partition, *values, topic="orders"):
 
 async def read(broker, partition, topic="orders"):
     """The size of all readable records, and the high watermark."""
-    log = broker.services.storage.logs.find(topic, partition)
+    log = broker.services.storage.logs.get(topic, partition)
     slices, _ = await broker.services.storage.reader.read(
         log, log.start_offset, 1 << 30, first=True
     )
@@ -130,7 +130,7 @@ def test_takeover_of_a_dead_broker_keeps_all_acknowledged_records():
         assert leaders(second) == [2] * 6
         for partition, last_offset in written.items():
             assert (await read(second, partition))[1] == last_offset + 1 == 3
-            log = second.services.storage.logs.find("orders", partition)
+            log = second.services.storage.logs.get("orders", partition)
             assert log.leader_epoch == 1
             assert await write(second, partition, b"d") == 3
 
@@ -152,7 +152,7 @@ def test_two_takeovers_in_a_row_keep_the_records_of_both_owners():
         await cluster.dying_broker(1, write_one)
         await cluster.dying_broker(2, write_one)
         await until(lambda: is_served(third, 2))
-        ends = [third.services.storage.logs.find("orders", each).high_watermark for each in (0, 1)]
+        ends = [third.services.storage.logs.get("orders", each).high_watermark for each in (0, 1)]
         assert sum(ends) == 2
 
     simulate(body)
@@ -230,7 +230,7 @@ def test_broker_without_metadata_store_stops_serving_and_rejoins_in_a_new_sessio
         mine = leaders(first).index(1)
         await write(first, mine, b"a")
         epoch = first.services.registration.broker.epoch
-        stale = first.services.storage.logs.find("orders", mine)
+        stale = first.services.storage.logs.get("orders", mine)
         first.stores.metadata.broken = True
         await until(lambda: is_served(second, 2))
         assert not first.services.registration.lease_is_valid, (
@@ -297,7 +297,7 @@ def test_deleted_topic_is_closed_on_all_brokers_and_can_be_recreated():
             owner = first if leader == 1 else second
             await write(owner, partition, b"old")
             await owner.services.storage.roll_scheduler.roll(
-                owner.services.storage.logs.find("orders", partition), RollReason.EXPLICIT
+                owner.services.storage.logs.get("orders", partition), RollReason.EXPLICIT
             )
         await second.services.topic_store.delete("orders")
         await until(lambda: is_served(first, 0) and is_served(second, 0))
@@ -305,7 +305,7 @@ def test_deleted_topic_is_closed_on_all_brokers_and_can_be_recreated():
         await until(lambda: is_served(first, 2) and is_served(second, 2))
         for partition, leader in enumerate(leaders(first)):
             owner = first if leader == 1 else second
-            log = owner.services.storage.logs.find("orders", partition)
+            log = owner.services.storage.logs.get("orders", partition)
             assert (log.topic_id, log.high_watermark) == (topic.id, 0)
 
     simulate(body)
@@ -406,7 +406,7 @@ def test_wal_of_a_dead_broker_is_deleted_once_its_records_are_in_segments():
         await until(lambda: is_served(second, 2))
         for partition in (0, 1):
             await second.services.storage.roll_scheduler.roll(
-                second.services.storage.logs.find("orders", partition), RollReason.EXPLICIT
+                second.services.storage.logs.get("orders", partition), RollReason.EXPLICIT
             )
         await asyncio.sleep(120)
         prefix = f"{CONFIG.s3.namespace}/_wal/1/"

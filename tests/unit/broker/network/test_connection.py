@@ -41,7 +41,7 @@ def test_immediate_response_needs_no_event_loop():
     peer = Peer(HEARTBEAT_ROUTE)
     peer.send(heartbeat(5))
     assert peer.transport.answered == [5]
-    assert peer.dispatcher.in_flight_count == 0
+    assert not peer.dispatcher._in_flight
 
 
 @given(st.permutations([1, 2, 3]))
@@ -227,10 +227,10 @@ def test_disconnect_cancels_waiting_requests_but_no_append():
         assert peer.closed
         assert handlers.futures[1].cancelled()
         assert not handlers.futures[2].done()
-        assert peer.dispatcher.in_flight_count == 1
+        assert len(peer.dispatcher._in_flight) == 1
         handlers.futures[2].set_result(PRODUCE.response())
         await run_pending()
-        assert peer.dispatcher.in_flight_count == 0
+        assert not peer.dispatcher._in_flight
         assert peer.transport.answered == []
 
     run(scenario)

@@ -148,7 +148,7 @@ def test_disconnect_before_the_delayed_failure_leaves_no_request():
         peer.transport.close()
         peer.connection.connection_lost(ConnectionResetError())
         await asyncio.sleep(1)
-        assert peer.dispatcher.in_flight_count == 0
+        assert not peer.dispatcher._in_flight
 
     run_in_virtual_time(scenario)
 

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any, Self
 
 from kafscale.records import BatchView, Record, build, iterate
+from kafscale.records.batch import DELETE_HORIZON_BIT
 from kafscale.spark.jobs.compact.dirty_ratio import write_checkpoint
 from kafscale.spark.jobs.compact.job import CompactSettings, choose
 from kafscale.spark.jobs.compact.key_scan import scan_keys
@@ -181,6 +182,11 @@ class KeyedLog:
         stems = [other.key.removesuffix(object_keys.SEGMENT_SUFFIX) for other in (first, *others)]
         self.store.delete([stem + object_keys.INDEX_SUFFIX for stem in stems])
         self.store.delete([staged.key, *(other.key for other in others)])
+
+
+def delete_horizon_ms(batch: BatchView) -> int | None:
+    """When tombstones of a batch may be removed; None if not set."""
+    return batch.base_timestamp_ms if batch.attributes & DELETE_HORIZON_BIT else None
 
 
 def _shuffle(rows: Iterator[tuple[int, bytes]]) -> dict[int, list[tuple[int, bytes]]]:

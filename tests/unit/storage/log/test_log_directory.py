@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from kafscale.errors import UnknownTopicError
 from unit.storage.engines import (
     TOPIC,
     TOPIC_ID,
@@ -30,7 +29,7 @@ def test_recreated_topic_starts_empty():
         engine = await open_engine(store)
         await append(engine, b"old")
         await roll(engine)
-        before = engine.logs.find(TOPIC, 0)
+        before = engine.logs.get(TOPIC, 0)
         while before.tail.evict():
             pass
         reading = asyncio.ensure_future(read_offsets(engine))
@@ -39,7 +38,7 @@ def test_recreated_topic_starts_empty():
         assert await engine.logs.delete_objects(TOPIC, [before]) == 2
         await asyncio.gather(reading, return_exceptions=True)
         await engine.open(topic(topic_id=OTHER_ID, is_new=True))
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         assert (log.start_offset, log.high_watermark) == (0, 0)
         assert await append(engine, b"new") == 0
         await roll(engine)
@@ -59,7 +58,7 @@ def test_wal_records_of_a_deleted_topic_are_not_given_to_its_successor():
         await append(engine, b"old")
         engine.close()
         engine = await open_engine(store, partitions=topic(topic_id=OTHER_ID))
-        assert engine.logs.find(TOPIC, 0).high_watermark == 0
+        assert engine.logs.get(TOPIC, 0).high_watermark == 0
 
     simulate(scenario)
 
@@ -74,7 +73,7 @@ def test_directory_serves_some_partitions_of_a_topic():
         assert not store.requests, "a new log is not listed"
         assert await append(engine, b"b", partition=2) == 0
         assert await append(engine, b"c") == 1
-        assert engine.logs.find_by_id(TOPIC_ID, 2) is engine.logs.find(TOPIC, 2)
+        assert engine.logs.find_by_id(TOPIC_ID, 2) is engine.logs.get(TOPIC, 2)
         assert engine.logs.find_by_id(TOPIC_ID, 1) is None
         assert engine.logs.get(TOPIC, 1) is None
         assert [log.partition for log in engine.logs.of_topic(TOPIC)] == [0, 2]
@@ -87,14 +86,14 @@ def test_removed_log_can_be_opened_again():
     async def scenario():
         engine = await open_engine(memory_store())
         await append(engine, b"a")
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         await engine.release(log)
         engine.remove(log)
         engine.remove(log)
         assert engine.logs.of_topic(TOPIC) == []
         (again,) = await engine.open([to_open(fully_rolled=True)])
         engine.remove(log)
-        assert engine.logs.find(TOPIC, 0) is again
+        assert engine.logs.get(TOPIC, 0) is again
         assert await read_offsets(engine) == [0]
 
     simulate(scenario)
@@ -110,10 +109,9 @@ def test_configure_updates_every_partition():
 
 
 @pytest.mark.parametrize(("name", "partition"), [("other", 0), (TOPIC, 1), (TOPIC, -1)])
-def test_find_raises_for_unknown_partitions(name, partition):
+def test_get_returns_none_for_unknown_partitions(name, partition):
     async def scenario():
         engine = await open_engine(memory_store())
-        with pytest.raises(UnknownTopicError):
-            engine.logs.find(name, partition)
+        assert engine.logs.get(name, partition) is None
 
     simulate(scenario)

@@ -24,7 +24,7 @@ async def timed(*times_ms: int, rolled: int = 4, **settings):
         await append(engine, b"x", timestamp_ms=timestamp_ms)
         if number % 2 and number < rolled:
             await roll(engine)
-    return engine.reader, engine.logs.find(TOPIC, 0)
+    return engine.reader, engine.logs.get(TOPIC, 0)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_log_start_may_be_within_a_log_append_time_batch():
             partitions=topic(settings=log_settings(timestamp_type=TimestampType.LOG_APPEND_TIME)),
         )
         await append(engine, b"a", b"b", b"c")
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         log.advance_start(1)
         result = await timestamp_lookup.offset_for_timestamp(engine.reader, log, clock_ms())
         assert result.offset == 1

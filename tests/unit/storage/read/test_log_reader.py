@@ -29,7 +29,7 @@ async def cold(store, records: int = 6, **changes):
         await append(engine, b"%d" % number)
         if number % 2:
             await roll(engine)
-    log = engine.logs.find(TOPIC, 0)
+    log = engine.logs.get(TOPIC, 0)
     while log.tail.evict():
         pass
     return engine, log

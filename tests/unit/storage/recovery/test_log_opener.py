@@ -63,7 +63,7 @@ def test_records_of_several_former_owners_are_ordered():
         third = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
         assert await read_offsets(third) == [0, 1]
         assert await append(third, b"c") == 2
-        result, _ = await third.reader.read(third.logs.find(TOPIC, 0), 0, 1000, first=True)
+        result, _ = await third.reader.read(third.logs.get(TOPIC, 0), 0, 1000, first=True)
         assert [batch.leader_epoch for batch in split(b"".join(result))] == [0, 1, 2]
 
     simulate(scenario)
@@ -89,7 +89,7 @@ def test_former_owner_that_wakes_up_late_makes_nothing_durable():
         successor.close()
         third = await taken_over(inner, metadata, THIRD_ID, from_id=OTHER_ID)
         assert await read_offsets(third) == [0, 1]
-        assert third.logs.find(TOPIC, 0).end_offset == 2
+        assert third.logs.get(TOPIC, 0).end_offset == 2
 
     simulate(scenario)
 
@@ -104,7 +104,7 @@ def test_late_segment_of_a_former_owner_is_adopted():
         await roll(before)
         assert metadata.ends == {}, "it is not the owner any more"
         await roll(after)
-        assert [result.base_offset for result in after.logs.find(TOPIC, 0).segments] == [0, 1]
+        assert [result.base_offset for result in after.logs.get(TOPIC, 0).segments] == [0, 1]
         assert metadata.ends == {0: 2}
         third = await taken_over(store, metadata, THIRD_ID, from_id=OTHER_ID)
         assert await read_offsets(third) == [0, 1]
@@ -137,7 +137,7 @@ def test_offsets_continue_after_retention_deleted_everything(fully_rolled):
         for _ in range(3):
             await append(before, b"x")
         await roll(before)
-        log = before.logs.find(TOPIC, 0)
+        log = before.logs.get(TOPIC, 0)
         await before.retention.delete_records(log, 3)
         await before.retention.enforce(log)
         assert await keys(store, ".kfs") == []
@@ -159,12 +159,12 @@ def test_records_deleted_before_they_were_rolled_are_no_gap():
         await before.trimmer.trim()
         for value in (b"b", b"c", b"d"):
             await append(before, value)
-        log = before.logs.find(TOPIC, 0)
+        log = before.logs.get(TOPIC, 0)
         await before.retention.delete_records(log, 3)
         await before.retention.enforce(log)
         assert await keys(store, ".kfs") == []
         after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
-        log = after.logs.find(TOPIC, 0)
+        log = after.logs.get(TOPIC, 0)
         assert (log.start_offset, log.tail.rolled_offset, log.end_offset) == (3, 1, 4)
         assert await read_offsets(after) == [3]
         await roll(after)
@@ -295,7 +295,7 @@ def test_objects_known_to_be_irrelevant_are_not_read_again():
         assert store.requests["get"] >= 20
         store.requests.clear()
         await engine.open([to_open(1, leader_epoch=1, fully_rolled=False)])
-        assert engine.logs.find(TOPIC, 1).end_offset == 10
+        assert engine.logs.get(TOPIC, 1).end_offset == 10
         assert store.requests["get"] < 10 + 4, "those of the other log are known, and left out"
 
     simulate(scenario)

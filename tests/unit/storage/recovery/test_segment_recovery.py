@@ -119,7 +119,7 @@ def test_whole_batches_of_a_damaged_segment_are_salvaged():
         await store.put(key_of(0), [data[:-20]])
         engine = await open_engine(store, epochs)
         assert await read_offsets(engine) == [0]
-        assert engine.logs.find(TOPIC, 0).high_watermark == 2
+        assert engine.logs.get(TOPIC, 0).high_watermark == 2
 
     simulate(scenario)
 
@@ -141,7 +141,7 @@ def test_log_without_segments_continues_at_its_start():
     async def scenario():
         partitions = topic(start_offset=42)
         engine = await open_engine(memory_store(), partitions=partitions)
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         assert (log.start_offset, log.high_watermark, log.end_offset) == (42, 42, 42)
         assert await append(engine, b"a") == 42
 
@@ -156,7 +156,7 @@ def test_records_below_the_log_start_are_not_served_but_update_producer_state():
             await append(engine, b"x", producer_id=5, producer_epoch=0, base_sequence=number)
         engine.close()
         engine = await open_engine(store, epochs, partitions=topic(start_offset=3))
-        assert engine.logs.find(TOPIC, 0).start_offset == 3
+        assert engine.logs.get(TOPIC, 0).start_offset == 3
         again = await append(engine, b"x", producer_id=5, producer_epoch=0, base_sequence=1)
         assert again == 1
         assert await append(engine, b"y", producer_id=5, producer_epoch=0, base_sequence=3) == 3
@@ -184,7 +184,7 @@ def test_number_of_requests_does_not_depend_on_segments():
         engine = await open_engine(store)
         assert await read_offsets(engine, SEGMENTS_COUNT - 1) == [SEGMENTS_COUNT - 1]
         assert store.requests.total() < 50
-        assert len(engine.logs.find(TOPIC, 0).segments) == SEGMENTS_COUNT
+        assert len(engine.logs.get(TOPIC, 0).segments) == SEGMENTS_COUNT
 
     simulate(scenario)
 

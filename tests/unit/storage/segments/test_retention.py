@@ -36,7 +36,7 @@ async def three_segments(store, metadata, **settings):
         await append(engine, value * 100, timestamp_ms=clock_ms())
         await roll(engine)
         await asyncio.sleep(1)
-    return engine, engine.logs.find(TOPIC, 0)
+    return engine, engine.logs.get(TOPIC, 0)
 
 
 @pytest.mark.parametrize("settings", [{"retention_ms": 2500}, {"retention_bytes": 400}])
@@ -137,7 +137,7 @@ def test_delete_records_within_a_segment():
         assert await keys(store, ".kfs") == []
         engine.close()
         engine = await open_engine(store, partitions=[metadata.to_open()])
-        assert engine.logs.find(TOPIC, 0).start_offset == 4
+        assert engine.logs.get(TOPIC, 0).start_offset == 4
         assert await read_offsets(engine) == [3]
         assert await append(engine, b"g") == 6
 

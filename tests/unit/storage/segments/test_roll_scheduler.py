@@ -40,7 +40,7 @@ def test_full_segment_is_rolled_at_once():
             await append(engine, b"x")
         await asyncio.sleep(0.1)
         assert engine.counters.segments_rolled["bytes"] == 2
-        assert engine.logs.find(TOPIC, 0).tail.rolled_offset == 4
+        assert engine.logs.get(TOPIC, 0).tail.rolled_offset == 4
         running.cancel()
 
     simulate(scenario)
@@ -86,7 +86,7 @@ def test_rolled_records_stay_in_memory_borrowed_from_the_block_cache():
             assert engine.memory.used_bytes <= 17_000
             assert engine.memory.pinned_bytes <= 7000
         assert engine.memory.used_bytes > 12_000
-        first, second = (engine.logs.find(TOPIC, number).tail for number in range(2))
+        first, second = (engine.logs.get(TOPIC, number).tail for number in range(2))
         assert 0 < first.start_offset == pytest.approx(second.start_offset, abs=1)
         assert await read_offsets(engine) == list(range(30))
         running.cancel()
@@ -108,7 +108,7 @@ def test_block_cache_shrinks_by_what_tails_borrow():
             await asyncio.sleep(0.1)
         assert (min(borrowed), max(borrowed) <= 10_000) == (0, True)
         assert borrowed[-1] == engine.memory.used_bytes - 5000 > 0
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         await engine.roll_scheduler.roll(log, RollReason.EXPLICIT)
         log.tail.evict()
         engine.roll_scheduler.enforce_memory_limit()
@@ -129,7 +129,7 @@ def test_wal_size_is_bounded():
         assert engine.trimmer.size_bytes <= 4000
         assert len(await keys(store, ".kfw")) < 20
         assert engine.counters.segments_rolled["wal"] > 0
-        assert engine.logs.find(TOPIC, 1).tail.rolled_offset == 1
+        assert engine.logs.get(TOPIC, 1).tail.rolled_offset == 1
         running.cancel()
 
     simulate(scenario)
@@ -139,7 +139,7 @@ def test_scheduling_twice_rolls_once():
     async def scenario():
         engine, running = await working(memory_store())
         await append(engine, b"x")
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         for _ in range(3):
             engine.roll_scheduler.schedule_roll(log, RollReason.EXPLICIT)
         await asyncio.sleep(0.1)

@@ -50,7 +50,7 @@ def test_roll_writes_a_segment_and_its_index():
         entries = index.decode(key, await store.get(key))
         index.verify(key, entries, records.batches)
         assert {b"PROD", b"EPOC"} <= set(entries.sections)
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         assert (log.tail.rolled_offset, log.tail.unrolled_bytes) == (2, 0)
         assert log.oldest_unrolled_ms is None
 
@@ -93,7 +93,7 @@ def test_segment_of_an_earlier_session_is_adopted(compression):
         await roll(after)
         assert [await last_offset(store, n) for n in (0, 1)] == [0, 1]
         assert await read_offsets(after) == [0, 1]
-        assert [result.base_offset for result in after.logs.find(TOPIC, 0).segments] == [0, 1]
+        assert [result.base_offset for result in after.logs.get(TOPIC, 0).segments] == [0, 1]
 
     simulate(scenario)
 
@@ -108,7 +108,7 @@ def test_former_owner_does_not_overwrite_a_later_segment():
         await roll(after)
         await roll(before)
         assert await last_offset(store, 0) == 1
-        assert before.logs.find(TOPIC, 0).tail.rolled_offset == 0
+        assert before.logs.get(TOPIC, 0).tail.rolled_offset == 0
 
     simulate(scenario)
 
@@ -150,7 +150,7 @@ def test_topic_deleted_meanwhile_gets_no_segment():
         store = memory_store()
         engine = await open_engine(store)
         await append(engine, b"a")
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         engine.logs.close(TOPIC)
         await engine.roll_scheduler.roll(log, RollReason.EXPLICIT)
         assert await keys(store, ".kfs") == []

@@ -125,7 +125,7 @@ def test_swap_survives_a_crash_at_any_step_and_can_be_repeated(plan):
         await asyncio.gather(swap, return_exceptions=True)
         assert [one.base_offset for one in await stored_batches(inner)] == list(range(COUNT))
         engine = await open_engine(inner, partitions=[metadata.to_open()], save_state=metadata.save)
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         for bytes_max in (1, 250, 1 << 30):
             await read_in_steps(engine, log, bytes_max)
         if not is_over:

@@ -82,7 +82,7 @@ def test_first_listed_object_is_always_acknowledged():
         await roll(engine)
         await engine.trimmer.trim()
         store.rules = [Rule(fault=Fault.TIMED_OUT, keys=key_of(0, 2), seconds=(50, 50))]
-        log = engine.logs.find("orders", 0)
+        log = engine.logs.get("orders", 0)
         waiting = [asyncio.ensure_future(append(engine, b"b"))]
         await asyncio.sleep(0.1)
         waiting.append(asyncio.ensure_future(append(engine, b"c")))
@@ -90,7 +90,7 @@ def test_first_listed_object_is_always_acknowledged():
         assert key_of(0, 3) in await keys(inner)
         assert log.high_watermark == 1
         successor = await open_engine(inner, epochs)
-        assert successor.logs.find("orders", 0).high_watermark == 1
+        assert successor.logs.get("orders", 0).high_watermark == 1
         store.rules = []
         outcomes = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [FencedError, FencedError]

@@ -49,7 +49,7 @@ def test_failed_put_is_retried_and_acknowledged_once(fault):
         store.rules = [
             Rule(fault=fault, operations=PUT, keys=key_of(1), times_max=3, seconds=(0.05, 0.05))
         ]
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         appending = asyncio.ensure_future(append(engine, b"a"))
         await asyncio.sleep(0.01)
         assert not appending.done()
@@ -67,7 +67,7 @@ def test_objects_are_acknowledged_in_order():
     async def scenario():
         store = faulty(Rule(fault=Fault.SLOW, keys=key_of(1), seconds=(10, 10)))
         engine = await open_engine(store)
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         first = asyncio.ensure_future(append(engine, b"a"))
         await asyncio.sleep(0.1)
         second = asyncio.ensure_future(append(engine, b"b"))
@@ -85,7 +85,7 @@ def test_buffer_is_bounded_and_applies_backpressure():
         store = faulty()
         engine = await open_engine(store, buffer_bytes_max=200)
         store.is_down = True
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         log.append(values_batch([b"x" * 100]), clock_ms())
         congestion = engine.wal.backpressure()
         assert congestion is not None
@@ -117,7 +117,7 @@ def test_fence_closes_the_writer():
         store = faulty()
         engine = await open_engine(store)
         store.is_down = True
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         uploading = log.append(values_batch([b"a"]), clock_ms()).durable
         await asyncio.sleep(0.01)
         waiting = log.append(values_batch([b"b"]), clock_ms()).durable
@@ -141,7 +141,7 @@ def test_abort_fails_pending_appends():
         store = faulty()
         engine = await open_engine(store, buffer_bytes_max=100)
         store.is_down = True
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         durable = log.append(values_batch([b"a" * 80]), clock_ms()).durable
         congestion = engine.wal.backpressure()
         engine.close()
@@ -160,7 +160,7 @@ def test_flush_waits_for_everything_appended_before():
     async def scenario():
         store = faulty(Rule(fault=Fault.SLOW, operations=PUT, seconds=(1, 1)))
         engine = await open_engine(store, puts_per_second=0.001)
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         await engine.wal.flush()
         for value in (b"a", b"b"):
             log.append(values_batch([value]), clock_ms())
@@ -195,7 +195,7 @@ def test_full_object_does_not_wait_for_the_budget():
             memory_store(), seal_policy=seal_policy, puts_per_second=0.01, puts_burst=1
         )
         await append(engine, b"takes the only token")
-        log = engine.logs.find(TOPIC, 0)
+        log = engine.logs.get(TOPIC, 0)
         log.append(values_batch([b"waits"]), clock_ms())
         await asyncio.sleep(1)
         assert log.high_watermark == 1

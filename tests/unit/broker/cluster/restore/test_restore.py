@@ -190,7 +190,7 @@ def test_offsets_of_deleted_records_are_not_reused():
         await cluster.roll("orders", 0)
         await cluster.delete_records("orders", 0, 7)
         broker = await cluster.owner("orders", 0)
-        log = broker.services.storage.logs.find("orders", 0)
+        log = broker.services.storage.logs.get("orders", 0)
         await broker.services.storage.retention.enforce(log)
         assert len(log.segments) == 0
         await cluster.trim("orders", 0)

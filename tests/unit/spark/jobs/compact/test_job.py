@@ -12,7 +12,7 @@ from kafscale.records import BatchView, Codec, Record, build
 from kafscale.spark.jobs.compact import job
 from kafscale.spark.jobs.compact.job import CompactSettings
 from kafscale.storage.formats import segment
-from unit.spark.jobs.keyed_log import NOW_MS, TOPIC, KeyedLog
+from unit.spark.jobs.keyed_log import NOW_MS, TOPIC, KeyedLog, delete_horizon_ms
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, unless the cache is warm.
 
@@ -106,7 +106,7 @@ def test_tombstones_stay_until_their_delete_horizon(log):
     before = log.records()
     log.compact(NOW_MS)
     assert pairs(log) == [(b"b", b"1"), (b"a", None), (b"c", b"1")]
-    horizons = [batch.delete_horizon_ms for batch in log.batches()]
+    horizons = [delete_horizon_ms(batch) for batch in log.batches()]
     assert horizons == [None, NOW_MS + DAY_MS]
     assert set(log.records()) <= set(before), "timestamps are unchanged"
     log.compact(NOW_MS + DAY_MS - 1, is_forced=True)
