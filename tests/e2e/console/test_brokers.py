@@ -106,7 +106,7 @@ def test_killed_broker_is_gone_until_it_is_back(cluster, console_client, kafscal
     wait_for_state(console_client, 2, "unreachable")
     assert "does not respond" in reasons(console_client)["broker 2"]
     wait_for_state(console_client, 2, "gone")
-    assert "gone" in reasons(console_client)["broker 2"]
+    assert "without being drained" in reasons(console_client)["broker 2"]
     assert console_client.get("/overview")["health"]["state"] == "degraded"
     detail = console_client.get("/brokers/2")
     assert (detail["broker"]["state"], detail["partitions"]) == ("gone", [])

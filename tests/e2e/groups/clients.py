@@ -37,10 +37,10 @@ JAVA = Client("java", "consumer")
 """It is in one test only, because a JVM takes long to start."""
 
 
-def clients(values: list[Client], kept: list[Client]) -> pytest.MarkDecorator:
+def clients(values: list[Client], kept: list[Client] = REPRESENTATIVE) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("client", long_except(values, kept.__contains__), ids=str)
 
 
-every_client = clients(CLIENTS, REPRESENTATIVE)
-every_foreign_client = clients(FOREIGN_CLIENTS, REPRESENTATIVE)
+every_client = clients(CLIENTS)
+every_foreign_client = clients(FOREIGN_CLIENTS)
 every_kind_of_client = clients([*CLIENTS, *FOREIGN_CLIENTS], [*REPRESENTATIVE, JAVA])
