@@ -88,8 +88,9 @@ test-setup: setup web ## Prepare the tests: download and build what they run, an
 test-programs: setup ## Download and build the foreign programs that tests run.
 	PYTHONPATH=tests $(BIN)/python -m services.programs
 
-# pytest compiles every test when it collects them; otherwise each of its processes would do so.
+# numba compiles the decoder, and pytest every test: otherwise each process of the tests would do so.
 $(COMPILED): $(READY) $(shell find src tests generators -name '*.py')
+	$(BIN)/python -c 'from kafscale.spark.codec import decoder; decoder.warm_up()'
 	$(BIN)/python -m pytest --collect-only --quiet > $@
 
 test-web: $(MODULES) ## Run the component tests of the console's pages.

@@ -192,6 +192,7 @@ def test_loss_of_an_etcd_member_is_transparent_to_producers(cluster):
     check_acknowledged_records_are_stored_once(cluster, stream)
 
 
+@pytest.mark.long
 def test_second_process_with_the_same_broker_id_replaces_the_first(cluster, tmp_path):
     create(cluster, "twins")
     first = BrokerProcess(tmp_path / "first", **new_broker_settings(cluster))

@@ -163,6 +163,7 @@ def test_snapshot_file_of_etcdctl_is_restored_if_complete(bumps_revision, tmp_pa
     assert "the snapshot is damaged" in refused
 
 
+@pytest.mark.long
 def test_members_are_listed_and_defragmented(cluster, kafscale):
     result = data(kafscale, "status")
     assert {each["name"] for each in result["members"]} == {"etcd-0", "etcd-1", "etcd-2"}

@@ -32,15 +32,15 @@ REPRESENTATIVE = [
     Client("aio", "range"),
     Client("franz", "consumer"),
 ]
-"""One client per protocol: those that `make test` runs."""
-JAVA = Client("java", "consumer")
-"""It is in one test only, because a JVM takes long to start."""
+"""One client per protocol: those that `make test` runs. Java's are in `test_tools` as well."""
 
 
-def clients(values: list[Client], kept: list[Client] = REPRESENTATIVE) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("client", long_except(values, kept.__contains__), ids=str)
+def clients(values: list[Client]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "client", long_except(values, REPRESENTATIVE.__contains__), ids=str
+    )
 
 
 every_client = clients(CLIENTS)
 every_foreign_client = clients(FOREIGN_CLIENTS)
-every_kind_of_client = clients([*CLIENTS, *FOREIGN_CLIENTS], [*REPRESENTATIVE, JAVA])
+every_kind_of_client = clients([*CLIENTS, *FOREIGN_CLIENTS])

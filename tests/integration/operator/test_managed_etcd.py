@@ -135,6 +135,7 @@ def test_three_members_form_a_cluster(run_test):
     run_test(body, desired)
 
 
+@pytest.mark.long
 def test_member_without_data_is_replaced_without_loss(run_test):
     desired = cluster()
 

@@ -24,6 +24,7 @@ def own_console(start_console, broker):
     return start_console(broker)
 
 
+@pytest.mark.long
 def test_overview_shows_a_topic_created_elsewhere(window, shop_broker, topic):
     page = window.open("/", "Overview")
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
@@ -47,6 +48,7 @@ def test_charts_update_with_traffic(window, shop_broker):
         ).to_be_visible()
 
 
+@pytest.mark.long
 def test_empty_cluster_says_what_to_do(open_window, own_console):
     window = open_window(own_console).sign_in()
     page = window.open("/topics", "Topics")

@@ -95,6 +95,7 @@ def test_records_from_a_time(records):
     assert 10 < count < shop.ORDER_COUNT, "some are older than an hour, and some are not"
 
 
+@pytest.mark.long
 def test_no_match_is_reported(records):
     records.set("Key equals", "no such order")
     records.find()
@@ -179,6 +180,7 @@ def test_record_is_produced_and_found(window, topic):
     expect(page.get_by_role("table", name="Records").get_by_text("tombstone")).to_be_visible()
 
 
+@pytest.mark.long
 def test_link_to_a_record_works_in_another_session(records, open_window, console):
     records.set("Key equals", "order-17")
     records.find()
