@@ -95,6 +95,7 @@ def count_printed(file):
     return Counter((int(line[0]), int(line[1])) for line in lines if len(line) == 3)
 
 
+@pytest.mark.long
 def test_every_record_is_printed_while_members_join_leave_and_crash(
     kafscale, topic, group, start_member
 ):
@@ -144,6 +145,7 @@ def test_every_record_is_printed_while_members_join_leave_and_crash(
     assert max(by_others.values()) == 1, "only records of the killed member are printed twice"
 
 
+@pytest.mark.long
 def test_member_with_blocked_output_leaves_and_rejoins(server, topic, group):
     """Heartbeats continue while output is blocked, up to max.poll.interval.ms."""
     kafscale = Shell(server.address, **SHORT_TIMEOUTS, consumer_max_poll_interval_ms="1500")

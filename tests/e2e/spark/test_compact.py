@@ -110,6 +110,7 @@ def test_retention_does_not_delete_compacted_topics(start_broker):
     wait_until(lambda: topic.segment_keys() == [], "retention")
 
 
+@pytest.mark.long
 def test_compaction_killed_at_any_step_can_be_repeated(spark, topic):
     topic.fill()
     steps, is_over = 0, False

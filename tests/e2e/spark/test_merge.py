@@ -74,6 +74,7 @@ def test_merge_to_a_target_size(spark, topic):
     assert with_librdkafka(topic) == sorted(topic.written)
 
 
+@pytest.mark.long
 def test_merge_killed_at_any_step_can_be_repeated(spark, topic):
     topic.fill()
     steps, is_over = 0, False
@@ -139,6 +140,7 @@ def _read_store(topic):
         )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("spark")
 def test_command_merges_in_a_bucket(start_broker, s3):
     settings = broker_settings(s3.bucket)

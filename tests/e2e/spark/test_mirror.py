@@ -148,6 +148,7 @@ def test_killed_mirror_continues_exactly_once(kafka, broker, settings, topic, st
     assert without_mirror_headers(read(broker.address, topic)) == read(kafka.address, topic)
 
 
+@pytest.mark.long
 def test_aborted_records_are_skipped_and_offsets_translated(kafka, broker, settings, topic):
     producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic})
     producer.init_transactions()

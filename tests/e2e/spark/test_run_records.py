@@ -77,6 +77,7 @@ def test_failed_run_record_has_the_error(kafscale, broker, tmp_path):
     assert "absent" in run.error
 
 
+@pytest.mark.long
 def test_other_jobs_write_run_records(kafscale, broker):
     calls = {
         "scrub": (),

@@ -34,6 +34,7 @@ def topic(start_broker):
     return KeyedTopic(start_broker(**FAST))
 
 
+@pytest.mark.long
 def test_scrub_finds_no_damage_after_jobs(spark, topic):
     topic.fill()
     topic.write(50)

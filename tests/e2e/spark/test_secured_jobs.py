@@ -38,6 +38,7 @@ def job(password):
     return Security(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username="job", password=password)
 
 
+@pytest.mark.long
 def test_replay_authenticates(secured, spark):
     broker, address = secured
     job_settings = replay_job.ReplaySettings(

@@ -132,6 +132,7 @@ def test_uncommitted_batch_is_repeated(broker, stream, tmp_path):
     ]
 
 
+@pytest.mark.long
 def test_stream_from_latest_misses_nothing(broker, stream, tmp_path):
     """Also if the first micro-batch fails and records arrive meanwhile."""
     client = Client(broker.address)

@@ -193,6 +193,7 @@ def test_unresponsive_member_delays_one_request_only(cluster):
     asyncio.run(body())
 
 
+@pytest.mark.long
 def test_watch_leaves_an_unresponsive_member_after_a_failed_request(cluster):
     async def body():
         async with opened(cluster) as store, opened(cluster) as other:
@@ -293,6 +294,7 @@ def test_member_without_leader_is_skipped(cluster):
     asyncio.run(body())
 
 
+@pytest.mark.long
 def test_missing_members_cause_no_delay(cluster):
     """One refuses connections, one accepts them and never responds."""
 

@@ -14,6 +14,7 @@ from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.store import S3ObjectStore
 from kafscale.storage.objects.store import ObjectStore
 from services import s3_server
+from services.selection import long_except
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +31,10 @@ def real_bucket(tmp_path_factory) -> Iterator[S3Bucket]:
         yield bucket
 
 
-@pytest.fixture(params=["memory", "local", "local without fsync", "moto", "s3"])
+STORES = ["memory", "local", "local without fsync", "moto", "s3"]
+
+
+@pytest.fixture(params=long_except(STORES, lambda name: name != "moto"))
 def store(request, tmp_path) -> Iterator[ObjectStore]:
     opening: dict[str, Callable[[], ObjectStore]] = {
         "memory": lambda: MemoryObjectStore(lambda: time.time_ns() // 1_000_000),

@@ -53,6 +53,7 @@ def test_rejected_form_shows_the_error_and_keeps_its_input(window):
     expect(dialog.get_by_label("Name", exact=False).first).to_have_value("orders")
 
 
+@pytest.mark.long
 def test_search_and_sort_are_in_the_url(window):
     page = window.open("/topics", "Topics")
     page.get_by_role("searchbox", name="Search topics").fill("or")
@@ -83,6 +84,7 @@ def test_config_is_changed_and_reset(window, created_topic):
     expect(field).to_have_value("604800000")
 
 
+@pytest.mark.long
 def test_invalid_config_is_rejected(window, created_topic):
     window.expect_status(400)
     page = window.open(f"/topics/{created_topic}?part=configs", created_topic)
@@ -116,6 +118,7 @@ def test_flush_writes_segments(window):
     expect(table.get_by_role("row").nth(1)).to_be_visible()
 
 
+@pytest.mark.long
 def test_consumers_link_to_their_group(window):
     page = window.open("/topics/clicks?part=consumers", "clicks")
     row = window.row("Consumers", "analytics")
@@ -145,6 +148,7 @@ def test_topic_is_deleted_after_confirmation(window, shop_broker, created_topic)
     assert created_topic not in topics
 
 
+@pytest.mark.long
 def test_topic_is_deleted_from_the_list(window, created_topic):
     page = window.open(f"/topics?search={created_topic}", "Topics")
     window.button(f"Delete {created_topic}").click()
@@ -154,6 +158,7 @@ def test_topic_is_deleted_from_the_list(window, created_topic):
     expect(page.get_by_role("link", name=created_topic)).to_have_count(0)
 
 
+@pytest.mark.long
 def test_missing_topic_is_reported(window):
     window.expect_status(404)
     page = window.open("/topics/absent", "absent")
