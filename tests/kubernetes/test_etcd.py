@@ -95,6 +95,7 @@ def test_member_without_data_is_replaced_under_load(etcd: DeployedEtcd) -> None:
     assert dict(after.items() - before.items()).keys() == {etcd.name(1)}
 
 
+@pytest.mark.long
 def test_changed_spec_restarts_one_member_at_a_time(etcd: DeployedEtcd) -> None:
     etcd.wait_healthy()
     members, before = etcd.members(), etcd.pod_uids()

@@ -10,6 +10,7 @@ from services.kubernetes.namespaces import GATEWAY
 SINGLE_BROKER = {"replicas": 1, "terminationGracePeriodSeconds": 20}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_endpoints_of_the_resource_come_before_settings(
     kafscale: Installation, namespace: str, tmp_path_factory: pytest.TempPathFactory

@@ -14,6 +14,7 @@ def _complete(kafscale: Installation) -> None:
     kafscale.wait_operator()
 
 
+@pytest.mark.long
 def test_next_leader_continues_a_rollout(kafscale: Installation, shop: DeployedCluster) -> None:
     shop.wait()
     before, drained_before = shop.pod_uids(), len(shop.events("Drained"))
