@@ -60,7 +60,7 @@ $(MODULES): web/package-lock.json | setup
 # tests/runner.py runs failed tests once more, alone, and leaves JUnit reports in .test-reports/.
 # `make check` runs the tests of the source tree.
 RUN_TESTS := $(BIN)/python tests/runner.py
-PARALLEL  := -n $(shell expr $$(nproc) + 2) --dist loadfile
+PARALLEL  := -n $(shell expr $$(nproc) + 1) --dist loadfile
 PLAIN     := not bench and not spark and not kubernetes
 SPARK     := spark and not bench
 KUBERNETES = kubernetes and not long
