@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 from kafscale.aio.backoff import Backoff
+from kafscale.aio.events import wait_at_most
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
@@ -54,11 +55,7 @@ class WorkQueue:
     async def wait(self, resource: ResourceKey, seconds: float) -> None:
         """Return when the resource is notified, at the latest after `seconds`."""
         event = self._events[resource]
-        try:
-            async with asyncio.timeout(seconds):
-                await event.wait()
-        except TimeoutError:
-            pass
+        await wait_at_most(seconds, event)
         event.clear()
 
     def forget(self, resource: ResourceKey) -> None:
