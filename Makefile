@@ -58,7 +58,6 @@ $(MODULES): web/package-lock.json | setup
 	@touch $@
 
 # tests/runner.py runs failed tests once more, alone, and leaves JUnit reports in .test-reports/.
-# `make check` runs the tests of the source tree.
 RUN_TESTS := $(BIN)/python tests/runner.py
 PARALLEL  := -n $(shell expr $$(nproc) + 1) --dist loadfile
 PLAIN     := not bench and not spark and not kubernetes
@@ -67,6 +66,7 @@ KUBERNETES = kubernetes and not long
 # Each process starts a Spark session, which needs a core and a gigabyte.
 SESSIONS  := -n 2 --dist loadfile
 
+# `make check` runs the tests of the source tree.
 test: test-setup test-web ## Run the tests of every kind, in minutes.
 	$(RUN_TESTS) plain $(PARALLEL) -m "$(PLAIN) and not long" --ignore tests/test_architecture.py
 	$(RUN_TESTS) spark $(SESSIONS) -m "$(SPARK) and not long" tests/e2e/spark
@@ -91,7 +91,7 @@ test-programs: setup ## Download and build the foreign programs that tests run.
 # numba compiles the decoder, and pytest every test: otherwise each process of the tests would do so.
 $(COMPILED): $(READY) $(shell find src tests generators -name '*.py')
 	$(BIN)/python -c 'from kafscale.spark.codec import decoder; decoder.warm_up()'
-	$(BIN)/python -m pytest --collect-only --quiet > $@
+	@$(BIN)/python -m pytest --collect-only --quiet > $@ || { tail -n 40 $@; rm $@; exit 1; }
 
 test-web: $(MODULES) ## Run the component tests of the console's pages.
 	$(NPM) test --silent
