@@ -20,11 +20,11 @@ from services.kubernetes import binaries
 
 Programs = Mapping[str, Callable[[], object]]
 
-BUILT: Programs = {
+SERVERS: Programs = {
     f"etcd {etcd_programs.version()}": etcd_programs.directory,
     "S3 server": s3_server.is_available,
-    "Kafka clients in Go": client_program.go_clients,
 }
+BUILT: Programs = {**SERVERS, "Kafka clients in Go": client_program.go_clients}
 DOWNLOADED: Programs = {
     f"Kafka {java.KAFKA}": java.jars,
     "Chromium": chromium.is_available,
@@ -35,8 +35,7 @@ DOWNLOADED: Programs = {
 }
 KUBERNETES: Programs = {
     f"Kubernetes {binaries.kubernetes_version()}, Helm {binaries.helm_version()}": binaries.kube,
-    f"etcd {etcd_programs.version()}": etcd_programs.directory,
-    "S3 server": s3_server.is_available,
+    **SERVERS,
 }
 NEEDED_SECONDS_MIN = 0.5
 """A program that was found in less time was there already, and is not reported."""
