@@ -88,10 +88,14 @@ test-setup: setup web ## Prepare the tests: download and build what they run, an
 test-programs: setup ## Download and build the foreign programs that tests run.
 	PYTHONPATH=tests $(BIN)/python -m services.programs
 
-# numba compiles the decoder, and pytest every test: otherwise each process of the tests would do so.
+# numba compiles the kernels, and pytest every test: otherwise each process of the tests would do so.
 $(COMPILED): $(READY) $(shell find src tests generators -name '*.py')
 	$(BIN)/python -c 'from kafscale.spark.codec import decoder; decoder.warm_up()'
+	@$(BIN)/python -m pytest --quiet $(KERNEL_TESTS) > $@ || { tail -n 40 $@; rm $@; exit 1; }
 	@$(BIN)/python -m pytest --collect-only --quiet > $@ || { tail -n 40 $@; rm $@; exit 1; }
+
+KERNEL_TESTS := $(addprefix tests/unit/spark/, \
+  codec/test_encoder.py jobs/shared/test_copy_kernel.py jobs/compact/test_key_hash.py)
 
 test-web: $(MODULES) ## Run the component tests of the console's pages.
 	$(NPM) test --silent

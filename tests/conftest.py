@@ -25,8 +25,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 SLOWEST_FAMILIES = 15
 SLOW_FOLDERS = ("tests/chaos/", "tests/e2e/", "tests/integration/", "tests/conformance/groups/")
 """Their tests start servers and wait."""
-FOLDERS_OF_ONE_WORKER = ("tests/conformance/groups/", "tests/integration/objects/")
-"""Their tests share servers that are slow to start: Apache Kafka, S3 servers."""
+FOLDERS_OF_ONE_WORKER = (
+    "tests/conformance/groups/",
+    "tests/e2e/console/browser/",
+    "tests/integration/objects/",
+)
+"""Their tests share servers that are slow to start: Apache Kafka, a browser, S3 servers."""
 STARTED_AT = time.monotonic()
 FILES_MAX = 65536
 

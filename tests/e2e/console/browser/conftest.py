@@ -1,14 +1,18 @@
 """The console's pages in a real browser, with a broker that has the topics of a shop.
 
-A module has one browser, which is closed when the module ends. Playwright keeps an event loop
-running in the thread meanwhile, so these modules must not call `asyncio.run`.
+All modules share a browser, a broker and a console, which take 15 seconds to start, and a test
+removes what it created. Playwright keeps an event loop running in the thread meanwhile, so these
+modules must not call `asyncio.run`, and are a package: its fixtures end before other tests begin.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import cache
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 from playwright.sync_api import Browser
 
 from kafscale.console.http.static_files import DIRECTORY, INDEX
@@ -35,7 +39,7 @@ def _pages() -> None:
     assert (DIRECTORY / INDEX).is_file(), "the console's pages are not built: run make web"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(_pages) -> Iterator[Browser]:
     if not chromium.is_available():
         pytest.skip("no Chromium here, and none to be had")
@@ -43,9 +47,9 @@ def browser(_pages) -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def shop_broker(tmp_path_factory) -> Iterator[BrokerProcess]:
-    """A broker with the topics of a shop, which the module may change."""
+    """A broker with the topics of a shop, which tests may extend but not change."""
     with BrokerProcess(tmp_path_factory.mktemp("shop"), **BROKER_SETTINGS) as broker:
         shop.stock(broker.address)
         objects = broker.data / "objects"
@@ -53,10 +57,19 @@ def shop_broker(tmp_path_factory) -> Iterator[BrokerProcess]:
         yield broker
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def console(shop_broker, tmp_path_factory) -> Iterator[ConsoleProcess]:
     with ConsoleProcess(tmp_path_factory.mktemp("console"), shop_broker) as running:
         yield running
+
+
+@pytest.fixture
+def topic(shop_broker, topic) -> Iterator[str]:
+    """A unique topic name; the topic is deleted after the test."""
+    yield topic
+    admin = AdminClient({"bootstrap.servers": shop_broker.address})
+    with suppress(KafkaException):
+        admin.delete_topics([topic])[topic].result(timeout=20)
 
 
 @pytest.fixture
@@ -88,17 +101,18 @@ def open_window(browser, start_console) -> Iterator[OpenWindow]:  # noqa: ARG001
     assert [error for window in windows for error in window.browser_errors] == []
 
 
-@pytest.fixture(scope="module")
-def _shared_window(browser, console) -> Iterator[Window]:
-    with Window(browser, console.url) as window:
-        yield window
+@pytest.fixture(scope="package")
+def _window_of(browser) -> Iterator[Callable[[str], Window]]:
+    with ExitStack() as stack:
+        yield cache(lambda url: stack.enter_context(Window(browser, url)))
 
 
 @pytest.fixture
-def window(_shared_window) -> Iterator[Window]:
-    """The window that all tests of a module share, signed in; a new one takes 2 CPU-seconds.
+def window(_window_of, console) -> Iterator[Window]:
+    """The window that all tests of a console share, signed in; a new one takes 2 CPU-seconds.
 
     The browser must have logged no errors.
     """
-    yield _shared_window.sign_in()
-    assert _shared_window.leave() == []
+    shared = _window_of(console.url)
+    yield shared.sign_in()
+    assert shared.leave() == []

@@ -36,9 +36,11 @@ def test_overview_shows_a_topic_created_elsewhere(window, shop_broker, topic):
     expect(tile).to_have_text(f"{before + 5} partitions")
 
 
-def test_charts_update_with_traffic(window, shop_broker):
+def test_charts_update_with_traffic(open_window, own_console, broker):
+    shop.stock(broker.address)
+    window = open_window(own_console).sign_in()
     page = window.open("/", "Overview")
-    with shop.trade(shop_broker.address):
+    with shop.trade(broker.address):
         drawn = page.get_by_role("img", name=re.compile(r"Throughput: Produced [1-9][\d.]* "))
         expect(drawn).to_be_visible()
         expect(drawn.locator("canvas")).to_be_visible()

@@ -1,0 +1,1 @@
+"""The console's pages in a real browser."""
