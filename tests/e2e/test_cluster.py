@@ -158,6 +158,7 @@ def test_partitions_of_a_killed_broker_fail_over_and_return(cluster):
     check_acknowledged_records_are_stored_once(cluster, stream)
 
 
+@pytest.mark.long
 def test_paused_broker_is_fenced_and_rejoins(cluster):
     create(cluster, "asleep")
     with BackgroundProducer(cluster, "asleep") as stream:
@@ -214,6 +215,7 @@ def new_broker_settings(cluster: Cluster) -> dict[str, str]:
     return settings
 
 
+@pytest.mark.long
 def test_group_lag_is_exported_for_partitions_of_all_brokers(cluster):
     create(cluster, "lagging")
     with BackgroundProducer(cluster, "lagging") as stream:

@@ -34,6 +34,7 @@ def test_acknowledged_records_survive_crashes_once(start_broker, seed, settings)
     assert read(broker) == final
 
 
+@pytest.mark.long
 def test_paused_broker_continues(start_broker):
     broker = start_broker()
     with Wire(broker.port) as wire:

@@ -76,7 +76,7 @@ def test_compressed_batches_are_stored_without_decompression(attack, bomb):
         assert sum(map(len, fetched.records)) == 5 * len(bomb)
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", long_except([0, 2], (2).__eq__))
 @pytest.mark.parametrize(
     ("value_bytes", "count"), [(DECOMPRESSED_BYTES, 1), (1 << 20, 100), (0, 400_000)]
 )

@@ -83,6 +83,7 @@ def test_configs_tool_alters_and_describes(server, topic, wire):
     assert "max.message.bytes=2000000" in shown
 
 
+@pytest.mark.long
 def test_producer_performance_tool_loses_no_records(server, topic, wire, tmp_path):
     """Then offsets and the deletion of records, each with its tool."""
     wire.create(topic, 3)

@@ -10,17 +10,17 @@ from services.kubernetes.deployed_etcd import SIZE, DeployedEtcd
 from services.kubernetes.faults import FaultInjector
 from services.kubernetes.installation import Installation
 from services.kubernetes.traffic import Traffic
-from services.selection import long_except
 
 SEED = 9
 PARTITIONS = 6
 BROKERS = 3
+FAULTS_S = 60
 
 
 @pytest.mark.timeout(420)
-@pytest.mark.parametrize("seconds", long_except([25, 60], (25).__eq__))
+@pytest.mark.long  # tests/chaos has the same faults, without pods.
 def test_acknowledged_records_survive_faults(
-    kafscale: Installation, namespace: str, tmp_path_factory: pytest.TempPathFactory, seconds: int
+    kafscale: Installation, namespace: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     shop = DeployedCluster.created(
         kafscale,
@@ -32,9 +32,9 @@ def test_acknowledged_records_survive_faults(
     kafscale.wait_phase(namespace, "orders", "Ready", kind=TOPICS)
     faults = FaultInjector(shop, random.Random(SEED))
     with Traffic(shop.servers, "orders", PARTITIONS) as traffic:
-        faults.inject(seconds)
+        faults.inject(FAULTS_S)
         etcd = DeployedEtcd(shop, tmp_path_factory.mktemp("certificates"))
         etcd.wait_healthy()
         assert shop.wait()["readyBrokers"] == BROKERS
-    assert len(faults.log_of_faults) > seconds // 6, faults.log_of_faults
+    assert len(faults.log_of_faults) > FAULTS_S // 6, faults.log_of_faults
     traffic.verify_records()

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable
 
-PAUSE_S = 0.02
+PAUSE_S = 0.05
+"""Conditions start requests, and the machine is shared."""
 
 
 def wait_until(

@@ -124,6 +124,7 @@ def test_killed_broker_is_gone_until_it_is_back(cluster, console_client, kafscal
     )
 
 
+@pytest.mark.long
 def test_drained_broker_leaves_without_a_warning(cluster, console_client, kafscale, topic):
     kafscale("topic", "create", topic, "-p", "6")
     kafscale.produce(topic, lines=map(str, range(100)))

@@ -8,7 +8,7 @@ import pytest
 from kafscale.admin.cluster.snapshot import take_snapshot
 from kafscale.admin.connection import ClusterConnections
 from kafscale.config import load
-from kafscale.console.monitor.poller import ATTENTION_SECONDS, LIST_SECONDS, ClusterMonitor
+from kafscale.console.monitor.poller import ATTENTION_SECONDS, POLLS_PER_LISTING, ClusterMonitor
 from services.certificates import make_certificates
 from services.exposition import sample
 from services.process import free_port
@@ -17,6 +17,7 @@ from services.shell import Shell
 pytestmark = pytest.mark.timeout(120)
 
 POLL_SECONDS = 0.05
+LISTING_SECONDS = POLLS_PER_LISTING * POLL_SECONDS
 WAIT_SECONDS_MAX = 40.0
 
 
@@ -89,7 +90,7 @@ def test_monitor_without_readers_lists_nothing(broker):
         ) as monitor:
             await wait_for_polls(monitor, 2)
             first = await asyncio.to_thread(listings, broker)
-            timer.now += ATTENTION_SECONDS + LIST_SECONDS
+            timer.now += ATTENTION_SECONDS + LISTING_SECONDS
             await wait_for_polls(monitor, 5)
             assert await asyncio.to_thread(listings, broker) == first, "no listing without readers"
 
@@ -97,7 +98,7 @@ def test_monitor_without_readers_lists_nothing(broker):
             await wait_for_polls(monitor, 3)
             second = await asyncio.to_thread(listings, broker)
             assert second == first + 1, "once, and not with every poll"
-            timer.now += LIST_SECONDS
+            timer.now += LISTING_SECONDS
             await wait_for_polls(monitor, 3)
             assert await asyncio.to_thread(listings, broker) == second + 1
 

@@ -114,7 +114,8 @@ def test_offsets_are_reset_and_deleted_with_the_group(server, groups, topic, gro
 
 
 @with_java
-@pytest.mark.parametrize("protocol", long_except(["classic", "consumer"], "classic".__eq__))
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_console_consumer_continues_from_committed_offsets(server, topic, group, protocol):
     def consume(count: int) -> list[str]:
         printed = java.run(

@@ -75,6 +75,7 @@ def test_java_logins_succeed_or_fail_with_the_right_exception(secured, own_topic
     )
 
 
+@pytest.mark.long
 def test_configs_tool_creates_and_deletes_a_user(secured, tool):
     user = f"user-{uuid4()}"
     entity = ("--alter", "--entity-type", "users", "--entity-name", user)
@@ -85,6 +86,7 @@ def test_configs_tool_creates_and_deletes_a_user(secured, tool):
     assert message in LIBRDKAFKA.login_error(secured.scram(user), [message])
 
 
+@pytest.mark.long
 def test_acls_tool_adds_lists_and_removes(secured, tool):
     """Roles, which Kafka does not have, are listed and removed as well."""
     topic, user = f"orders-{uuid4()}", f"User:{uuid4()}"

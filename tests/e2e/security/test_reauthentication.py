@@ -84,6 +84,7 @@ def test_java_reauthenticates_on_one_connection(broker, tmp_path):
     assert max(logins(broker, "SCRAM-SHA-512", since_bytes).values()) >= 3
 
 
+@pytest.mark.long
 def test_aiokafka_reconnects_when_its_session_ends(broker):
     since_bytes = broker.log.stat().st_size
 

@@ -219,6 +219,7 @@ def test_scale_from_one_to_three_members_and_back(run_test):
     run_test(body, desired)
 
 
+@pytest.mark.long
 def test_spec_change_restarts_members_one_at_a_time(run_test):
     desired = cluster()
     other = msgspec.structs.replace(desired, spec=cluster(quota="1Gi").spec)

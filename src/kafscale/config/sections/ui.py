@@ -59,8 +59,8 @@ class Ui:
     name need the same key."""
 
     refresh_interval_ms: int = setting(2_000, Duration(500, 60_000))
-    """How often the console polls the brokers. In milliseconds. 2 seconds show changes promptly and
-    cause little load."""
+    """How often the console polls the brokers; it lists topics and groups at every fifth poll. In
+    milliseconds. 2 seconds show changes promptly and cause little load."""
 
     schema_registry_url: str = setting("", _URL, variables=("KAFSCALE_SCHEMA_REGISTRY_URL",))
     """The URL of a schema registry with Confluent's REST API, for decoding records. Empty, the

@@ -29,8 +29,8 @@ from kafscale.observability.logging import get_logger
 logger = get_logger(__name__)
 
 POLL_SECONDS: Final = 2.0
-LIST_SECONDS: Final = 10.0
-"""The maximum age of the lists of topics and groups while there are readers."""
+POLLS_PER_LISTING: Final = 5
+"""While there are readers, topics and groups are listed at every fifth poll."""
 ATTENTION_SECONDS: Final = 60.0
 """How long after the last request there is still considered to be a reader."""
 ETCD_SECONDS: Final = 30.0
@@ -180,7 +180,7 @@ class ClusterMonitor:
     def _is_listing_due(self) -> bool:
         now = self._timer()
         has_readers = len(self._subscribers) > 0 or now - self._last_read < ATTENTION_SECONDS
-        is_stale = now - self._last_listing >= LIST_SECONDS
+        is_stale = now - self._last_listing >= POLLS_PER_LISTING * self._poll_seconds
         return self._state is None or (has_readers and is_stale)
 
     def _publish(self) -> None:

@@ -10,7 +10,8 @@ from services.cluster import Cluster
 from services.console import ConsoleProcess
 from services.s3_server import broker_settings
 
-pytestmark = pytest.mark.timeout(180)
+# Component tests, and tests of the API, cover the same pages in every run.
+pytestmark = [pytest.mark.long, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,6 @@ def state_colour(window, table, broker):
     return window.row(table, "").filter(has=link).locator("[data-tone]").first
 
 
-@pytest.mark.long
 def test_broker_is_flushed(window):
     page = window.open("/brokers", "Brokers")
     expect(page.get_by_role("table", name="Brokers").get_by_role("link")).to_have_text(
@@ -66,7 +66,6 @@ def test_etcd_snapshot_is_taken(window):
     expect(page.get_by_role("table", name="Snapshots").get_by_role("row")).to_have_count(1 + 1)
 
 
-@pytest.mark.long
 def test_drained_broker_serves_nothing_and_rebalance_is_offered(cluster, window):
     page = window.open("/brokers/3", "Broker 3")
     window.button("Drain").click()

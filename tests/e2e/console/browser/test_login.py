@@ -42,6 +42,7 @@ def test_wrong_password_is_rejected_and_the_right_one_accepted(open_window, cons
     expect(window.heading("Overview")).to_be_visible()
 
 
+@pytest.mark.long
 def test_failed_logins_are_throttled(open_window, start_console, shop_broker):
     window = open_window(start_console(shop_broker))
     window.expect_status(401, 429)
@@ -55,6 +56,7 @@ def test_failed_logins_are_throttled(open_window, start_console, shop_broker):
     expect(window.button("Log in")).to_be_disabled()
 
 
+@pytest.mark.long
 def test_login_is_disabled_without_a_password(open_window, start_console, shop_broker):
     window = open_window(start_console(shop_broker, ui_password=""))
     page = window.open("/")
