@@ -72,6 +72,7 @@ test: test-setup test-web ## Run the tests of every kind, in minutes.
 	$(RUN_TESTS) spark $(SESSIONS) -m "$(SPARK) and not long" tests/e2e/spark
 
 test-all: KUBERNETES = kubernetes
+test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: test-setup test-web test-k8s ## Run all tests: every version, seed and client too.
 	$(RUN_TESTS) plain-all $(PARALLEL) --simulation-runs 2000 -m "$(PLAIN)"
 	$(RUN_TESTS) spark-all $(SESSIONS) -m "$(SPARK)" tests/e2e/spark

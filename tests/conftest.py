@@ -1,6 +1,7 @@
 """Options, fixtures and reports of all tests."""
 
 import logging
+import os
 import resource
 import signal
 import time
@@ -13,9 +14,13 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-# A shared machine pauses at any time: pytest's timeout is the only time limit of tests.
-settings.register_profile("kafscale", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("kafscale")
+# A shared machine pauses at any time: pytest's timeout is the only time limit of tests. Every run
+# has other examples; `make test-all` has more of them.
+for profile, examples in (("kafscale", 50), ("thorough", 200)):
+    settings.register_profile(
+        profile, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "kafscale"))
 
 # A shell's background job, or nohup, ignores SIGINT, and child processes inherit that. Tests stop
 # commands by SIGINT, so the default is restored here.

@@ -39,6 +39,7 @@ def test_generated_settings_work_with_our_commands(broker, generated):
     assert "is the controller" in shell("cluster", "status")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not java.is_available(), reason="no Java here")
 def test_generated_properties_work_with_java(broker, generated, tmp_path):
     file = tmp_path / "client.properties"

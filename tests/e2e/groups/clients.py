@@ -27,11 +27,7 @@ FOREIGN_CLIENTS = [
     Client("kafkajs", "roundrobin"),
 ]
 """Clients that may rejoin when a connection breaks."""
-REPRESENTATIVE = [
-    Client("librdkafka", "cooperative-sticky"),
-    Client("aio", "range"),
-    Client("franz", "consumer"),
-]
+REPRESENTATIVE = [Client("librdkafka", "cooperative-sticky"), Client("franz", "consumer")]
 """One client per protocol: those that `make test` runs. Java's are in `test_tools` as well."""
 
 

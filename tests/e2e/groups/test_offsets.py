@@ -150,6 +150,7 @@ def test_non_member_cannot_commit_in_a_group_with_members(server, topic, group, 
         member.close()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
 def test_java_consumer_without_membership_commits_and_continues(server, topic, group):
     program = str(HOME / "java" / "CommitWithoutGroup.java")

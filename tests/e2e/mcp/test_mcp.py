@@ -236,6 +236,7 @@ def test_http_without_valid_token_is_rejected(address: str, headers) -> None:
     assert TOKEN not in response.text
 
 
+@pytest.mark.long
 def test_http_with_foreign_host_is_rejected(address: str) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}", "Host": "evil.example.com"}
     response = httpx2.post(address, json={}, headers=headers)
