@@ -77,7 +77,7 @@ test-all: test-setup test-web test-k8s ## Run all tests: every version, seed and
 	$(RUN_TESTS) plain-all $(PARALLEL) --simulation-runs 2000 -m "$(PLAIN)"
 	$(RUN_TESTS) spark-all $(SESSIONS) -m "$(SPARK)" tests/e2e/spark
 
-LONG_SECONDS ?= 90
+LONG_SECONDS ?= 60
 test-long: test-setup ## Run, in random order, those of the long tests that start within LONG_SECONDS.
 	$(RUN_TESTS) long $(PARALLEL) -m "$(PLAIN) and long" --stop-after $(LONG_SECONDS)
 	$(RUN_TESTS) long-spark $(SESSIONS) -m "$(SPARK) and long" --stop-after $(LONG_SECONDS) tests/e2e/spark
