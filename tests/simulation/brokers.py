@@ -10,6 +10,7 @@ from doubles.virtual_time import clock_ms
 from kafscale.errors import StoreUnavailableError
 from kafscale.storage.engine import EngineSettings, StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.objects.layers.retrying import RetryingObjectStore
 from simulation.model import NAMESPACE, InvariantViolationError
 
 if TYPE_CHECKING:
@@ -33,14 +34,16 @@ class Broker:
         """Set when the process has ended."""
         self._cluster = cluster
         self._background: asyncio.Task[None] | None = None
+        random = Random(cluster.random.getrandbits(32))
+        retrying = RetryingObjectStore(store, retries_max=random.randint(0, 3), random=random)
         self.engine = StorageEngine(
-            store,
+            retrying,
             NAMESPACE,
             broker_id,
             settings,
             save_state=self._save_state,
             clock=clock_ms,
-            random=Random(cluster.random.getrandbits(32)),
+            random=random,
         )
 
     def __repr__(self) -> str:

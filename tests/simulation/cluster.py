@@ -27,7 +27,8 @@ from kafscale.storage.wal.streams import Streams
 from simulation.brokers import Broker
 from simulation.model import NAMESPACE, InvariantViolationError, PartitionModel, SimulatedTopic
 
-PUT = frozenset({"put"})
+WRITES = frozenset({"put", "delete"})
+HOURS = 3 * 3600
 TRIES_WITH_FAULTS_MAX = 3
 TRIES_MAX = 7
 
@@ -37,14 +38,17 @@ SOME_FAULTS = (
     Rule(fault=Fault.SLOW_DOWN, share=0.04),
     Rule(fault=Fault.TIMED_OUT, share=0.03, seconds=(0.1, 2)),
     Rule(fault=Fault.RESPONSE_LOST, share=0.05, seconds=(0.1, 2)),
-    Rule(fault=Fault.APPLIED_LATER, share=0.05, operations=PUT, seconds=(0.1, 5)),
+    Rule(fault=Fault.APPLIED_LATER, share=0.03, operations=WRITES, seconds=(0.1, 5)),
+    Rule(fault=Fault.APPLIED_LATER, share=0.03, operations=WRITES, seconds=(1, 100)),
+    Rule(fault=Fault.APPLIED_LATER, share=0.02, operations=WRITES, seconds=(60, HOURS)),
     Rule(fault=Fault.SLOW, share=0.05, seconds=(0.5, 5)),
 )
 MANY_FAULTS = (
     Rule(fault=Fault.SLOW, seconds=(0.001, 1)),
     Rule(fault=Fault.REFUSED, share=0.15),
     Rule(fault=Fault.RESPONSE_LOST, share=0.15, seconds=(0.1, 2)),
-    Rule(fault=Fault.APPLIED_LATER, share=0.15, operations=PUT, seconds=(0.1, 10)),
+    Rule(fault=Fault.APPLIED_LATER, share=0.1, operations=WRITES, seconds=(0.1, 10)),
+    Rule(fault=Fault.APPLIED_LATER, share=0.05, operations=WRITES, seconds=(1, HOURS)),
 )
 
 
@@ -138,7 +142,9 @@ class SimulatedCluster:
 
     def new_topic(self, name: str, partition_count: int) -> SimulatedTopic:
         self._topic_count += 1
-        topic = SimulatedTopic(name, self._topic_count, partition_count)
+        topic = SimulatedTopic(
+            name, self._topic_count, partition_count, is_reused=name in self.topics
+        )
         self.topics[name] = topic
         self.log_settings[topic.id] = random_log_settings(self.random)
         return topic
@@ -175,12 +181,13 @@ class SimulatedCluster:
                 store.rules = [*NO_FAULTS]
             try:
                 await operation()
-            except OperatingError:
+            except OperatingError as error:
+                reason = error
                 await asyncio.sleep(0.1)
                 continue
             store.rules = [*self.faults]
             return
-        raise InvariantViolationError(f"no success in {TRIES_MAX} tries")
+        raise InvariantViolationError(f"no success in {TRIES_MAX} tries") from reason
 
     # --- brokers ------------------------------------------------------------------------------
 
@@ -268,6 +275,7 @@ class SimulatedCluster:
         return PartitionToOpen(
             topic=topic.name,
             topic_id=topic.id,
+            directory=topic.directory,
             partition=number,
             settings=self.log_settings[topic.id],
             leader_epoch=assignment.leader_epoch,

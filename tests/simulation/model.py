@@ -10,6 +10,7 @@ from random import Random
 
 from kafscale.records import BatchView, iterate, split
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.text.topic_partition import topic_directory
 
 NAMESPACE = "simulated"
 
@@ -21,9 +22,10 @@ class InvariantViolationError(AssertionError):
 class SimulatedTopic:
     """A topic; one that is deleted and created again is another."""
 
-    def __init__(self, name: str, number: int, partition_count: int) -> None:
+    def __init__(self, name: str, number: int, partition_count: int, *, is_reused: bool) -> None:
         self.name = name
         self.id = number.to_bytes(16, "big")
+        self.directory = topic_directory(name, self.id if is_reused else None)
         self.partitions = [PartitionModel(f"{name}/{index}") for index in range(partition_count)]
         self.is_deleted = False
 

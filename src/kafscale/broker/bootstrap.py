@@ -266,7 +266,7 @@ async def _update_lifecycle(
 ) -> None:
     """Set the bucket's lifecycle rules by the retention of topics, in addition to the brokers'."""
     await lifecycle.apply(
-        TopicRetention(topic.name, resolve(topic.configs, defaults).retention_ms)
+        TopicRetention(topic.directory, resolve(topic.configs, defaults).retention_ms)
         for topic in topics.values()
     )
 
@@ -283,6 +283,7 @@ async def write_topic_catalog(
             topic.configs,
             topic.created_ms,
             topic.version,
+            topic.id_in_keys,
         )
         for topic in topics.values()
     ]

@@ -1,9 +1,15 @@
 """Creation of topics, and the clean-up of deleted ones.
 
-The topic store is the source of truth, and partition owners follow it. The controller deletes the
-objects of a deleted topic, also for deletions that an earlier controller did not finish; only then
-may the name be reused. An owner may still write a segment before it learns of the deletion, so the
-controller lists and deletes, with pauses, until there is nothing left.
+The topic store is the source of truth, and partition owners follow it. The controller completes a
+deletion, also one that an earlier controller did not finish:
+
+1. It waits until every other live broker has confirmed that it serves the topic no more. So no
+   broker acknowledges a record for the old topic after the name is used again.
+2. It deletes the objects. From then on the name can be used again, for a topic with its id in the
+   keys of its objects.
+3. A write of a former owner may take effect much later, and leaves an object that no topic owns.
+   After `SWEEP_AFTER_MS` the controller deletes such objects. It forgets the deletion, and with it
+   that the name was used, after `FORGET_AFTER_MS`.
 """
 
 import asyncio
@@ -13,6 +19,7 @@ from typing import Final
 
 from kafscale.errors import KafscaleError, TopicExistsError
 from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.store.base import Entry
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 
@@ -20,11 +27,18 @@ logger = get_logger(__name__)
 
 RETRY_SECONDS: Final = 5.0
 
+SWEEP_AFTER_MS: Final = 24 * 60 * 60 * 1000
+FORGET_AFTER_MS: Final = 2 * SWEEP_AFTER_MS
+"""Longer than a sweep, or a write, of a suspended process can take."""
+
 WaitForLeaders = Callable[[Topic], Awaitable[None]]
 """Waits until a topic's partitions have leaders."""
 
+WaitUntilClosed = Callable[[Topic], Awaitable[None]]
+"""Waits until no broker serves a deleted topic."""
+
 DeleteObjects = Callable[[str], Awaitable[int]]
-"""Deletes all objects of a deleted topic; returns how many there were."""
+"""Deletes all objects of a topic, by its directory; returns how many there were."""
 
 
 class Topics:
@@ -35,17 +49,17 @@ class Topics:
         topic_store: TopicStore,
         *,
         wait_for_leaders: WaitForLeaders,
+        wait_until_closed: WaitUntilClosed,
         delete_objects: DeleteObjects,
-        linger_seconds: Callable[[], float],
         clock: Callable[[], int],
     ) -> None:
-        """`linger_seconds` returns how long owners may still write what they have begun."""
         self._topic_store = topic_store
         self._wait_for_leaders = wait_for_leaders
+        self._wait_until_closed = wait_until_closed
         self._delete_objects = delete_objects
-        self._linger_seconds = linger_seconds
         self._clock = clock
         self._deletions: dict[bytes, asyncio.Task[None]] = {}
+        self._swept: set[bytes] = set()
 
     async def create(
         self, name: str, partition_count: int, configs: Mapping[str, str], timeout_ms: int
@@ -73,31 +87,49 @@ class Topics:
         await self._wait_for_leaders(topic)
         return topic
 
-    # --- deletions ----------------------------------------------------------------------------
+    # --- deletions, duties of the controller ------------------------------------------------------
 
-    def finish_deletions(self) -> None:
-        """Complete all pending deletions, in tasks; a duty of the controller."""
+    def finish_deletions(self, controller: Entry) -> None:
+        """Complete all pending deletions, in tasks."""
         for topic in self._topic_store.deletions.values():
             if topic.id not in self._deletions:
-                deletion = asyncio.get_running_loop().create_task(self._delete(topic))
+                deletion = asyncio.get_running_loop().create_task(self._delete(topic, controller))
                 self._deletions[topic.id] = deletion
 
-    async def close(self) -> None:
+    async def end_term(self) -> None:
         """Leave deletions to the next controller."""
         deletions, self._deletions = self._deletions, {}
         for deletion in deletions.values():
             deletion.cancel()
         await asyncio.gather(*deletions.values(), return_exceptions=True)
 
-    async def _delete(self, topic: Topic) -> None:
+    async def sweep(self, controller: Entry) -> None:
+        """Delete objects that were written after their topic was deleted; forget old deletions."""
+        for tombstone in list(self._topic_store.retired.values()):
+            age_ms = self._clock() - tombstone.emptied_ms
+            if age_ms >= FORGET_AFTER_MS:
+                await self._topic_store.remove_tombstone(tombstone, controller)
+                self._swept.discard(tombstone.id)
+            elif age_ms >= SWEEP_AFTER_MS and tombstone.id not in self._swept:
+                await self._sweep(tombstone)
+                self._swept.add(tombstone.id)
+
+    async def _sweep(self, tombstone: Topic) -> None:
+        """Delete the objects under the keys of a deleted topic, and of an older one without id.
+
+        While there is a tombstone, no new topic uses these keys.
+        """
+        current = await self._topic_store.read(tombstone.name)
+        for directory in {tombstone.directory, tombstone.name}:
+            if current is None or current.directory != directory:
+                await self._delete_objects(directory)
+
+    async def _delete(self, topic: Topic, controller: Entry) -> None:
         while True:
             try:
-                # A new topic may have the same name by now, and would own these objects.
-                while await self._topic_store.is_deleting(topic.name, topic.id):
-                    if not await self._delete_objects(topic.name):
-                        break
-                    await asyncio.sleep(self._linger_seconds())
-                await self._topic_store.finish_deletion(topic.name, topic.id)
+                await self._wait_until_closed(topic)
+                await self._delete_objects(topic.directory)
+                await self._topic_store.mark_emptied(topic, self._clock(), controller)
             except KafscaleError as error:
                 logger.warning(
                     "topic deletion failed; retrying", topic=topic.name, error=str(error)

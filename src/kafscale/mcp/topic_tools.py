@@ -77,7 +77,12 @@ class TopicTools:
                 store, namespace, bytes.fromhex(description.topic_id), chosen
             )
             inventory = await segments.list_segments(
-                store, namespace, topic, partition, first=0, count=max(1, min(limit, ITEMS_MAX))
+                store,
+                namespace,
+                description,
+                partition,
+                first=0,
+                count=max(1, min(limit, ITEMS_MAX)),
             )
         return {"topic": topic, **msgspec.to_builtins(inventory), "wal": msgspec.to_builtins(tail)}
 

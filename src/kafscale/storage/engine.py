@@ -16,7 +16,7 @@ from random import Random
 from kafscale.errors import KafscaleError, NotOwnerError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.counters import StorageCounters
-from kafscale.storage.formats import wal_object
+from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.log.log_directory import LogDirectory
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.tail import TailMemory
@@ -95,8 +95,8 @@ class StorageEngine:
         segment_recovery = SegmentRecovery(store, namespace, self.reader, self.memory, opens)
         self._streams = Streams(store, namespace, clock)
         self._log_opener = LogOpener(store, namespace, self._streams, segment_recovery, clock)
-        self.logs = LogDirectory(store, namespace, self.reader)
-        self.trimmer = WalTrimmer(store, clock, random, settings.trim_count_max)
+        self.logs = LogDirectory()
+        self.trimmer = WalTrimmer(store, random, settings.trim_count_max)
         writer = SegmentWriter(
             store,
             namespace,
@@ -114,6 +114,7 @@ class StorageEngine:
             logs=self._all_logs,
             clock=clock,
             borrow=blocks.reserve,
+            seal_marker=self._seal_marker,
         )
         self.retention = Retention(
             store, namespace, self.reader, self.roll_scheduler, save_state=save_state, clock=clock
@@ -153,7 +154,7 @@ class StorageEngine:
         self.end_session()
         opening_key = await self._streams.create(self._broker_id, epoch)
         await self._streams.fence_earlier(self._broker_id, epoch)
-        self.trimmer.add(DurableObject(opening_key, wal_object.EMPTY_BYTES, {}))
+        self.trimmer.add(DurableObject(opening_key, 0, wal_object.EMPTY_BYTES, {}))
         self._wal = WalWriter(
             self._store,
             StreamPosition(self._namespace, self._broker_id, epoch),
@@ -164,6 +165,7 @@ class StorageEngine:
             clock=self._clock,
             random=self._random,
             counters=self.counters,
+            deletable_to=self.trimmer.deletable_to,
             is_memory_full=self.roll_scheduler.is_memory_full,
         )
         logger.info("storage session began", epoch=epoch)
@@ -182,7 +184,7 @@ class StorageEngine:
         """Open logs and serve them: all of them, or none if the store fails."""
         wal = self.wal
         started_ms = self._clock()
-        self.reader.forget_partitions((one.topic, one.partition) for one in partitions)
+        self.reader.forget_partitions((one.directory, one.partition) for one in partitions)
         opened = await self._log_opener.open(partitions)
         if wal.is_closed:
             opened.close()
@@ -223,7 +225,31 @@ class StorageEngine:
     def remove(self, log: PartitionLog) -> None:
         """Stop serving a log."""
         self._close(log)
-        self.reader.forget_partitions([(log.topic, log.partition)])
+        self.reader.forget_partitions([(log.directory, log.partition)])
+
+    def close_topic(self, topic_id: bytes, topic: str, directory: str) -> None:
+        """Stop serving a deleted topic, and keep nothing of it in memory and in the WAL."""
+        for log in self.logs.of_topic(topic):
+            if log.topic_id == topic_id:
+                self._close(log)
+        if self._wal is not None:
+            # Logs that were closed before, for another reason, may still have records there.
+            self.trimmer.drop_topic(topic_id, self._wal.next_sequence)
+        self.reader.forget(object_keys.topic_prefix(self._namespace, directory))
+
+    async def delete_objects(self, directory: str) -> int:
+        """Delete every object of a deleted topic; return the number of objects."""
+        prefix = object_keys.topic_prefix(self._namespace, directory)
+        count = 0
+        async for chunk in self._store.list(prefix):
+            await self._store.delete([item.key for item in chunk])
+            count += len(chunk)
+        if count:
+            logger.info("topic objects deleted", prefix=prefix, count=count)
+        return count
+
+    def _seal_marker(self) -> None:
+        self.wal.seal_marker()
 
     def _close(self, log: PartitionLog) -> None:
         self.logs.discard(log)
@@ -256,8 +282,15 @@ class StorageEngine:
             async with asyncio.timeout(roll_seconds):
                 for log in self._all_logs():
                     await self.roll_scheduler.roll(log, RollReason.EXPLICIT)
-                await self.trimmer.trim()
+                await self.trim()
         self.close()
+
+    async def trim(self) -> None:
+        """Delete the WAL objects that no log needs."""
+        if self.trimmer.needs_marker:
+            self.wal.seal_marker()
+            await self.wal.flush()
+        await self.trimmer.trim()
 
     def close(self) -> None:
         """Stop immediately, as in a crash."""

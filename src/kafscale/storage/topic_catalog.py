@@ -11,9 +11,10 @@ from typing import Final
 
 import msgspec
 
-from kafscale.errors import DamagedObjectError
+from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.store import ObjectStore
+from kafscale.text.topic_partition import topic_directory
 
 VERSION: Final = 1
 
@@ -29,10 +30,17 @@ class CatalogTopic(msgspec.Struct, frozen=True):
     created_ms: int = 0
     config_version: int = 0
     """The topic's version in the metadata store; 0 if unknown."""
+    id_in_keys: bool = False
+    """Whether the keys of its objects contain its id, because the name was used before."""
 
     @property
     def id(self) -> bytes:
         return bytes.fromhex(self.topic_id)
+
+    @property
+    def directory(self) -> str:
+        """The part of object keys that stands for this topic."""
+        return topic_directory(self.name, self.id if self.id_in_keys else None)
 
 
 class Catalog(msgspec.Struct, frozen=True):
@@ -66,6 +74,25 @@ async def read(store: ObjectStore, namespace: str) -> tuple[Catalog, int]:
     key = object_keys.catalog_key(namespace)
     modified_ms = (await store.head(key)).modified_ms
     return decode(key, bytes(await store.get(key))), modified_ms
+
+
+async def find_directory(store: ObjectStore, namespace: str, topic: str, topic_id: bytes) -> str:
+    """The part of object keys that stands for a topic.
+
+    The catalog may not list a new topic yet; then the topic's objects say whether its keys have
+    its id.
+    """
+    try:
+        catalog, _ = await read(store, namespace)
+    except (ObjectNotFoundError, DamagedObjectError):
+        catalog = Catalog(())
+    for each in catalog.topics:
+        if each.topic_id == topic_id.hex():
+            return each.directory
+    with_id = topic_directory(topic, topic_id)
+    async for _ in store.list(object_keys.topic_prefix(namespace, with_id)):
+        return with_id
+    return topic
 
 
 class CatalogWriter:

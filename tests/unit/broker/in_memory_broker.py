@@ -198,7 +198,7 @@ async def running_broker(
             task.cancel()
         await asyncio.wait(work)
         services.groups.shut_down()
-        await services.topics.close()
+        await services.topics.end_term()
         services.storage.close()
         await access_store.close()
         await cluster_cache.close()

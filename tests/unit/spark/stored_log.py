@@ -88,9 +88,10 @@ def put_wal(
     broker_id: int = 0,
     epoch: int = 0,
     partition: int = 0,
+    trimmed_to: int = 0,
 ) -> str:
     """Write a WAL object with these offsets of one partition; without any, an opening object."""
-    header = wal_object.Header(broker_id, epoch, sequence, 0)
+    header = wal_object.Header(broker_id, epoch, sequence, 0, trimmed_to)
     created = [
         wal_object.PartitionData(
             topic_id,
@@ -104,7 +105,7 @@ def put_wal(
         for offsets in ranges
         for one in batches(offsets)
     ]
-    parts = wal_object.encode(header, created) if created else wal_object.encode_opening(header)
+    parts = wal_object.encode(header, created) if created else wal_object.encode_empty(header)
     key = object_keys.wal_key(NAMESPACE, broker_id, epoch, sequence)
     store.put(key, parts)
     return key
@@ -112,7 +113,7 @@ def put_wal(
 
 def put_fence(store: BlockingObjectStore, sequence: int, *, epoch: int = 0) -> None:
     header = wal_object.Header(0, epoch, sequence, 0, is_fence=True)
-    store.put(object_keys.wal_key(NAMESPACE, 0, epoch, sequence), wal_object.encode_fence(header))
+    store.put(object_keys.wal_key(NAMESPACE, 0, epoch, sequence), wal_object.encode_empty(header))
 
 
 def slices(store: BlockingObjectStore, offsets: range | None = None, **how: int) -> list[Slice]:

@@ -79,6 +79,7 @@ def to_open(partition: int = 0, **changes: Any) -> PartitionToOpen:
     values = {
         "topic": TOPIC,
         "topic_id": TOPIC_ID,
+        "directory": TOPIC,
         "partition": partition,
         "settings": log_settings(),
         "leader_epoch": 0,

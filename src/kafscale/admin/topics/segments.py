@@ -11,13 +11,14 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.topics.describe import PartitionDescription
+from kafscale.admin.topics.describe import PartitionDescription, TopicDescription
 from kafscale.errors import (
     DamagedObjectError,
     ObjectNotFoundError,
     OperatingError,
     StoreUnavailableError,
 )
+from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import list_objects, read_segment_footer, read_wal_ranges
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
@@ -52,8 +53,8 @@ class SegmentInventory(msgspec.Struct, rename="camel"):
 class SegmentListing:
     """The listed segments of one partition, oldest first."""
 
-    def __init__(self, namespace: str, topic: str, partition: int) -> None:
-        self._topic_partition = namespace, topic, partition
+    def __init__(self, namespace: str, directory: str, partition: int) -> None:
+        self._location = namespace, directory, partition
         self._bases: array[int] = array("q")
         self._sizes: array[int] = array("q")
         self._modified: array[int] = array("q")
@@ -64,8 +65,8 @@ class SegmentListing:
         return len(self._bases)
 
     async def read(self, store: ObjectStore) -> None:
-        namespace = self._topic_partition[0]
-        prefix = object_keys.partition_prefix(*self._topic_partition)
+        namespace = self._location[0]
+        prefix = object_keys.partition_prefix(*self._location)
         async for ref, item in list_objects(store, namespace, prefix):
             if not isinstance(ref, object_keys.SegmentRef):
                 continue
@@ -89,26 +90,35 @@ class SegmentListing:
             last_offset=self._bases[following] - 1 if following < len(self._bases) else None,
             size_bytes=self._sizes[number],
             created_at_ms=self._modified[number],
-            key=object_keys.segment_key(*self._topic_partition, base_offset),
+            key=object_keys.segment_key(*self._location, base_offset),
             has_index=base_offset in self._indexed,
         )
 
 
 async def list_segments(
-    store: ObjectStore, namespace: str, topic: str, partition: int, *, first: int, count: int
+    store: ObjectStore,
+    namespace: str,
+    topic: TopicDescription,
+    partition: int,
+    *,
+    first: int,
+    count: int,
 ) -> SegmentInventory:
     """List all segments of a partition, and return a page of them, newest first."""
-    listing = SegmentListing(namespace, topic, partition)
     try:
         async with asyncio.timeout(LIST_SECONDS_MAX):
+            directory = await topic_catalog.find_directory(
+                store, namespace, topic.name, bytes.fromhex(topic.topic_id)
+            )
+            listing = SegmentListing(namespace, directory, partition)
             await listing.read(store)
             items = listing.newest(first, count)
             if items and items[0].last_offset is None:
                 items[0].last_offset = await _last_offset(store, items[0].key)
     except TimeoutError:
         raise StoreUnavailableError(
-            f"the segments of {topic}/{partition} were not listed within {LIST_SECONDS_MAX:.0f} s;"
-            " try again when the store is less busy"
+            f"the segments of {topic.name}/{partition} were not listed within"
+            f" {LIST_SECONDS_MAX:.0f} s; try again when the store is less busy"
         ) from None
     return SegmentInventory(
         partition=partition, total=len(listing), size_bytes=listing.size_bytes, items=items

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
+from kafscale.broker.cluster.closed_topics import ClosedTopics
 from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings, Restorer
 from kafscale.broker.cluster.drain import Drainer
 from kafscale.broker.cluster.ownership import Ownership
@@ -41,8 +42,6 @@ from kafscale.storage.wal.streams import Streams
 logger = get_logger(__name__)
 
 RETRY_SECONDS: Final = 0.2
-LINGER_SECONDS: Final = 1.0
-"""How long another broker may take to see that a topic is deleted, and to stop writing."""
 
 
 class ClusterNode:
@@ -77,6 +76,7 @@ class ClusterNode:
         self._storage = storage
         self.cache = cache
         self.registration = registration
+        closed_topics = ClosedTopics(metadata, cache, topic_store, broker_id=broker_id, clock=clock)
         self.ownership = Ownership(
             cache,
             topic_store,
@@ -85,16 +85,11 @@ class ClusterNode:
             guards=guards,
             partition_states=partition_states,
             transfers=OwnershipTransfer(metadata, cache, storage, groups, clock=clock),
+            closed_topics=closed_topics,
             defaults=defaults,
         )
         self.drainer = Drainer(cache, registration, self.ownership)
-        self.topics = Topics(
-            topic_store,
-            wait_for_leaders=self.ownership.wait_for_leaders,
-            delete_objects=self._delete_objects,
-            linger_seconds=self._linger_seconds,
-            clock=clock,
-        )
+        self.topics = self._build_topics(closed_topics)
         self.controller = Controller(
             metadata,
             cache,
@@ -127,6 +122,8 @@ class ClusterNode:
         self.ownership.subscribe()
         self._topic_store.subscribe_deletions(self._finish_deletions)
         self.controller.on_elected(self._finish_deletions)
+        self.controller.on_cleanup(self.topics.sweep)
+        self.controller.on_term_end(self.topics.end_term)
         return await self._sessions.start_session()
 
     async def wait_until_ready(self, seconds: float) -> bool:
@@ -172,7 +169,7 @@ class ClusterNode:
     async def close(self) -> None:
         """Deregister from the cluster."""
         self.controller.end_session()
-        await self.topics.close()
+        await self.topics.end_term()
         await self.registration.deregister()
 
     def problems(self) -> Mapping[str, str]:
@@ -193,20 +190,28 @@ class ClusterNode:
             shards=len(self._groups.shards),
         )
 
-    def _finish_deletions(self) -> None:
-        if self.controller.is_active:
-            self.topics.finish_deletions()
+    def _build_topics(self, closed_topics: ClosedTopics) -> Topics:
+        return Topics(
+            self._topic_store,
+            wait_for_leaders=self.ownership.wait_for_leaders,
+            wait_until_closed=closed_topics.wait_until_closed,
+            delete_objects=self._delete_objects,
+            clock=self._clock,
+        )
 
-    async def _delete_objects(self, topic: str) -> int:
+    # --- deletion of topics ---------------------------------------------------------------------
+
+    def _finish_deletions(self) -> None:
+        if self.controller.is_active and (term := self.controller.term) is not None:
+            self.topics.finish_deletions(term)
+
+    async def _delete_objects(self, directory: str) -> int:
         """Delete the objects of a deleted topic, unless a pending restore may undo the deletion."""
         if await find_pending_restore(self._metadata):
             raise StoreUnavailableError(
                 "the metadata was restored, and does not agree with the bucket yet"
             )
-        return await self.ownership.delete_objects(topic)
-
-    def _linger_seconds(self) -> float:
-        return LINGER_SECONDS if len(self.cache.brokers) > 1 else 0.0
+        return await self._storage.delete_objects(directory)
 
 
 async def _migrate_unowned_partitions(
@@ -225,6 +230,7 @@ async def _migrate_unowned_partitions(
     orphans = [
         Assignment(
             topic=topic.name,
+            topic_id=topic.id,
             partition=number,
             broker_id=broker_id,
             broker_epoch=epoch,

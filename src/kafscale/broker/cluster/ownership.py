@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from kafscale.aio.events import Notifier
+from kafscale.broker.cluster.closed_topics import ClosedTopics
 from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.configs.topic_configs import resolve
@@ -34,7 +35,6 @@ from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.text.topic_partition import TopicPartition
 
@@ -60,6 +60,7 @@ class Ownership:
         guards: OwnershipGuards,
         partition_states: PartitionStateStore,
         transfers: OwnershipTransfer,
+        closed_topics: ClosedTopics,
         defaults: TopicDefaults,
     ) -> None:
         self._cache = cache
@@ -69,12 +70,11 @@ class Ownership:
         self._guards = guards
         self._partition_states = partition_states
         self._transfers = transfers
+        self._closed_topics = closed_topics
         self._defaults = defaults
         self._served: dict[TopicPartition, Assignment] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Running tasks by name; at most one of each name."""
-        self._deleted_logs: dict[str, list[PartitionLog]] = {}
-        """Logs of topics that are being deleted, by topic."""
         self._to_reconcile = asyncio.Event()
         self._progress = Notifier()
         """Notifies the requests that wait for assignments, or for what is served here."""
@@ -148,7 +148,7 @@ class Ownership:
             assignments = self._cache.assignments(topic.name)
             return all(
                 (assignment := assignments.get(number)) is not None
-                and assignment.mod_revision > topic.create_revision
+                and assignment.topic_id == topic.id
                 and (not self._is_owned_here(assignment) or self._is_served(assignment))
                 for number in range(topic.partitions)
             )
@@ -161,12 +161,6 @@ class Ownership:
         """Wait until none of these is served here; return false on timeout."""
         waiting_for = set(topic_partitions)
         return await self._wait_for(seconds, lambda: waiting_for.isdisjoint(self._served))
-
-    async def delete_objects(self, topic: str) -> int:
-        """Delete the objects of a deleted topic; return their number."""
-        count = await self._storage.logs.delete_objects(topic, self._deleted_logs.get(topic, []))
-        self._deleted_logs.pop(topic, None)
-        return count
 
     async def _wait_for(self, seconds: float, condition: Callable[[], bool]) -> bool:
         try:
@@ -186,7 +180,7 @@ class Ownership:
         }
         for topic_partition, served in list(self._served.items()):
             assignment = desired.get(topic_partition)
-            if assignment is None or assignment.leader_epoch != served.leader_epoch:
+            if assignment is None or not _is_same_term(assignment, served):
                 self.close(topic_partition)
             else:
                 self._served[topic_partition] = assignment
@@ -256,12 +250,14 @@ class Ownership:
                 self._guards.add(assignment)
                 state = states.get((assignment.topic, assignment.partition))
                 to_open.append(self._partition_to_open(topic, assignment, state))
-        await self._storage.open(to_open)
-        topic_partitions = {(opened.topic, opened.partition) for opened in to_open}
+        for log in await self._storage.open(to_open):
+            if self._topic_store.by_id.get(log.topic_id) is None:
+                self._storage.remove(log)  # The topic was deleted meanwhile.
         self._mark_served(
             assignment
             for assignment in assignments
-            if (assignment.topic, assignment.partition) in topic_partitions
+            if self._exists(assignment)
+            and self._storage.logs.get(assignment.topic, assignment.partition) is not None
         )
 
     async def _load_states(
@@ -287,6 +283,7 @@ class Ownership:
         return PartitionToOpen(
             topic=topic.name,
             topic_id=topic.id,
+            directory=topic.directory,
             partition=assignment.partition,
             settings=resolve(topic.configs, self._defaults),
             leader_epoch=assignment.leader_epoch,
@@ -330,14 +327,14 @@ class Ownership:
     def _on_topic_change(self, before: Topic | None, after: Topic | None) -> None:
         if after is None:
             assert before is not None
-            self._deleted_logs[before.name] = list(self._storage.logs.of_topic(before.name))
-            for topic_partition in [
-                topic_partition
-                for topic_partition in self._served
-                if topic_partition[0] == before.name
-            ]:
+            self._storage.close_topic(before.id, before.name, before.directory)
+            for topic_partition in [each for each in self._served if each[0] == before.name]:
                 self.close(topic_partition)
-            self._storage.logs.close(before.name)
+            if (broker := self.broker) is not None:
+                self._start_task(
+                    f"confirm {before.id.hex()}",
+                    lambda: self._closed_topics.confirm(before, broker),
+                )
         elif before is not None:
             self._storage.logs.configure(after.name, resolve(after.configs, self._defaults))
         self._to_reconcile.set()
@@ -351,18 +348,24 @@ class Ownership:
 
     def _is_served(self, assignment: Assignment) -> bool:
         served = self._served.get((assignment.topic, assignment.partition))
-        return served is not None and (served.broker_epoch, served.leader_epoch) == (
-            assignment.broker_epoch,
-            assignment.leader_epoch,
+        return (
+            served is not None
+            and served.broker_epoch == assignment.broker_epoch
+            and _is_same_term(served, assignment)
         )
 
     def _exists(self, assignment: Assignment) -> bool:
-        """Whether its topic exists, and is not an older one of the same name."""
+        """Whether its topic exists here; it may be older or newer than the one of that name."""
         if assignment.topic == SHARDS_TOPIC:
             return True
         topic = self._topic_store.get(assignment.topic)
         return (
             topic is not None
+            and assignment.topic_id == topic.id
             and assignment.partition < topic.partitions
-            and assignment.mod_revision > topic.create_revision
         )
+
+
+def _is_same_term(one: Assignment, other: Assignment) -> bool:
+    """Whether both are of the same topic, and no other broker was the owner in between."""
+    return one.topic_id == other.topic_id and one.leader_epoch == other.leader_epoch

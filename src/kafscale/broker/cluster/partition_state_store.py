@@ -93,7 +93,7 @@ class PartitionStateStore:
         if not len(log.segments):
             return ""
         base_offset = log.segments[-1].base_offset
-        return object_keys.segment_key(self._namespace, log.topic, log.partition, base_offset)
+        return object_keys.segment_key(self._namespace, log.directory, log.partition, base_offset)
 
     def _segments(
         self, log: PartitionLog, before: PartitionState | None

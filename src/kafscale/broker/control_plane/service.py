@@ -169,8 +169,11 @@ class BrokerControlService:
             raise InvalidRequestError(
                 "a job name must have 1 to 100 letters, digits, dots, underscores and hyphens"
             )
-        prefix = object_keys.staging_prefix(self._parts.namespace, job, *partition)
-        result = await self._run_to_completion(self._parts.swap(self._find(partition), prefix))
+        log = self._find(partition)
+        prefix = object_keys.staging_prefix(
+            self._parts.namespace, job, log.directory, log.partition
+        )
+        result = await self._run_to_completion(self._parts.swap(log, prefix))
         return SwapSegmentsResponse(
             base_offset=result.start_offset,
             end_offset=result.end_offset,

@@ -160,7 +160,7 @@ async def list_segments(context: ApiContext, request: ApiRequest) -> SegmentPage
         # The tail first: records rolled meanwhile then appear twice rather than never.
         tail = await wal_tail(store, namespace, bytes.fromhex(topic.topic_id), partition)
         inventory = await segments.list_segments(
-            store, namespace, name, query.partition, first=first, count=query.size
+            store, namespace, topic, query.partition, first=first, count=query.size
         )
     return SegmentPage(
         **msgspec.structs.asdict(inventory), page=query.page, size=query.size, wal=tail

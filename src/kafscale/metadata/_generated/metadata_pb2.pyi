@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class TopicConfig(_message.Message):
-    __slots__ = ("name", "partitions", "replication_factor", "retention_ms", "retention_bytes", "segment_bytes", "created_at", "config", "topic_id", "config_version", "namespace", "config_set")
+    __slots__ = ("name", "partitions", "replication_factor", "retention_ms", "retention_bytes", "segment_bytes", "created_at", "config", "topic_id", "config_version", "namespace", "config_set", "id_in_keys", "emptied_ms")
     class ConfigEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -27,6 +27,8 @@ class TopicConfig(_message.Message):
     CONFIG_VERSION_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     CONFIG_SET_FIELD_NUMBER: _ClassVar[int]
+    ID_IN_KEYS_FIELD_NUMBER: _ClassVar[int]
+    EMPTIED_MS_FIELD_NUMBER: _ClassVar[int]
     name: str
     partitions: int
     replication_factor: int
@@ -39,7 +41,9 @@ class TopicConfig(_message.Message):
     config_version: int
     namespace: str
     config_set: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., segment_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., config: _Optional[_Mapping[str, str]] = ..., topic_id: _Optional[bytes] = ..., config_version: _Optional[int] = ..., namespace: _Optional[str] = ..., config_set: _Optional[_Iterable[str]] = ...) -> None: ...
+    id_in_keys: bool
+    emptied_ms: int
+    def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., segment_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., config: _Optional[_Mapping[str, str]] = ..., topic_id: _Optional[bytes] = ..., config_version: _Optional[int] = ..., namespace: _Optional[str] = ..., config_set: _Optional[_Iterable[str]] = ..., id_in_keys: _Optional[bool] = ..., emptied_ms: _Optional[int] = ...) -> None: ...
 
 class PartitionState(_message.Message):
     __slots__ = ("topic", "partition", "leader_broker", "leader_epoch", "log_start_offset", "log_end_offset", "high_watermark", "active_segment", "segments", "segment_count", "size_bytes", "topic_id", "rolled_offset")
@@ -241,20 +245,22 @@ class ListenerEndpoint(_message.Message):
     def __init__(self, name: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., security_protocol: _Optional[str] = ...) -> None: ...
 
 class PartitionAssignment(_message.Message):
-    __slots__ = ("broker_id", "epoch", "assigned_at", "broker_epoch", "clean", "moving_to")
+    __slots__ = ("broker_id", "epoch", "assigned_at", "broker_epoch", "clean", "moving_to", "topic_id")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     ASSIGNED_AT_FIELD_NUMBER: _ClassVar[int]
     BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     CLEAN_FIELD_NUMBER: _ClassVar[int]
     MOVING_TO_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     broker_id: str
     epoch: int
     assigned_at: str
     broker_epoch: int
     clean: bool
     moving_to: str
-    def __init__(self, broker_id: _Optional[str] = ..., epoch: _Optional[int] = ..., assigned_at: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., clean: _Optional[bool] = ..., moving_to: _Optional[str] = ...) -> None: ...
+    topic_id: bytes
+    def __init__(self, broker_id: _Optional[str] = ..., epoch: _Optional[int] = ..., assigned_at: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., clean: _Optional[bool] = ..., moving_to: _Optional[str] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
 
 class AccessRule(_message.Message):
     __slots__ = ("resource_type", "pattern_type", "resource_name", "principal", "host", "operation", "permission")

@@ -73,6 +73,7 @@ def encode_assignment(assignment: Assignment) -> bytes:
         broker_epoch=assignment.broker_epoch,
         clean=assignment.fully_rolled,
         moving_to="" if reassigning_to is None else str(reassigning_to),
+        topic_id=assignment.topic_id,
     )
     return record.SerializeToString(deterministic=True)
 
@@ -83,6 +84,7 @@ def decode_assignment(entry: Entry) -> Assignment:
     assert isinstance(key, keys.AssignmentKey), entry.key
     return Assignment(
         topic=key.topic,
+        topic_id=record.topic_id,
         partition=key.partition,
         broker_id=_parse_broker_id(entry, record.broker_id),
         broker_epoch=record.broker_epoch,

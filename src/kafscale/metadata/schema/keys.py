@@ -30,6 +30,7 @@ BROKERS: Final = "/kafscale/brokers/"
 ASSIGNMENTS: Final = "/kafscale/assignments/"
 COUNTERS: Final = "/kafscale/counters/"
 DELETIONS: Final = "/kafscale/deletions/"
+CLOSED_TOPICS: Final = "/kafscale/closed-topics/"
 CONTROLLER: Final = "/kafscale/controller"
 SNAPSHOT: Final = "/kafscale/metadata/snapshot"
 CLUSTER_ID: Final = "/kafscale/cluster/id"
@@ -135,6 +136,15 @@ def counter(name: str) -> str:
 
 def deletion(name: str) -> str:
     return f"{DELETIONS}{_checked(name)}"
+
+
+def closed_topics(topic_id: bytes) -> str:
+    """The prefix of what brokers write when they serve no partition of a deleted topic any more."""
+    return f"{CLOSED_TOPICS}{topic_id.hex()}/"
+
+
+def closed_topic(topic_id: bytes, broker_id: str) -> str:
+    return f"{closed_topics(topic_id)}{_checked(broker_id)}"
 
 
 def parse(key: str) -> Key | None:  # noqa: PLR0911 - one return per key type.

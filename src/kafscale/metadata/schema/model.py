@@ -10,6 +10,8 @@ from typing import Final
 
 import msgspec
 
+from kafscale.text.topic_partition import topic_directory
+
 TOPIC_ID_BYTES: Final = 16
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -26,7 +28,7 @@ SHARDS_TOPIC: Final = "__consumer_offsets"
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic, or one that is being deleted."""
+    """A topic, or one that was deleted."""
 
     name: str
     id: bytes
@@ -38,12 +40,21 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = DEFAULT_NAMESPACE
     version: int = 1
     """Incremented with every change of the topic."""
+    id_in_keys: bool = False
+    """Whether the keys of its objects contain its id, because the name was used before."""
+    emptied_ms: int = 0
+    """When the objects of a deleted topic were deleted; 0 before that."""
     create_revision: int = NO_REVISION
     mod_revision: int = NO_REVISION
 
     def __post_init__(self) -> None:
         assert len(self.id) == TOPIC_ID_BYTES, self.id
         assert self.partitions >= 1, self.partitions
+
+    @property
+    def directory(self) -> str:
+        """The part of object keys that stands for this topic, and for no other one ever."""
+        return topic_directory(self.name, self.id if self.id_in_keys else None)
 
 
 class SegmentInfo(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -126,6 +137,8 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """The owner of a partition or of a group shard."""
 
     topic: str
+    topic_id: bytes = b""
+    """Empty for a group shard. A topic that is created again has another id."""
     partition: int
     broker_id: int
     broker_epoch: int

@@ -52,6 +52,8 @@ def encode_topic(topic: Topic) -> bytes:
         config_version=topic.version,
         namespace=topic.namespace,
         config_set=sorted(topic.configs),
+        id_in_keys=topic.id_in_keys,
+        emptied_ms=topic.emptied_ms,
     )
     return record.SerializeToString(deterministic=True)
 
@@ -74,6 +76,8 @@ def decode_topic(entry: Entry) -> Topic:
         created_ms=read_time(entry, record.created_at),
         namespace=record.namespace or DEFAULT_NAMESPACE,
         version=record.config_version or 1,
+        id_in_keys=record.id_in_keys,
+        emptied_ms=record.emptied_ms,
         create_revision=entry.create_revision,
         mod_revision=entry.mod_revision,
     )

@@ -8,8 +8,9 @@ Invariants:
 2. Every change is one commit with compares: of two brokers that create the same topic, one
    succeeds.
 3. Deleting a topic writes a tombstone in the commit that removes the topic. The name is blocked
-   until the tombstone is removed, after the last of the topic's objects: a new topic never sees
-   records of an old one.
+   until no broker serves the topic any more and its objects are deleted. While the tombstone
+   exists, a new topic of that name has its id in the keys of its objects: a new topic never sees
+   records of an old one, even if a write of a former owner takes effect hours later.
 4. Listeners are called once per change of a topic, when it is visible here, whichever broker made
    the change. A topic that was deleted and created again is reported as a deletion and a creation.
 
@@ -33,10 +34,12 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import DEFAULT_NAMESPACE, Topic
 from kafscale.metadata.schema.topic_codec import decode_topic, encode_topic
 from kafscale.metadata.store.base import (
+    Compare,
     Delete,
     DeletePrefix,
     Entry,
     MetadataStore,
+    Operation,
     Put,
     absent,
     time_limit,
@@ -70,6 +73,7 @@ class TopicStore:
         self._topics: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
         self._deletions: dict[str, Topic] = {}
+        self._retired: dict[str, Topic] = {}
         self._listeners: list[TopicListener] = []
         self._deletion_listeners: list[Callable[[], None]] = []
         self._configs_cache = WatchCache(store, keys.TOPICS, self._config_changed, _is_config)
@@ -77,7 +81,9 @@ class TopicStore:
         self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
         self.by_id: Mapping[bytes, Topic] = MappingProxyType(self._by_id)
         self.deletions: Mapping[str, Topic] = MappingProxyType(self._deletions)
-        """Deleted topics whose objects are not all removed yet, by name."""
+        """Deleted topics whose objects are not all deleted yet, by name."""
+        self.retired: Mapping[str, Topic] = MappingProxyType(self._retired)
+        """The last deleted topic of each name, from when its objects are deleted."""
 
     @property
     def connected(self) -> bool:
@@ -146,7 +152,7 @@ class TopicStore:
         *,
         timeout_ms: int | None = None,
     ) -> Topic:
-        """Create a topic, after the deletion of an older topic of that name has finished."""
+        """Create a topic, after the objects of an older topic of that name are deleted."""
         self.check_new(name, partitions)
         topic = Topic(
             name=name,
@@ -157,17 +163,23 @@ class TopicStore:
             namespace=self._namespace,
         )
         key = keys.topic_config(name)
-        compares = [absent(key), absent(keys.deletion(name))]
         limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         async with time_limit(f"topic {name!r} was not created", limit_ms):
             while True:
-                done = await self._store.commit(compares, [Put(key, encode_topic(topic))])
+                tombstone = await self._store.get(keys.deletion(name))
+                if tombstone is not None and not decode_topic(tombstone).emptied_ms:
+                    await self._wait_until_emptied(tombstone)
+                    continue
+                topic = replace(topic, id_in_keys=tombstone is not None)
+                is_unchanged = unchanged(tombstone) if tombstone else absent(keys.deletion(name))
+                done = await self._store.commit(
+                    [absent(key), is_unchanged], [Put(key, encode_topic(topic))]
+                )
                 if done.succeeded:
                     await self._configs_cache.wait_for_revision(done.revision)
                     return replace(topic, create_revision=done.revision, mod_revision=done.revision)
                 if await self._store.get(key):
                     raise TopicExistsError(f"topic {name!r} already exists")
-                await self._wait_for_deletion(name)
 
     async def delete(self, name: str) -> Topic:
         """Delete a topic with its partition states and assignments, and write a tombstone."""
@@ -187,19 +199,28 @@ class TopicStore:
                     await self._configs_cache.wait_for_revision(done.revision)
                     return topic
 
-    async def is_deleting(self, name: str, topic_id: bytes) -> bool:
-        """Read from the store whether this tombstone exists."""
-        entry = await self._store.get(keys.deletion(name))
-        return entry is not None and decode_topic(entry).id == topic_id
+    async def mark_emptied(self, tombstone: Topic, now_ms: int, controller: Entry) -> None:
+        """Record that the objects of a deleted topic are deleted; the name can be used again."""
+        emptied = replace(tombstone, emptied_ms=now_ms)
+        await self._change_tombstone(
+            tombstone,
+            controller,
+            Put(keys.deletion(tombstone.name), encode_topic(emptied)),
+            DeletePrefix(keys.closed_topics(tombstone.id)),
+        )
 
-    async def finish_deletion(self, name: str, topic_id: bytes) -> None:
-        """Remove the tombstone, which frees the name."""
+    async def remove_tombstone(self, tombstone: Topic, controller: Entry) -> None:
+        """Forget a deleted topic, whose objects cannot come back any more."""
+        await self._change_tombstone(tombstone, controller, Delete(keys.deletion(tombstone.name)))
+
+    async def _change_tombstone(
+        self, tombstone: Topic, controller: Entry, *changes: Operation
+    ) -> None:
+        name = tombstone.name
         async with time_limit(f"the deletion of topic {name!r} did not finish", self._timeout_ms):
-            entry = await self._store.get(keys.deletion(name))
-            if entry is None or decode_topic(entry).id != topic_id:
-                return
-            done = await self._store.commit([unchanged(entry)], [Delete(entry.key)])
-            # If the compare fails, another broker has finished the deletion.
+            compare = Compare(key=keys.deletion(name), mod_revision=tombstone.mod_revision)
+            done = await self._store.commit([compare, unchanged(controller)], changes)
+            # If the compare fails, another controller is in charge.
             if done.succeeded:
                 await self._deletions_cache.wait_for_revision(done.revision)
 
@@ -239,6 +260,11 @@ class TopicStore:
                     await self._configs_cache.wait_for_revision(done.revision)
                     return replace(after, mod_revision=done.revision)
 
+    async def read(self, name: str) -> Topic | None:
+        """Read a topic from the store: the cached one may be outdated."""
+        entry = await self._store.get(keys.topic_config(name))
+        return decode_topic(entry) if entry else None
+
     async def _read(self, name: str) -> tuple[Entry, Topic]:
         """Read a topic from the store."""
         entry = await self._store.get(keys.topic_config(name)) if names.is_legal(name) else None
@@ -246,14 +272,12 @@ class TopicStore:
             raise UnknownTopicError(f"topic {name!r} does not exist")
         return entry, decode_topic(entry)
 
-    async def _wait_for_deletion(self, name: str) -> None:
-        tombstone = await self._store.get(keys.deletion(name))
-        if tombstone is None:
-            return
-        cache = self._deletions_cache
-        await cache.wait_for_revision(tombstone.mod_revision)
-        while tombstone.key in cache.entries:
-            await cache.wait_for_change()
+    async def _wait_until_emptied(self, tombstone: Entry) -> None:
+        """Wait until the objects of a deleted topic are deleted."""
+        await self._deletions_cache.wait_for_revision(tombstone.mod_revision)
+        name = decode_topic(tombstone).name
+        while name in self._deletions:
+            await self._deletions_cache.wait_for_change()
 
     # --- watch callbacks ------------------------------------------------------------------------
 
@@ -284,11 +308,10 @@ class TopicStore:
 
     def _deletion_changed(self, key: str, entry: Entry | None) -> None:
         name = key.removeprefix(keys.DELETIONS)
-        deletion = _decode_or_keep(entry, self._deletions.get(name))
-        if deletion:
-            self._deletions[name] = deletion
-        else:
-            self._deletions.pop(name, None)
+        before = self._deletions.pop(name, None) or self._retired.pop(name, None)
+        tombstone = _decode_or_keep(entry, before)
+        if tombstone:
+            (self._retired if tombstone.emptied_ms else self._deletions)[name] = tombstone
         for listener in self._deletion_listeners:
             listener()
 

@@ -153,7 +153,7 @@ class BucketReconciler:
             return []
         key = f"{cluster.namespace}/{cluster.name}"
         retentions = frozenset(
-            TopicRetention(topic.name, retention_ms(topic.configs)) for topic in topics
+            TopicRetention(topic.directory, retention_ms(topic.configs)) for topic in topics
         )
         try:
             inputs = (await self.bucket(cluster), retentions)

@@ -4,10 +4,13 @@ The order of requests matters. The WAL is listed and its footers are read first,
 after that: records that are trimmed from the WAL in between were rolled into a segment before, so
 the segment listing shows them. In a fenced stream all objects below the fence are acknowledged; in
 a live stream, those below the first missing sequence number. Their records are durable.
+
+A topic that was deleted and created again has another directory. The catalog says which one is
+the current one; of a topic that it does not list yet, the directory that was written last.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -25,10 +28,10 @@ from kafscale.storage.bucket import (
 )
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.topic_catalog import CatalogTopic
 from kafscale.storage.wal.streams import Streams
-from kafscale.text.topic_partition import TopicPartition
+from kafscale.text.topic_partition import TopicPartition, topic_of_directory
 
 ATTEMPTS_MAX: Final = 5
 """How often a listing is repeated when objects vanish during it, or when offsets are missing."""
@@ -43,8 +46,22 @@ class _TopicListing(msgspec.Struct, frozen=True):
     """What the listing of topics shows."""
 
     segments: _Segments
-    with_log_start: list[TopicPartition]
-    """The partitions that have a log start object."""
+    with_log_start: list[tuple[str, int]]
+    """The topic directories and partitions that have a log start object."""
+
+
+class _DirectoryListing(msgspec.Struct):
+    """What the listing of one topic directory shows."""
+
+    segments: defaultdict[int, list[tuple[str, int, int]]] = msgspec.field(
+        default_factory=lambda: defaultdict(list)
+    )
+    with_log_start: list[int] = []
+    modified_ms: int = 0
+
+    def add_segment(self, ref: object_keys.SegmentRef, item: ObjectInfo) -> None:
+        self.segments[ref.partition].append((item.key, ref.base_offset, item.size_bytes))
+        self.modified_ms = max(self.modified_ms, item.modified_ms)
 
 
 class BucketLister:
@@ -92,7 +109,7 @@ class BucketLister:
         topics, catalog_ms = await _read_catalog(store, self._namespace)
         catalog = {name: topic for name, topic in topics.items() if matches(name)}
         runs = _current_runs(await self._list_wal(store, matches), catalog, catalog_ms)
-        listing = await self._list_segments(store, names, matches)
+        listing = await self._list_segments(store, names, matches, catalog)
         ends = await _read_segment_ends(store, listing.segments)
         starts = await self._read_log_starts(store, listing.with_log_start)
         cataloged = {
@@ -145,35 +162,40 @@ class BucketLister:
     # --- segments -----------------------------------------------------------------------------
 
     async def _list_segments(
-        self, store: ObjectStore, names: frozenset[str] | None, matches: Callable[[str], bool]
+        self,
+        store: ObjectStore,
+        names: frozenset[str] | None,
+        matches: Callable[[str], bool],
+        catalog: Mapping[str, CatalogTopic],
     ) -> _TopicListing:
-        if names is None:
-            prefixes = [f"{self._namespace}/"]
-        else:
-            prefixes = [object_keys.topic_prefix(self._namespace, name) for name in sorted(names)]
-        listing = _TopicListing(defaultdict(list), [])
+        prefixes = [f"{self._namespace}/"]
+        if names is not None:
+            directories = (catalog[name].directory if name in catalog else name for name in names)
+            prefixes = [object_keys.topic_prefix(self._namespace, each) for each in directories]
+        listings: dict[str, _DirectoryListing] = defaultdict(_DirectoryListing)
 
         async def list_prefix(prefix: str) -> None:
             async for ref, item in list_objects(store, self._namespace, prefix):
                 match ref:
                     case object_keys.SegmentRef(is_index=False) if matches(ref.topic):
-                        listing.segments[ref.topic_partition].append(
-                            (item.key, ref.base_offset, item.size_bytes)
-                        )
+                        listings[ref.directory].add_segment(ref, item)
                     case object_keys.LogStartRef() if matches(ref.topic):
-                        listing.with_log_start.append(ref.topic_partition)
+                        listings[ref.directory].with_log_start.append(ref.partition)
 
         await map_limited(list_prefix, prefixes, READS_MAX)
-        return listing
+        return _current_listing(listings, catalog)
 
     async def _read_log_starts(
-        self, store: ObjectStore, topic_partitions: Sequence[TopicPartition]
+        self, store: ObjectStore, directories: Sequence[tuple[str, int]]
     ) -> dict[TopicPartition, int]:
-        async def read(topic_partition: TopicPartition) -> int:
-            return await read_log_start(store, self._namespace, *topic_partition)
+        async def read(directory: tuple[str, int]) -> int:
+            return await read_log_start(store, self._namespace, *directory)
 
-        starts = await map_limited(read, topic_partitions, READS_MAX)
-        return dict(zip(topic_partitions, starts, strict=True))
+        starts = await map_limited(read, directories, READS_MAX)
+        return {
+            (topic_of_directory(directory), partition): start
+            for (directory, partition), start in zip(directories, starts, strict=True)
+        }
 
 
 def list_bucket(
@@ -184,6 +206,24 @@ def list_bucket(
 ) -> OffsetMap:
     """List a bucket once; see `BucketLister.list`."""
     return BucketLister(store, namespace).list(topics, matches)
+
+
+def _current_listing(
+    listings: Mapping[str, _DirectoryListing], catalog: Mapping[str, CatalogTopic]
+) -> _TopicListing:
+    """Choose one directory of each topic."""
+    current = {name: topic.directory for name, topic in catalog.items()}
+    for directory in sorted(listings, key=lambda each: (listings[each].modified_ms, each)):
+        name = topic_of_directory(directory)
+        if name not in catalog:
+            current[name] = directory
+    chosen = _TopicListing({}, [])
+    for name, directory in current.items():
+        if (listing := listings.get(directory)) is not None:
+            for partition, segments in listing.segments.items():
+                chosen.segments[name, partition] = segments
+            chosen.with_log_start.extend((directory, each) for each in listing.with_log_start)
+    return chosen
 
 
 async def _read_segment_ends(store: ObjectStore, segments: _Segments) -> dict[TopicPartition, int]:

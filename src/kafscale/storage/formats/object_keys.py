@@ -2,6 +2,8 @@
 
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.kfs     a segment, see `segment`
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.index   its index, see `index`
+    {namespace}/{topic}@{topic id}/{partition}/…                       the same, if a topic of that
+                                                                       name was deleted before
     {namespace}/_wal/{broker}/{epoch:010d}/{sequence:020d}.kfw         a WAL object, `wal_object`
     {namespace}/{topic}/{partition}/log-start                          the log start offset, in
                                                                        decimal digits
@@ -20,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.text.topic_partition import TopicPartition
+from kafscale.text.topic_partition import TopicPartition, topic_of_directory
 
 SEGMENT_SUFFIX: Final = ".kfs"
 INDEX_SUFFIX: Final = ".index"
@@ -45,10 +47,9 @@ EPOCH_MAX: Final = 10**10 - 1
 """Largest epoch with ten digits; larger ones would not sort."""
 
 _NUMBER: Final = "0|[1-9][0-9]{0,9}"
-_SEGMENT: Final = re.compile(
-    rf"([a-zA-Z0-9._-]{{1,249}})/({_NUMBER})/segment-([0-9]{{20}})(\.kfs|\.index)"
-)
-_LOG_START: Final = re.compile(rf"([a-zA-Z0-9._-]{{1,249}})/({_NUMBER})/log-start")
+_DIRECTORY: Final = "[a-zA-Z0-9._-]{1,249}(?:@[0-9a-f]{32})?"
+_SEGMENT: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/segment-([0-9]{{20}})(\.kfs|\.index)")
+_LOG_START: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/log-start")
 _WAL: Final = re.compile(rf"_wal/({_NUMBER})/([0-9]{{10}})/([0-9]{{20}})\.kfw")
 _JOB_RUN: Final = re.compile(r"_jobs/([a-z][a-z0-9-]{0,63})/([0-9]{13})-([0-9a-f]{8})\.json")
 
@@ -56,10 +57,15 @@ _JOB_RUN: Final = re.compile(r"_jobs/([a-z][a-z0-9-]{0,63})/([0-9]{13})-([0-9a-f
 class SegmentRef(msgspec.Struct, frozen=True, gc=False):
     """The parts of the key of a segment or an index."""
 
-    topic: str
+    directory: str
+    """The topic's name, with its id if the name was used before: see `topic_directory`."""
     partition: int
     base_offset: int
     is_index: bool
+
+    @property
+    def topic(self) -> str:
+        return topic_of_directory(self.directory)
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -69,8 +75,12 @@ class SegmentRef(msgspec.Struct, frozen=True, gc=False):
 class LogStartRef(msgspec.Struct, frozen=True, gc=False):
     """The parts of the key of a log start object."""
 
-    topic: str
+    directory: str
     partition: int
+
+    @property
+    def topic(self) -> str:
+        return topic_of_directory(self.directory)
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -99,25 +109,28 @@ Ref = SegmentRef | LogStartRef | WalRef | JobRunRef
 # --- building -------------------------------------------------------------------------------------
 
 
-def topic_prefix(namespace: str, topic: str) -> str:
-    return f"{namespace}/{topic}/"
+# Topics are given by their directories: see `topic_directory`.
 
 
-def partition_prefix(namespace: str, topic: str, partition: int) -> str:
-    return f"{namespace}/{topic}/{partition}/"
+def topic_prefix(namespace: str, directory: str) -> str:
+    return f"{namespace}/{directory}/"
 
 
-def segment_key(namespace: str, topic: str, partition: int, base_offset: int) -> str:
+def partition_prefix(namespace: str, directory: str, partition: int) -> str:
+    return f"{namespace}/{directory}/{partition}/"
+
+
+def segment_key(namespace: str, directory: str, partition: int, base_offset: int) -> str:
     """The key of a segment.
 
     >>> segment_key("production", "orders", 0, 50000)
     'production/orders/0/segment-00000000000000050000.kfs'
     """
-    return _segment_stem(namespace, topic, partition, base_offset) + SEGMENT_SUFFIX
+    return _segment_stem(namespace, directory, partition, base_offset) + SEGMENT_SUFFIX
 
 
-def index_key(namespace: str, topic: str, partition: int, base_offset: int) -> str:
-    return _segment_stem(namespace, topic, partition, base_offset) + INDEX_SUFFIX
+def index_key(namespace: str, directory: str, partition: int, base_offset: int) -> str:
+    return _segment_stem(namespace, directory, partition, base_offset) + INDEX_SUFFIX
 
 
 def index_key_of(segment_key: str) -> str:
@@ -125,8 +138,17 @@ def index_key_of(segment_key: str) -> str:
     return segment_key.removesuffix(SEGMENT_SUFFIX) + INDEX_SUFFIX
 
 
-def log_start_key(namespace: str, topic: str, partition: int) -> str:
-    return f"{partition_prefix(namespace, topic, partition)}log-start"
+def directory_of(segment_key: str) -> str:
+    """The topic directory of a segment.
+
+    >>> directory_of("production/orders/0/segment-00000000000000050000.kfs")
+    'orders'
+    """
+    return segment_key.rsplit("/", 3)[-3]
+
+
+def log_start_key(namespace: str, directory: str, partition: int) -> str:
+    return f"{partition_prefix(namespace, directory, partition)}log-start"
 
 
 def catalog_key(namespace: str) -> str:
@@ -138,8 +160,8 @@ def staging_directory(namespace: str, job: str) -> str:
     return f"{namespace}/{STAGING_DIRECTORY}/{job}"
 
 
-def staging_prefix(namespace: str, job: str, topic: str, partition: int) -> str:
-    return partition_prefix(staging_directory(namespace, job), topic, partition)
+def staging_prefix(namespace: str, job: str, directory: str, partition: int) -> str:
+    return partition_prefix(staging_directory(namespace, job), directory, partition)
 
 
 def jobs_root(namespace: str) -> str:
@@ -199,10 +221,10 @@ def parse_segment(namespace: str, key: str) -> SegmentRef | None:
     match = _SEGMENT.fullmatch(_relative_key(namespace, key))
     if match is None:
         return None
-    topic, partition, base_offset = match[1], int(match[2]), int(match[3])
-    if not _is_topic_partition(topic, partition) or base_offset > INT64_MAX:
+    directory, partition, base_offset = match[1], int(match[2]), int(match[3])
+    if not _is_topic_partition(directory, partition) or base_offset > INT64_MAX:
         return None
-    return SegmentRef(topic, partition, base_offset, is_index=match[4] == INDEX_SUFFIX)
+    return SegmentRef(directory, partition, base_offset, is_index=match[4] == INDEX_SUFFIX)
 
 
 def _parse_log_start(namespace: str, key: str) -> LogStartRef | None:
@@ -237,14 +259,15 @@ def parse_job_run(namespace: str, key: str) -> JobRunRef | None:
     return None if match is None else JobRunRef(match[1], int(match[2]), match[3])
 
 
-def _segment_stem(namespace: str, topic: str, partition: int, base_offset: int) -> str:
-    assert topic not in RESERVED_TOPICS
+def _segment_stem(namespace: str, directory: str, partition: int, base_offset: int) -> str:
+    assert directory not in RESERVED_TOPICS
     assert 0 <= partition <= INT32_MAX
     assert 0 <= base_offset <= INT64_MAX
-    return f"{partition_prefix(namespace, topic, partition)}segment-{base_offset:020d}"
+    return f"{partition_prefix(namespace, directory, partition)}segment-{base_offset:020d}"
 
 
-def _is_topic_partition(topic: str, partition: int) -> bool:
+def _is_topic_partition(directory: str, partition: int) -> bool:
+    topic = topic_of_directory(directory)
     is_topic = topic not in RESERVED_TOPICS and topic not in {".", ".."}
     return is_topic and partition <= INT32_MAX
 

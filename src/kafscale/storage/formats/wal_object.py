@@ -3,13 +3,14 @@
 Layout, big-endian:
 
     at  0  magic           4 bytes  `KAFW`
-    at  4  version         int16    1
+    at  4  version         int16    2
     at  6  flags           int16    bit 0: a fence, which is empty and ends a stream
     at  8  broker id       int32    the broker that owns the stream
     at 12  epoch           int64    the broker epoch of its session
     at 20  sequence        int64    the number of the object in the stream, from 0
     at 28  created         int64    milliseconds
-    at 36  bodies                   record batches, partition by partition
+    at 36  trimmed to      int64    the owner deletes the objects below this sequence
+    at 44  bodies                   record batches, partition by partition
            table                    a row for each range of the bodies, in order of position
     -12    table length    uint32   in bytes
     -8     checksum        uint32   CRC-32C of everything before it
@@ -21,7 +22,7 @@ Layout, big-endian:
 Invariants: a range holds all batches of one partition, with contiguous offsets. Ranges cover the
 bodies without gaps or overlaps. Bodies are written separately, never copied or joined. A decoded
 object is verified, except by `decode_footer`, which sees only the end of an object. Whether an
-object is acknowledged is decided by `wal.streams`.
+object is acknowledged is decided by `wal.streams`, by what `trimmed to` says of older objects.
 """
 
 from collections.abc import Sequence
@@ -36,13 +37,13 @@ from kafscale.records.checksum import Buffer, crc32c
 
 MAGIC: Final = b"KAFW"
 END_MAGIC: Final = b"END!"
-VERSION: Final = 1
+VERSION: Final = 2
 FENCE_FLAG: Final = 0x01
 TOPIC_ID_BYTES: Final = 16
 TAIL_BYTES_HINT: Final = 64 * 1024
 """Bytes to request first from an object's end; the table of several hundred ranges fits."""
 
-_HEADER: Final = Struct(">4shhiqqq")
+_HEADER: Final = Struct(">4shhiqqqq")
 _ROW: Final = Struct(">16siqqqqqh")
 _TABLE_LENGTH: Final = Struct(">I")
 _SEAL: Final = Struct(">I4s")
@@ -53,7 +54,7 @@ FOOTER_BYTES: Final = _FOOTER.size
 EMPTY_BYTES: Final = HEADER_BYTES + FOOTER_BYTES
 """The size of an object without records."""
 
-assert HEADER_BYTES == 36
+assert HEADER_BYTES == 44
 assert _ROW.size == 62
 assert FOOTER_BYTES == _TABLE_LENGTH.size + _SEAL.size == 12
 
@@ -67,12 +68,21 @@ class Header(msgspec.Struct, frozen=True, gc=False):
     epoch: int
     sequence: int
     created_ms: int
+    trimmed_to: int = 0
+    """All objects below this sequence were deletable when this one was sealed."""
     is_fence: bool = False
 
     def encode(self) -> bytes:
         flags = FENCE_FLAG if self.is_fence else 0
         return _HEADER.pack(
-            MAGIC, VERSION, flags, self.broker_id, self.epoch, self.sequence, self.created_ms
+            MAGIC,
+            VERSION,
+            flags,
+            self.broker_id,
+            self.epoch,
+            self.sequence,
+            self.created_ms,
+            self.trimmed_to,
         )
 
 
@@ -149,19 +159,8 @@ def encode(header: Header, partitions: Sequence[PartitionData]) -> list[Buffer]:
     return parts
 
 
-def encode_opening(header: Header) -> list[Buffer]:
-    """Return the parts of the first object of a stream, which is empty."""
-    assert not header.is_fence
-    return _encode_empty(header)
-
-
-def encode_fence(header: Header) -> list[Buffer]:
-    """Return the parts of a fence, which is empty."""
-    assert header.is_fence
-    return _encode_empty(header)
-
-
-def _encode_empty(header: Header) -> list[Buffer]:
+def encode_empty(header: Header) -> list[Buffer]:
+    """Return the parts of an object without records: an opening object, a fence, a trim marker."""
     encoded = header.encode()
     return [encoded, _footer([], crc32c(encoded))]
 
@@ -216,12 +215,16 @@ def decode_header(key: str, buffer: Buffer) -> Header:
     """Decode the header from the first bytes of an object."""
     if len(buffer) < HEADER_BYTES:
         _raise_damaged(key, f"{len(buffer)} bytes are too few for the header")
-    magic, version, flags, broker_id, epoch, sequence, created_ms = _HEADER.unpack_from(buffer)
+    magic, version, flags, broker_id, epoch, sequence, created_ms, trimmed_to = _HEADER.unpack_from(
+        buffer
+    )
     if magic != MAGIC:
         _raise_damaged(key, f"magic is {magic!r}, expected {MAGIC!r}")
     if version != VERSION:
         _raise_damaged(key, f"version {version} is unknown")
-    return Header(broker_id, epoch, sequence, created_ms, is_fence=bool(flags & FENCE_FLAG))
+    return Header(
+        broker_id, epoch, sequence, created_ms, trimmed_to, is_fence=bool(flags & FENCE_FLAG)
+    )
 
 
 def decode_footer(key: str, suffix: Buffer, object_bytes: int) -> list[Range] | int:

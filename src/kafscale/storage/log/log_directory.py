@@ -1,28 +1,18 @@
 """The logs that this broker serves, by topic and partition.
 
-Other partitions of the same topics are served by other brokers. Deleting a topic closes its logs,
-waits for rolls that are in progress, and then deletes every object under the topic's prefix.
+Other partitions of the same topics are served by other brokers.
 """
 
 from collections.abc import Iterator
 
-from kafscale.observability.logging import get_logger
-from kafscale.storage.formats import object_keys
 from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.read.log_reader import LogReader
-
-logger = get_logger(__name__)
 
 
 class LogDirectory:
     """The logs that this broker serves."""
 
-    def __init__(self, store: ObjectStore, namespace: str, reader: LogReader) -> None:
-        self._store = store
-        self._namespace = namespace
-        self._reader = reader
+    def __init__(self) -> None:
         self._by_topic: dict[str, dict[int, PartitionLog]] = {}
         self._by_id: dict[tuple[bytes, int], PartitionLog] = {}
 
@@ -64,27 +54,3 @@ class LogDirectory:
     def configure(self, topic: str, settings: LogSettings) -> None:
         for log in self.of_topic(topic):
             log.settings = settings
-
-    # --- topic deletion -------------------------------------------------------------------------
-
-    def close(self, topic: str) -> list[PartitionLog]:
-        """Close and remove all logs of a deleted topic; return them."""
-        closed = self.of_topic(topic)
-        for log in closed:
-            log.close(deleted=True)
-            self.discard(log)
-        return closed
-
-    async def delete_objects(self, topic: str, closed: list[PartitionLog]) -> int:
-        """Delete every object of a closed topic; return the number of objects."""
-        for log in closed:
-            async with log.roll_lock:
-                assert log.closed
-        prefix = object_keys.topic_prefix(self._namespace, topic)
-        count = 0
-        async for chunk in self._store.list(prefix):
-            await self._store.delete([item.key for item in chunk])
-            count += len(chunk)
-        self._reader.forget(prefix)
-        logger.info("topic objects deleted", topic=topic, count=count)
-        return count

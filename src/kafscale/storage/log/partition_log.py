@@ -66,7 +66,7 @@ class PartitionLog:
         "_watchers",
         "closed",
         "damaged_base_offsets",
-        "deleted",
+        "directory",
         "end_offset",
         "epochs",
         "high_watermark",
@@ -100,9 +100,12 @@ class PartitionLog:
         segments: SegmentList,
         memory: TailMemory,
         leader_epoch: int,
+        directory: str = "",
     ) -> None:
+        """`directory` is the part of object keys that stands for the topic, by default its name."""
         self.topic = topic
         self.topic_id = topic_id
+        self.directory = directory or topic
         self.partition = partition
         self.settings = settings
         self.segments = segments
@@ -134,8 +137,6 @@ class PartitionLog:
         self.wal: Wal | None = None
         """Receives appends; None while the log is being recovered."""
         self.closed = False
-        self.deleted = False
-        """Whether the topic is deleted, so that its records in the WAL are not needed."""
         self._appends_paused = False
         self._watchers: set[Callable[[], None]] = set()
         self._pending_appends: list[tuple[int, asyncio.Future[None]]] = []
@@ -323,10 +324,9 @@ class PartitionLog:
         self.start_offset = offset
         self.epochs.truncate_from_start(offset)
 
-    def close(self, *, deleted: bool = False) -> None:
+    def close(self) -> None:
         """Stop serving; waiting readers wake up and find the log closed."""
         self.closed = True
-        self.deleted = deleted
         self.tail.clear()
         self.end_swap()
         self._notify_watchers()

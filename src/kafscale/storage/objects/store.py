@@ -27,7 +27,7 @@ KEY_BYTES_MAX: Final = 1024
 PAGE_KEYS: Final = 1000
 """Maximum number of objects in a listing page, and of keys in an S3 DeleteObjects request."""
 
-_KEY: Final = re.compile(r"(?!\.)[\w.-]+(?:/(?!\.\.?(?:/|$))[\w.-]+)*", re.ASCII)
+_KEY: Final = re.compile(r"(?!\.)[\w.@-]+(?:/(?!\.\.?(?:/|$))[\w.@-]+)*", re.ASCII)
 
 
 class ObjectInfo(msgspec.Struct, frozen=True, gc=False):

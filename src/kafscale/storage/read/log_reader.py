@@ -24,7 +24,6 @@ from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.block_cache import BLOCK_BYTES, BlockCache
 from kafscale.storage.read.loading_cache import LoadingCache
-from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
@@ -147,13 +146,10 @@ class LogReader:
         self._blocks.forget(*prefixes)
         self._indexes.discard(lambda key: key.startswith(prefixes))
 
-    def forget_partitions(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Drop cached data of partitions that another owner may have changed."""
+    def forget_partitions(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Drop cached data of partitions, by topic directory, that others may have changed."""
         self.forget(
-            *(
-                object_keys.partition_prefix(self._namespace, *topic_partition)
-                for topic_partition in topic_partitions
-            )
+            *(object_keys.partition_prefix(self._namespace, *partition) for partition in partitions)
         )
 
     def close(self) -> None:
@@ -305,9 +301,11 @@ class LogReader:
             logger.warning("index not written", key=key, error=str(error))
 
     def _index_key(self, log: PartitionLog, segment: Segment) -> str:
-        return object_keys.index_key(self._namespace, log.topic, log.partition, segment.base_offset)
+        return object_keys.index_key(
+            self._namespace, log.directory, log.partition, segment.base_offset
+        )
 
     def _key(self, log: PartitionLog, segment: Segment) -> str:
         return object_keys.segment_key(
-            self._namespace, log.topic, log.partition, segment.base_offset
+            self._namespace, log.directory, log.partition, segment.base_offset
         )

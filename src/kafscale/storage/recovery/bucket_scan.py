@@ -1,9 +1,9 @@
 """Scans a bucket for topics and partitions, independently of the metadata store.
 
 Invariants: the scan finds all acknowledged records, in segments or in fenced WAL streams. Times are
-the store's own modification times, so that they can be compared. Object keys contain topic names;
-only WAL objects contain topic ids. A stream without a fence belongs to a live broker and is
-skipped. The caller decides what to restore.
+the store's own modification times, so that they can be compared. WAL objects contain topic ids;
+other keys contain a topic's name, and its id only if the name was used before. A stream without a
+fence belongs to a live broker and is skipped. The caller decides what to restore.
 """
 
 from collections import defaultdict
@@ -20,7 +20,6 @@ from kafscale.storage.formats.object_keys import LogStartRef, SegmentRef
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.topic_catalog import Catalog
 from kafscale.storage.wal.streams import Streams
-from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
@@ -44,22 +43,22 @@ class PartitionScan(msgspec.Struct):
 class TopicScan(msgspec.Struct):
     """What was found of a topic, or of several that had the same name one after another."""
 
-    objects: PartitionScan
-    """Objects under the topic's name: segments, indexes and log start objects."""
+    objects: defaultdict[str, PartitionScan]
+    """Segments, indexes and log start objects, by topic directory."""
     in_wal: defaultdict[bytes, PartitionScan]
     """Records in WAL objects, by topic id."""
 
     @classmethod
     def empty(cls) -> "TopicScan":
-        return cls(PartitionScan(), defaultdict(PartitionScan))
+        return cls(defaultdict(PartitionScan), defaultdict(PartitionScan))
 
 
 class BucketScan(msgspec.Struct):
     """The result of a scan."""
 
     topics: defaultdict[str, TopicScan]
-    log_starts: dict[TopicPartition, int]
-    """Log start offsets by topic and partition, from log start objects."""
+    log_starts: dict[tuple[str, int], int]
+    """Log start offsets by topic directory and partition, from log start objects."""
     catalog: Catalog | None = None
     catalog_ms: int = -1
     """When the catalog was written."""
@@ -111,14 +110,14 @@ class BucketScanner:
             if ref.partition >= PARTITION_COUNT_MAX:
                 logger.warning("object of an invalid partition ignored", key=item.key)
                 continue
-            scan.topics[ref.topic].objects.add(ref.partition, item.modified_ms)
+            scan.topics[ref.topic].objects[ref.directory].add(ref.partition, item.modified_ms)
             if isinstance(ref, LogStartRef):
                 with_log_start.append(ref)
 
         async def read(ref: LogStartRef) -> None:
             try:
-                scan.log_starts[ref.topic_partition] = await read_log_start(
-                    self._store, self._namespace, *ref.topic_partition
+                scan.log_starts[ref.directory, ref.partition] = await read_log_start(
+                    self._store, self._namespace, ref.directory, ref.partition
                 )
             except DamagedObjectError as error:
                 logger.warning("damaged log start object", key=error.key, reason=error.reason)

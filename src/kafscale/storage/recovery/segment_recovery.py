@@ -30,7 +30,6 @@ from kafscale.storage.log.state.segment_list import SegmentList
 from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
-from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
@@ -40,8 +39,8 @@ SECTION_SEARCH_MAX = 8
 WHOLE_TOPIC_MIN = 16
 """With this number of partitions of a topic, list the whole topic in one request."""
 
-Listing = dict[TopicPartition, list[tuple[int, int]]]
-"""The base offset and size of every segment, by topic and partition."""
+Listing = dict[tuple[str, int], list[tuple[int, int]]]
+"""The base offset and size of every segment, by topic directory and partition."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +49,8 @@ class PartitionToOpen:
 
     topic: str
     topic_id: bytes
+    directory: str
+    """The part of object keys that stands for the topic."""
     partition: int
     settings: LogSettings
     leader_epoch: int
@@ -103,16 +104,16 @@ class SegmentRecovery:
 
     async def _list(self, partitions: Iterable[PartitionToOpen]) -> Listing:
         """List the segments of partitions, with few requests for partitions of one topic."""
-        by_topic: dict[str, list[int]] = defaultdict(list)
+        by_directory: dict[str, list[int]] = defaultdict(list)
         for partition in partitions:
-            by_topic[partition.topic].append(partition.partition)
+            by_directory[partition.directory].append(partition.partition)
         prefixes = []
-        for topic, numbers in by_topic.items():
+        for directory, numbers in by_directory.items():
             if len(numbers) >= WHOLE_TOPIC_MIN:
-                prefixes.append(object_keys.topic_prefix(self._namespace, topic))
+                prefixes.append(object_keys.topic_prefix(self._namespace, directory))
             else:
                 prefixes += [
-                    object_keys.partition_prefix(self._namespace, topic, number)
+                    object_keys.partition_prefix(self._namespace, directory, number)
                     for number in numbers
                 ]
         listing: Listing = defaultdict(list)
@@ -127,7 +128,7 @@ class SegmentRecovery:
                     ignored_count += 1
                     logger.debug("object ignored", key=item.key)
                 elif isinstance(ref, object_keys.SegmentRef) and not ref.is_index:
-                    listing[ref.topic_partition].append((ref.base_offset, item.size_bytes))
+                    listing[ref.directory, ref.partition].append((ref.base_offset, item.size_bytes))
         if ignored_count:
             logger.warning(
                 "unknown objects in topic prefix ignored", prefix=prefix, count=ignored_count
@@ -140,7 +141,7 @@ class SegmentRecovery:
     ) -> None:
         """Open a log and add it to `opened` before it holds anything, so that it gets closed."""
         segments = SegmentList()
-        for base_offset, size_bytes in listing.get((partition.topic, partition.partition), ()):
+        for base_offset, size_bytes in listing.get((partition.directory, partition.partition), ()):
             segments.append(base_offset, base_offset, size_bytes)
         if not len(segments):
             opened.append(self._new_log(partition, segments))
@@ -161,6 +162,7 @@ class SegmentRecovery:
             partition.topic,
             partition.topic_id,
             partition.partition,
+            directory=partition.directory,
             settings=partition.settings,
             segments=segments,
             memory=self._memory,
@@ -178,7 +180,7 @@ class SegmentRecovery:
         while len(segments):
             base_offset = segments[-1].base_offset
             key = object_keys.segment_key(
-                self._namespace, partition.topic, partition.partition, base_offset
+                self._namespace, partition.directory, partition.partition, base_offset
             )
             try:
                 footer = await read_segment_footer(self._store, key)
@@ -214,7 +216,7 @@ class SegmentRecovery:
         if PRODUCERS_SECTION not in sections or EPOCHS_SECTION not in sections:
             return False
         base_offset = log.segments[number].base_offset
-        key = object_keys.index_key(self._namespace, log.topic, log.partition, base_offset)
+        key = object_keys.index_key(self._namespace, log.directory, log.partition, base_offset)
         try:
             producers = Producers.decode(key, sections[PRODUCERS_SECTION])
             epochs = LeaderEpochs.decode(key, sections[EPOCHS_SECTION])

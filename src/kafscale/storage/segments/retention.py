@@ -128,7 +128,7 @@ class Retention:
 
     async def _write_log_start(self, log: PartitionLog) -> None:
         """Write the log start object for readers without metadata."""
-        key = object_keys.log_start_key(self._namespace, log.topic, log.partition)
+        key = object_keys.log_start_key(self._namespace, log.directory, log.partition)
         await self._store.put(key, [str(log.start_offset).encode()], create=False)
 
     def _limit_ms(self, log: PartitionLog) -> int | None:
@@ -136,6 +136,6 @@ class Retention:
         return None if retention_ms == FOREVER else self._clock() - retention_ms
 
     def _keys(self, log: PartitionLog, base_offset: int) -> tuple[str, str]:
-        location = (self._namespace, log.topic, log.partition, base_offset)
+        location = (self._namespace, log.directory, log.partition, base_offset)
         # The index first: a segment without an index is repaired, the reverse is garbage.
         return object_keys.index_key(*location), object_keys.segment_key(*location)

@@ -33,6 +33,9 @@ TICK_SECONDS = 1.0
 WORKERS = 2
 """Concurrent rolls: enough to hide the store's latency, few enough to leave CPU for producers."""
 
+MARKER_DELAY_MS = 60_000
+"""How long the WAL has had no records when an object without records says what is trimmed."""
+
 UNROLLED_SHARE_MAX = 0.5
 """Share of `tail_bytes_max` for unrolled records; it also limits the WAL, which holds the same."""
 
@@ -68,8 +71,12 @@ class RollScheduler:
         logs: Callable[[], Iterable[PartitionLog]],
         clock: Callable[[], int],
         borrow: Callable[[int], None],
+        seal_marker: Callable[[], None],
     ) -> None:
-        """`borrow` is called with the number of bytes that tails use of the block cache."""
+        """`borrow` is called with the number of bytes that tails use of the block cache.
+
+        `seal_marker` writes a WAL object that says which objects are trimmed.
+        """
         self._writer = writer
         self._trimmer = trimmer
         self._memory = memory
@@ -77,6 +84,9 @@ class RollScheduler:
         self._logs = logs
         self._clock = clock
         self._borrow = borrow
+        self._seal_marker = seal_marker
+        self._durable_ms = 0
+        """When the last WAL object became durable."""
         self._requests: asyncio.Queue[tuple[PartitionLog, RollReason]] = asyncio.Queue()
         self._requested: set[PartitionLog] = set()
 
@@ -84,9 +94,11 @@ class RollScheduler:
 
     def add_durable_object(self, sealed: SealedObject) -> None:
         """Register a WAL object whose records have just become visible."""
+        self._durable_ms = self._clock()
         pins = {log: run.last_offset for log, run in sealed.runs}
+        header = sealed.header
         self._trimmer.add(
-            DurableObject(sealed.key, sealed.size_bytes, pins, sealed.delete_after_ms)
+            DurableObject(sealed.key, header.sequence, sealed.size_bytes, pins, header.trimmed_to)
         )
         for log, _ in sealed.runs:
             if log.tail.unrolled_bytes >= log.settings.segment_bytes:
@@ -109,6 +121,14 @@ class RollScheduler:
                 self.schedule_roll(log, RollReason.WAL)
         self.enforce_memory_limit()
         self._trimmer.notify_rolled()
+        self._request_marker(now_ms)
+
+    def _request_marker(self, now_ms: int) -> None:
+        """Let the WAL say which objects are trimmed, if it has had no records for a while."""
+        is_idle = now_ms - self._durable_ms >= MARKER_DELAY_MS
+        if is_idle and self._trimmer.needs_marker:
+            self._durable_ms = now_ms
+            self._seal_marker()
 
     def is_memory_full(self) -> bool:
         """Whether unrolled records use too much memory to accept more."""

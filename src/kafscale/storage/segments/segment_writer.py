@@ -184,7 +184,7 @@ class SegmentWriter:
 
     async def _write(self, log: PartitionLog, built: segment.Built) -> RolledSegment:
         """Write the segment and then its index."""
-        location = (self._namespace, log.topic, log.partition, built.base_offset)
+        location = (self._namespace, log.directory, log.partition, built.base_offset)
         rolled = await self._upload(log, object_keys.segment_key(*location), built)
         key = object_keys.index_key(*location)
         await self._retry(log, key, lambda: self._store.put(key, [rolled.index], create=False))

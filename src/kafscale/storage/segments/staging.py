@@ -43,13 +43,15 @@ class Staging:
 
     async def load(self) -> list[StagedSegment]:
         """Read and validate the staged segments; return them in order."""
-        topic, partition = self._log.topic, self._log.partition
+        directory, partition = self._log.directory, self._log.partition
         segments = []
         async for chunk in self._store.list(self._prefix):
             for item in chunk:
                 ref = object_keys.parse_staged(self._namespace, item.key)
-                if ref is None or (ref.topic, ref.partition) != (topic, partition):
-                    raise InvalidRequestError(f"{item.key} is not a segment of {topic}/{partition}")
+                if ref is None or (ref.directory, ref.partition) != (directory, partition):
+                    raise InvalidRequestError(
+                        f"{item.key} is not a segment of {directory}/{partition}"
+                    )
                 self.keys.append(item.key)
                 if not ref.is_index:
                     segments.append(await self._check(item.key, ref.base_offset))

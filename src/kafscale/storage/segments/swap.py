@@ -135,7 +135,7 @@ class Swapper:
 
         The known segments hold all records.
         """
-        prefix = object_keys.partition_prefix(self._namespace, log.topic, log.partition)
+        prefix = object_keys.partition_prefix(self._namespace, log.directory, log.partition)
         listed = {
             ref.base_offset async for ref, _ in list_segments(self._store, self._namespace, prefix)
         }
@@ -230,7 +230,7 @@ class Swapper:
         await retry_while_open(log, "swap step failed", key, operation, self._random)
 
     def _keys(self, log: PartitionLog, base_offset: int) -> tuple[str, str]:
-        ref = (self._namespace, log.topic, log.partition, base_offset)
+        ref = (self._namespace, log.directory, log.partition, base_offset)
         return object_keys.index_key(*ref), object_keys.segment_key(*ref)
 
 

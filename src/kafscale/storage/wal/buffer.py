@@ -150,8 +150,8 @@ class StreamPosition:
         self.epoch = epoch
         self.sequence = FIRST_SEQUENCE
 
-    def next_object(self, now_ms: int) -> tuple[str, wal_object.Header]:
-        header = wal_object.Header(self.broker_id, self.epoch, self.sequence, now_ms)
+    def next_object(self, now_ms: int, trimmed_to: int) -> tuple[str, wal_object.Header]:
+        header = wal_object.Header(self.broker_id, self.epoch, self.sequence, now_ms, trimmed_to)
         key = object_keys.wal_key(self.namespace, self.broker_id, self.epoch, self.sequence)
         self.sequence += 1
         return key, header

@@ -8,9 +8,9 @@ Invariants:
 
 * Objects are deleted in order, oldest first.
 * An object is deleted when, for each of its ranges, segments hold all records or the topic is gone.
-* The fence stays until no suspended process that it stops can still wake up. The object before the
-  fence stays with it: without that object a fence has no effect (see `streams`).
-* Objects after the fence were never acknowledged and are deleted at once.
+* The fence stays until no suspended process that it stops can still wake up.
+* Objects after the fence were never acknowledged, and those that the owner has trimmed are not
+  needed: both are deleted at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -85,11 +85,10 @@ class DeadStreamCleaner:
             return 0  # The stream changed while it was listed.
         acknowledged = stream.acknowledged
         deletable_count = await self._count_deletable(acknowledged, rolled_end)
+        to_delete = [*stream.after_fence, *stream.trimmed, *acknowledged[:deletable_count]]
         is_old = self._clock() - stream.fence.modified_ms > FENCE_RETENTION_MS
         if deletable_count == len(acknowledged) and is_old:
-            to_delete = [*stream.after_fence, *acknowledged, stream.fence]
-        else:
-            to_delete = stream.after_fence + acknowledged[:-1][:deletable_count]
+            to_delete.append(stream.fence)
         await self._delete(to_delete)
         if to_delete:
             logger.info(

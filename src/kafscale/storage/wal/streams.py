@@ -6,11 +6,14 @@ ended by a fence: an empty object, created with create-only at the first free se
 that still uses its epoch then cannot append. If that process creates its object first, the
 object is acknowledged and the next sequence is tried. Objects after a fence are garbage.
 
-A fence is effective only while the object before it exists. The owner may have written, rolled and
-trimmed objects since the free sequence was determined, and be past it: a fence there stops nothing.
-The owner trims in order and never deletes its newest object, so while the object before the fence
-exists, the owner has not passed it. Code that deletes objects of a fenced stream must therefore
-keep that object as long as the fence.
+A PUT may take effect long after its response was given up, so an object that was deleted may come
+back at any time. Therefore the owner deletes objects only after a later object is acknowledged
+whose header says so: `trimmed_to`. It never deletes its newest object. So the object with the
+highest sequence says which of the others count: those below its `trimmed_to` are ignored, however
+they came to exist.
+
+A fence is not effective if the owner has written, rolled and trimmed objects since the free
+sequence was determined, and is past it. Then `trimmed_to` of the newest object is above the fence.
 
 Every broker session creates its stream with an empty first object before it lists the others. Of
 two sessions that start at the same time, at least one sees the other: the older one stops, or is
@@ -20,6 +23,7 @@ fenced by the newer one.
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import msgspec
 
@@ -41,6 +45,9 @@ logger = get_logger(__name__)
 FENCE_TRIES_MAX = 20
 """Attempts to place a fence while the owner keeps appending to the stream."""
 
+LIST_TRIES_MAX = 10
+"""How often a stream may change while it is read."""
+
 REMOVE_FENCE_TRIES_MAX = 10
 """Attempts to delete an ineffective fence; one that remains is harmless."""
 
@@ -54,9 +61,13 @@ class Stream(msgspec.Struct, frozen=True, gc=False):
     broker_id: int
     epoch: int
     objects: Objects
-    """All objects except fences, in order."""
+    """All objects except fences and trimmed ones, in order."""
     fence: ObjectInfo | None = None
     fence_sequence: int = -1
+    trimmed: tuple[ObjectInfo, ...] = ()
+    """Objects that the owner has trimmed, and that still exist, or exist again."""
+    trimmed_to: int | None = None
+    """All objects below this sequence were acknowledged; None if there is no gap to judge."""
 
     @property
     def acknowledged(self) -> list[ObjectInfo]:
@@ -85,8 +96,8 @@ class Stream(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def first_free_sequence(self) -> int:
-        """The first unused sequence. The first listed object is always an acknowledged one."""
-        sequence = min(self.objects, default=0)
+        """The first unused sequence. Without a gap, all objects are acknowledged."""
+        sequence = min(self.objects, default=0) if self.trimmed_to is None else self.trimmed_to
         while sequence in self.objects:
             sequence += 1
         return sequence
@@ -118,18 +129,19 @@ class Streams:
 
     async def is_fenced(self, stream: Stream) -> bool:
         """Whether the listed fence of a stream is effective; the listing may be outdated."""
-        assert stream.fence is not None
-        try:
-            is_fence = await self._is_fence(stream.fence.key)
-        except ObjectNotFoundError:
-            return False
-        return is_fence and await self._is_effective(stream, stream.fence_sequence)
+        current = await self._find_one(stream.broker_id, stream.epoch)
+        return current.fence is not None and current.fence_sequence == stream.fence_sequence
 
     async def _find(self, prefix: str) -> list[Stream]:
         listed = await self._list(prefix)
         return await gather_or_cancel(
-            self._inspect(*stream_id, objects) for stream_id, objects in sorted(listed.items())
+            self._inspect_current(*stream_id, objects)
+            for stream_id, objects in sorted(listed.items())
         )
+
+    async def _find_one(self, broker_id: int, epoch: int) -> Stream:
+        streams = await self._find(object_keys.stream_prefix(self._namespace, broker_id, epoch))
+        return streams[0] if streams else Stream(broker_id, epoch, {})
 
     async def _list(self, prefix: str) -> dict[tuple[int, int], Objects]:
         """The objects of streams, by broker and epoch."""
@@ -141,8 +153,20 @@ class Streams:
                 logger.warning("unknown object in WAL prefix ignored", key=item.key)
         return listed
 
+    async def _inspect_current(self, broker_id: int, epoch: int, listed: Objects) -> Stream:
+        """Inspect a stream; list it again if its owner has trimmed it meanwhile."""
+        for _ in range(LIST_TRIES_MAX):
+            try:
+                return await self._inspect(broker_id, epoch, listed)
+            except ObjectNotFoundError:
+                prefix = object_keys.stream_prefix(self._namespace, broker_id, epoch)
+                listed = (await self._list(prefix)).get((broker_id, epoch), {})
+        raise StoreUnavailableError(
+            f"the stream of broker {broker_id}, epoch {epoch}, changed whenever it was read"
+        )
+
     async def _inspect(self, broker_id: int, epoch: int, listed: Objects) -> Stream:
-        """Separate fences from other objects."""
+        """Separate fences and trimmed objects from the objects that count."""
         objects, fences = dict(listed), {}
         for number, item in listed.items():
             if item.size_bytes != wal_object.EMPTY_BYTES or (number == 0 and 1 in listed):
@@ -154,10 +178,37 @@ class Streams:
                 continue
             if is_fence:
                 fences[number] = objects.pop(number)
-        effective = [number for number in fences if not objects or number - 1 in objects]
-        if not effective:
-            return Stream(broker_id, epoch, objects)
-        return Stream(broker_id, epoch, objects, fences[max(effective)], max(effective))
+        trimmed_to = await self._trimmed_to(objects, max(fences, default=-1))
+        start = trimmed_to or 0
+        effective = max((number for number in fences if number >= start), default=-1)
+        return Stream(
+            broker_id,
+            epoch,
+            {number: item for number, item in objects.items() if number >= start},
+            fences.get(effective),
+            effective,
+            tuple(item for number, item in objects.items() if number < start),
+            trimmed_to,
+        )
+
+    async def _trimmed_to(self, objects: Objects, fence_sequence: int) -> int | None:
+        """Which objects are trimmed, if it matters: if there is a gap, or an object after a fence.
+
+        A damaged object is skipped: an older one says less, but nothing wrong.
+        """
+        numbers = sorted(objects, reverse=True)
+        if not numbers:
+            return None
+        has_gap = numbers[0] - numbers[-1] >= len(numbers)
+        if not has_gap and not 0 <= fence_sequence < numbers[0]:
+            return None
+        for number in numbers:
+            key = objects[number].key
+            async with self._reads:
+                start = await self._store.get_range(key, 0, wal_object.HEADER_BYTES)
+            with suppress(DamagedObjectError):
+                return wal_object.decode_header(key, start).trimmed_to
+        return None
 
     async def _is_fence(self, key: str) -> bool:
         async with self._reads:
@@ -172,7 +223,7 @@ class Streams:
     async def create(self, broker_id: int, epoch: int) -> str:
         """Create the first object of a new stream, so that others see it; return its key."""
         key = object_keys.wal_key(self._namespace, broker_id, epoch, 0)
-        parts = wal_object.encode_opening(wal_object.Header(broker_id, epoch, 0, self._clock()))
+        parts = wal_object.encode_empty(wal_object.Header(broker_id, epoch, 0, self._clock()))
         try:
             await self._store.put(key, parts, create=True)
         except ObjectExistsError:
@@ -203,10 +254,6 @@ class Streams:
         """Fence a stream, which may have ended already, or may not exist."""
         await self._fence(await self._find_one(broker_id, epoch))
 
-    async def _find_one(self, broker_id: int, epoch: int) -> Stream:
-        streams = await self._find(object_keys.stream_prefix(self._namespace, broker_id, epoch))
-        return streams[0] if streams else Stream(broker_id, epoch, {})
-
     async def _fence(self, stream: Stream) -> None:
         for _ in range(FENCE_TRIES_MAX):
             if stream.fence is not None or await self._put_fence(stream):
@@ -226,7 +273,7 @@ class Streams:
                 stream.broker_id, stream.epoch, sequence, self._clock(), is_fence=True
             )
             try:
-                await self._store.put(key, wal_object.encode_fence(header), create=True)
+                await self._store.put(key, wal_object.encode_empty(header), create=True)
             except ObjectExistsError:
                 try:
                     if not await self._is_fence(key):
@@ -234,7 +281,8 @@ class Streams:
                         continue
                 except ObjectNotFoundError:
                     return False
-            if await self._is_effective(stream, sequence):
+            # Listed after the PUT: an owner that was past the fence is seen now.
+            if (await self._find_one(stream.broker_id, stream.epoch)).fence is not None:
                 logger.info(
                     "wal stream fenced",
                     broker=stream.broker_id,
@@ -244,20 +292,6 @@ class Streams:
                 return True
             await self._remove_fence(key)
             return False
-
-    async def _is_effective(self, stream: Stream, sequence: int) -> bool:
-        """Whether the owner has not passed a fence that was just read or written."""
-        if sequence == 0:
-            prefix = object_keys.stream_prefix(self._namespace, stream.broker_id, stream.epoch)
-            return all(set(objects) == {0} for objects in (await self._list(prefix)).values())
-        key = object_keys.wal_key(self._namespace, stream.broker_id, stream.epoch, sequence - 1)
-        try:
-            start = await self._store.get_range(key, 0, wal_object.HEADER_BYTES)
-            return not wal_object.decode_header(key, start).is_fence
-        except ObjectNotFoundError:
-            return False
-        except DamagedObjectError:
-            return True  # Damaged, but it exists.
 
     async def _remove_fence(self, key: str) -> None:
         """Delete an ineffective fence; one that cannot be deleted is harmless."""

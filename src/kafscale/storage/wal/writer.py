@@ -42,20 +42,14 @@ logger = get_logger(__name__)
 
 PUT_TIMEOUT_SECONDS = 60.0
 
-RETRY_POSSIBLE_MS = 100
-"""A PUT that takes this long may have been retried: stores pause this long between attempts."""
-
-LATE_PUT_MS = 60_000
-"""How long an attempt that timed out may still reach the store."""
-
 
 class SealedObject:
     """An object that is being uploaded."""
 
     __slots__ = (
         "causes",
-        "delete_after_ms",
         "future",
+        "header",
         "is_durable",
         "key",
         "parts",
@@ -67,12 +61,15 @@ class SealedObject:
     def __init__(
         self,
         key: str,
+        header: wal_object.Header,
         parts: list[Buffer],
         runs: list[tuple[PartitionLog, BatchRun]],
+        *,
         future: "asyncio.Future[None]",
         unflushed_bytes: int,
     ) -> None:
         self.key = key
+        self.header = header
         self.parts = parts
         self.runs = runs
         self.future = future
@@ -81,8 +78,6 @@ class SealedObject:
         self.is_durable = False
         self.causes: list[tracing.Span] = []
         """Traced requests whose records are in the object."""
-        self.delete_after_ms = 0
-        """Until then an earlier attempt to PUT the object may still be in flight."""
 
 
 class WalWriter:
@@ -100,9 +95,13 @@ class WalWriter:
         clock: Callable[[], int],
         random: Random,
         counters: StorageCounters,
+        deletable_to: Callable[[], int] = lambda: 0,
         is_memory_full: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`is_memory_full` returns whether memory for durable records is exhausted as well."""
+        """`deletable_to` returns the sequence up to which objects are not needed any more.
+
+        `is_memory_full` returns whether memory for durable records is exhausted as well.
+        """
         self._store = store
         self._position = position
         self._seal_policy = seal_policy
@@ -112,6 +111,7 @@ class WalWriter:
         self._clock = clock
         self._random = random
         self._counters = counters
+        self._deletable_to = deletable_to
         self._is_memory_full = is_memory_full
         self._loop = asyncio.get_running_loop()
         self._open: OpenObject[PartitionLog] = OpenObject()
@@ -218,6 +218,11 @@ class WalWriter:
 
     # --- seal ---------------------------------------------------------------------------------
 
+    @property
+    def next_sequence(self) -> int:
+        """The sequence of the object that is sealed next."""
+        return self._position.sequence
+
     def _seal_if_due(self) -> None:
         self._cancel_timers()
         if self._closed_reason is not None:
@@ -240,8 +245,13 @@ class WalWriter:
             self._timer.cancel()
             self._timer = None
 
+    def seal_marker(self) -> None:
+        """Write an object without records, if no other object is about to say what is trimmed."""
+        if self._closed_reason is None and self._open.is_empty and not self._sealed:
+            self._seal()
+
     def _seal(self) -> None:
-        key, header = self._position.next_object(self._clock())
+        key, header = self._position.next_object(self._clock(), self._deletable_to())
         runs = [
             (
                 batches.key,
@@ -265,10 +275,11 @@ class WalWriter:
         ]
         sealed = SealedObject(
             key,
-            wal_object.encode(header, partitions),
+            header,
+            wal_object.encode(header, partitions) if runs else wal_object.encode_empty(header),
             runs,
-            self._open_future,
-            self._open.size_bytes,
+            future=self._open_future,
+            unflushed_bytes=self._open.size_bytes,
         )
         if self._span_links is not None:
             sealed.causes = self._span_links.take()
@@ -290,7 +301,6 @@ class WalWriter:
 
     async def _upload(self, sealed: SealedObject) -> None:
         backoff = Backoff(self._random)
-        started_ms = self._steady_ms()
         while self._closed_reason is None:
             try:
                 async with asyncio.timeout(PUT_TIMEOUT_SECONDS):
@@ -311,8 +321,6 @@ class WalWriter:
                 logger.error("wal fenced", key=sealed.key)
                 self._fence()
                 return
-            if self._steady_ms() - started_ms >= RETRY_POSSIBLE_MS:
-                sealed.delete_after_ms = self._clock() + LATE_PUT_MS
             sealed.is_durable = True
             self._counters.wal_puts += 1
             self._counters.wal_bytes += sealed.size_bytes

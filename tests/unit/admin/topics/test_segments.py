@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from kafscale.admin.topics import segments
+from kafscale.admin.topics.describe import TopicDescription
 from kafscale.errors import StoreUnavailableError
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.memory import MemoryObjectStore
@@ -14,6 +15,16 @@ from unit.storage.samples import CREATED_MS, contiguous_batches
 
 NAMESPACE = "default"
 STORED_MS = 1_700_000_123_456
+ORDERS = TopicDescription(
+    name="orders",
+    topic_id="00" * 16,
+    internal=False,
+    partition_count=11,
+    leaderless_count=0,
+    record_count=0,
+    size_bytes=0,
+    partitions=[],
+)
 
 
 def test_segment_ends_at_the_next_one_and_the_newest_at_its_footer():
@@ -96,7 +107,7 @@ def test_hanging_store_times_out():
 
 async def list_segments(store, *, partition=0, first=0, count=50):
     return await segments.list_segments(
-        store, NAMESPACE, "orders", partition, first=first, count=count
+        store, NAMESPACE, ORDERS, partition, first=first, count=count
     )
 
 

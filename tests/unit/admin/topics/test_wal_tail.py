@@ -88,7 +88,7 @@ def test_fences_and_damaged_objects_are_ignored():
         store = MemoryObjectStore()
         await put(store, 0, [(ORDERS, 0, 0, 1)])
         fence = wal_object.Header(0, 1, 1, CREATED_MS, is_fence=True)
-        await store.put(object_keys.wal_key(NAMESPACE, 0, 1, 1), wal_object.encode_fence(fence))
+        await store.put(object_keys.wal_key(NAMESPACE, 0, 1, 1), wal_object.encode_empty(fence))
         await store.put(object_keys.wal_key(NAMESPACE, 0, 1, 2), [b"x" * 500])
         assert (await tail(store, partition(0, 1))).object_count == 1
 

@@ -181,7 +181,7 @@ class RestorableCluster:
         """Trim the WAL of everything that is in segments; `other` is written to for that."""
         broker = await self.owner(topic, partition)
         await self.write("other", 0)
-        await broker.services.storage.trimmer.trim()
+        await broker.services.storage.trim()
         left = {
             held.topic
             async for chunk in self.stores.objects.list(object_keys.wal_root(CONFIG.s3.namespace))

@@ -37,6 +37,7 @@ def log(topic, partition, *, rolled=0, end=10):
     """A log, as far as the control plane uses it."""
     return SimpleNamespace(
         topic=topic,
+        directory=topic,
         partition=partition,
         closed=False,
         start_offset=2,

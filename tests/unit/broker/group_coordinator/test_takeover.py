@@ -21,6 +21,7 @@ from unit.broker.group_coordinator.nodes import (
     simulate,
     stabilize,
 )
+from unit.metadata.finished_deletion import finish_deletion
 
 NEW_ID = b"orders again".ljust(16, b"-")
 
@@ -211,7 +212,7 @@ def test_offsets_of_a_topic_newer_than_the_catalog_are_kept():
         late = cluster.topic_stores[1]
         await asyncio.sleep(1)
         await cluster.topic_stores[0].delete(TOPIC)
-        await cluster.topic_stores[0].finish_deletion(TOPIC, TOPIC_ID)
+        await finish_deletion(cluster.store, cluster.topic_stores[0], TOPIC)
         now_ms = virtual_time.clock_ms()
         await cluster.topic_stores[0].create(TOPIC, 3, {}, now_ms, NEW_ID)
         await first.commit(5, topic_id=NEW_ID)

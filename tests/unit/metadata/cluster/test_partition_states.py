@@ -10,6 +10,7 @@ from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentIn
 from kafscale.metadata.schema.topic_codec import encode_partition_state
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.topics.store import TopicStore
+from unit.metadata.finished_deletion import finish_deletion
 
 
 def state_of(topic, partition=0, leader_epoch=1, **fields):
@@ -115,7 +116,7 @@ def test_state_does_not_outlive_its_topic(run_with_store):
         await topic_store.delete("orders")
         with pytest.raises(FencedError, match="deleted"):
             await save(store, old, state)
-        await topic_store.finish_deletion("orders", old.id)
+        await finish_deletion(store, topic_store, "orders")
         new = await topic_store.create("orders", 3, {}, 0, bytes(range(16)))
         with pytest.raises(FencedError, match="deleted"):
             await save(store, old, state_of(old, leader_epoch=9))

@@ -17,6 +17,7 @@ from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.topics.store import TopicStore
+from unit.metadata.finished_deletion import EMPTIED_MS, finish_deletion
 from unit.metadata.interruptible_store import InterruptibleStore
 
 ID = bytes(range(16))
@@ -208,10 +209,11 @@ def test_name_is_free_after_the_deletion_finished(run_with_store):
             creating = asyncio.create_task(create(here, topic_id=OTHER_ID))
             await asyncio.sleep(5)
             assert not creating.done()
-            await there.finish_deletion("orders", ID)
+            await finish_deletion(store, there, "orders")
             assert there.deletions == {}
             new = await creating
             assert new.id == OTHER_ID
+            assert (old.directory, new.directory) == ("orders", f"orders@{OTHER_ID.hex()}")
             assert changes == [(None, old), (old, None), (None, new)]
 
     run_with_store(body)
@@ -242,7 +244,7 @@ def test_one_of_two_waiting_creates_succeeds(run_with_store):
                 return_exceptions=True,
             )
             await asyncio.sleep(1)
-            await here.finish_deletion("orders", ID)
+            await finish_deletion(store, here, "orders")
             kinds = sorted(type(outcome).__name__ for outcome in await waiting)
             assert kinds == ["Topic", "TopicExistsError"]
 
@@ -257,11 +259,20 @@ def test_deletions_survive_a_restart_and_finish_once(run_with_store):
         async with topic_stores(store) as (broker, _):
             assert broker.deletions["orders"].id == deleted.id
             assert broker.deletions["orders"].partitions == deleted.partitions
-            await broker.finish_deletion("orders", OTHER_ID)
-            assert list(broker.deletions) == ["orders"]
-            await broker.finish_deletion("orders", ID)
-            await broker.finish_deletion("orders", ID)
+            tombstone = broker.deletions["orders"]
+            await finish_deletion(store, broker, "orders")
             assert broker.deletions == {}
+            (retired,) = broker.retired.values()
+            assert (retired.id, retired.emptied_ms) == (deleted.id, EMPTIED_MS)
+            controller = await store.get(keys.CONTROLLER)
+            await broker.mark_emptied(tombstone, 99, controller)
+            assert broker.retired["orders"] == retired, "once"
+            await store.commit([], [Put(keys.CONTROLLER, b"2")])
+            await broker.remove_tombstone(retired, controller)
+            assert broker.retired["orders"] == retired, "not by a former controller"
+            await broker.remove_tombstone(retired, await store.get(keys.CONTROLLER))
+            assert broker.retired == {}
+            assert (await create(broker, topic_id=OTHER_ID)).directory == "orders"
 
     run_with_store(body)
 
@@ -342,7 +353,7 @@ def test_recreated_topic_is_reported_as_deletion_and_creation(run_with_store):
             await asyncio.sleep(1)
             store.interrupted = True
             await there.delete("orders")
-            await there.finish_deletion("orders", ID)
+            await finish_deletion(real, there, "orders")
             new = await create(there, topic_id=OTHER_ID)
             for i in range(20):
                 await real.commit([], [Put("/filler", b"%d" % i)])

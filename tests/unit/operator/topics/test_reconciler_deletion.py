@@ -6,6 +6,7 @@ import pytest
 
 from kafscale.operator.kube.api import CLUSTERS
 from kafscale.operator.topics.reconciler import RESYNC_SECONDS
+from unit.metadata.finished_deletion import finish_deletion
 from unit.operator.topics.fixture import CLUSTER, run_test, wait_for_watches
 from unit.operator.topics.resources import NAMESPACE
 
@@ -46,7 +47,7 @@ def test_topic_that_was_not_applied_to_is_kept():
         await fixture.apply()
         await fixture.reconcile()
         await fixture.api.delete("orders")
-        await fixture.api.finish_deletion("orders", bytes(16))
+        await finish_deletion(fixture.store, fixture.api, "orders")
         await fixture.api.create("orders", 1, {}, 1, bytes(range(16)))
         await wait_for_watches()
         assert await fixture.finalize()

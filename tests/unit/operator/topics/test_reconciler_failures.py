@@ -14,6 +14,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 from kafscale.operator.kube.api import TOPICS
 from kafscale.operator.topics.reconciler import RECHECK_SECONDS, RESYNC_SECONDS
+from unit.metadata.finished_deletion import finish_deletion
 from unit.operator.topics.fixture import run_test, wait_for_watches
 from unit.operator.topics.resources import NAMESPACE, WEEK
 
@@ -104,7 +105,7 @@ def test_older_of_two_resources_owns_the_topic():
         # Once the first is deleted with its topic, the second is applied.
         assert await fixture.finalize("first")
         await fixture.kube.delete(TOPICS, NAMESPACE, "first")
-        await fixture.api.finish_deletion("orders", fixture.api.deletions["orders"].id)
+        await finish_deletion(fixture.store, fixture.api, "orders")
         await asyncio.sleep(RESYNC_SECONDS)
         await fixture.reconcile("second")
         return partitions, rejected, fixture.api.get("orders").partitions
@@ -182,13 +183,13 @@ def test_resource_with_an_invalid_schema_is_ignored_and_can_be_deleted():
 def test_pending_deletion_of_a_former_topic_is_waited_for():
     async def body(fixture):
         await fixture.open()
-        old = await fixture.api.create("orders", 1, {}, 1, bytes(16))
+        await fixture.api.create("orders", 1, {}, 1, bytes(16))
         await fixture.api.delete("orders")
         await wait_for_watches()
         await fixture.apply()
         await fixture.reconcile()
         waiting = await fixture.ready()
-        await fixture.api.finish_deletion("orders", old.id)
+        await finish_deletion(fixture.store, fixture.api, "orders")
         await wait_for_watches()
         await fixture.reconcile()
         return waiting, await fixture.ready(), fixture.events()

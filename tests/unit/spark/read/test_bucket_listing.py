@@ -52,8 +52,26 @@ def test_wal_continues_after_the_segments(store):
 
 def test_wal_objects_after_a_gap_of_a_live_stream_are_ignored(store):
     put_wal(store, 4, range(10))
-    put_wal(store, 6, range(10, 20))
+    put_wal(store, 6, range(10, 20), trimmed_to=4)
     assert listed(store)[TOPIC, 0].end_offset == 10
+
+
+def test_wal_objects_that_came_back_after_they_were_trimmed_are_ignored(store):
+    put_segment(store, range(10))
+    put_wal(store, 1, range(10))
+    put_wal(store, 4, range(10, 20), trimmed_to=4)
+    assert extents(listed(store)[TOPIC, 0]) == [(0, 10, False), (10, 20, True)]
+
+
+def test_only_the_current_directory_of_a_recreated_topic_is_read(store):
+    put_segment(store, range(5))
+    current = CatalogTopic(TOPIC, TOPIC_ID.hex(), 1, id_in_keys=True)
+    put_segment(store, range(3), topic=current.directory)
+    put_catalog(store, current)
+    for names in ([TOPIC], None):
+        assert listed(store, topics=names)[TOPIC, 0].end_offset == 3
+    store.delete([object_keys.catalog_key(NAMESPACE)])
+    assert listed(store)[TOPIC, 0].end_offset == 3, "the one that was written last"
 
 
 def test_fenced_stream_counts_up_to_its_fence(store):

@@ -13,7 +13,7 @@ from kafscale.storage.formats import wal_object
 from kafscale.storage.formats.wal_object import Header, PartitionData
 from unit.storage.samples import CREATED_MS, batch, contiguous_batches, joined, with_flipped_bits
 
-HEADER = Header(broker_id=7, epoch=3, sequence=42, created_ms=CREATED_MS)
+HEADER = Header(broker_id=7, epoch=3, sequence=42, created_ms=CREATED_MS, trimmed_to=40)
 FENCE = Header(broker_id=7, epoch=3, sequence=43, created_ms=CREATED_MS, is_fence=True)
 KEY = "default/_wal/7/0000000003/00000000000000000042.kfw"
 
@@ -77,8 +77,8 @@ def test_bodies_are_not_copied():
 def test_layout_follows_the_module_docstring():
     body = batch(5, 2, timestamp_ms=9).buffer
     data = joined(wal_object.encode(HEADER, [PartitionData(b"i" * 16, "t", 1, body, 5, 6, 9)]))
-    covered = b"KAFW" + pack(">hhiqqq", 1, 0, 7, 3, 42, CREATED_MS) + bytes(body)
-    covered += b"i" * 16 + pack(">iqqqqqh", 1, 36, len(body), 5, 6, 9, 1) + b"t"
+    covered = b"KAFW" + pack(">hhiqqqq", 2, 0, 7, 3, 42, CREATED_MS, 40) + bytes(body)
+    covered += b"i" * 16 + pack(">iqqqqqh", 1, 44, len(body), 5, 6, 9, 1) + b"t"
     covered += pack(">I", 63)
     assert data == covered + pack(">I", crc32c(covered)) + b"END!"
 
@@ -99,7 +99,7 @@ def test_encode_asserts_contiguous_offsets():
 
 
 def test_fence_is_empty():
-    read = wal_object.decode(KEY, joined(wal_object.encode_fence(FENCE)))
+    read = wal_object.decode(KEY, joined(wal_object.encode_empty(FENCE)))
     assert read.header == FENCE
     assert read.ranges == []
 
@@ -138,14 +138,14 @@ def test_footer_hint_suffices_for_hundreds_of_partitions():
 # --- damage ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data", [example(), joined(wal_object.encode_fence(FENCE))])
+@pytest.mark.parametrize("data", [example(), joined(wal_object.encode_empty(FENCE))])
 def test_every_truncation_of_a_wal_object_is_rejected(data):
     for length in range(len(data)):
         with pytest.raises(DamagedObjectError, match=KEY):
             wal_object.decode(KEY, data[:length])
 
 
-@pytest.mark.parametrize("data", [example(), joined(wal_object.encode_fence(FENCE))])
+@pytest.mark.parametrize("data", [example(), joined(wal_object.encode_empty(FENCE))])
 def test_every_flipped_bit_of_a_wal_object_is_rejected(data):
     for position, damaged in with_flipped_bits(data):
         with pytest.raises(DamagedObjectError):
@@ -163,12 +163,12 @@ def test_footer_of_a_truncated_object_is_rejected():
 
 def sealed(bodies: bytes, table: bytes, flags: int = 0) -> bytes:
     """An object whose checksum holds, whatever its table says."""
-    covered = b"KAFW" + pack(">hhiqqq", 1, flags, 7, 3, 42, CREATED_MS) + bodies + table
+    covered = b"KAFW" + pack(">hhiqqqq", 2, flags, 7, 3, 42, CREATED_MS, 0) + bodies + table
     covered += pack(">I", len(table))
     return covered + pack(">I", crc32c(covered)) + b"END!"
 
 
-def row(*, position=36, length=10, base_offset=0, last_offset=0, name=b"t", name_length=1):
+def row(*, position=44, length=10, base_offset=0, last_offset=0, name=b"t", name_length=1):
     return (
         bytes(16)
         + pack(">iqqqqqh", 0, position, length, base_offset, last_offset, 1, name_length)
@@ -179,10 +179,10 @@ def row(*, position=36, length=10, base_offset=0, last_offset=0, name=b"t", name
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (sealed(bytes(10), row(position=37, length=9)), "expected at 36"),
-        (sealed(bytes(10), row(length=9)), "end at 45, expected 46"),
-        (sealed(bytes(10), row(length=11)), "end at 47, expected 46"),
-        (sealed(b"", row(length=0)), "0 bytes at 36"),
+        (sealed(bytes(10), row(position=45, length=9)), "expected at 44"),
+        (sealed(bytes(10), row(length=9)), "end at 53, expected 54"),
+        (sealed(bytes(10), row(length=11)), "end at 55, expected 54"),
+        (sealed(b"", row(length=0)), "0 bytes at 44"),
         (sealed(bytes(10), row(base_offset=2, last_offset=1)), "range: 2 to 1"),
         (sealed(bytes(10), row(base_offset=-1)), "range: -1 to 0"),
         (sealed(bytes(10), row(name=b"\xff")), "not valid UTF-8"),
@@ -190,7 +190,7 @@ def row(*, position=36, length=10, base_offset=0, last_offset=0, name=b"t", name
         (sealed(bytes(10), row(name_length=-1)), "within a name of -1 bytes"),
         (sealed(bytes(10), row() + bytes(61)), "within a row"),
         (sealed(bytes(10), row(), flags=1), "a fence with 1 ranges"),
-        (sealed(bytes(10), b""), "end at 36, expected 46"),
+        (sealed(bytes(10), b""), "end at 44, expected 54"),
     ],
 )
 def test_inconsistent_table_is_rejected(data, reason):
@@ -199,7 +199,7 @@ def test_inconsistent_table_is_rejected(data, reason):
 
 
 def test_table_longer_than_its_object_is_rejected():
-    covered = joined(wal_object.encode_fence(FENCE))[: wal_object.HEADER_BYTES] + pack(">I", 1)
+    covered = joined(wal_object.encode_empty(FENCE))[: wal_object.HEADER_BYTES] + pack(">I", 1)
     data = covered + pack(">I", crc32c(covered)) + b"END!"
     with pytest.raises(DamagedObjectError, match="does not fit"):
         wal_object.decode(KEY, data)

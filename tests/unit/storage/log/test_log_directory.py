@@ -34,8 +34,8 @@ def test_recreated_topic_starts_empty():
             pass
         reading = asyncio.ensure_future(read_offsets(engine))
         await asyncio.sleep(0)
-        engine.logs.close(TOPIC)
-        assert await engine.logs.delete_objects(TOPIC, [before]) == 2
+        engine.close_topic(TOPIC_ID, TOPIC, TOPIC)
+        assert await engine.delete_objects(TOPIC) == 2
         await asyncio.gather(reading, return_exceptions=True)
         await engine.open(topic(topic_id=OTHER_ID, is_new=True))
         log = engine.logs.get(TOPIC, 0)

@@ -11,6 +11,7 @@ from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
 from kafscale.records import split
 from unit.storage.engines import (
     TOPIC,
+    TOPIC_ID,
     CountingStore,
     append,
     keys,
@@ -111,11 +112,11 @@ def test_reader_below_the_log_start_gets_an_error():
 def test_topic_deleted_during_a_read_does_not_crash():
     async def scenario():
         store = memory_store()
-        engine, log = await cold(store)
+        engine, _ = await cold(store)
         reading = asyncio.ensure_future(read_offsets(engine, 0))
         await asyncio.sleep(0)
-        engine.logs.close(TOPIC)
-        await engine.logs.delete_objects(TOPIC, [log])
+        engine.close_topic(TOPIC_ID, TOPIC, TOPIC)
+        await engine.delete_objects(TOPIC)
         (outcome,) = await asyncio.gather(reading, return_exceptions=True)
         assert isinstance(outcome, NotOwnerError | list)
         assert engine.reader.cached_bytes == 0

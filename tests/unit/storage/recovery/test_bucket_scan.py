@@ -23,7 +23,7 @@ async def put_wal(store, broker_id, epoch, sequence, *held):
         for topic, topic_id, partition in held
     ]
     header = wal_object.Header(broker_id, epoch, sequence, 0)
-    parts = wal_object.encode(header, pieces) if pieces else wal_object.encode_opening(header)
+    parts = wal_object.encode(header, pieces) if pieces else wal_object.encode_empty(header)
     await store.put(object_keys.wal_key(NAMESPACE, broker_id, epoch, sequence), [joined(parts)])
 
 
@@ -50,9 +50,11 @@ def test_segments_indexes_and_log_starts_are_found_by_topic_name():
         await store.put(object_keys.log_start_key(NAMESPACE, "deleted", 4), [b"123"])
         await store.put(object_keys.log_start_key(NAMESPACE, "audit", 0), [b"many"])
         result = await scanner(store).scan()
-        counts = {name: topic.objects.partition_count for name, topic in result.topics.items()}
+        counts = {
+            name: topic.objects[name].partition_count for name, topic in result.topics.items()
+        }
         assert counts == {"orders": 3, "audit": 1, "deleted": 5}
-        assert result.topics["deleted"].objects.newest_ms >= began_ms
+        assert result.topics["deleted"].objects["deleted"].newest_ms >= began_ms
         assert result.log_starts == {("deleted", 4): 123}
         assert not any(topic.in_wal for topic in result.topics.values())
 

@@ -12,6 +12,7 @@ from kafscale.storage.segments.segment_writer import RollReason
 from unit.storage.engines import (
     NAMESPACE,
     TOPIC,
+    TOPIC_ID,
     Epochs,
     append,
     keys,
@@ -151,7 +152,7 @@ def test_topic_deleted_meanwhile_gets_no_segment():
         engine = await open_engine(store)
         await append(engine, b"a")
         log = engine.logs.get(TOPIC, 0)
-        engine.logs.close(TOPIC)
+        engine.close_topic(TOPIC_ID, TOPIC, TOPIC)
         await engine.roll_scheduler.roll(log, RollReason.EXPLICIT)
         assert await keys(store, ".kfs") == []
         assert engine.memory.used_bytes == 0

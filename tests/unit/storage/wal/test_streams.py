@@ -8,7 +8,8 @@ import pytest
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, NotOwnerError, StoreUnavailableError
-from kafscale.storage.formats import object_keys
+from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.objects.layers.retrying import RetryingObjectStore
 from kafscale.storage.wal.streams import Streams
 from unit.storage.engines import (
     BROKER_ID,
@@ -80,14 +81,15 @@ def test_first_listed_object_is_always_acknowledged():
         engine = await open_engine(store, epochs)
         await append(engine, b"a")
         await roll(engine)
-        await engine.trimmer.trim()
-        store.rules = [Rule(fault=Fault.TIMED_OUT, keys=key_of(0, 2), seconds=(50, 50))]
+        await engine.trim()
+        assert await keys(inner, ".kfw") == [key_of(0, 2)], "the trim marker"
+        store.rules = [Rule(fault=Fault.TIMED_OUT, keys=key_of(0, 3), seconds=(50, 50))]
         log = engine.logs.get("orders", 0)
         waiting = [asyncio.ensure_future(append(engine, b"b"))]
         await asyncio.sleep(0.1)
         waiting.append(asyncio.ensure_future(append(engine, b"c")))
         await asyncio.sleep(0.1)
-        assert key_of(0, 3) in await keys(inner)
+        assert key_of(0, 4) in await keys(inner)
         assert log.high_watermark == 1
         successor = await open_engine(inner, epochs)
         assert successor.logs.get("orders", 0).high_watermark == 1
@@ -145,11 +147,12 @@ def test_fence_that_the_owner_has_passed_is_removed():
             for value in (b"b", b"c", b"d"):
                 await append(before, value)
             await roll(before)
-            await before.trimmer.trim()
+            await before.trim()
 
         engine = await open_engine(InterferingStore(store, "put", key_of(0, 2), interfere), epochs)
         assert await read_offsets(engine) == [0, 1, 2, 3]
-        assert await is_fence(store, key_of(0, 5))
+        assert await is_fence(store, key_of(0, 6)), "after the trim marker"
+        assert key_of(0, 2) not in await keys(store)
         with pytest.raises(FencedError):
             await append(before, b"e")
 
@@ -201,13 +204,13 @@ def test_fence_of_a_stream_created_meanwhile_is_moved():
             owner = await open_engine(store)
             await append(owner, b"a")
             await roll(owner)
-            await owner.trimmer.trim()
+            await owner.trim()
 
         await streams_in(InterferingStore(store, "put", key_of(0, 0), interfere)).fence(
             BROKER_ID, 0
         )
-        assert await keys(store, ".kfw") == [key_of(0, 1), key_of(0, 2)]
-        assert await is_fence(store, key_of(0, 2))
+        assert await keys(store, ".kfw") == [key_of(0, 2), key_of(0, 3)]
+        assert await is_fence(store, key_of(0, 3))
 
     simulate(scenario)
 
@@ -222,7 +225,7 @@ def test_fence_that_could_not_be_removed_is_ineffective():
             for value in (b"b", b"c"):
                 await append(owner, value)
             await roll(owner)
-            await owner.trimmer.trim()
+            await owner.trim()
 
         rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"delete"}))]
         store = FaultyObjectStore(inner, rules, random=Random(0))
@@ -231,8 +234,8 @@ def test_fence_that_could_not_be_removed_is_ineffective():
         )
         assert await is_fence(inner, key_of(0, 2))
         (stream,) = await streams_in(inner).fenced()
-        assert [item.key for item in stream.acknowledged] == [key_of(0, 3)]
-        assert stream.fence.key == key_of(0, 4)
+        assert [item.key for item in stream.acknowledged] == [key_of(0, 4)]
+        assert stream.fence.key == key_of(0, 5)
         with pytest.raises(FencedError):
             await append(owner, b"d")
 
@@ -242,20 +245,25 @@ def test_fence_that_could_not_be_removed_is_ineffective():
 def test_fencing_gives_up_if_the_owner_always_wins():
     async def scenario():
         store = memory_store()
-        await crash_session(store, Epochs(), b"a")
+        owner = await open_engine(store)
 
-        class Gone:
-            """A store in which the object before a fence is always missing."""
+        class FastOwner:
+            """Before each fence arrives, the owner has passed and trimmed that sequence."""
 
             def __getattr__(self, name: str):
                 return getattr(store, name)
 
-            async def get_range(self, key: str, start: int, stop: int):
-                return await store.get_range(key + ".gone", start, stop)
+            async def put(self, key, parts, *, create=True):
+                for value in (b"a", b"b"):
+                    await append(owner, value)
+                await roll(owner)
+                await owner.trim()
+                await store.put(key, parts, create=create)
 
-        with pytest.raises(StoreUnavailableError):
-            await streams_in(Gone()).fence(BROKER_ID, 0)
+        with pytest.raises(StoreUnavailableError, match="appends faster"):
+            await streams_in(FastOwner()).fence(BROKER_ID, 0)
         assert await streams_in(store).fenced() == []
+        assert await append(owner, b"c") > 0
 
     simulate(scenario)
 
@@ -300,5 +308,70 @@ def test_epochs_are_per_broker():
         await start_engine(store, epochs, OTHER_ID)
         assert await append(first, b"a") == 0
         assert [await first.newest_epoch(), epochs.last] == [0, 1]
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("sequence", [0, 1])
+@pytest.mark.parametrize("late_seconds", [5, 120, 3 * 3600])
+def test_object_that_comes_back_late_hides_nothing(sequence, late_seconds):
+    """A PUT was given up and repeated; its first attempt takes effect after the object is trimmed.
+
+    Otherwise a fence would go next to that object without any effect, and a takeover would skip
+    all records after it.
+    """
+
+    async def scenario():
+        objects, epochs = memory_store(), Epochs()
+        faulty = FaultyObjectStore(objects, random=Random(0))
+        store = RetryingObjectStore(faulty, retries_max=3, random=Random(0))
+        faulty.rules.append(
+            Rule(
+                fault=Fault.APPLIED_LATER,
+                operations=frozenset({"put"}),
+                keys=key_of(0, sequence),
+                times_max=1,
+                seconds=(late_seconds, late_seconds),
+            )
+        )
+        owner = await open_engine(store, epochs)
+        for value in (b"0", b"1", b"2"):
+            await append(owner, value)
+        await roll(owner)
+        await append(owner, b"3")
+        await owner.trim()
+        assert key_of(0, sequence) not in await keys(objects)
+        await asyncio.sleep(late_seconds)
+        assert key_of(0, sequence) in await keys(objects)
+        await append(owner, b"4")
+        await streams_in(objects).fence(BROKER_ID, 0)
+        with pytest.raises(FencedError):
+            await append(owner, b"after the fence")
+        successor = await open_engine(objects, epochs, OTHER_ID)
+        assert await read_offsets(successor) == [0, 1, 2, 3, 4]
+
+    simulate(scenario, time_max_s=2 * late_seconds + 3600)
+
+
+def test_fence_next_to_an_object_that_came_back_is_not_effective():
+    """The owner is past the fence, although the object before the fence exists."""
+
+    async def scenario():
+        store = memory_store()
+        owner = await open_engine(store)
+        await append(owner, b"a")
+        first = await store.get(key_of(0, 1))
+        await append(owner, b"b")
+        await roll(owner)
+        await append(owner, b"c")
+        await owner.trim()
+        await store.put(key_of(0, 1), [first])
+        fence = wal_object.Header(BROKER_ID, 0, 2, 0, is_fence=True)
+        await store.put(key_of(0, 2), wal_object.encode_empty(fence))
+        (stream,) = await streams_in(store).all()
+        assert stream.fence is None
+        assert [item.key for item in stream.with_records] == [key_of(0, 3)]
+        assert [item.key for item in stream.trimmed] == [key_of(0, 1)]
+        assert stream.first_free_sequence == 4
 
     simulate(scenario)

@@ -9,21 +9,34 @@ from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from doubles.virtual_time import clock_ms
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
-from unit.storage.engines import memory_store, new_log, run_of, simulate
+from unit.storage.engines import TOPIC_ID, memory_store, new_log, run_of, simulate
 
 DELETE = frozenset({"delete"})
 
 
-async def trimmer_of(store, *objects: DurableObject, count_max: int = 1) -> WalTrimmer:
-    trimmer = WalTrimmer(store, clock_ms, Random(0), count_max)
-    for durable in objects:
-        await store.put(durable.key, [b"x" * durable.size_bytes])
-        trimmer.add(durable)
-    return trimmer
+class Stream:
+    """A trimmer, and a store with the objects that were added to it."""
 
+    def __init__(self, store=None, count_max=1):
+        self.store = store or memory_store()
+        self.trimmer = WalTrimmer(self.store, Random(0), count_max)
+        self.sequence = 0
 
-async def listed(store) -> list[str]:
-    return [item.key async for chunk in store.list("w/") for item in chunk]
+    async def add(self, pins, *, announce=False):
+        """Acknowledge the next object, which announces what can be deleted if `announce` is set."""
+        durable = DurableObject(
+            f"w/{self.sequence}",
+            self.sequence,
+            10,
+            pins,
+            self.trimmer.deletable_to() if announce else 0,
+        )
+        self.sequence += 1
+        await self.store.put(durable.key, [b"x" * durable.size_bytes])
+        self.trimmer.add(durable)
+
+    async def listed(self) -> list[str]:
+        return [item.key async for chunk in self.store.list("w/") for item in chunk]
 
 
 def log_rolled_to(offset: int, *, of: int):
@@ -34,17 +47,37 @@ def log_rolled_to(offset: int, *, of: int):
     return log
 
 
-def test_rolled_objects_are_deleted_except_the_newest():
+def test_rolled_objects_are_deleted_when_a_later_object_says_so():
+    """A PUT of a deleted object that takes effect late is recognised by what that object says."""
+
     async def scenario():
-        log = log_rolled_to(3, of=3)
-        store = memory_store()
-        trimmer = await trimmer_of(
-            store, *(DurableObject(f"w/{n}", 10, {log: n}) for n in range(3))
-        )
-        assert trimmer.size_bytes == 30
-        await trimmer.trim()
-        assert await listed(store) == ["w/2"]
-        assert (len(trimmer), trimmer.size_bytes) == (1, 10)
+        log, stream = log_rolled_to(3, of=3), Stream()
+        for number in range(3):
+            await stream.add({log: number})
+        await stream.trimmer.trim()
+        assert await stream.listed() == ["w/0", "w/1", "w/2"]
+        assert stream.trimmer.needs_marker
+        await stream.add({log: 3}, announce=True)
+        assert stream.trimmer.size_bytes == 40
+        await stream.trimmer.trim()
+        assert await stream.listed() == ["w/3"]
+        assert (len(stream.trimmer), stream.trimmer.size_bytes) == (1, 10)
+        assert not stream.trimmer.needs_marker
+
+    simulate(scenario)
+
+
+def test_objects_without_records_need_no_marker():
+    async def scenario():
+        log, stream = log_rolled_to(1, of=1), Stream()
+        await stream.add({})
+        assert not stream.trimmer.needs_marker
+        await stream.add({log: 0}, announce=True)
+        assert stream.trimmer.needs_marker
+        await stream.add({}, announce=True)
+        assert not stream.trimmer.needs_marker, "otherwise each marker would need another one"
+        await stream.trimmer.trim()
+        assert await stream.listed() == ["w/2"]
 
     simulate(scenario)
 
@@ -52,51 +85,46 @@ def test_rolled_objects_are_deleted_except_the_newest():
 def test_objects_are_deleted_in_order():
     async def scenario():
         rolled, waiting = log_rolled_to(9, of=9), log_rolled_to(0, of=1)
-        store = memory_store()
-        trimmer = await trimmer_of(
-            store,
-            DurableObject("w/0", 10, {waiting: 0}),
-            DurableObject("w/1", 10, {rolled: 3}),
-            DurableObject("w/2", 10, {rolled: 8}),
-        )
-        await trimmer.trim()
-        assert await listed(store) == ["w/0", "w/1", "w/2"]
-        assert trimmer.logs_pinning_oldest() == [waiting]
+        stream = Stream()
+        await stream.add({waiting: 0})
+        await stream.add({rolled: 3})
+        await stream.add({rolled: 8}, announce=True)
+        await stream.trimmer.trim()
+        assert await stream.listed() == ["w/0", "w/1", "w/2"]
+        assert stream.trimmer.logs_pinning_oldest() == [waiting]
         waiting.close()
-        await trimmer.trim()
-        assert len(await listed(store)) == 3, "a takeover has to find it"
-        waiting.close(deleted=True)
-        await trimmer.trim()
-        assert await listed(store) == ["w/2"]
+        await stream.add({rolled: 9}, announce=True)
+        await stream.trimmer.trim()
+        assert len(await stream.listed()) == 4, "a takeover has to find it"
 
     simulate(scenario)
 
 
-def test_object_with_a_put_in_flight_is_kept_for_a_while():
+def test_deleted_topic_pins_no_objects():
+    """However its logs were closed, and also objects that become durable after the deletion."""
+
     async def scenario():
-        store = memory_store()
-        trimmer = await trimmer_of(
-            store,
-            DurableObject("w/0", 10, {}, clock_ms() + 5000),
-            DurableObject("w/1", 10, {}),
-            DurableObject("w/2", 10, {}),
-        )
-        await trimmer.trim()
-        assert len(await listed(store)) == 3
-        await asyncio.sleep(5)
-        await trimmer.trim()
-        assert await listed(store) == ["w/2"]
+        waiting, stream = log_rolled_to(0, of=1), Stream()
+        await stream.add({waiting: 0})
+        waiting.close()
+        stream.trimmer.drop_topic(TOPIC_ID, last_sequence=1)
+        await stream.add({waiting: 1})
+        await stream.add({}, announce=True)
+        await stream.trimmer.trim()
+        assert await stream.listed() == ["w/2"]
 
     simulate(scenario)
 
 
 def test_concurrent_trims_delete_each_object_once():
     async def scenario():
-        store = memory_store()
-        trimmer = await trimmer_of(store, *(DurableObject(f"w/{n}", 10, {}) for n in range(6)))
-        await asyncio.gather(trimmer.trim(), trimmer.trim())
-        assert await listed(store) == ["w/5"]
-        assert (len(trimmer), trimmer.size_bytes) == (1, 10)
+        stream = Stream()
+        for _ in range(5):
+            await stream.add({})
+        await stream.add({}, announce=True)
+        await asyncio.gather(stream.trimmer.trim(), stream.trimmer.trim())
+        assert await stream.listed() == ["w/5"]
+        assert (len(stream.trimmer), stream.trimmer.size_bytes) == (1, 10)
 
     simulate(scenario)
 
@@ -124,33 +152,29 @@ class Deletions(MemoryObjectStore):
 def test_several_objects_are_deleted_per_request_if_the_store_keeps_order(count_max, calls):
     async def scenario():
         rolled, waiting = log_rolled_to(9, of=9), log_rolled_to(0, of=1)
-        store = Deletions()
-        trimmer = await trimmer_of(
-            store,
-            *(DurableObject(f"w/{n}", 10, {rolled: n}) for n in range(3)),
-            DurableObject("w/3", 10, {waiting: 0}),
-            *(DurableObject(f"w/{n}", 10, {rolled: n}) for n in range(4, 6)),
-            count_max=count_max,
-        )
-        await trimmer.trim()
-        assert store.calls == calls
-        assert (len(trimmer), trimmer.size_bytes) == (3, 30)
+        stream = Stream(Deletions(), count_max)
+        for number in range(3):
+            await stream.add({rolled: number})
+        await stream.add({waiting: 0})
+        await stream.add({rolled: 4})
+        await stream.add({rolled: 5}, announce=True)
+        await stream.trimmer.trim()
+        assert stream.store.calls == calls
+        assert (len(stream.trimmer), stream.trimmer.size_bytes) == (3, 30)
 
     simulate(scenario)
 
 
 def test_failed_deletion_is_retried():
     async def scenario():
-        store = FaultyObjectStore(
-            memory_store(),
-            [Rule(fault=Fault.REFUSED, operations=DELETE, times_max=3)],
-            random=Random(0),
-        )
-        trimmer = await trimmer_of(store, *(DurableObject(f"w/{n}", 10, {}) for n in range(3)))
-        running = asyncio.ensure_future(trimmer.run())
-        trimmer.notify_rolled()
+        rule = Rule(fault=Fault.REFUSED, operations=DELETE, times_max=3)
+        stream = Stream(FaultyObjectStore(memory_store(), [rule], random=Random(0)))
+        for _ in range(2):
+            await stream.add({})
+        running = asyncio.ensure_future(stream.trimmer.run())
+        await stream.add({}, announce=True)
         await asyncio.sleep(10)
-        assert await listed(store) == ["w/2"]
+        assert await stream.listed() == ["w/2"]
         running.cancel()
 
     simulate(scenario)

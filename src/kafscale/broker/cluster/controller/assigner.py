@@ -112,9 +112,11 @@ class Assigner:
             fencer.start(owner, owned[owner])
 
     def _plan(self, fencer: Fencer) -> Plan:
-        partitions = {topic.name: topic.partitions for topic in self._topic_store.topics.values()}
+        topics = self._topic_store.topics.values()
+        partitions = {topic.name: topic.partitions for topic in topics}
         return plan(
             partitions={**partitions, SHARDS_TOPIC: SHARD_COUNT},
+            topic_ids={topic.name: topic.id for topic in topics},
             brokers=self._cache.brokers,
             assignments={
                 (assignment.topic, assignment.partition): assignment

@@ -152,6 +152,8 @@ class Controller:
         self._publisher = SnapshotPublisher(store, cache, topic_store.topics, cluster_id)
         self._stream_cleanup = DeadStreamCleanup(store, cache, cleaner)
         self._elected_listeners: list[Callable[[], None]] = []
+        self._cleanup_listeners: list[Callable[[Entry], Awaitable[None]]] = []
+        self._term_end_listeners: list[Callable[[], Awaitable[None]]] = []
         self._topics_listeners: list[TopicsListener] = []
         self._publish_listeners: list[TopicsListener] = []
         self._to_assign = asyncio.Event()
@@ -175,6 +177,11 @@ class Controller:
         """Whether the cluster cache shows this broker as controller."""
         return self._election.entry is not None
 
+    @property
+    def term(self) -> Entry | None:
+        """The entry that makes this broker controller; None if it is not."""
+        return self._election.entry
+
     def start_session(self, broker: BrokerInfo) -> None:
         """Campaign from now on, under the lease of this registration."""
         self._election.broker = broker
@@ -192,6 +199,14 @@ class Controller:
     def on_elected(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever this broker becomes controller."""
         self._elected_listeners.append(listener)
+
+    def on_cleanup(self, listener: Callable[[Entry], Awaitable[None]]) -> None:
+        """Call `listener` with the controller's entry at every cleanup."""
+        self._cleanup_listeners.append(listener)
+
+    def on_term_end(self, listener: Callable[[], Awaitable[None]]) -> None:
+        """Call `listener` whenever this broker is no longer controller."""
+        self._term_end_listeners.append(listener)
 
     def on_topics_changed(self, listener: TopicsListener) -> None:
         """Call `listener` with all topics after an election, and after they have changed.
@@ -251,6 +266,8 @@ class Controller:
             logger.info("controller term ended", broker_id=self._broker_id)
         finally:
             self.is_active = False
+            for listener in self._term_end_listeners:
+                await listener()
         # A TaskGroup that is already ending takes a cancellation for its own.
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -318,6 +335,8 @@ class Controller:
     async def _clean_up_streams(self, controller: Entry) -> None:
         await asyncio.sleep(self._settings.stream_cleanup_interval_ms / 1000)
         await self._stream_cleanup.run_once(controller)
+        for listener in self._cleanup_listeners:
+            await listener(controller)
 
     async def _notify_topics_listeners(self) -> None:
         await self._topics_changed.wait()

@@ -60,6 +60,7 @@ def unowned_assignments(
         broker_id, broker_epoch = NO_OWNER if owner in live_sessions else owner
         yield Assignment(
             topic=topic.name,
+            topic_id=topic.id,
             partition=number,
             broker_id=broker_id,
             broker_epoch=broker_epoch,

@@ -182,8 +182,9 @@ class MetadataRestore:
             )
         ]
         states = []
-        for (name, number), start_offset in scan.log_starts.items():
-            topic = known.topics.get(name)
+        directories = {topic.directory: topic for topic in known.topics.values()}
+        for (directory, number), start_offset in scan.log_starts.items():
+            topic = directories.get(directory)
             if topic is not None:
                 before = known.state_of(topic, number)
                 after = partitions.with_start_offset(topic, number, before, start_offset)

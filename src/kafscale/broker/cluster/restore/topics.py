@@ -11,8 +11,9 @@ was written to. Invariants:
 3. Without a catalog that is verified to be this cluster's, no topic counts as deleted.
 4. The number of partitions never shrinks: it is the largest number of all sources.
 
-A deleted topic gets a tombstone, so that its objects are deleted in the usual way. A tombstone of a
-topic whose name was used again since is wrong itself, and is removed.
+A deleted topic gets a tombstone, so that its objects are deleted in the usual way. If its name was
+used again since, the tombstone says that its objects are deleted: the new topic has its id in the
+keys of its objects. Next to a topic without, a tombstone is wrong itself, and is removed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,7 @@ from kafscale.metadata.schema.model import TOPIC_ID_BYTES, Topic
 from kafscale.metadata.topics import names as topics_names
 from kafscale.storage.recovery.bucket_scan import BucketScan, PartitionScan, TopicScan
 from kafscale.storage.topic_catalog import CatalogTopic
+from kafscale.text.topic_partition import id_of_directory, topic_directory
 
 CATALOG_LATE_MS: Final = 10_000
 """How much later than a topic's records the catalog may be dated without listing it: PUTs take
@@ -77,7 +79,7 @@ class TopicEvidence:
             before=self.topics.get(name),
             after=after,
             tombstone_before=self.tombstones.get(name),
-            tombstone_after=None if after else self._tombstone(name),
+            tombstone_after=self._retired(after) if after else self._tombstone(name),
             reason=reason,
         )
 
@@ -139,6 +141,7 @@ class TopicEvidence:
                 configs=listed.configs,
                 created_ms=listed.created_ms,
                 version=max(listed.config_version, 1),
+                id_in_keys=listed.id_in_keys,
             )
         )
 
@@ -146,7 +149,8 @@ class TopicEvidence:
         """The topic with all partitions that have records."""
         scan = self._scan_of(topic.name)
         in_wal = scan.in_wal.get(topic.id, PartitionScan())
-        count = max(topic.partitions, scan.objects.partition_count, in_wal.partition_count)
+        objects = scan.objects.get(topic.directory, PartitionScan())
+        count = max(topic.partitions, objects.partition_count, in_wal.partition_count)
         return topic if count == topic.partitions else replace(topic, partitions=count)
 
     def _recreated(self, name: str) -> Topic | None:
@@ -154,13 +158,37 @@ class TopicEvidence:
         scans, objects = self._recently_written(name), self._scan_of(name).objects
         if scans:
             topic_id = max(scans, key=lambda each: scans[each].newest_ms)
+            is_reused = bool(self._former(name)) or topic_directory(name, topic_id) in objects
+            count = scans[topic_id].partition_count
             return self._with_all_partitions(
-                self._topic(name, topic_id, scans[topic_id].partition_count)
+                self._topic(name, topic_id, count, id_in_keys=is_reused)
             )
-        is_gone = name in self.topics or name in self.tombstones
-        if objects.partition_count and not is_gone and self._is_recent(objects):
-            return self._topic(name, self.new_id(), objects.partition_count)
-        return None
+        former = [each for each in (self.topics.get(name), self.tombstones.get(name)) if each]
+        gone = {each.directory for each in former} | ({name} if former else set())
+        recent = {
+            directory: scan
+            for directory, scan in objects.items()
+            if directory not in gone and self._is_recent(scan)
+        }
+        return self._newest(name, recent)
+
+    def _former(self, name: str) -> list[Topic]:
+        """The topics of this name that the snapshot knows, or knows to be deleted."""
+        known = (self.topics.get(name), self.tombstones.get(name))
+        return [each for each in known if each and each.create_revision < self.since_revision]
+
+    def _newest(self, name: str, objects: Mapping[str, PartitionScan]) -> Topic | None:
+        """The topic of the directory that was written last; None if there are no objects."""
+        if not objects:
+            return None
+        directory = max(objects, key=lambda each: objects[each].newest_ms)
+        topic_id = id_of_directory(directory)
+        return self._topic(
+            name,
+            topic_id or self.new_id(),
+            objects[directory].partition_count,
+            id_in_keys=topic_id is not None,
+        )
 
     def _recently_written(self, name: str) -> Mapping[bytes, PartitionScan]:
         """Recent WAL records of topics of this name that are not in the metadata, by topic id."""
@@ -182,10 +210,16 @@ class TopicEvidence:
     def _tombstone(self, name: str) -> Topic | None:
         """The tombstone that leads to the deletion of a topic's objects."""
         former = self.topics.get(name) or self.tombstones.get(name)
-        left_count = self._scan_of(name).objects.partition_count
-        if former is None and left_count:
-            return self._topic(name, self.new_id(), left_count)
-        return former
+        return former or self._newest(name, self._scan_of(name).objects)
+
+    def _retired(self, current: Topic) -> Topic | None:
+        """The tombstone that stays next to a topic whose name was used before."""
+        if not current.id_in_keys:
+            return None
+        former = self.tombstones.get(current.name) or self.topics.get(current.name)
+        if former is None or former.id == current.id:
+            return None
+        return former if former.emptied_ms else replace(former, emptied_ms=self.now_ms)
 
     # --- sources --------------------------------------------------------------------------------
 
@@ -219,6 +253,7 @@ class TopicEvidence:
         configs: Mapping[str, str] | None = None,
         created_ms: int = 0,
         version: int = 1,
+        id_in_keys: bool = False,
     ) -> Topic:
         return Topic(
             name=name,
@@ -228,6 +263,7 @@ class TopicEvidence:
             created_ms=created_ms or self.now_ms,
             namespace=self.namespace,
             version=version,
+            id_in_keys=id_in_keys,
         )
 
 

@@ -124,6 +124,7 @@ def _wal_summary(key: str, buffer: memoryview) -> Data:
         "sequence": header.sequence,
         "fence": header.is_fence,
         "createdMs": header.created_ms,
+        "trimmedTo": header.trimmed_to,
         "rangeCount": len(ranges),
     }
 

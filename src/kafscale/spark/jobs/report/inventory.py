@@ -165,14 +165,14 @@ def _add_extent(usage: PartitionUsage, extent: Extent) -> None:
 def measure(location: Location, items: Sequence[SegmentItem]) -> list[PartitionUsage]:
     """Run a task: measure segments, and sum up their usage by partition."""
     with location.open() as store:
-        return store.run(lambda objects: measure_segments(objects, location.namespace, items))
+        return store.run(lambda objects: measure_segments(objects, items))
 
 
 async def measure_segments(
-    store: ObjectStore, namespace: str, items: Sequence[SegmentItem]
+    store: ObjectStore, items: Sequence[SegmentItem]
 ) -> list[PartitionUsage]:
     usages: dict[TopicPartition, PartitionUsage] = {}
-    measure_one = partial(_measure_segment, store, namespace)
+    measure_one = partial(_measure_segment, store)
     for usage in await map_limited(measure_one, items, READS_MAX):
         if usage is not None:
             key = usage.topic_partition
@@ -180,9 +180,7 @@ async def measure_segments(
     return list(usages.values())
 
 
-async def _measure_segment(
-    store: ObjectStore, namespace: str, item: SegmentItem
-) -> PartitionUsage | None:
+async def _measure_segment(store: ObjectStore, item: SegmentItem) -> PartitionUsage | None:
     """Measure a segment; None if it no longer exists."""
     usage = PartitionUsage(item.topic_partition, segments=1, segment_bytes=item.size_bytes)
     usage.sizes[item.size_bytes.bit_length()] += 1
@@ -198,7 +196,7 @@ async def _measure_segment(
             await _sample(store, item, head, usage)
         else:
             usage.codecs[_codec_name(first)] += first.length + LENGTH_OVERHEAD_BYTES
-        await _add_days(store, namespace, item, header, usage)
+        await _add_days(store, item, header, usage)
     except ObjectNotFoundError:
         return None
     except (DamagedObjectError, RecordsError) as error:
@@ -222,14 +220,10 @@ async def _sample(
 
 
 async def _add_days(
-    store: ObjectStore,
-    namespace: str,
-    item: SegmentItem,
-    header: segment.Header,
-    usage: PartitionUsage,
+    store: ObjectStore, item: SegmentItem, header: segment.Header, usage: PartitionUsage
 ) -> None:
     """Add bytes by day from the timestamps in the index, or from the creation of the segment."""
-    key = object_keys.index_key(namespace, *item.topic_partition, header.base_offset)
+    key = object_keys.index_key_of(item.key)
     try:
         data = await store.get(key)
         usage.index_bytes = len(data)

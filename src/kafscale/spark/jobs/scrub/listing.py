@@ -76,6 +76,7 @@ class ListedSegment(msgspec.Struct, frozen=True):
     """A segment to verify, with its index."""
 
     topic_partition: TopicPartition
+    """The topic is given by its directory: objects of a deleted topic are verified separately."""
     base_offset: int
     key: str
     size_bytes: int
@@ -119,14 +120,14 @@ def list_namespace(
             else:
                 listing.segments.append(
                     ListedSegment(
-                        ref.topic_partition,
+                        (ref.directory, ref.partition),
                         ref.base_offset,
                         item.key,
                         item.size_bytes,
                         item.modified_ms,
                     )
                 )
-            if known and not _is_known(known, ref.topic, ref.partition):
+            if known and not _is_known(known, ref):
                 orphans.append((item.key, FindingKind.ORPHAN_TOPIC, ref.topic))
         elif isinstance(ref, object_keys.WalRef):
             listing.wal.append(item)
@@ -140,8 +141,13 @@ def list_namespace(
     return listing
 
 
-def _is_known(known: Mapping[str, CatalogTopic], topic: str, partition: int) -> bool:
-    return topic in known and partition < known[topic].partition_count
+def _is_known(known: Mapping[str, CatalogTopic], ref: object_keys.SegmentRef) -> bool:
+    topic = known.get(ref.topic)
+    return (
+        topic is not None
+        and topic.directory == ref.directory
+        and ref.partition < topic.partition_count
+    )
 
 
 def _orphan(

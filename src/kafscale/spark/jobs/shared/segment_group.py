@@ -14,7 +14,7 @@ from kafscale.errors import UnknownTopicError
 from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
 from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets
 from kafscale.spark.plan.task_planner import Slice
-from kafscale.storage.formats import segment
+from kafscale.storage.formats import object_keys, segment
 from kafscale.text.topic_partition import TopicPartition
 
 OVERHEAD_BYTES: Final = segment.HEADER_BYTES + segment.FOOTER_BYTES
@@ -33,6 +33,11 @@ class SegmentGroup(msgspec.Struct, frozen=True):
     @property
     def topic_partition(self) -> TopicPartition:
         return self.topic, self.partition
+
+    @property
+    def directory(self) -> str:
+        """The part of object keys that stands for the topic."""
+        return object_keys.directory_of(self.sources[0].key)
 
     @property
     def base_offset(self) -> int:

@@ -22,7 +22,7 @@ from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectStore
-from kafscale.text.topic_partition import TopicPartition
+from kafscale.text.topic_partition import TopicPartition, topic_of_directory
 
 READS_MAX: Final = 32
 
@@ -63,7 +63,7 @@ def staging_name(job: str, run_id: str, base_offset: int) -> str:
 def staged_key(namespace: str, name: str, group: SegmentGroup) -> str:
     """Return the key of the staged segment of a group."""
     directory = object_keys.staging_directory(namespace, name)
-    return object_keys.segment_key(directory, group.topic, group.partition, group.base_offset)
+    return object_keys.segment_key(directory, group.directory, group.partition, group.base_offset)
 
 
 def stage(
@@ -130,7 +130,7 @@ def _is_leftover(
     namespace: str, key: str, job: str, topic_partitions: Collection[TopicPartition]
 ) -> bool:
     name, _, rest = key.removeprefix(f"{namespace}/{object_keys.STAGING_DIRECTORY}/").partition("/")
-    topic, _, rest = rest.partition("/")
+    directory, _, rest = rest.partition("/")
     partition = rest.partition("/")[0]
     is_own = name.startswith(f"{job}-") and partition.isdecimal()
-    return is_own and (topic, int(partition)) in topic_partitions
+    return is_own and (topic_of_directory(directory), int(partition)) in topic_partitions

@@ -40,7 +40,8 @@ Rule = Mapping[str, Any]
 class TopicRetention(msgspec.Struct, frozen=True):
     """The retention and size of a topic."""
 
-    topic: str
+    directory: str
+    """The part of object keys that stands for the topic."""
     retention_ms: int
     size_bytes: int = 0
 
@@ -60,13 +61,13 @@ def plan(namespace: str, topics: Iterable[TopicRetention], current: Sequence[Rul
     foreign = [rule for rule in current if not is_ours(namespace, rule)]
     largest = sorted(
         (topic for topic in topics if days(topic.retention_ms) is not None),
-        key=lambda topic: (-topic.size_bytes, topic.topic),
+        key=lambda topic: (-topic.size_bytes, topic.directory),
     )
     free = max(RULES_MAX - len(foreign) - 1, 0)
     ours = [_uploads_rule(namespace), *(_topic_rule(namespace, topic) for topic in largest[:free])]
     return Plan(
         rules=[*foreign, *ours][:RULES_MAX],
-        left_out=[topic.topic for topic in largest[free:]],
+        left_out=[topic.directory for topic in largest[free:]],
         conflicting=[rule.get("ID", "") for rule in foreign if _may_expire_ours(namespace, rule)],
     )
 
@@ -99,9 +100,9 @@ def is_ours(namespace: str, rule: Rule) -> bool:
 
 def _topic_rule(namespace: str, topic: TopicRetention) -> Rule:
     return {
-        "ID": _id(namespace, topic.topic),
+        "ID": _id(namespace, topic.directory),
         "Status": "Enabled",
-        "Filter": {"Prefix": f"{namespace}/{topic.topic}/"},
+        "Filter": {"Prefix": f"{namespace}/{topic.directory}/"},
         "Expiration": {"Days": days(topic.retention_ms)},
         # Otherwise deleted objects would stay, and cost, forever in a versioned bucket.
         "NoncurrentVersionExpiration": {"NoncurrentDays": _NONCURRENT_DAYS},

@@ -12,6 +12,7 @@ from kafscale.broker.cluster.restore.topics import CATALOG_LATE_MS
 from kafscale.errors import FencedError
 from kafscale.metadata.cluster.restore_marker import find_pending_restore, mark_restored
 from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.topic_codec import decode_topic
 from unit.broker.cluster.restorable_cluster import (
     LEASE_MS,
     BackedUpStore,
@@ -126,7 +127,8 @@ def test_topics_created_grown_and_deleted_after_the_snapshot(leap):
         assert topics["coming"].configs == {"retention.ms": "123456789"}
         assert topics["recreated"].id == recreated
         await asyncio.sleep(60)
-        assert not await cluster.metadata.get(keys.deletion("going"))
+        tombstone = await cluster.metadata.get(keys.deletion("going"))
+        assert decode_topic(tombstone).emptied_ms, "its objects are deleted"
         await cluster.check()
 
     simple(body)

@@ -44,7 +44,7 @@ def scanned(*, wal=(), objects=()):
     for topic_id, partition, modified_ms in wal:
         topic.in_wal[topic_id].add(partition, modified_ms)
     for partition, modified_ms in objects:
-        topic.objects.add(partition, modified_ms)
+        topic.objects["t"].add(partition, modified_ms)
     return topic
 
 
@@ -72,7 +72,9 @@ def repair(*, topic=None, tombstone=None, catalog_object=None, scan=None):
         return "unchanged"
     [result] = repairs
     assert (result.before, result.tombstone_before) == (topic, tombstone)
-    assert result.after is None or result.tombstone_after is None
+    if result.after is not None and result.tombstone_after is not None:
+        assert result.after.id_in_keys
+        assert result.tombstone_after.emptied_ms
     return result.after, result.tombstone_after
 
 
@@ -150,10 +152,24 @@ def test_tombstone_is_kept_until_its_topic_is_deleted():
 def test_tombstone_is_removed_if_the_name_was_used_again():
     after, tombstone = repair(tombstone=topic_of(OLD), catalog_object=catalog(listed(NEW)))
     assert (after.id, tombstone) == (NEW, None)
-    after, tombstone = repair(
-        tombstone=topic_of(OLD), catalog_object=catalog(), scan=scanned(wal=[(NEW, 0, CATALOG_MS)])
-    )
-    assert (after.id, tombstone) == (NEW, None)
+
+
+def test_topic_of_a_name_that_was_used_before_has_its_id_in_keys():
+    for former in ({"tombstone": topic_of(OLD)}, {"topic": topic_of(OLD)}):
+        after, tombstone = repair(
+            **former, catalog_object=catalog(), scan=scanned(wal=[(NEW, 0, CATALOG_MS)])
+        )
+        assert (after.id, after.directory) == (NEW, f"t@{NEW.hex()}")
+        assert (tombstone.id, tombstone.emptied_ms) == (OLD, 99)
+    entry = CatalogTopic("t", NEW.hex(), 1, id_in_keys=True)
+    after, tombstone = repair(topic=topic_of(OLD), catalog_object=catalog(entry))
+    assert (after.id, after.directory) == (NEW, f"t@{NEW.hex()}")
+    assert tombstone.id == OLD
+    scan = scanned()
+    scan.objects[f"t@{NEW.hex()}"].add(2, CATALOG_MS)
+    scan.objects["t"].add(0, LONG_AGO_MS)
+    after, _ = repair(catalog_object=catalog(), scan=scan)
+    assert (after.id, after.partitions, after.id_in_keys) == (NEW, 3, True)
 
 
 def test_objects_of_a_deleted_topic_get_a_tombstone():

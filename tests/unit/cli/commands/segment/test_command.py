@@ -62,7 +62,7 @@ def objects(kafscale):
         for each in batches()
     ]
     write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), parts))
-    write(FENCE, wal_object.encode_fence(wal_object.Header(7, 3, 43, CREATED_MS, is_fence=True)))
+    write(FENCE, wal_object.encode_empty(wal_object.Header(7, 3, 43, CREATED_MS, is_fence=True)))
     return kafscale
 
 
@@ -168,7 +168,7 @@ def test_inspect_as_json(objects):
     assert (second["key"], second["value"]) == (None, {"base64": "/wA="})
     content = read_json(objects("segment", "inspect", WAL, "-o", "json"))
     (result,) = content["ranges"]
-    assert (result["topic"], result["partition"], result["position"]) == ("orders", 0, 36)
+    assert (result["topic"], result["partition"], result["position"]) == ("orders", 0, 44)
     assert [batch["baseOffset"] for batch in result["batches"]] == [100, 102]
     assert "records" not in result["batches"][0]
 

@@ -52,9 +52,7 @@ def put(
 def measure(store: BlockingObjectStore) -> dict[tuple[str, int], PartitionUsage]:
     offset_map = list_bucket(store, NAMESPACE)
     results = [
-        store.run(
-            lambda objects, items=items: inventory.measure_segments(objects, NAMESPACE, items)
-        )
+        store.run(lambda objects, items=items: inventory.measure_segments(objects, items))
         for items in inventory.plan(offset_map)
     ]
     return inventory.sum_usages(offset_map, results)
@@ -154,7 +152,7 @@ def test_deleted_segment_is_omitted(store):
     offset_map = list_bucket(store, NAMESPACE)
     store.delete([object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)])
     (items,) = inventory.plan(offset_map)
-    (usage,) = store.run(lambda objects: inventory.measure_segments(objects, NAMESPACE, items))
+    (usage,) = store.run(lambda objects: inventory.measure_segments(objects, items))
     assert (usage.segments, usage.records) == (1, 10)
 
 

@@ -23,7 +23,9 @@ def group_of(store, *bases, end):
 
 
 def test_staged_keys_can_be_parsed():
-    group = SegmentGroup(TOPIC, 3, (Extent(70, 80, "key", 32, 100),))
+    group = SegmentGroup(
+        TOPIC, 3, (Extent(70, 80, object_keys.segment_key(NAMESPACE, TOPIC, 3, 70), 32, 100),)
+    )
     name = staging.staging_name("merge", "1234abcd", 70)
     key = staging.staged_key(NAMESPACE, name, group)
     assert key.startswith(object_keys.staging_prefix(NAMESPACE, name, TOPIC, 3))

@@ -16,6 +16,7 @@ executed is followed by no other than the next moves. Invariants:
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -57,10 +58,16 @@ def plan(
     fenced: Collection[Owner],
     now_ms: int,
     moves_max: int,
+    topic_ids: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Plan:
-    """Make a plan, from the partition count of each topic, the live brokers and the assignments."""
+    """Make a plan, from the partition count of each topic, the live brokers and the assignments.
+
+    `topic_ids` has the ids of all topics but the shards'.
+    """
     units = [
-        AssignmentUnit(topic, number, assignments.get((topic, number)), brokers)
+        AssignmentUnit(
+            topic, number, assignments.get((topic, number)), brokers, topic_ids.get(topic, b"")
+        )
         for topic in sorted(partitions)
         for number in range(partitions[topic])
     ]
@@ -125,6 +132,7 @@ def _assign_unowned(unit: AssignmentUnit, broker: BrokerInfo, now_ms: int) -> Ch
     before = unit.before
     after = Assignment(
         topic=unit.topic,
+        topic_id=unit.topic_id,
         partition=unit.partition,
         broker_id=broker.id,
         broker_epoch=broker.epoch,

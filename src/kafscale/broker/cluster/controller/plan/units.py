@@ -12,7 +12,7 @@ class AssignmentUnit:
     unit without an owner is assigned to another broker, once its former owner is fenced.
     """
 
-    __slots__ = ("before", "owner", "owner_draining", "partition", "target", "topic")
+    __slots__ = ("before", "owner", "owner_draining", "partition", "target", "topic", "topic_id")
 
     def __init__(
         self,
@@ -20,8 +20,10 @@ class AssignmentUnit:
         partition: int,
         before: Assignment | None,
         brokers: Mapping[int, BrokerInfo],
+        topic_id: bytes = b"",
     ) -> None:
         self.topic = topic
+        self.topic_id = topic_id
         self.partition = partition
         self.before = before
         owner = brokers.get(before.broker_id) if before else None
