@@ -22,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.text.topic_partition import TopicPartition, topic_of_directory
+from kafscale.text.topic_partition import topic_of_directory
 
 SEGMENT_SUFFIX: Final = ".kfs"
 INDEX_SUFFIX: Final = ".index"
@@ -67,10 +67,6 @@ class SegmentRef(msgspec.Struct, frozen=True, gc=False):
     def topic(self) -> str:
         return topic_of_directory(self.directory)
 
-    @property
-    def topic_partition(self) -> TopicPartition:
-        return self.topic, self.partition
-
 
 class LogStartRef(msgspec.Struct, frozen=True, gc=False):
     """The parts of the key of a log start object."""
@@ -81,10 +77,6 @@ class LogStartRef(msgspec.Struct, frozen=True, gc=False):
     @property
     def topic(self) -> str:
         return topic_of_directory(self.directory)
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        return self.topic, self.partition
 
 
 class WalRef(msgspec.Struct, frozen=True, gc=False):
