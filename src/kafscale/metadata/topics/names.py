@@ -14,7 +14,9 @@ from kafscale.errors import InvalidTopicError
 from kafscale.metadata.schema.model import SHARDS_TOPIC
 
 LENGTH_MAX: Final = 249
-RESERVED: Final = frozenset({"_wal", "_staging", "_probe", "_catalog", "_jobs", SHARDS_TOPIC})
+RESERVED: Final = frozenset(
+    {"_wal", "_staging", "_probe", "_catalog", "_jobs", "_quarantine", SHARDS_TOPIC}
+)
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 

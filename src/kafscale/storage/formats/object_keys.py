@@ -11,6 +11,8 @@
     {namespace}/_catalog/topics.json                                   the topics, for readers
                                                                        without etcd
     {namespace}/_jobs/{job}/{start:013d}-{run}.json                    a job run, see `job_runs`
+    {namespace}/_quarantine/{checksum:08x}/…                           a copy of an object that was
+                                                                       damaged or out of place
 
 Invariants: numbers are zero-padded, so that listings are in order of offsets, or of epochs and
 sequences. A key that parses is exactly the key that its parts build, so no two keys mean the same
@@ -36,8 +38,16 @@ STAGING_DIRECTORY: Final = "_staging"
 PROBE_DIRECTORY: Final = "_probe"
 CATALOG_DIRECTORY: Final = "_catalog"
 JOBS_DIRECTORY: Final = "_jobs"
+QUARANTINE_DIRECTORY: Final = "_quarantine"
 RESERVED_TOPICS: Final = frozenset(
-    {WAL_DIRECTORY, STAGING_DIRECTORY, PROBE_DIRECTORY, CATALOG_DIRECTORY, JOBS_DIRECTORY}
+    {
+        WAL_DIRECTORY,
+        STAGING_DIRECTORY,
+        PROBE_DIRECTORY,
+        CATALOG_DIRECTORY,
+        JOBS_DIRECTORY,
+        QUARANTINE_DIRECTORY,
+    }
 )
 """Directories next to topics in a namespace; topics must not have these names."""
 
@@ -169,6 +179,15 @@ def job_run_key(namespace: str, job: str, started_at_ms: int, run: str) -> str:
     key = f"{jobs_root(namespace)}{job}/{started_at_ms:013d}-{run}.json"
     assert parse_job_run(namespace, key) is not None, key
     return key
+
+
+def quarantine_key(namespace: str, key: str, checksum: int) -> str:
+    """The key of the copy of an object with this checksum.
+
+    >>> quarantine_key("production", "production/orders/0/log-start", 10)
+    'production/_quarantine/0000000a/orders/0/log-start'
+    """
+    return f"{namespace}/{QUARANTINE_DIRECTORY}/{checksum:08x}/{_relative_key(namespace, key)}"
 
 
 def wal_root(namespace: str) -> str:
