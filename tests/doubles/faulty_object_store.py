@@ -91,6 +91,9 @@ class FaultyObjectStore:
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         await self._inject("put", [key], lambda: self._inner.put(key, parts, create=create))
 
+    async def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        await self._inject("put", [key], lambda: self._inner.replace(key, parts, etag))
+
     async def get(self, key: str) -> memoryview:
         return await self._inject("get", [key], lambda: self._inner.get(key))
 

@@ -20,7 +20,7 @@ from kafscale.metadata.store.sqlite.store import SqliteStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects import factory
-from kafscale.storage.objects.factory import probe_create_only
+from kafscale.storage.objects.factory import probe_conditional_puts
 from kafscale.storage.objects.layers.observed import ObservedObjectStore, OperationObserver
 from kafscale.storage.objects.local.store import LocalObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
@@ -48,7 +48,7 @@ async def open_objects(
         store, probe = factory.create_store(config, on_operation, random)
     else:
         store = ObservedObjectStore(_local_objects(config, clock), on_operation)
-        probe = partial(probe_create_only, store, config.s3.namespace, random)
+        probe = partial(probe_conditional_puts, store, config.s3.namespace, random)
     try:
         await _retry(config, f"object storage ({factory.describe_objects(config)})", probe)
     except BaseException:

@@ -17,6 +17,7 @@
     │   ├── StoreUnavailableError  ... it timed out, rejected the request or throttles
     │   ├── ObjectNotFoundError    ... there is no object under this key
     │   ├── ObjectExistsError      ... a create-only PUT found its key taken
+    │   ├── ObjectChangedError     ... a conditional PUT found another object than was read
     │   ├── DamagedObjectError     ... an object is corrupt
     │   └── KubeError              ... the Kubernetes API server rejected it or did not respond
     ├── NotOwnerError          another broker owns the partition

@@ -91,6 +91,10 @@ class ObjectExistsError(OperatingError):
     """A create-only PUT found an existing object."""
 
 
+class ObjectChangedError(OperatingError):
+    """A conditional PUT found that the object is not the one that was read."""
+
+
 class KubeError(OperatingError):
     """The Kubernetes API server rejected a request or did not respond."""
 

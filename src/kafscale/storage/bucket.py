@@ -3,11 +3,14 @@
 All that scan a bucket build on this module: recovery, brokers that open logs, Spark and its jobs,
 and the console. They differ in what they keep of a listing.
 
-Invariants: every object is returned, those with unknown keys too. A footer is read without the
+Invariants: every object is returned, those with unknown keys too. A segment that a merged one has
+replaced is returned as a `ReplacedRef`, never as a segment: a write that took effect late may have
+created it again. A footer is read without the
 batches before it. Objects may be deleted at any time: the records of a WAL object that no longer
 exists are in segments, so a scan that lists WAL streams before segments finds all records.
 """
 
+from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
@@ -27,10 +30,46 @@ READS_MAX: Final = 32
 async def list_objects(
     store: ObjectStore, namespace: str, prefix: str
 ) -> AsyncIterator[tuple[object_keys.Ref | None, ObjectInfo]]:
-    """Yield the objects under a prefix in key order, with the parts of their keys."""
+    """Yield the objects under a prefix in key order, with the parts of their keys.
+
+    The prefix is that of a partition, or a shorter one.
+    """
+    parser = ListingParser(namespace)
     async for chunk in store.list(prefix):
         for item in chunk:
-            yield object_keys.parse(namespace, item.key), item
+            yield parser.parse(item.key), item
+
+
+class ListingParser:
+    """Parses the keys of a listing, which come in order.
+
+    In each partition, first come all objects that say how far merged segments reach, then the
+    segments by offset.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._partition = ("", -1)
+        self._merged: deque[object_keys.MergedRef] = deque()
+        """Those of the current partition that do not begin before the last segment."""
+        self._merged_to = 0
+        """The highest end of those that begin before the last segment."""
+
+    def parse(self, key: str) -> object_keys.Ref | None:
+        """The parts of a key; a segment that a merged one has replaced is a `ReplacedRef`."""
+        ref = object_keys.parse(self._namespace, key)
+        if not isinstance(ref, object_keys.MergedRef | object_keys.SegmentRef):
+            return ref
+        if (ref.directory, ref.partition) != self._partition:
+            self._partition = (ref.directory, ref.partition)
+            self._merged.clear()
+            self._merged_to = 0
+        if isinstance(ref, object_keys.MergedRef):
+            self._merged.append(ref)
+            return ref
+        while self._merged and self._merged[0].base_offset < ref.base_offset:
+            self._merged_to = max(self._merged_to, self._merged.popleft().end_offset)
+        return object_keys.ReplacedRef(ref) if ref.base_offset < self._merged_to else ref
 
 
 async def list_segments(
@@ -46,11 +85,11 @@ async def read_segment_footer(store: ObjectStore, key: str) -> segment.Footer:
     return segment.decode_footer(key, await store.get_suffix(key, segment.FOOTER_BYTES))
 
 
-async def read_index(store: ObjectStore, segment_key: str) -> Index | None:
-    """Read the index of a segment; None if it is missing or damaged."""
+async def read_index(store: ObjectStore, segment_key: str, segment_bytes: int) -> Index | None:
+    """Read the index of a segment of this size; None if it is missing or damaged."""
     key = object_keys.index_key_of(segment_key)
     try:
-        return index.decode(key, await store.get(key))
+        return index.decode(key, await store.get(key), segment_bytes)
     except (ObjectNotFoundError, DamagedObjectError):
         return None
 

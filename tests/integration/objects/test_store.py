@@ -7,8 +7,13 @@ from contextlib import suppress
 
 import pytest
 
-from kafscale.errors import ObjectExistsError, ObjectNotFoundError, OperatingError
-from kafscale.storage.objects.factory import probe_create_only
+from kafscale.errors import (
+    ObjectChangedError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    OperatingError,
+)
+from kafscale.storage.objects.factory import probe_conditional_puts
 from kafscale.storage.objects.store import ObjectStore
 
 # The first run builds the S3 server.
@@ -121,6 +126,27 @@ def test_put_without_create_replaces_the_object(store, namespace):
         for body in (b"first", b"the second", b"3rd"):
             await store.put(f"{namespace}/a", [body], create=False)
             assert await store.get(f"{namespace}/a") == body
+
+    asyncio.run(scenario())
+
+
+def test_replace_needs_the_etag_of_the_object(store, namespace):
+    async def scenario():
+        key = f"{namespace}/a"
+        with pytest.raises(ObjectChangedError):
+            await store.replace(key, [b"none"], '"0"')
+        await store.put(key, [b"first"])
+        first = await store.head(key)
+        (listed,) = [item async for chunk in store.list(f"{namespace}/") for item in chunk]
+        assert listed.etag == first.etag
+        await store.replace(key, [b"sec", b"ond"], first.etag)
+        assert await store.get(key) == b"second"
+        with pytest.raises(ObjectChangedError):
+            await store.replace(key, [b"late"], first.etag)
+        assert await store.get(key) == b"second"
+        await store.delete([key])
+        with pytest.raises(ObjectChangedError):
+            await store.replace(key, [b"late"], first.etag)
 
     asyncio.run(scenario())
 
@@ -246,6 +272,7 @@ def test_invalid_key_is_rejected_by_every_method(store, key):
     async def scenario():
         for call in (
             store.put(key, [b"x"]),
+            store.replace(key, [b"x"], "0"),
             store.get(key),
             store.get_range(key, 0, 1),
             store.get_suffix(key, 1),
@@ -261,7 +288,7 @@ def test_invalid_key_is_rejected_by_every_method(store, key):
 
 def test_create_only_probe_passes_and_leaves_no_objects(store, namespace):
     async def scenario():
-        await probe_create_only(store, namespace, random.Random(1))
+        await probe_conditional_puts(store, namespace, random.Random(1))
         assert await list_keys(store, f"{namespace}/") == []
 
     asyncio.run(scenario())

@@ -44,6 +44,11 @@ class Extent(msgspec.Struct, frozen=True, gc=False):
     is_cut: bool = False
     """Whether the bytes also hold later offsets."""
 
+    @property
+    def segment_bytes(self) -> int:
+        """The size of the segment, if the extent is one."""
+        return self.position + self.length + segment.FOOTER_BYTES
+
 
 class WalRun(msgspec.Struct, frozen=True, gc=False):
     """The batches of one partition in an acknowledged WAL object."""

@@ -112,7 +112,9 @@ class Prefetcher:
         is_within = extent.start_offset > parsed.base_offset
         if not (is_within or extent.is_cut):
             return start, stop
-        entries = self._store.run(lambda objects: read_index(objects, extent.key))
+        entries = self._store.run(
+            lambda objects: read_index(objects, extent.key, extent.segment_bytes)
+        )
         if entries is None:
             return start, stop
         if is_within:

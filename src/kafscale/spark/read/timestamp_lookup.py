@@ -5,18 +5,20 @@ If an index is missing or lacks timestamps, records are read one by one. `SliceR
 segments that are rolled, merged or deleted meanwhile.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage.bucket import read_index
+from kafscale.storage.formats.index import Index
 from kafscale.storage.log import timestamp_lookup
 from kafscale.storage.log.timestamp_lookup import first_record
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.store import ObjectStore
 from kafscale.text.topic_partition import TopicPartition
 
 SEARCHES_MAX: Final = 16
@@ -73,16 +75,20 @@ def first_segment(
     """See `storage.log.timestamp_lookup.first_segment`."""
     return store.run(
         lambda objects: timestamp_lookup.first_segment(
-            len(segments), lambda number: read_index(objects, segments[number].key), timestamp_ms
+            len(segments), lambda number: _read_index(objects, segments[number]), timestamp_ms
         )
     )
+
+
+def _read_index(store: ObjectStore, extent: Extent) -> Coroutine[Any, Any, Index | None]:
+    return read_index(store, extent.key, extent.segment_bytes)
 
 
 def _candidates_in_segment(
     store: BlockingObjectStore, extent: Extent, timestamp_ms: int
 ) -> Iterator[tuple[int, int]]:
     """Yield offset ranges within a segment, according to its index."""
-    index = store.run(lambda objects: read_index(objects, extent.key))
+    index = store.run(lambda objects: _read_index(objects, extent))
     if index is None or index.max_timestamps is None:
         yield extent.start_offset, extent.end_offset
         return

@@ -15,6 +15,8 @@ Layout, big-endian:
             unknown; then an int64 per entry: the largest timestamp from its batch up to the next
             entry. The first value makes the timestamps at segment ends ascend even if those of
             producers do not, so that segments can be found by timestamp with a binary search.
+    `SIZE`  int64: the size of the segment. An index of another size belongs to a segment that was
+            replaced since: its PUT took effect late.
     `CSUM`  uint32: CRC-32C of everything before this section, which is the last one.
     others  are preserved; see `log.state`.
 
@@ -46,7 +48,10 @@ INTERVAL_RECORDS: Final = 100
 FIRST_POSITION: Final = 32
 """The position of the first batch of a segment, after the segment's header."""
 
+SEGMENT_FOOTER_BYTES: Final = 16
+
 TIME_MAGIC: Final = b"TIME"
+SIZE_MAGIC: Final = b"SIZE"
 CHECKSUM_MAGIC: Final = b"CSUM"
 NO_PRIOR_TIMESTAMP: Final = -1
 UNKNOWN_PRIOR_TIMESTAMP: Final = -2
@@ -54,6 +59,7 @@ UNKNOWN_PRIOR_TIMESTAMP: Final = -2
 _HEADER: Final = Struct(">4shiih")
 _ENTRY: Final = Struct(">qi")
 _SECTION: Final = Struct(">4sI")
+_SIZE: Final = Struct(">q")
 HEADER_BYTES: Final = _HEADER.size
 ENTRY_BYTES: Final = _ENTRY.size
 _CHECKSUM: Final = Struct(">4sII")
@@ -71,7 +77,14 @@ assert array("q").itemsize == 8
 class Index:
     """The entries of an index as columns, and its sections."""
 
-    __slots__ = ("max_timestamps", "offsets", "positions", "prior_max_timestamp_ms", "sections")
+    __slots__ = (
+        "max_timestamps",
+        "offsets",
+        "positions",
+        "prior_max_timestamp_ms",
+        "sections",
+        "segment_bytes",
+    )
 
     def __init__(
         self,
@@ -80,6 +93,8 @@ class Index:
         max_timestamps: "array[int] | None" = None,
         prior_max_timestamp_ms: int | None = None,
         sections: Mapping[bytes, bytes] | None = None,
+        *,
+        segment_bytes: int | None = None,
     ) -> None:
         assert len(offsets) == len(positions) > 0
         assert max_timestamps is None or len(max_timestamps) == len(offsets)
@@ -90,8 +105,10 @@ class Index:
         """Largest timestamp from each entry up to the next one; None if not stored."""
         self.prior_max_timestamp_ms = prior_max_timestamp_ms
         """Largest timestamp of the log before this segment, -1 if empty; None if unknown."""
+        self.segment_bytes = segment_bytes
+        """The size of the segment; None if not stored."""
         self.sections = dict(sections or {})
-        assert not self.sections.keys() & {TIME_MAGIC, CHECKSUM_MAGIC}
+        assert not self.sections.keys() & {TIME_MAGIC, SIZE_MAGIC, CHECKSUM_MAGIC}
         assert all(len(magic) == 4 for magic in self.sections)
 
     def __len__(self) -> int:
@@ -144,6 +161,8 @@ class Index:
             times = array("q", [UNKNOWN_PRIOR_TIMESTAMP if prior is None else prior])
             times += self.max_timestamps
             _append_section(output, TIME_MAGIC, _to_big_endian(times).tobytes())
+        if self.segment_bytes is not None:
+            _append_section(output, SIZE_MAGIC, _SIZE.pack(self.segment_bytes))
         for magic, content in self.sections.items():
             _append_section(output, magic, content)
         output += _CHECKSUM.pack(CHECKSUM_MAGIC, _CHECKSUM_BYTES, crc32c(output))
@@ -199,7 +218,12 @@ class Builder:
         sections: Mapping[bytes, bytes] | None = None,
     ) -> Index:
         return Index(
-            self._offsets, self._positions, self._max_timestamps, prior_max_timestamp_ms, sections
+            self._offsets,
+            self._positions,
+            self._max_timestamps,
+            prior_max_timestamp_ms,
+            segment_bytes=self._position + SEGMENT_FOOTER_BYTES,
+            sections=sections,
         )
 
 
@@ -234,8 +258,11 @@ def verify(key: str, index: Index, batches: Iterable[BatchView]) -> None:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def decode(key: str, buffer: Buffer) -> Index:
-    """Decode an index, Kafscale's or upstream's; `key` is used in error messages."""
+def decode(key: str, buffer: Buffer, segment_bytes: int | None = None) -> Index:
+    """Decode an index, Kafscale's or upstream's; `key` is used in error messages.
+
+    With the size of the segment, an index of another segment raises, too.
+    """
     view, has_checksum = _verify_checksum(key, memoryview(buffer))
     if len(view) < HEADER_BYTES:
         _raise_damaged(key, f"{len(view)} bytes are too few for the header")
@@ -256,11 +283,14 @@ def decode(key: str, buffer: Buffer) -> Index:
         if end < len(view):
             _raise_damaged(key, "it has sections but no checksum")
     sections = _read_sections(key, view, end)
+    stored_bytes = _read_size(key, sections.pop(SIZE_MAGIC, None))
+    if None not in (stored_bytes, segment_bytes) and stored_bytes != segment_bytes:
+        _raise_damaged(key, f"its segment has {segment_bytes} bytes, not {stored_bytes}")
     times = sections.pop(TIME_MAGIC, None)
-    if times is None:
-        return Index(offsets, positions, sections=sections)
-    prior, max_timestamps = _read_times(key, times, count)
-    return Index(offsets, positions, max_timestamps, prior, sections)
+    prior, max_timestamps = (None, None) if times is None else _read_times(key, times, count)
+    return Index(
+        offsets, positions, max_timestamps, prior, segment_bytes=stored_bytes, sections=sections
+    )
 
 
 def _verify_checksum(key: str, view: memoryview) -> tuple[memoryview, bool]:
@@ -292,6 +322,15 @@ def _read_sections(key: str, view: memoryview, position: int) -> dict[bytes, byt
         sections[magic] = bytes(view[start:end])
         position = end
     return sections
+
+
+def _read_size(key: str, content: bytes | None) -> int | None:
+    if content is None:
+        return None
+    if len(content) != _SIZE.size:
+        _raise_damaged(key, f"{len(content)} bytes are not a segment size")
+    (size_bytes,) = _SIZE.unpack(content)
+    return int(size_bytes)
 
 
 def _read_times(key: str, content: bytes, count: int) -> tuple[int | None, "array[int]"]:

@@ -7,6 +7,9 @@
     {namespace}/_wal/{broker}/{epoch:010d}/{sequence:020d}.kfw         a WAL object, `wal_object`
     {namespace}/{topic}/{partition}/log-start                          the log start offset, in
                                                                        decimal digits
+    {namespace}/{topic}/{partition}/merged-{base:020d}-{end:020d}      the segment at `base` holds
+                                                                       all offsets up to `end`
+                                                                       and replaces those between
     {namespace}/_staging/{job}/{topic}/{partition}/…                   staged segments, see `swap`
     {namespace}/_catalog/topics.json                                   the topics, for readers
                                                                        without etcd
@@ -59,6 +62,7 @@ EPOCH_MAX: Final = 10**10 - 1
 _NUMBER: Final = "0|[1-9][0-9]{0,9}"
 _DIRECTORY: Final = "[a-zA-Z0-9._-]{1,249}(?:@[0-9a-f]{32})?"
 _SEGMENT: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/segment-([0-9]{{20}})(\.kfs|\.index)")
+_MERGED: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/merged-([0-9]{{20}})-([0-9]{{20}})")
 _LOG_START: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/log-start")
 _WAL: Final = re.compile(rf"_wal/({_NUMBER})/([0-9]{{10}})/([0-9]{{20}})\.kfw")
 _JOB_RUN: Final = re.compile(r"_jobs/([a-z][a-z0-9-]{0,63})/([0-9]{13})-([0-9a-f]{8})\.json")
@@ -76,6 +80,25 @@ class SegmentRef(msgspec.Struct, frozen=True, gc=False):
     @property
     def topic(self) -> str:
         return topic_of_directory(self.directory)
+
+
+class MergedRef(msgspec.Struct, frozen=True, gc=False):
+    """The parts of the key of an object that says how far a merged segment reaches."""
+
+    directory: str
+    partition: int
+    base_offset: int
+    end_offset: int
+
+    @property
+    def topic(self) -> str:
+        return topic_of_directory(self.directory)
+
+
+class ReplacedRef(msgspec.Struct, frozen=True, gc=False):
+    """A segment or index that a merged segment has replaced, so that readers must ignore it."""
+
+    segment: SegmentRef
 
 
 class LogStartRef(msgspec.Struct, frozen=True, gc=False):
@@ -105,7 +128,7 @@ class JobRunRef(msgspec.Struct, frozen=True, gc=False):
     run: str
 
 
-Ref = SegmentRef | LogStartRef | WalRef | JobRunRef
+Ref = SegmentRef | ReplacedRef | MergedRef | LogStartRef | WalRef | JobRunRef
 
 
 # --- building -------------------------------------------------------------------------------------
@@ -151,6 +174,18 @@ def directory_of(segment_key: str) -> str:
 
 def log_start_key(namespace: str, directory: str, partition: int) -> str:
     return f"{partition_prefix(namespace, directory, partition)}log-start"
+
+
+def merged_key(
+    namespace: str, directory: str, partition: int, base_offset: int, end_offset: int
+) -> str:
+    """The key of the object that says how far a merged segment reaches.
+
+    It sorts before the segments of its partition, so that a listing shows it first.
+    """
+    assert 0 <= base_offset < end_offset <= INT64_MAX
+    prefix = partition_prefix(namespace, directory, partition)
+    return f"{prefix}merged-{base_offset:020d}-{end_offset:020d}"
 
 
 def catalog_key(namespace: str) -> str:
@@ -223,6 +258,7 @@ def parse(namespace: str, key: str) -> Ref | None:
         parse_segment(namespace, key)
         or parse_wal(namespace, key)
         or _parse_log_start(namespace, key)
+        or _parse_merged(namespace, key)
         or parse_job_run(namespace, key)
     )
 
@@ -244,6 +280,17 @@ def _parse_log_start(namespace: str, key: str) -> LogStartRef | None:
     if match is None or not _is_topic_partition(match[1], int(match[2])):
         return None
     return LogStartRef(match[1], int(match[2]))
+
+
+def _parse_merged(namespace: str, key: str) -> MergedRef | None:
+    """Parse the key of an object that says how far a merged segment reaches; None if it is not."""
+    match = _MERGED.fullmatch(_relative_key(namespace, key))
+    if match is None or not _is_topic_partition(match[1], int(match[2])):
+        return None
+    base_offset, end_offset = int(match[3]), int(match[4])
+    if not base_offset < end_offset <= INT64_MAX:
+        return None
+    return MergedRef(match[1], int(match[2]), base_offset, end_offset)
 
 
 def parse_staged(namespace: str, key: str) -> SegmentRef | None:

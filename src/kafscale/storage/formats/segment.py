@@ -58,7 +58,7 @@ HEADER_BYTES: Final = _HEADER.size
 FOOTER_BYTES: Final = _FOOTER.size
 
 assert HEADER_BYTES == 32 == index.FIRST_POSITION
-assert FOOTER_BYTES == 16
+assert FOOTER_BYTES == 16 == index.SEGMENT_FOOTER_BYTES
 assert FOOTER_BYTES < BATCH_HEADER_BYTES, "a footer cannot be mistaken for a batch"
 
 

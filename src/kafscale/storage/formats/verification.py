@@ -30,7 +30,9 @@ def verify_index(
     key: str, data: Buffer, base_offset: int | None, batches: Iterable[BatchView] = ()
 ) -> Index:
     """Verify an index; `batches` are those of its segment, if it exists."""
-    entries = index.decode(key, data)
+    batches = list(batches)
+    segment_bytes = sum(map(len, batches)) + segment.HEADER_BYTES + segment.FOOTER_BYTES
+    entries = index.decode(key, data, segment_bytes if batches else None)
     _check_base_offset(key, entries.offsets[0], base_offset)
     if batches:
         index.verify(key, entries, batches)

@@ -6,13 +6,13 @@ health, because only it is written to; a failing replica causes no outage.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from kafscale.config import Config
-from kafscale.errors import ConfigError, ObjectExistsError, OperatingError
+from kafscale.errors import ConfigError, ObjectChangedError, ObjectExistsError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.layers.limited import LimitedObjectStore
@@ -53,7 +53,7 @@ def create_store(
         await main.authenticate()
         create = (lambda: create_bucket(bucket(config))) if s3.create_bucket else None
         await probe_access(retrying, s3.namespace, create)
-        await probe_create_only(retrying, s3.namespace, random)
+        await probe_conditional_puts(retrying, s3.namespace, random)
 
     limited = LimitedObjectStore(
         _with_replica(config, observed, on_operation),
@@ -179,28 +179,32 @@ async def probe_access(
         await _list(store, namespace)
 
 
-async def probe_create_only(store: ObjectStore, namespace: str, random: Random) -> None:
-    """Write one key twice; the second PUT must fail and change nothing.
+async def probe_conditional_puts(store: ObjectStore, namespace: str, random: Random) -> None:
+    """Write one key again, with conditions that are not met: both PUTs must change nothing.
 
-    Fencing depends on it: on a store that ignores the condition, two brokers could acknowledge
-    records into the same log. The broker refuses to start with such a store.
+    Fencing and swaps depend on it: on a store that ignores the conditions, two brokers could
+    acknowledge records into the same log, or a former owner could overwrite a newer segment. The
+    broker refuses to start with such a store.
     """
     key = f"{namespace}/{object_keys.PROBE_DIRECTORY}/{random.getrandbits(64):016x}"
     await store.put(key, [b"first"])
-    try:
+    ignored = None
+    with suppress(ObjectExistsError):
         await store.put(key, [b"second"])
-    except ObjectExistsError:
-        is_honoured = bytes(await store.get(key)) == b"first"
+    if bytes(await store.get(key)) != b"first":
+        ignored = "If-None-Match"
     else:
-        is_honoured = False
+        with suppress(ObjectChangedError):
+            await store.replace(key, [b"third"], f'"{random.getrandbits(128):032x}"')
+            ignored = "If-Match"
     try:
         await store.delete([key])
     except OperatingError:
-        if is_honoured:  # Otherwise the violation is the more important error.
+        if ignored is None:  # Otherwise the violation is the more important error.
             raise
-    if not is_honoured:
+    if ignored is not None:
         raise ConfigError(
-            "the object store ignores If-None-Match on PUT and overwrites existing objects, so two"
+            f"the object store ignores {ignored} on PUT and overwrites existing objects, so two"
             " brokers could overwrite each other's records; use a server version with conditional"
             " writes, or another store, such as S3"
         )

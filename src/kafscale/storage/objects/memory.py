@@ -8,7 +8,7 @@ import asyncio
 from bisect import bisect_left, insort
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from kafscale.errors import ObjectExistsError, ObjectNotFoundError
+from kafscale.errors import ObjectChangedError, ObjectExistsError, ObjectNotFoundError
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, check_key, check_prefix
 
@@ -16,14 +16,16 @@ from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, check_key, che
 class MemoryObjectStore:
     """Objects in a dictionary, with a sorted list of keys."""
 
-    __slots__ = ("_clock", "_keys", "_objects", "_yields")
+    __slots__ = ("_clock", "_keys", "_objects", "_put_count", "_yields")
 
     def __init__(self, clock: Callable[[], int] = lambda: 0, *, yields: bool = False) -> None:
         """`clock` returns milliseconds; with `yields`, every call lets other tasks run."""
         self._clock = clock
         self._yields = yields
         self._keys: list[str] = []
-        self._objects: dict[str, tuple[bytes, int]] = {}
+        self._objects: dict[str, tuple[bytes, int, str]] = {}
+        """The content, when it was stored, and its ETag."""
+        self._put_count = 0
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         check_key(key)
@@ -33,7 +35,14 @@ class MemoryObjectStore:
             insort(self._keys, key)
         elif create:
             raise ObjectExistsError(key)
-        self._objects[key] = (b"".join(parts), self._clock())
+        self._store(key, parts)
+
+    async def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        check_key(key)
+        await self._breathe()
+        if key not in self._objects or self._objects[key][2] != etag:
+            raise ObjectChangedError(key)
+        self._store(key, parts)
 
     async def get(self, key: str) -> memoryview:
         await self._breathe()
@@ -85,6 +94,10 @@ class MemoryObjectStore:
         if self._yields:
             await asyncio.sleep(0)
 
+    def _store(self, key: str, parts: Sequence[Buffer]) -> None:
+        self._put_count += 1
+        self._objects[key] = (b"".join(parts), self._clock(), str(self._put_count))
+
     def _view(self, key: str) -> memoryview:
         check_key(key)
         stored = self._objects.get(key)
@@ -94,4 +107,5 @@ class MemoryObjectStore:
 
     def _info(self, key: str) -> ObjectInfo:
         size_bytes = len(self._view(key))
-        return ObjectInfo(key=key, size_bytes=size_bytes, modified_ms=self._objects[key][1])
+        _, modified_ms, etag = self._objects[key]
+        return ObjectInfo(key=key, size_bytes=size_bytes, modified_ms=modified_ms, etag=etag)

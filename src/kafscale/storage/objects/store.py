@@ -5,6 +5,8 @@ Contract of every implementation, checked by one shared test suite:
 * A PUT is atomic: readers never see a partial object. An object has at least one byte.
 * Of concurrent PUTs of one key with `create`, exactly one succeeds; the others raise
   `ObjectExistsError`. Fencing and the order of the WAL depend on this.
+* `replace` overwrites the object with the given ETag only: an object that another writer has put
+  meanwhile stays. So a request that takes effect late cannot undo a later one.
 * When a PUT returns, the object is durable and visible to all later reads and listings.
 * After a PUT that raised `StoreUnavailableError` or was cancelled, the object may exist or may
   still be created. A retry may find its own first attempt and raise `ObjectExistsError`. If the
@@ -36,6 +38,8 @@ class ObjectInfo(msgspec.Struct, frozen=True, gc=False):
     key: str
     size_bytes: int
     modified_ms: int
+    etag: str = ""
+    """Changes whenever the object is overwritten."""
 
 
 class ObjectStore(Protocol):
@@ -46,6 +50,9 @@ class ObjectStore(Protocol):
 
         The parts must not change until this returns.
         """
+
+    async def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        """Overwrite the object that has this ETag, or raise `ObjectChangedError`."""
 
     async def get(self, key: str) -> memoryview: ...
 

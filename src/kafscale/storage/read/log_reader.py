@@ -278,7 +278,7 @@ class LogReader:
         key = self._index_key(log, segment)
         swap_count = log.swap_count
         try:
-            return index.decode(key, await self._store.get(key))
+            return index.decode(key, await self._store.get(key), segment.size_bytes)
         except (ObjectNotFoundError, DamagedObjectError) as error:
             reason = str(error)
         segment_key = self._key(log, segment)
@@ -287,6 +287,7 @@ class LogReader:
         if not batches:
             raise DamagedObjectError(segment_key, "it holds no whole batch")
         rebuilt = index.rebuild(batches, self._index_interval_bytes)
+        rebuilt.segment_bytes = len(data)
         logger.warning("index rebuilt", key=key, reason=reason, entries=len(rebuilt))
         if segment.next_offset > log.start_offset and not log.segments_lock.locked():
             async with log.segments_lock:

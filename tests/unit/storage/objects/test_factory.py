@@ -11,7 +11,7 @@ from kafscale.config import load
 from kafscale.errors import ConfigError, ObjectExistsError
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects import factory
-from kafscale.storage.objects.factory import probe_create_only
+from kafscale.storage.objects.factory import probe_conditional_puts
 from kafscale.storage.objects.layers.retrying import RetryingObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle
@@ -146,6 +146,14 @@ class LyingStore(MemoryObjectStore):
             raise
 
 
+class ForgetfulStore(MemoryObjectStore):
+    """A store that ignores the ETag of a replacement."""
+
+    async def replace(self, key, parts, etag):
+        del etag
+        await super().put(key, parts, create=False)
+
+
 async def keys(store):
     return [info.key async for chunk in store.list("ns/") for info in chunk]
 
@@ -154,17 +162,25 @@ def test_correct_store_passes():
     store = MemoryObjectStore()
 
     async def scenario():
-        await probe_create_only(store, "ns", Random(1))
+        await probe_conditional_puts(store, "ns", Random(1))
         assert await keys(store) == []
 
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("store", [CarelessStore(), LyingStore()], ids=["careless", "lying"])
-def test_store_that_overwrites_is_rejected(store):
+@pytest.mark.parametrize(
+    ("store", "ignored"),
+    [
+        (CarelessStore(), "If-None-Match"),
+        (LyingStore(), "If-None-Match"),
+        (ForgetfulStore(), "If-Match"),
+    ],
+    ids=["careless", "lying", "forgetful"],
+)
+def test_store_that_overwrites_is_rejected(store, ignored):
     async def scenario():
-        with pytest.raises(ConfigError, match="ignores If-None-Match"):
-            await probe_create_only(store, "ns", Random(1))
+        with pytest.raises(ConfigError, match=f"ignores {ignored} on PUT"):
+            await probe_conditional_puts(store, "ns", Random(1))
         assert await keys(store) == []
 
     asyncio.run(scenario())
@@ -178,6 +194,6 @@ def test_lost_responses_do_not_mislead_the_probe():
         rule = Rule(fault=Fault.RESPONSE_LOST, operations=frozenset({"put"}), times_max=1)
         faulty = FaultyObjectStore(MemoryObjectStore(), [rule], random=Random(1))
         store = RetryingObjectStore(faulty, retries_max=3, random=Random(2), sleep=no_time)
-        await probe_create_only(store, "ns", Random(3))
+        await probe_conditional_puts(store, "ns", Random(3))
 
     asyncio.run(scenario())

@@ -90,7 +90,7 @@ def dirty_since_ms(store: BlockingObjectStore, candidate: Candidate) -> int | No
 
 
 def _max_timestamp_ms(store: BlockingObjectStore, source: Extent) -> int:
-    entries = store.run(lambda objects: read_index(objects, source.key))
+    entries = store.run(lambda objects: read_index(objects, source.key, source.segment_bytes))
     greatest_ms = entries.max_timestamp_ms if entries else None
     if greatest_ms is not None and greatest_ms >= 0:
         return greatest_ms

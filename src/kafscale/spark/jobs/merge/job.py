@@ -20,7 +20,6 @@ from kafscale.spark.jobs.shared.segment_group import (
     group_segments,
     segment_bytes_of,
     segments_of,
-    size_bytes,
 )
 from kafscale.spark.jobs.shared.segment_install import (
     RewriteSettings,
@@ -79,7 +78,7 @@ def plan(offset_map: OffsetMap, target_bytes: int = 0) -> Iterator[SegmentGroup]
 
 
 def _plan_partition(partition: PartitionOffsets, target_bytes: int) -> Iterator[SegmentGroup]:
-    by_size = groupby(segments_of(partition), key=lambda each: size_bytes(each) < target_bytes)
+    by_size = groupby(segments_of(partition), key=lambda each: each.segment_bytes < target_bytes)
     for is_small, segments in by_size:
         if is_small:
             for group in group_segments(partition, segments, target_bytes):

@@ -227,7 +227,7 @@ async def _add_days(
     try:
         data = await store.get(key)
         usage.index_bytes = len(data)
-        entries = index.decode(key, data)
+        entries = index.decode(key, data, item.size_bytes)
     except (ObjectNotFoundError, DamagedObjectError):
         entries = None  # It can be rebuilt from the segment.
     if entries is None or entries.max_timestamps is None:

@@ -14,6 +14,7 @@ import msgspec
 
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.compact.dirty_ratio import checkpoint_prefix
+from kafscale.storage.bucket import ListingParser
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo
@@ -109,9 +110,10 @@ def list_namespace(
     indexes: dict[str, str] = {}
     """The topics of indexes by key."""
     orphans: list[tuple[str, FindingKind, str]] = []
+    parser = ListingParser(namespace)
     for item in store.list(f"{namespace}/"):
         listing.count += 1
-        ref = object_keys.parse(namespace, item.key)
+        ref = parser.parse(item.key)
         if isinstance(ref, object_keys.SegmentRef):
             if not is_selected(ref.topic):
                 continue

@@ -17,7 +17,6 @@ from kafscale.spark.plan.task_planner import Slice
 from kafscale.storage.formats import object_keys, segment
 from kafscale.text.topic_partition import TopicPartition
 
-OVERHEAD_BYTES: Final = segment.HEADER_BYTES + segment.FOOTER_BYTES
 SEGMENT_BYTES_DEFAULT: Final = 100 * 1024 * 1024
 TARGET_BYTES_MAX: Final = segment.SEGMENT_BYTES_MAX // 2
 """The largest target size. Batches may grow a little when they are rebuilt."""
@@ -49,17 +48,12 @@ class SegmentGroup(msgspec.Struct, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        return sum(map(size_bytes, self.sources))
+        return sum(source.segment_bytes for source in self.sources)
 
     @property
     def slice(self) -> Slice:
         """The offsets to read."""
         return Slice(self.topic, self.partition, self.base_offset, self.end_offset, self.sources)
-
-
-def size_bytes(source: Extent) -> int:
-    """Return the object size of a segment."""
-    return source.length + OVERHEAD_BYTES
 
 
 def segment_bytes_of(configs: Mapping[str, str]) -> int:
@@ -96,13 +90,13 @@ def group_segments(
             and not is_too_wide
             and source.start_offset == pending[-1].end_offset
             and source.end_offset - pending[0].start_offset <= SPAN_MAX
-            and pending_bytes + size_bytes(source) <= bytes_max
+            and pending_bytes + source.segment_bytes <= bytes_max
         )
         if pending and not fits:
             yield SegmentGroup(partition.topic, partition.partition, tuple(pending))
             pending, pending_bytes = [], 0
         if not is_too_wide:
             pending.append(source)
-            pending_bytes += size_bytes(source)
+            pending_bytes += source.segment_bytes
     if pending:
         yield SegmentGroup(partition.topic, partition.partition, tuple(pending))

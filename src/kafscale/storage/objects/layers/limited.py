@@ -90,6 +90,10 @@ class LimitedObjectStore:
         async with self._slots.acquire(urgent=self._is_urgent("put", key)):
             await self._inner.put(key, parts, create=create)
 
+    async def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        async with self._slots.acquire(urgent=self._is_urgent("put", key)):
+            await self._inner.replace(key, parts, etag)
+
     async def get(self, key: str) -> memoryview:
         async with self._slots.acquire(urgent=self._is_urgent("get", key)):
             return await self._inner.get(key)

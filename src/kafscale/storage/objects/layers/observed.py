@@ -11,7 +11,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
-from kafscale.errors import ObjectExistsError, ObjectNotFoundError, StoreUnavailableError
+from kafscale.errors import (
+    ObjectChangedError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StoreUnavailableError,
+)
 from kafscale.observability import tracing
 from kafscale.observability.tracing import SpanKind
 from kafscale.records.checksum import Buffer
@@ -22,6 +27,7 @@ BEGUN: Final = "begun"
 SUCCESS: Final = "success"
 NOT_FOUND: Final = "not_found"
 EXISTS: Final = "exists"
+CHANGED: Final = "changed"
 CANCELLED: Final = "cancelled"
 UNAVAILABLE: Final = "unavailable"
 ERROR: Final = "error"
@@ -35,6 +41,7 @@ REPLICA: Final = "replica_"
 _STATUSES: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ObjectNotFoundError, NOT_FOUND),
     (ObjectExistsError, EXISTS),
+    (ObjectChangedError, CHANGED),
     (StoreUnavailableError, UNAVAILABLE),
     (asyncio.CancelledError, CANCELLED),
     (GeneratorExit, CANCELLED),
@@ -81,6 +88,10 @@ class ObservedObjectStore:
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         size_bytes = sum(map(len, parts))
         await self._observe("put", key, self._inner.put(key, parts, create=create), size_bytes)
+
+    async def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        size_bytes = sum(map(len, parts))
+        await self._observe("put", key, self._inner.replace(key, parts, etag), size_bytes)
 
     async def get(self, key: str) -> memoryview:
         return await self._observe("get", key, self._inner.get(key))
@@ -138,7 +149,7 @@ async def _traced(
         f"objects {operation}",
         SpanKind.CLIENT,
         {"kafscale.object.key": key},
-        expected=(ObjectNotFoundError, ObjectExistsError),
+        expected=(ObjectNotFoundError, ObjectExistsError, ObjectChangedError),
     ) as span:
         result = await request
         if span is not None:

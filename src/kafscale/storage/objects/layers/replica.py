@@ -46,6 +46,9 @@ class ReplicaReadingObjectStore:
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         await self._main.put(key, parts, create=create)
 
+    async def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        await self._main.replace(key, parts, etag)
+
     async def get(self, key: str) -> memoryview:
         return await self._read(lambda store: store.get(key))
 

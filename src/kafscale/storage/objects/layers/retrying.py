@@ -3,8 +3,9 @@
 Invariants: only `StoreUnavailableError` is retried, at most `retries_max` times, after the pauses
 of `Backoff`, which can be cancelled.
 
-Create-only PUTs are retried as well. If a retry finds that the key exists, an earlier attempt may
-have created it: the object is read back, and if it is identical, the PUT has succeeded. After the
+Conditional PUTs are retried as well. If a retry finds that the key exists, or that its object has
+changed, an earlier attempt may have done that: the object is read back, and if it is identical, the
+PUT has succeeded. After the
 last failed attempt, the outcome of a PUT is unknown, and the caller has to deal with it.
 """
 
@@ -14,7 +15,7 @@ from random import Random
 from typing import TypeVar
 
 from kafscale.aio.backoff import Backoff
-from kafscale.errors import ObjectExistsError, StoreUnavailableError
+from kafscale.errors import ObjectChangedError, ObjectExistsError, StoreUnavailableError
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
@@ -41,11 +42,19 @@ class RetryingObjectStore:
         self._sleep = sleep
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
+        await self._put(key, parts, lambda: self._inner.put(key, parts, create=create))
+
+    async def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        await self._put(key, parts, lambda: self._inner.replace(key, parts, etag))
+
+    async def _put(
+        self, key: str, parts: Sequence[Buffer], request: Callable[[], Awaitable[None]]
+    ) -> None:
         backoff = Backoff(self._random)
         while True:
             try:
-                return await self._inner.put(key, parts, create=create)
-            except ObjectExistsError:
+                return await request()
+            except (ObjectExistsError, ObjectChangedError):
                 if backoff.tries and _is_equal(await self.get(key), parts):
                     return None
                 raise

@@ -10,21 +10,27 @@ Invariants:
   name ended with a slash.
 * Files whose names are not valid keys are neither listed nor touched.
 
-All methods are thread-safe without locks of their own, because the file system has some. `store`
+All methods are thread-safe; only `replace`, which compares and then renames, needs a lock. `store`
 ensures that one process at a time uses a directory, and that nothing here runs on the event loop.
 """
 
-# ruff: noqa: PTH103, PTH106, PTH108, PTH116, PTH120 - strings, for listings of 100,000 paths.
+# ruff: noqa: PTH103, PTH105, PTH106, PTH108, PTH116, PTH120 - strings, for listings of 100,000 paths.
 
 import errno
 import itertools
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from kafscale.errors import ObjectExistsError, ObjectNotFoundError, StoreUnavailableError
+from kafscale.errors import (
+    ObjectChangedError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StoreUnavailableError,
+)
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.local.direct_io import (
     DIRECT,
@@ -51,7 +57,16 @@ _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 class FileTree:
     """All objects below a directory."""
 
-    __slots__ = ("_durable", "_fsync", "_is_buffered", "_root", "_serial", "_write", "_writer")
+    __slots__ = (
+        "_durable",
+        "_fsync",
+        "_is_buffered",
+        "_replacing",
+        "_root",
+        "_serial",
+        "_write",
+        "_writer",
+    )
 
     def __init__(
         self, root: str, *, fsync: bool, write: Write = os.writev, writer: str = ""
@@ -66,6 +81,7 @@ class FileTree:
         self._write = write
         self._writer = writer
         self._serial = itertools.count()
+        self._replacing = threading.Lock()
         # Directories whose own names are known to be synced.
         self._durable: set[str] = set()
         with _translate_errors("open", root):
@@ -84,12 +100,25 @@ class FileTree:
         return len(leftovers)
 
     def put(self, key: str, parts: Sequence[Buffer], *, create: bool) -> None:
+        self._put(key, parts, lambda temporary, path: self._link(temporary, path, create=create))
+
+    def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        def publish(temporary: str, path: str) -> None:
+            with self._replacing, suppress(FileNotFoundError):
+                if _etag(os.stat(path)) == etag:
+                    return os.replace(temporary, path)
+            raise ObjectChangedError(key)
+
+        self._put(key, parts, publish)
+
+    def _put(self, key: str, parts: Sequence[Buffer], publish: Callable[[str, str], None]) -> None:
+        """Write a file, and give it its name by `publish`."""
         temporary = f"{self._root}/{UNFINISHED}/{self._writer}{next(self._serial)}"
         path = f"{self._root}/{key}"
         try:
             with _translate_errors("put", key):
                 self._write_file(temporary, parts)
-                self._link(temporary, path, create=create)
+                publish(temporary, path)
                 if self._fsync:
                     directory = os.path.dirname(path)
                     self._make_durable(directory)
@@ -255,8 +284,15 @@ def _read(descriptor: int, start: int, stop: int) -> memoryview:
 
 def _info(key: str, status: os.stat_result) -> ObjectInfo:
     return ObjectInfo(
-        key=key, size_bytes=status.st_size, modified_ms=status.st_mtime_ns // 1_000_000
+        key=key,
+        size_bytes=status.st_size,
+        modified_ms=status.st_mtime_ns // 1_000_000,
+        etag=_etag(status),
     )
+
+
+def _etag(status: os.stat_result) -> str:
+    return f"{status.st_ino:x}-{status.st_mtime_ns:x}"
 
 
 def _fsync_directory(path: str) -> None:

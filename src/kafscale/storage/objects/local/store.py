@@ -69,6 +69,10 @@ class LocalObjectStore:
         assert any(map(len, parts)), "an object has at least one byte"
         await self._run(lambda: self._files.put(key, parts, create=create))
 
+    async def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        check_key(key)
+        await self._run(lambda: self._files.replace(key, parts, etag))
+
     async def get(self, key: str) -> memoryview:
         check_key(key)
         return await self._run(lambda: self._files.get(key, 0, None))

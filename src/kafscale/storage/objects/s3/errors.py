@@ -9,9 +9,10 @@ because the rest of a response may contain data that signed the request. Errors 
 import re
 from typing import Final
 
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from kafscale.errors import (
+    ObjectChangedError,
     ObjectExistsError,
     ObjectNotFoundError,
     OperatingError,
@@ -78,6 +79,8 @@ def translate(verb: str, key: str, error: Exception) -> OperatingError:
     code = _first(_CODE, text)
     if isinstance(error, AlreadyExistsError) and status != 409:
         return ObjectExistsError(key)
+    if isinstance(error, PreconditionError) or (verb == "put" and code == "NoSuchKey"):
+        return ObjectChangedError(key)
     if status == 416:
         return RangeBeyondEndError(key)
     if status == 404 and verb in _READS and code in _MISSING_OBJECT:

@@ -4,7 +4,8 @@ Invariants beyond those of `objects.store`:
 
 * Every request is sent once and has a timeout, so that each attempt is measured; `layers.retrying`
   retries.
-* A create-only PUT is a single request with `If-None-Match: *`, whatever its size: S3 decides.
+* A create-only PUT is a single request with `If-None-Match: *`, and a replacement one with
+  `If-Match`, whatever its size: S3 decides.
 * Data is not copied: views refer to the client's memory.
 * Errors and `repr` never contain keys or tokens.
 
@@ -15,7 +16,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import obstore
 from obstore.store import S3Store
@@ -28,6 +29,7 @@ from kafscale.storage.objects.s3.errors import CLIENT_ERRORS, RangeBeyondEndErro
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, check_key, check_prefix, is_key
 
 if TYPE_CHECKING:
+    from obstore import UpdateVersion
     from obstore.store import S3Config
 
 _CONTENT_TYPE: Final = "application/octet-stream"
@@ -66,6 +68,17 @@ class S3ObjectStore:
         await self._credentials.refresh()
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
+        await self._put(key, parts, "create" if create else "overwrite")
+
+    async def replace(self, key: str, parts: Sequence[Buffer], etag: str) -> None:
+        await self._put(key, parts, {"e_tag": etag})
+
+    async def _put(
+        self,
+        key: str,
+        parts: Sequence[Buffer],
+        mode: 'Literal["create", "overwrite"] | UpdateVersion',
+    ) -> None:
         check_key(key)
         size_bytes = sum(map(len, parts))
         assert size_bytes > 0, "an object has at least one byte"
@@ -78,8 +91,8 @@ class S3ObjectStore:
                 key,
                 parts,
                 attributes=self._attributes_of(key),
-                mode="create" if create else "overwrite",
-                use_multipart=not create and size_bytes > self._bucket.part_bytes,
+                mode=mode,
+                use_multipart=mode == "overwrite" and size_bytes > self._bucket.part_bytes,
                 chunk_size=self._bucket.part_bytes,
                 max_concurrency=self._bucket.concurrency,
             ),
@@ -213,4 +226,5 @@ def _info(meta: Any) -> ObjectInfo:
         key=meta["path"],
         size_bytes=meta["size"],
         modified_ms=int(meta["last_modified"].timestamp() * 1000),
+        etag=meta["e_tag"] or "",
     )

@@ -6,20 +6,22 @@ from hypothesis import strategies as st
 
 from kafscale.spark.jobs.merge.job import plan
 from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
-from kafscale.spark.jobs.shared.segment_group import (
-    OVERHEAD_BYTES,
-    group_segments,
-    segments_of,
-    size_bytes,
-)
+from kafscale.spark.jobs.shared.segment_group import group_segments, segments_of
 from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets
+from kafscale.storage.formats import segment
 from kafscale.storage.topic_catalog import CatalogTopic
 
 
 def partition(*sizes, span=10):
     """A partition with segments of these sizes and one WAL extent."""
     extents = [
-        Extent(number * span, (number + 1) * span, f"key {number}", 32, size - OVERHEAD_BYTES)
+        Extent(
+            number * span,
+            (number + 1) * span,
+            f"key {number}",
+            32,
+            size - (segment.HEADER_BYTES + segment.FOOTER_BYTES),
+        )
         for number, size in enumerate(sizes)
     ]
     end = len(sizes) * span
@@ -33,7 +35,7 @@ def merge_sizes(*sizes, target_bytes=1000, configs=None, **options):
         {"orders": CatalogTopic("orders", "69" * 16, 1, configs or {})},
     )
     return [
-        [size_bytes(each) for each in group.sources] for group in plan(offset_map, target_bytes)
+        [each.segment_bytes for each in group.sources] for group in plan(offset_map, target_bytes)
     ]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import (
+    ObjectChangedError,
     ObjectExistsError,
     ObjectNotFoundError,
     OperatingError,
@@ -111,6 +112,24 @@ def test_put_that_finds_another_object_fails(other):
         with pytest.raises(ObjectExistsError):
             await scene.store.put("ns/a", [b"mi", b"ne"])
         assert await scene.store.get("ns/a") == other
+
+    asyncio.run(scenario())
+
+
+def test_replacement_that_takes_effect_late_does_not_undo_a_later_one():
+    scene = Scene(Rule(fault=Fault.RESPONSE_LOST, operations=frozenset({"put"}), times_max=1))
+
+    async def scenario():
+        await scene.memory.put("ns/a", [b"first"])
+        first = await scene.memory.head("ns/a")
+        await scene.store.replace("ns/a", [b"second"], first.etag)
+        second = await scene.memory.head("ns/a")
+        scene.faulty.rules = [Rule(fault=Fault.APPLIED_LATER, times_max=1, seconds=(1, 1))]
+        await scene.store.replace("ns/a", [b"third"], second.etag)
+        await scene.faulty.wait_for_late_writes()
+        assert await scene.memory.get("ns/a") == b"third"
+        with pytest.raises(ObjectChangedError):
+            await scene.store.replace("ns/a", [b"fourth"], second.etag)
 
     asyncio.run(scenario())
 
