@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from kafscale.records import BatchView, iterate, split
+from kafscale.storage.bucket import list_segments
 from kafscale.storage.formats import object_keys, segment
-from unit.storage.engines import BROKER_ID, NAMESPACE, TOPIC, append, keys, open_engine, roll
+from unit.storage.engines import BROKER_ID, NAMESPACE, TOPIC, append, open_engine, roll
 from unit.storage.samples import CREATED_MS, batch
 from unit.storage.sessions import FakeMetadataStore
 
@@ -48,10 +49,10 @@ async def engine_with_segments(
 
 async def stored_batches(store) -> list[BatchView]:
     """All batches as seen by a reader without metadata: a segment ends where the next begins."""
+    prefix = object_keys.partition_prefix(NAMESPACE, TOPIC, 0)
     segments = [
-        segment.read(key, await store.get(key))
-        for key in await keys(store, ".kfs")
-        if object_keys.parse_segment(NAMESPACE, key)
+        segment.read(item.key, await store.get(item.key))
+        async for _, item in list_segments(store, NAMESPACE, prefix)
     ]
     ends = [result.header.base_offset for result in segments[1:]] + [1 << 62]
     return [
@@ -84,10 +85,10 @@ PLANS = {
     "same": [range(3), range(3, 6)],
     "merge": [range(10)],
     "merge all": [range(COUNT)],
-    "split": [[0], [1], [2]],
-    "other boundaries": [[0, 1], [2, 3, 4, 5, 6, 7], [8, 9]],
-    "the middle": [[3, 4], [5, 6], [7, 8, 9]],
-    "the end": [[6, 7], [8, 9, 10, 11]],
+    "pairs": [range(6), range(6, COUNT)],
+    "the middle": [range(3, 10)],
+    "the end": [range(6, 10), range(10, COUNT)],
+    "mixed": [range(3), range(3, 10), range(10, COUNT)],
 }
 
 

@@ -1,8 +1,9 @@
 """Validation of the segments that a job has staged for a partition.
 
 Invariants of staged segments: each is undamaged and begins at the offset in its key; they are
-contiguous; together they span exactly a range of whole segments of the log. Violations raise
-`InvalidRequestError`.
+contiguous; together they span exactly a range of whole segments of the log, none of them below the
+log start offset; each begins where one of those begins. So no key comes into use again that was
+deleted before: see `swap`. Violations raise `InvalidRequestError`.
 """
 
 import asyncio
@@ -104,5 +105,16 @@ class Staging:
             raise InvalidRequestError(
                 f"staged offsets {start_offset} to {end_offset - 1} do not span whole segments of"
                 f" {self._log.topic}/{self._log.partition}"
+            )
+        if replaced[0].next_offset <= self._log.start_offset:
+            raise InvalidRequestError(
+                f"staged offsets begin at {start_offset}, in a segment below the log start offset"
+                f" {self._log.start_offset}, which is about to be deleted"
+            )
+        new = {each.base_offset for each in staged} - {each.base_offset for each in replaced}
+        if new:
+            raise InvalidRequestError(
+                f"staged segments begin at {sorted(new)}, where no segment of"
+                f" {self._log.topic}/{self._log.partition} begins"
             )
         return replaced

@@ -1,42 +1,60 @@
 """Swaps: replaces segments of a log by staged ones that a job derived from them.
 
 A job writes to `{namespace}/_staging/{job}/{topic}/{partition}/` and sends a request to the owner,
-because only owners change a partition. Staged segments span exactly a range of whole segments (see
-`staging`). Compaction leaves offset gaps only inside batches, as in Kafka. The owner builds the
-indexes.
+because only owners change a partition. Staged segments span exactly a range of whole segments, and
+each begins where one of those begins (see `staging`). Compaction leaves offset gaps only inside
+batches, as in Kafka. The owner builds the indexes.
 
 The order makes a crash harmless, because a segment ends where the next one begins:
 
-1. New segments are written from the last to the first, overwriting old ones with the same key. An
-   old segment holds everything up to the next old one. A new segment holds everything up to the
-   next new one, which already exists. So no offset is missing at any time.
-2. Old segments without a new one of the same key are deleted from the first to the last. The
-   segment before such an old one is new and holds all of its offsets.
+1. New segments are written from the last to the first, each in place of the old one with the same
+   key. An old segment holds everything up to the next old one. A new segment holds everything up to
+   the next new one, which already exists. So no offset is missing at any time.
+2. A new segment that holds the records of several is followed by a `merged-` object: from then on,
+   readers ignore the other old ones.
+3. These are deleted. The new segment before them holds all of their offsets.
 
-An index that does not match its segment is worse than none, so the index is deleted before the
-segment is overwritten. Meanwhile readers of the log's segments wait. A swap continues when its
-requester disconnects. A swap interrupted by a crash can be requested again.
+Each step may also take effect late, or be that of a former owner:
+
+* A segment is replaced only if it is still the one that was listed (If-Match).
+* A key that was deleted is never used again, so a late deletion finds nothing that is needed.
+* A late PUT of a deleted key is hidden by the `merged-` object, which stays as long as its segment.
+* An index names the size of its segment; readers ignore one that does not fit.
+
+Meanwhile readers of the log's segments wait. A swap continues when its requester disconnects. A
+swap interrupted by a crash can be requested again.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from random import Random
+from typing import Final
 
 import msgspec
 
-from kafscale.errors import DamagedObjectError, InvalidRequestError
+from kafscale.errors import (
+    DamagedObjectError,
+    InvalidRequestError,
+    ObjectChangedError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+)
 from kafscale.observability.logging import get_logger
-from kafscale.storage.bucket import list_segments
+from kafscale.storage.bucket import list_objects
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
-from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.segments.segment_writer import retry_while_open
 from kafscale.storage.segments.staging import StagedSegment, Staging
 
 logger = get_logger(__name__)
+
+MERGED_CONTENT: Final = b"merged"
+"""An object has at least one byte; the key says everything."""
 
 
 class SwapResult(msgspec.Struct, frozen=True, gc=False):
@@ -57,6 +75,10 @@ class _Swap(msgspec.Struct, frozen=True):
     staging: Staging
     old: list[Segment]
     new: list[StagedSegment]
+    listed: Mapping[int, ObjectInfo]
+    """The objects of the log's segments, by base offset."""
+    outdated: list[str]
+    """Keys of objects of replaced segments, and of `merged-` objects that this swap supersedes."""
 
     @property
     def result(self) -> SwapResult:
@@ -114,8 +136,7 @@ class Swapper:
             log.check_open()
             log.check_not_paused()
             new = await staging.load()
-            swap = _Swap(log, staging, staging.segments_to_replace(new), new)
-            await self._delete_strays(log)
+            swap = await self._prepare(log, staging, new)
             await self._write(swap)
             # Readers of the tail must see the new content from now on.
             log.tail.evict_below(new[-1].next_offset)
@@ -130,22 +151,28 @@ class Swapper:
         )
         return swap.result
 
-    async def _delete_strays(self, log: PartitionLog) -> None:
-        """Delete segments left by a failed swap; next to other new segments they would hide those.
-
-        The known segments hold all records.
-        """
-        prefix = object_keys.partition_prefix(self._namespace, log.directory, log.partition)
-        listed = {
-            ref.base_offset async for ref, _ in list_segments(self._store, self._namespace, prefix)
-        }
+    async def _prepare(
+        self, log: PartitionLog, staging: Staging, new: list[StagedSegment]
+    ) -> _Swap:
+        """List the partition, and find what the swap replaces and what earlier ones have left."""
+        old = staging.segments_to_replace(new)
         known = {segment.base_offset for segment in log.segments}
-        end_offset = log.segments.end_offset
-        for base_offset in sorted(listed - known):
-            if base_offset < end_offset:
-                await self._save_state(log)  # Fails unless this broker owns the log.
-                await self._store.delete(self._keys(log, base_offset))
-                logger.warning("stray segment deleted", prefix=prefix, base_offset=base_offset)
+        listed: dict[int, ObjectInfo] = {}
+        outdated: list[str] = []
+        prefix = object_keys.partition_prefix(self._namespace, log.directory, log.partition)
+        async for ref, item in list_objects(self._store, self._namespace, prefix):
+            match ref:
+                case object_keys.ReplacedRef():
+                    outdated.append(item.key)
+                case object_keys.MergedRef(base_offset=start, end_offset=end):
+                    if any(_contains(each, start, end) for each in new):
+                        outdated.append(item.key)
+                case object_keys.SegmentRef(base_offset=base_offset, is_index=is_index):
+                    if base_offset not in known and base_offset < log.segments.end_offset:
+                        outdated.append(item.key)  # A crash left it there.
+                    elif not is_index:
+                        listed[base_offset] = item
+        return _Swap(log, staging, old, new, listed, outdated)
 
     # --- writing ------------------------------------------------------------------------------
 
@@ -166,56 +193,87 @@ class Swapper:
             data, segment = await swap.staging.read(new.key)
             if segment.footer.checksum != new.checksum:
                 raise InvalidRequestError(f"{new.key} changed during the swap")
-            entries = index.rebuild(
+            entries = await asyncio.to_thread(
+                index.rebuild,
                 segment.batches,
                 self._index_interval_bytes,
                 prior_max_timestamp_ms=prior_max_timestamps[number],
             )
             entries.sections.update(sections.get(new.next_offset, {}))
             await self._save_state(swap.log)  # Fails unless this broker owns the log.
-            if new.base_offset in old_indexes:
-                await self._replace(swap, number, data, entries)
-            else:
-                await self._put(swap.log, new.base_offset, data, entries)
+            await self._replace(swap, number, data, entries)
 
     async def _replace(self, swap: _Swap, number: int, data: memoryview, entries: Index) -> None:
         """Overwrite an old segment, and make it and all later new ones visible to readers."""
         log, new = swap.log, swap.new[number]
+        index_key, segment_key = self._keys(log, new.base_offset)
+        encoded = entries.encode()
         log.begin_swap()
         try:
-            await self._put(log, new.base_offset, data, entries)
-        except BaseException:
-            log.close()  # The stored state is unknown; the next owner that opens the log reads it.
-            raise
-        log.segments.replace(
-            [(later.base_offset, later.size_bytes) for later in swap.new[number:]],
-            swap.new[-1].next_offset,
-        )
-        changed = [segment for segment in swap.old if segment.base_offset >= new.base_offset]
-        self._reader.forget(
-            *(key for segment in changed for key in self._keys(log, segment.base_offset))
-        )
-        log.end_swap()
+            await self._put_segment(swap, segment_key, new.base_offset, data)
+            await self._retry(
+                log, index_key, lambda: self._store.put(index_key, [encoded], create=False)
+            )
+            log.segments.replace(
+                [(later.base_offset, later.size_bytes) for later in swap.new[number:]],
+                swap.new[-1].next_offset,
+            )
+        finally:
+            changed = [each for each in swap.old if each.base_offset >= new.base_offset]
+            self._reader.forget(
+                *(key for segment in changed for key in self._keys(log, segment.base_offset))
+            )
+            log.end_swap()
+        if any(new.base_offset < each.base_offset < new.next_offset for each in swap.old):
+            await self._put_merged(log, new)
 
-    async def _put(
-        self, log: PartitionLog, base_offset: int, data: memoryview, entries: Index
-    ) -> None:
-        index_key, segment_key = self._keys(log, base_offset)
-        encoded = entries.encode()
-        for key, write in (
-            (index_key, lambda: self._store.delete([index_key])),
-            (segment_key, lambda: self._store.put(segment_key, [data], create=False)),
-            (index_key, lambda: self._store.put(index_key, [encoded], create=False)),
-        ):
-            await self._retry(log, key, write)
+    async def _put_segment(self, swap: _Swap, key: str, base_offset: int, data: memoryview) -> None:
+        """Overwrite a segment that nobody else has overwritten since it was listed."""
+        listed = swap.listed.get(base_offset)
+        if listed is None:
+            raise InvalidRequestError(f"{key} does not exist")
+
+        async def put() -> None:
+            try:
+                await self._store.replace(key, [data], listed.etag)
+            except ObjectChangedError:
+                if not await self._is_stored(key, data):
+                    raise InvalidRequestError(f"{key} changed during the swap") from None
+
+        await self._retry(swap.log, key, put)
+
+    async def _is_stored(self, key: str, data: memoryview) -> bool:
+        """Whether an earlier try has stored the data."""
+        try:
+            stored = await self._store.get(key)
+        except ObjectNotFoundError:
+            return False
+        return await asyncio.to_thread(lambda: bytes(stored) == bytes(data))
+
+    async def _put_merged(self, log: PartitionLog, new: StagedSegment) -> None:
+        """Let readers ignore the segments whose records a new one holds."""
+        key = object_keys.merged_key(
+            self._namespace, log.directory, log.partition, new.base_offset, new.next_offset
+        )
+
+        async def put() -> None:
+            # An earlier try, or an interrupted swap, may have written it.
+            with suppress(ObjectExistsError):
+                await self._store.put(key, [MERGED_CONTENT])
+
+        await self._retry(log, key, put)
 
     async def _delete_old(self, swap: _Swap) -> None:
-        """Delete old segments whose keys were not overwritten, one at a time, in order."""
+        """Delete what is hidden by `merged-` objects now, and those that this swap supersedes."""
         kept = {new.base_offset for new in swap.new}
-        for segment in swap.old:
-            if segment.base_offset not in kept:
-                keys = self._keys(swap.log, segment.base_offset)
-                await self._retry(swap.log, keys[0], lambda: self._store.delete(keys))  # noqa: B023
+        keys = swap.outdated + [
+            key
+            for segment in swap.old
+            if segment.base_offset not in kept
+            for key in self._keys(swap.log, segment.base_offset)
+        ]
+        if keys:
+            await self._retry(swap.log, keys[0], lambda: self._store.delete(keys))
 
     async def _index(self, log: PartitionLog, segment: Segment) -> Index | None:
         try:
@@ -232,6 +290,12 @@ class Swapper:
     def _keys(self, log: PartitionLog, base_offset: int) -> tuple[str, str]:
         ref = (self._namespace, log.directory, log.partition, base_offset)
         return object_keys.index_key(*ref), object_keys.segment_key(*ref)
+
+
+def _contains(new: StagedSegment, start_offset: int, end_offset: int) -> bool:
+    """Whether a range of merged segments is part of a new segment, and not the same."""
+    is_within = new.base_offset <= start_offset and end_offset <= new.next_offset
+    return is_within and (start_offset, end_offset) != (new.base_offset, new.next_offset)
 
 
 def _prior_max_timestamps(first_ms: int | None, new: Sequence[StagedSegment]) -> list[int | None]:

@@ -15,6 +15,7 @@ from unit.storage.staged_segments import PREFIX, engine_with_segments, stage, va
         ([[1, 2]], "do not span whole segments"),
         ([[0, 1]], "do not span whole segments"),
         ([range(3), range(6, 10)], "gap in staged segments"),
+        ([range(2), range(2, 6)], r"begin at \[2\], where no segment"),
         ([range(6, 14)], "do not span whole segments"),
         ([range(20, 22)], "do not span whole segments"),
     ],

@@ -6,13 +6,19 @@ from random import Random
 import pytest
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.errors import FencedError, NotOwnerError, StoreUnavailableError
+from doubles.virtual_time import clock_ms
+from kafscale.errors import FencedError, InvalidRequestError, NotOwnerError, StoreUnavailableError
 from kafscale.records import iterate, split
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.log import timestamp_lookup
+from kafscale.storage.objects.layers.retrying import RetryingObjectStore
+from kafscale.storage.segments.segment_writer import RollReason
+from kafscale.storage.wal.streams import Streams
 from unit.storage.engines import (
+    BROKER_ID,
     NAMESPACE,
     TOPIC,
+    Epochs,
     append,
     keys,
     memory_store,
@@ -22,11 +28,12 @@ from unit.storage.engines import (
     simulate,
     to_open,
 )
-from unit.storage.sessions import OTHER_ID, FakeMetadataStore, InterferingStore
+from unit.storage.sessions import OTHER_ID, THIRD_ID, FakeMetadataStore, InterferingStore
 from unit.storage.staged_segments import (
     COUNT,
     PLANS,
     PREFIX,
+    SIZES,
     bases_after,
     engine_with_segments,
     stage,
@@ -71,7 +78,7 @@ def test_indexes_match_and_timestamps_are_found_after_a_swap():
         store = memory_store()
         engine, log = await engine_with_segments(store)
         old = await engine.reader.index(log, log.segments[-1])
-        await stage(store, *PLANS["other boundaries"])
+        await stage(store, *PLANS["mixed"])
         await engine.swap_segments(log, PREFIX)
         for result in log.segments:
             place = (NAMESPACE, TOPIC, 0, result.base_offset)
@@ -98,7 +105,7 @@ class Crashing:
 
     def __getattr__(self, name: str):
         request = getattr(self._inner, name)
-        if name not in {"put", "delete"}:
+        if name not in {"put", "replace", "delete"}:
             return request
 
         async def changed(*arguments, **options):
@@ -173,11 +180,9 @@ def test_readers_see_the_state_before_or_after_a_swap():
                 engine.reader.forget(object_keys.partition_prefix(NAMESPACE, TOPIC, 0))
 
         readers = [asyncio.ensure_future(read()) for _ in range(5)]
-        for plan in (*PLANS.values(), [[start] for start in range(COUNT)], [range(COUNT)]):
-            known = {result.base_offset for result in log.segments} | {COUNT}
-            if plan[0][0] in known and plan[-1][-1] + 1 in known:
-                await stage(store, *plan)
-                await engine.swap_segments(log, PREFIX)
+        for plan in ("same", "the end", "mixed", "merge", "merge all", "merge all"):
+            await stage(store, *PLANS[plan])
+            await engine.swap_segments(log, PREFIX)
         assert len(log.segments) == 1
         is_over = True
         await asyncio.gather(*readers)
@@ -185,7 +190,7 @@ def test_readers_see_the_state_before_or_after_a_swap():
     simulate(scenario)
 
 
-@pytest.mark.parametrize("plan", ["merge", "split"])
+@pytest.mark.parametrize("plan", ["merge", "same"])
 def test_reader_retries_while_segments_are_swapped(plan):
     async def scenario():
         inner = memory_store()
@@ -229,20 +234,19 @@ def test_leftovers_of_a_failed_swap_do_not_block_another():
     async def scenario():
         inner, metadata = memory_store(), FakeMetadataStore()
         engine, log = await engine_with_segments(inner, metadata)
-        await stage(inner, [0, 1], [2, 3, 4, 5, 6, 7], [8, 9])
+        await stage(inner, *PLANS["pairs"])
         saved = metadata.save
 
         async def failing(_) -> None:
             metadata.save_count += 1
-            if metadata.save_count == 3:
+            if metadata.save_count == 2:
                 raise StoreUnavailableError("metadata store unavailable")
 
         metadata.save_count = 0
         engine._swapper._save_state = failing
         with pytest.raises(StoreUnavailableError):
             await engine.swap_segments(log, PREFIX)
-        assert len(await keys(inner, ".kfs")) == 4 + 3 + 2, "two of another plan exist"
-        assert await values_of(engine) == values(range(0))
+        assert await values_of(engine) == values(range(6, COUNT)), "the second is replaced"
         engine._swapper._save_state = saved
         await inner.delete([key for key in await keys(inner) if key.startswith(PREFIX)])
         await stage(inner, range(COUNT))
@@ -250,6 +254,97 @@ def test_leftovers_of_a_failed_swap_do_not_block_another():
         engine.close()
         engine = await open_engine(inner, partitions=[metadata.to_open()])
         assert await values_of(engine) == values(range(COUNT))
+
+    simulate(scenario)
+
+
+def test_late_roll_of_a_former_owner_stays_hidden_after_a_merge():
+    async def scenario():
+        store, metadata, epochs = memory_store(), FakeMetadataStore(), Epochs()
+        old = await open_engine(
+            store, epochs, partitions=[metadata.to_open()], save_state=metadata.save
+        )
+        for number in range(6):
+            await append(old, b"%d" % number)
+            if number == 2:
+                await roll(old)
+        await Streams(store, NAMESPACE, clock_ms).fence(BROKER_ID, epochs.last)
+        new = await open_engine(
+            store, epochs, OTHER_ID, partitions=[metadata.to_open()], save_state=metadata.save
+        )
+        await roll(new)
+        for number in range(6, 10):
+            await append(new, b"%d" % number)
+        await roll(new)
+        await stage(store, range(10))
+        await new.swap_segments(new.logs.get(TOPIC, 0), PREFIX)
+        assert len(await keys(store, ".kfs")) == 1
+        late = old.logs.get(TOPIC, 0)
+        await old.roll_scheduler.roll(late, RollReason.AGE)
+        assert len(await keys(store, ".kfs")) == 2, "the former owner's segment is there again"
+        new.end_session()
+        await Streams(store, NAMESPACE, clock_ms).fence(OTHER_ID, epochs.last)
+        third = await open_engine(
+            store, epochs, THIRD_ID, partitions=[metadata.to_open()], save_state=metadata.save
+        )
+        assert await values_of(third) == values(range(10), 10)
+        log = third.logs.get(TOPIC, 0)
+        assert [each.base_offset for each in log.segments] == [0]
+        await stage(store, range(10))
+        await third.swap_segments(log, PREFIX)
+        assert len(await keys(store, ".kfs")) == 1, "the next swap deletes it"
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 60, 3600])
+def test_changes_that_take_effect_late_do_not_undo_later_ones(seconds):
+    """Every PUT and DELETE of swaps and rolls is tried twice; the first try lands much later."""
+
+    async def scenario():
+        inner, metadata = memory_store(), FakeMetadataStore()
+        faulty = FaultyObjectStore(inner, random=Random(seconds))
+        store = RetryingObjectStore(faulty, retries_max=3, random=Random(1))
+        engine, log = await engine_with_segments(store, metadata)
+        faulty.rules = [
+            Rule(
+                fault=Fault.APPLIED_LATER,
+                share=0.5,
+                operations=frozenset({"put", "delete"}),
+                keys=f"{NAMESPACE}/{TOPIC}/*",
+                seconds=(seconds / 2, seconds),
+            )
+        ]
+        for plan in ("same", "mixed", "pairs", "merge all", "merge all"):
+            if plan != "pairs" or {0, 6} <= {each.base_offset for each in log.segments}:
+                await stage(inner, *PLANS[plan])
+                await engine.swap_segments(log, PREFIX)
+            await append(engine, b"more")
+            await roll(engine)
+        expected = await values_of(engine)
+        faulty.rules = []
+        await faulty.wait_for_late_writes()
+        engine.reader.forget(object_keys.partition_prefix(NAMESPACE, TOPIC, 0))
+        assert await values_of(engine) == expected
+        engine.close()
+        engine = await open_engine(inner, partitions=[metadata.to_open()])
+        assert await values_of(engine) == expected
+        for number in range(len(log.segments)):
+            entries = await engine.reader.index(log, log.segments[number])
+            assert entries.segment_bytes == log.segments[number].size_bytes
+
+    simulate(scenario)
+
+
+def test_late_deletion_by_retention_does_not_hit_a_merged_segment():
+    async def scenario():
+        store, metadata = memory_store(), FakeMetadataStore()
+        engine, log = await engine_with_segments(store, metadata)
+        log.advance_start(5)
+        await stage(store, range(10))
+        with pytest.raises(InvalidRequestError, match="below the log start offset"):
+            await engine.swap_segments(log, PREFIX)
+        assert len(await keys(store, ".kfs")) == len(SIZES) + 1
 
     simulate(scenario)
 
