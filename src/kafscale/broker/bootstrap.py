@@ -42,6 +42,7 @@ from kafscale.observability.metrics.broker import Metrics
 from kafscale.security.acl.authorizer import Authorizer
 from kafscale.storage.engine import EngineSettings, StorageEngine
 from kafscale.storage.objects import factory
+from kafscale.storage.objects.layers.leased import LeasedObjectStore
 from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle
 from kafscale.storage.objects.s3.lifecycle import TopicRetention
 from kafscale.storage.objects.store import ObjectStore
@@ -100,7 +101,7 @@ async def build_components(
     partition_states = PartitionStateStore(
         stores.metadata, stores.topic_store, guards, namespace=config.s3.namespace, clock=clock
     )
-    storage = _storage(config, stores, partition_states, random)
+    storage = _storage(config, stores, partition_states, registration, random)
     groups = _coordinator(config, stores, registration, metrics, random)
     await groups.start()
     consumer_lag = _consumer_lag(config, stores, storage, groups)
@@ -158,7 +159,11 @@ def _registration(config: Config, stores: Stores, addresses: Addresses) -> Regis
 
 
 def _storage(
-    config: Config, stores: Stores, partition_states: PartitionStateStore, random: Random
+    config: Config,
+    stores: Stores,
+    partition_states: PartitionStateStore,
+    registration: Registration,
+    random: Random,
 ) -> StorageEngine:
     return StorageEngine(
         stores.objects,
@@ -168,6 +173,7 @@ def _storage(
         save_state=partition_states.save,
         clock=clock,
         random=random,
+        is_lease_valid=lambda: registration.lease_is_valid,
     )
 
 
@@ -216,6 +222,7 @@ def _cluster_node(
     """The broker's part in the cluster, with the duties of its controller."""
     namespace = config.s3.namespace
     streams = Streams(stores.objects, namespace, clock)
+    leased = LeasedObjectStore(stores.objects, lambda: registration.lease_is_valid)
     restoration = MetadataRestore(
         stores.metadata,
         stores.topic_store,
@@ -236,7 +243,7 @@ def _cluster_node(
         storage=storage,
         groups=groups,
         streams=streams,
-        cleaner=DeadStreamCleaner(stores.objects, namespace, clock),
+        cleaner=DeadStreamCleaner(leased, namespace, clock),
         restorer=restoration,
         broker_id=broker_id(config),
         cluster_id=own_cluster_id,
@@ -247,7 +254,7 @@ def _cluster_node(
     )
     if (lifecycle := factory.lifecycle(config)) is not None:
         node.controller.on_topics_changed(partial(_update_lifecycle, lifecycle, defaults))
-    writer = CatalogWriter(stores.objects, namespace, own_cluster_id)
+    writer = CatalogWriter(leased, namespace, own_cluster_id)
     node.controller.on_publish(partial(write_topic_catalog, writer, stores.topic_store))
     return node
 

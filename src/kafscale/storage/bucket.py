@@ -94,9 +94,8 @@ async def read_index(store: ObjectStore, segment_key: str, segment_bytes: int) -
         return None
 
 
-async def read_log_start(store: ObjectStore, namespace: str, topic: str, partition: int) -> int:
+async def read_log_start(store: ObjectStore, key: str) -> int:
     """Read the log start offset that the owner of a partition published for other readers."""
-    key = object_keys.log_start_key(namespace, topic, partition)
     data = bytes(await store.get(key))
     if not data.isdigit():
         raise DamagedObjectError(key, f"invalid log start offset {data[:20]!r}")

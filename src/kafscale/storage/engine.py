@@ -13,13 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
-from kafscale.errors import KafscaleError, NotOwnerError
+from kafscale.errors import KafscaleError, NotOwnerError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.log.log_directory import LogDirectory
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.tail import TailMemory
+from kafscale.storage.objects.layers.leased import LeasedObjectStore
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.block_cache import BlockCache
 from kafscale.storage.read.log_reader import LogReader
@@ -73,8 +74,11 @@ class StorageEngine:
         save_state: Callable[[PartitionLog], Awaitable[None]],
         clock: Callable[[], int],
         random: Random,
+        is_lease_valid: Callable[[], bool] = lambda: True,
     ) -> None:
+        """Segments are written and objects deleted only while `is_lease_valid`."""
         self._store = store
+        leased = self._leased_store = LeasedObjectStore(store, is_lease_valid)
         self._namespace = namespace
         self._broker_id = broker_id
         self._settings = settings
@@ -84,7 +88,7 @@ class StorageEngine:
         self.memory = TailMemory()
         blocks = BlockCache(store, settings.blocks_bytes_max)
         self.reader = LogReader(
-            store,
+            leased,
             namespace,
             blocks,
             indexes_bytes_max=settings.indexes_bytes_max,
@@ -96,14 +100,13 @@ class StorageEngine:
         self._streams = Streams(store, namespace, clock)
         self._log_opener = LogOpener(store, namespace, self._streams, segment_recovery, clock)
         self.logs = LogDirectory()
-        self.trimmer = WalTrimmer(store, random, settings.trim_count_max)
+        self.trimmer = WalTrimmer(leased, random, settings.trim_count_max)
         writer = SegmentWriter(
-            store,
+            leased,
             namespace,
             index_interval_bytes=settings.index_interval_bytes,
             save_state=save_state,
             clock=clock,
-            random=random,
             counters=self.counters,
         )
         self.roll_scheduler = RollScheduler(
@@ -115,13 +118,14 @@ class StorageEngine:
             clock=clock,
             borrow=blocks.reserve,
             seal_marker=self._seal_marker,
+            random=random,
         )
         self.retention = Retention(
-            store, namespace, self.reader, self.roll_scheduler, save_state=save_state, clock=clock
+            leased, namespace, self.reader, self.roll_scheduler, save_state=save_state, clock=clock
         )
         interval = settings.index_interval_bytes
         self._swapper = Swapper(
-            store,
+            leased,
             namespace,
             self.reader,
             index_interval_bytes=interval,
@@ -242,7 +246,7 @@ class StorageEngine:
         prefix = object_keys.topic_prefix(self._namespace, directory)
         count = 0
         async for chunk in self._store.list(prefix):
-            await self._store.delete([item.key for item in chunk])
+            await self._leased_store.delete([item.key for item in chunk])
             count += len(chunk)
         if count:
             logger.info("topic objects deleted", prefix=prefix, count=count)
@@ -281,7 +285,11 @@ class StorageEngine:
         with suppress(TimeoutError):
             async with asyncio.timeout(roll_seconds):
                 for log in self._all_logs():
-                    await self.roll_scheduler.roll(log, RollReason.EXPLICIT)
+                    try:
+                        await self.roll_scheduler.roll(log, RollReason.EXPLICIT)
+                    except OperatingError as error:
+                        # The WAL keeps its records.
+                        logger.warning("log not rolled", log=repr(log), error=str(error))
                 await self.trim()
         self.close()
 

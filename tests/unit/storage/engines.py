@@ -113,6 +113,7 @@ def new_engine(
     broker_id: int = BROKER_ID,
     *,
     save_state: Callable[[PartitionLog], Awaitable[None]] = save_nothing,
+    is_lease_valid: Callable[[], bool] = lambda: True,
     **changes: Any,
 ) -> StorageEngine:
     """An engine without a session."""
@@ -124,6 +125,7 @@ def new_engine(
         save_state=save_state,
         clock=virtual_time.clock_ms,
         random=Random(0),
+        is_lease_valid=is_lease_valid,
     )
 
 

@@ -205,11 +205,11 @@ def test_log_that_could_not_be_released_accepts_appends(way):
         await append(engine, b"a")
         log = engine.logs.get(TOPIC, 0)
         if way == "cancelled":
-            store.is_down = True
+            store.rules = [Rule(fault=Fault.SLOW, seconds=(9, 9))]
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(5):
                     await engine.release(log)
-            store.is_down = False
+            store.rules = []
         else:
             metadata.leader_epochs[0] = 1
             with pytest.raises(NotOwnerError):

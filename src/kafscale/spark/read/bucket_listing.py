@@ -189,7 +189,8 @@ class BucketLister:
         self, store: ObjectStore, directories: Sequence[tuple[str, int]]
     ) -> dict[TopicPartition, int]:
         async def read(directory: tuple[str, int]) -> int:
-            return await read_log_start(store, self._namespace, *directory)
+            key = object_keys.log_start_key(self._namespace, *directory)
+            return await read_log_start(store, key)
 
         starts = await map_limited(read, directories, READS_MAX)
         return {

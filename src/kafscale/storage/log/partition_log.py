@@ -65,7 +65,6 @@ class PartitionLog:
         "_pending_appends",
         "_watchers",
         "closed",
-        "damaged_base_offsets",
         "directory",
         "end_offset",
         "epochs",
@@ -122,8 +121,6 @@ class PartitionLog:
         """The largest timestamp in the newest segment, if this broker session rolled it."""
         self.oldest_unrolled_ms: int | None = None
         """When the oldest record that is not in a segment became durable."""
-        self.damaged_base_offsets: set[int] = set()
-        """Base offsets of damaged segments, which a roll may overwrite."""
         self.swap_count = 0
         """Incremented when segments are about to be replaced under the same keys."""
         self.swap_finished: asyncio.Event | None = None
@@ -298,11 +295,10 @@ class PartitionLog:
         now_ms: int,
     ) -> None:
         """Record a new segment that holds the oldest part of the tail."""
-        self.segments.append(base_offset, next_offset, size_bytes)
+        self.segments.append(base_offset, next_offset, size_bytes, max_timestamp_ms)
         self.segment_max_timestamp_ms = max_timestamp_ms
         if self.rolled_max_timestamp_ms is not None:
             self.rolled_max_timestamp_ms = max(self.rolled_max_timestamp_ms, max_timestamp_ms)
-        self.damaged_base_offsets.discard(base_offset)
         self.tail.mark_rolled(next_offset)
         self.oldest_unrolled_ms = now_ms if self.tail.unrolled_bytes else None
 

@@ -16,6 +16,7 @@ from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import READS_MAX, list_objects, read_log_start, read_wal_ranges
+from kafscale.storage.formats import object_keys
 from kafscale.storage.formats.object_keys import LogStartRef, SegmentRef
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.topic_catalog import Catalog
@@ -116,8 +117,9 @@ class BucketScanner:
 
         async def read(ref: LogStartRef) -> None:
             try:
+                key = object_keys.log_start_key(self._namespace, ref.directory, ref.partition)
                 scan.log_starts[ref.directory, ref.partition] = await read_log_start(
-                    self._store, self._namespace, ref.directory, ref.partition
+                    self._store, key
                 )
             except DamagedObjectError as error:
                 logger.warning("damaged log start object", key=error.key, reason=error.reason)

@@ -149,7 +149,6 @@ class SegmentRecovery:
         async with self._parallel:
             damaged = await self._find_end(partition, segments)
             log = self._new_log(partition, segments)
-            log.damaged_base_offsets.update(damaged)
             opened.append(log)
             if len(segments):
                 await self._restore(log, now_ms)

@@ -2,17 +2,33 @@
 
 The order makes a crash harmless: first the log start offset advances in memory, then the metadata
 store records it, then the objects are deleted. Objects that remain below the start after a crash
-or a failure are deleted at the next check.
+or a failure are deleted at the next check. A deletion that takes effect late is harmless, too: keys
+below the log start offset are never used again.
+
+Each segment's newest timestamp is read from its index once, and kept in memory. Segments are
+deleted before anything is rolled, so that retention works while the store accepts no segments.
 
 Readers without metadata (Spark) derive the log start offset from the first segment. If it differs,
 or if no segment is left, a small log start object contains it.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 
+from kafscale.aio.gather import map_limited
+from kafscale.errors import (
+    DamagedObjectError,
+    ObjectChangedError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StoreUnavailableError,
+)
 from kafscale.observability.logging import get_logger
+from kafscale.storage.bucket import read_log_start
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.segments.roll_scheduler import RollScheduler
@@ -21,6 +37,15 @@ from kafscale.storage.segments.segment_writer import RollReason
 logger = get_logger(__name__)
 
 FOREVER = -1
+
+SCAN_MAX = 10_000
+"""How many segments are compared before other tasks run."""
+
+WRITES_MAX = 5
+"""How often a log start object is written again, if it changed between a read and the write."""
+
+PARALLEL_READS_MAX = 16
+"""How many indexes are read at once, while the segments before have expired."""
 
 
 class Retention:
@@ -45,7 +70,7 @@ class Retention:
 
     async def enforce(self, log: PartitionLog) -> None:
         """Apply a topic's retention to one of its logs."""
-        await self._roll_expired(log)
+        self._roll_expired(log)
         start_offset = max(
             log.start_offset, self._start_by_size(log), await self._start_by_time(log)
         )
@@ -58,12 +83,13 @@ class Retention:
         await self._save_state(log)
         await self._write_log_start(log)
 
-    async def _roll_expired(self, log: PartitionLog) -> None:
-        """Roll a tail whose records have all expired, so that they can be deleted as a segment."""
+    def _roll_expired(self, log: PartitionLog) -> None:
+        """Roll a tail whose records have all expired; the next check deletes the segment."""
         limit_ms = self._limit_ms(log)
         runs = log.tail.runs
-        if limit_ms is not None and runs and runs[-1].max_timestamp_ms < limit_ms:
-            await self._roll_scheduler.roll(log, RollReason.RETENTION)
+        is_expired = limit_ms is not None and runs and runs[-1].max_timestamp_ms < limit_ms
+        if is_expired and log.tail.unrolled_bytes:
+            self._roll_scheduler.schedule_roll(log, RollReason.RETENTION)
 
     def _start_by_size(self, log: PartitionLog) -> int:
         """The log start that keeps at most `retention.bytes`, in whole segments."""
@@ -85,18 +111,32 @@ class Retention:
         start_offset = log.start_offset
         if limit_ms is None:
             return start_offset
-        for segment in list(log.segments):
-            if segment.next_offset <= start_offset:
-                continue
+        segments = log.segments
+        parallel = 1
+        while len(segments) and start_offset < segments.end_offset:
+            first = segments.find(start_offset)
+            count = segments.count_older(first, limit_ms, SCAN_MAX)
+            if count:
+                start_offset = segments[first + count - 1].next_offset
+            elif segments.newest_ms(first) is not None:
+                break
+            else:
+                await self._load_newest_ms(log, list(islice(segments.from_number(first), parallel)))
+                parallel = min(2 * parallel, PARALLEL_READS_MAX)
+            await asyncio.sleep(0)
+        return start_offset
+
+    async def _load_newest_ms(self, log: PartitionLog, segments: Sequence[Segment]) -> None:
+        """Read the newest timestamps of segments, or when they were written if they have none."""
+
+        async def load(segment: Segment) -> None:
             newest_ms = (await self._reader.index(log, segment)).max_timestamp_ms
             if newest_ms is None or newest_ms < 0:
-                newest_ms = (
-                    await self._store.head(self._keys(log, segment.base_offset)[1])
-                ).modified_ms
-            if newest_ms >= limit_ms:
-                break
-            start_offset = segment.next_offset
-        return start_offset
+                key = object_keys.segment_key(*self._location(log), segment.base_offset)
+                newest_ms = (await self._store.head(key)).modified_ms
+            log.segments.set_newest_ms(segment, newest_ms)
+
+        await map_limited(load, segments, PARALLEL_READS_MAX)
 
     async def _delete_segments(self, log: PartitionLog) -> None:
         """Delete the segments below the log start offset."""
@@ -108,9 +148,7 @@ class Retention:
         count = segments.count_below(start_offset)
         if not count or log.closed:
             return
-        keys = [
-            key for number in range(count) for key in self._keys(log, segments[number].base_offset)
-        ]
+        keys = [key for number in range(count) for key in self._keys(log, segments[number])]
         # A log without segments is opened from the start offset in the metadata store.
         await self._save_state(log)
         if count == len(segments):
@@ -127,15 +165,42 @@ class Retention:
         )
 
     async def _write_log_start(self, log: PartitionLog) -> None:
-        """Write the log start object for readers without metadata."""
-        key = object_keys.log_start_key(self._namespace, log.directory, log.partition)
-        await self._store.put(key, [str(log.start_offset).encode()], create=False)
+        """Write the log start object for readers without metadata; it never moves back."""
+        key = object_keys.log_start_key(*self._location(log))
+        for _ in range(WRITES_MAX):
+            try:
+                return await self._raise_log_start(key, log.start_offset)
+            except (ObjectExistsError, ObjectChangedError):
+                continue  # An earlier write took effect just now.
+        raise StoreUnavailableError(f"{key} is being written by another broker")
+
+    async def _raise_log_start(self, key: str, start_offset: int) -> None:
+        data = [str(start_offset).encode()]
+        try:
+            stored = await self._store.head(key)
+            if await read_log_start(self._store, key) >= start_offset:
+                return
+        except ObjectNotFoundError:
+            await self._store.put(key, data)
+            return
+        except DamagedObjectError as error:
+            logger.warning("damaged log start object replaced", key=key, reason=error.reason)
+        await self._store.replace(key, data, stored.etag)
 
     def _limit_ms(self, log: PartitionLog) -> int | None:
         retention_ms = log.settings.retention_ms
         return None if retention_ms == FOREVER else self._clock() - retention_ms
 
-    def _keys(self, log: PartitionLog, base_offset: int) -> tuple[str, str]:
-        location = (self._namespace, log.directory, log.partition, base_offset)
-        # The index first: a segment without an index is repaired, the reverse is garbage.
-        return object_keys.index_key(*location), object_keys.segment_key(*location)
+    def _keys(self, log: PartitionLog, segment: Segment) -> tuple[str, ...]:
+        location = self._location(log)
+        base_offset, end_offset = segment.base_offset, segment.next_offset
+        return (
+            # The index first: a segment without an index is repaired, the reverse is garbage.
+            object_keys.index_key(*location, base_offset),
+            object_keys.segment_key(*location, base_offset),
+            # There if the segment was merged.
+            object_keys.merged_key(*location, base_offset, end_offset),
+        )
+
+    def _location(self, log: PartitionLog) -> tuple[str, str, int]:
+        return self._namespace, log.directory, log.partition

@@ -13,13 +13,19 @@
 
 Rolled records stay in memory as a cache for readers, within `tail_bytes_max` and a part that may be
 borrowed from the block cache, which would hold the same records. The oldest are evicted first.
+
+Invariant: a log whose rolls fail does not delay the others. It is scheduled again after a pause of
+its own, which doubles with every failure.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import merge
+from random import Random
 
+from kafscale.aio.backoff import Backoff
+from kafscale.errors import OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.tail import TailMemory
@@ -30,8 +36,11 @@ from kafscale.storage.wal.writer import SealedObject
 logger = get_logger(__name__)
 
 TICK_SECONDS = 1.0
-WORKERS = 2
-"""Concurrent rolls: enough to hide the store's latency, few enough to leave CPU for producers."""
+WORKERS = 4
+"""Concurrent rolls: enough to hide the store's latency, few enough to bound memory."""
+
+RETRY_SECONDS_MAX = 30.0
+"""The longest pause before the roll of a log that failed is tried again."""
 
 MARKER_DELAY_MS = 60_000
 """How long the WAL has had no records when an object without records says what is trimmed."""
@@ -72,6 +81,7 @@ class RollScheduler:
         clock: Callable[[], int],
         borrow: Callable[[int], None],
         seal_marker: Callable[[], None],
+        random: Random,
     ) -> None:
         """`borrow` is called with the number of bytes that tails use of the block cache.
 
@@ -85,10 +95,13 @@ class RollScheduler:
         self._clock = clock
         self._borrow = borrow
         self._seal_marker = seal_marker
+        self._random = random
         self._durable_ms = 0
         """When the last WAL object became durable."""
         self._requests: asyncio.Queue[tuple[PartitionLog, RollReason]] = asyncio.Queue()
         self._requested: set[PartitionLog] = set()
+        self._failing: dict[PartitionLog, Backoff] = {}
+        """Logs whose last roll failed, with the pauses before the next try."""
 
     # --- decisions ------------------------------------------------------------------------------
 
@@ -178,13 +191,15 @@ class RollScheduler:
             self._requests.put_nowait((log, reason))
 
     async def roll(self, log: PartitionLog, reason: RollReason) -> None:
-        """Roll everything that is below the high watermark now."""
+        """Roll everything that is below the high watermark now, or raise `OperatingError`."""
         end_offset = log.high_watermark
-        while log.tail.rolled_offset < end_offset or not log.is_saved:
-            if not await self._writer.roll(log, reason):
-                break
-        self._trimmer.notify_rolled()
-        self.enforce_memory_limit()
+        try:
+            while log.tail.rolled_offset < end_offset or not log.is_saved:
+                if not await self._writer.roll(log, reason):
+                    break
+        finally:
+            self._trimmer.notify_rolled()
+            self.enforce_memory_limit()
 
     async def run(self) -> None:
         """Roll scheduled logs and trim the WAL, until cancelled."""
@@ -200,18 +215,42 @@ class RollScheduler:
         while True:
             log, reason = await self._requests.get()
             try:
-                if reason is RollReason.BYTES:
-                    await self._roll_full(log)
-                elif reason is RollReason.STATE:
-                    await self._writer.save(log)
-                else:
-                    await self.roll(log, reason)
+                await self._roll_scheduled(log, reason)
+            except OperatingError as error:
+                self._schedule_retry(log, reason, error)
+                continue
             except Exception:
                 # Task boundary: an error of one log must not stop the others from being rolled.
                 logger.exception("roll failed", topic=log.topic, partition=log.partition)
-            finally:
-                # Only now: during the roll, every new batch may still find the log due.
-                self._requested.discard(log)
+            # Only now: during the roll, every new batch may still find the log due.
+            self._failing.pop(log, None)
+            self._requested.discard(log)
+
+    def _schedule_retry(self, log: PartitionLog, reason: RollReason, error: OperatingError) -> None:
+        """Roll a log again after a pause; the WAL keeps its records meanwhile."""
+        backoff = self._failing.setdefault(
+            log, Backoff(self._random, max_seconds=RETRY_SECONDS_MAX)
+        )
+        pause_seconds = backoff.next_seconds()
+        logger.warning(
+            "segment not written",
+            topic=log.topic,
+            partition=log.partition,
+            error=str(error),
+            tries=backoff.tries,
+            retry_in_seconds=round(pause_seconds, 3),
+        )
+        asyncio.get_running_loop().call_later(
+            pause_seconds, self._requests.put_nowait, (log, reason)
+        )
+
+    async def _roll_scheduled(self, log: PartitionLog, reason: RollReason) -> None:
+        if reason is RollReason.BYTES:
+            await self._roll_full(log)
+        elif reason is RollReason.STATE:
+            await self._writer.save(log)
+        else:
+            await self.roll(log, reason)
 
     async def _roll_full(self, log: PartitionLog) -> None:
         while log.tail.unrolled_bytes >= log.settings.segment_bytes:

@@ -3,9 +3,11 @@
 `roll_scheduler` decides when. Invariants:
 
 * A segment holds only durable records and begins where the last one ended. It is create-only: if
-  its key exists, a former owner of this log wrote it, and it is read and adopted.
+  its key exists, a former owner of this log wrote it, and it is read and adopted. If it is damaged
+  or holds other records, a copy is kept in quarantine before it is replaced.
 * The index is derived data and may be overwritten. A crash between the two PUTs leaves a segment
   without an index, which recovery rebuilds.
+* A roll that fails changes nothing in memory, and can be tried again at any time.
 * A WAL object is deleted only after the segments with its records are complete.
 """
 
@@ -23,6 +25,7 @@ from kafscale.errors import DamagedObjectError, NotOwnerError, ObjectExistsError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, inflate
 from kafscale.records.checksum import Buffer
+from kafscale.storage import quarantine
 from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
@@ -33,6 +36,9 @@ from kafscale.storage.objects.store import ObjectStore
 logger = get_logger(__name__)
 
 Result = TypeVar("Result")
+
+PARALLEL_BUILDS_MAX: Final = 2
+"""How many segments are built at once: few, to leave CPU for producers."""
 
 _FIELDS: Final = tuple(
     attrgetter(name)
@@ -96,7 +102,6 @@ class SegmentWriter:
         index_interval_bytes: int,
         save_state: Callable[[PartitionLog], Awaitable[None]],
         clock: Callable[[], int],
-        random: Random,
         counters: StorageCounters,
     ) -> None:
         self._store = store
@@ -104,13 +109,14 @@ class SegmentWriter:
         self._index_interval_bytes = index_interval_bytes
         self._save_state = save_state
         self._clock = clock
-        self._random = random
         self._counters = counters
+        self._builds = asyncio.Semaphore(PARALLEL_BUILDS_MAX)
 
     async def roll(self, log: PartitionLog, reason: RollReason) -> bool:
         """Roll one segment; return False if there is nothing to roll or the log is lost.
 
-        Afterwards the metadata store knows all segments, unless the log is lost.
+        Afterwards the metadata store knows all segments, unless the log is lost. Raises
+        `OperatingError` if a store fails; the WAL keeps the records meanwhile.
         """
         started_ms = self._clock()
         try:
@@ -118,12 +124,17 @@ class SegmentWriter:
                 if log.closed:
                     return False
                 rolled = await self._roll(log, started_ms)
+                if rolled is not None:
+                    self._report(log, rolled, reason, started_ms)
                 await self._save_if_needed(log)
         except NotOwnerError as error:
             logger.warning("partition lost", topic=log.topic, reason=str(error))
             return False
-        if rolled is None:
-            return False
+        return rolled is not None
+
+    def _report(
+        self, log: PartitionLog, rolled: RolledSegment, reason: RollReason, started_ms: int
+    ) -> None:
         self._counters.segments_rolled[reason] += 1
         self._counters.segment_bytes += rolled.size_bytes
         logger.info(
@@ -136,13 +147,13 @@ class SegmentWriter:
             reason=reason,
             duration=round((self._clock() - started_ms) / 1000, 3),
         )
-        return True
 
     async def _roll(self, log: PartitionLog, started_ms: int) -> RolledSegment | None:
         unrolled = log.tail.unrolled()
         if not unrolled.runs:
             return None
-        builder = await asyncio.to_thread(self._build, log, unrolled, started_ms)
+        async with self._builds:
+            builder = await asyncio.to_thread(self._build, log, unrolled, started_ms)
         built = builder.finish(_sections(log, builder.next_offset))
         rolled = await self._write(log, built)
         log.check_open()
@@ -166,7 +177,7 @@ class SegmentWriter:
     async def _save_if_needed(self, log: PartitionLog) -> None:
         if not log.is_saved:
             rolled_offset = log.tail.rolled_offset
-            await self._retry(log, "partition state", lambda: self._save_state(log))
+            await self._save_state(log)
             log.saved_offset = rolled_offset
 
     def _build(self, log: PartitionLog, unrolled: Unrolled, created_ms: int) -> segment.Builder:
@@ -186,24 +197,18 @@ class SegmentWriter:
         """Write the segment and then its index."""
         location = (self._namespace, log.directory, log.partition, built.base_offset)
         rolled = await self._upload(log, object_keys.segment_key(*location), built)
-        key = object_keys.index_key(*location)
-        await self._retry(log, key, lambda: self._store.put(key, [rolled.index], create=False))
+        log.check_open()
+        await self._store.put(object_keys.index_key(*location), [rolled.index], create=False)
         return rolled
 
     async def _upload(self, log: PartitionLog, key: str, built: segment.Built) -> RolledSegment:
         """Write the segment, or adopt an existing one."""
-        create = built.base_offset not in log.damaged_base_offsets
-
-        async def put() -> RolledSegment:
-            if not create:
-                await self._save_state(log)  # Fails unless this broker owns the log.
-            try:
-                await self._store.put(key, built.parts, create=create)
-            except ObjectExistsError:
-                return await self._adopt(log, key, built)
-            return RolledSegment.from_built(built)
-
-        return await self._retry(log, key, put)
+        log.check_open()
+        try:
+            await self._store.put(key, built.parts)
+        except ObjectExistsError:
+            return await self._adopt(log, key, built)
+        return RolledSegment.from_built(built)
 
     async def _adopt(self, log: PartitionLog, key: str, built: segment.Built) -> RolledSegment:
         """Adopt a segment written by a former owner, or by a PUT whose response was lost.
@@ -211,16 +216,18 @@ class SegmentWriter:
         It must begin with this log's records. If it contains further records that this log does
         not have, a later owner wrote it.
         """
+        listed = await self._store.head(key)
         data = await self._store.get(key)
         try:
-            existing = _read_own(log, key, data)
+            existing = await asyncio.to_thread(_read_own, log.tail.unrolled(), key, data)
         except DamagedObjectError as error:
             await self._save_state(log)  # Fails unless this broker owns the log.
-            logger.warning("segment replaced", key=key, reason=error.reason)
-            await self._store.put(key, built.parts, create=False)
+            await quarantine.keep_copy(self._store, self._namespace, key, data, error.reason)
+            await self._store.replace(key, built.parts, listed.etag)
             return RolledSegment.from_built(built)
         next_offset = existing.footer.last_offset + 1
-        adopted = index.rebuild(
+        adopted = await asyncio.to_thread(
+            index.rebuild,
             existing.batches,
             self._index_interval_bytes,
             prior_max_timestamp_ms=log.rolled_max_timestamp_ms,
@@ -233,12 +240,6 @@ class SegmentWriter:
             max(batch.max_timestamp_ms for batch in existing.batches),
             adopted.encode(),
         )
-
-    async def _retry(
-        self, log: PartitionLog, key: str, operation: Callable[[], Awaitable[Result]]
-    ) -> Result:
-        # The WAL keeps the records meanwhile.
-        return await retry_while_open(log, "segment not written", key, operation, self._random)
 
 
 async def retry_while_open(
@@ -266,10 +267,10 @@ async def retry_while_open(
             await asyncio.sleep(pause_seconds)
 
 
-def _read_own(log: PartitionLog, key: str, data: Buffer) -> segment.Segment:
-    """Decode an undamaged segment that belongs to this log."""
+def _read_own(unrolled: Unrolled, key: str, data: Buffer) -> segment.Segment:
+    """Decode an undamaged segment that holds records of this log; runs in a thread."""
     existing = segment.read(key, data)
-    ours = log.tail.unrolled_batches(segment.SEGMENT_BYTES_MAX)
+    ours = unrolled.batches(segment.SEGMENT_BYTES_MAX)
     if not all(map(_is_same, existing.batches, ours)):
         raise DamagedObjectError(key, "it holds records of another log")
     if len(existing.batches) > len(ours):

@@ -135,7 +135,9 @@ def test_cost_bytes_includes_sections_and_timestamps():
     batch_lists(),
     st.none() | st.integers(-1, 2**62),
     st.dictionaries(
-        st.binary(min_size=4, max_size=4).filter(lambda magic: magic not in {b"TIME", b"CSUM"}),
+        st.binary(min_size=4, max_size=4).filter(
+            lambda magic: magic not in {b"TIME", b"SIZE", b"CSUM"}
+        ),
         st.binary(max_size=50),
     ),
 )

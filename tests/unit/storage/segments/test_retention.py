@@ -57,13 +57,63 @@ def test_old_segments_are_deleted_and_the_log_start_advances(settings):
     simulate(scenario)
 
 
+def test_times_of_segments_are_read_once():
+    async def scenario():
+        inner, metadata = memory_store(), FakeMetadataStore()
+        before, _ = await three_segments(inner, metadata)
+        before.close()
+        store = FaultyObjectStore(inner, random=Random(0))
+        reads = []
+        settings = log_settings(retention_ms=60_000)
+        engine = await open_engine(
+            store,
+            partitions=topic(settings=settings),
+            indexes_bytes_max=1,
+            save_state=metadata.save,
+        )
+        store.get = lambda key: reads.append(key) or inner.get(key)
+        log = engine.logs.get(TOPIC, 0)
+        for _ in range(10):
+            await engine.retention.enforce(log)
+        assert len(reads) == 1, "the first segment has not expired"
+        await asyncio.sleep(61)
+        await engine.retention.enforce(log)
+        assert len(reads) == 3
+        assert log.start_offset == 3
+
+    simulate(scenario)
+
+
+def test_log_start_object_never_moves_back():
+    async def scenario():
+        inner, metadata = memory_store(), FakeMetadataStore()
+        store = FaultyObjectStore(inner, random=Random(0))
+        engine, log = await three_segments(store, metadata)
+        key = object_keys.log_start_key(NAMESPACE, TOPIC, 0)
+        await engine.retention.delete_records(log, 1)
+        late = Rule(fault=Fault.APPLIED_LATER, keys=key, operations=frozenset({"put"}), times_max=1)
+        store.rules = [late]
+        with pytest.raises(StoreUnavailableError):
+            await engine.retention.delete_records(log, 2)
+        await engine.retention.delete_records(log, 3)
+        await store.wait_for_late_writes()
+        assert bytes(await inner.get(key)) == b"3"
+
+    simulate(scenario)
+
+
 def test_expired_tail_is_rolled_and_deleted():
     async def scenario():
         store, metadata = memory_store(), FakeMetadataStore()
         engine, log = await three_segments(store, metadata, retention_ms=60_000)
         await append(engine, b"d", timestamp_ms=clock_ms())
         await asyncio.sleep(61)
+        running = asyncio.create_task(engine.roll_scheduler.run())
         await engine.retention.enforce(log)
+        assert log.start_offset == 3, "segments are deleted before the tail is rolled"
+        await asyncio.sleep(1)
+        await engine.retention.enforce(log)
+        running.cancel()
         assert (log.start_offset, log.high_watermark) == (4, 4)
         assert await keys(store, ".kfs") == []
         assert engine.memory.used_bytes == 0

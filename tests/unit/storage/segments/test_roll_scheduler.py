@@ -6,8 +6,9 @@ from random import Random
 import pytest
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.errors import OverloadedError
-from kafscale.storage.segments.roll_scheduler import RollLimits
+from doubles.virtual_time import clock_ms
+from kafscale.errors import OverloadedError, StoreUnavailableError
+from kafscale.storage.segments.roll_scheduler import RETRY_SECONDS_MAX, RollLimits
 from kafscale.storage.segments.segment_writer import RollReason
 from unit.storage.engines import (
     TOPIC,
@@ -41,6 +42,62 @@ def test_full_segment_is_rolled_at_once():
         await asyncio.sleep(0.1)
         assert engine.counters.segments_rolled["bytes"] == 2
         assert engine.logs.get(TOPIC, 0).tail.rolled_offset == 4
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_refused_partitions_do_not_delay_the_others():
+    async def scenario():
+        refused = Rule(fault=Fault.REFUSED, operations=frozenset({"put"}), keys="*/[0-5]/segment-*")
+        store = FaultyObjectStore(memory_store(), random=Random(0))
+        engine = await open_engine(
+            store,
+            partitions=topic(8, settings=log_settings(retention_ms=60_000)),
+            limits=RollLimits(tail_bytes_max=10**9, wal_bytes_max=10**9, segment_age_ms_max=5000),
+        )
+        running = asyncio.ensure_future(engine.run())
+        store.rules = [refused]
+        for partition in range(8):
+            await append(engine, b"x", partition=partition, timestamp_ms=clock_ms())
+        await asyncio.sleep(10)
+        rolled = [engine.logs.get(TOPIC, number).tail.rolled_offset for number in range(8)]
+        assert rolled == [0] * 6 + [1] * 2
+        await asyncio.sleep(600)
+        starts = [engine.logs.get(TOPIC, number).start_offset for number in range(8)]
+        assert starts == [0] * 6 + [1] * 2, "retention of the others goes on"
+        store.rules = []
+        await asyncio.sleep(2 * RETRY_SECONDS_MAX)
+        assert all(log.tail.rolled_offset == 1 for log in engine.logs)
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_nothing_is_written_or_deleted_without_a_lease():
+    """A broker that is cut off from the metadata store may have been replaced."""
+
+    async def scenario():
+        store, has_lease = memory_store(), [True]
+        engine = await open_engine(
+            store,
+            partitions=topic(settings=log_settings(retention_ms=60_000)),
+            is_lease_valid=lambda: has_lease[0],
+            limits=RollLimits(tail_bytes_max=10**9, wal_bytes_max=10**9, segment_age_ms_max=5000),
+        )
+        running = asyncio.ensure_future(engine.run())
+        await append(engine, b"a", timestamp_ms=clock_ms())
+        await asyncio.sleep(10)
+        await append(engine, b"b", timestamp_ms=clock_ms())
+        has_lease[0] = False
+        before = await keys(store)
+        await asyncio.sleep(1800)
+        with pytest.raises(StoreUnavailableError, match="has not confirmed this broker's lease"):
+            await engine.delete_objects(TOPIC)
+        assert await keys(store) == before
+        has_lease[0] = True
+        await asyncio.sleep(300)
+        assert await keys(store, ".kfs") == []
         running.cancel()
 
     simulate(scenario)

@@ -1,5 +1,6 @@
 """The segment writer: creates segments, adopts its own, and replaces only foreign ones."""
 
+import asyncio
 from random import Random
 
 import pytest
@@ -68,10 +69,14 @@ def test_failed_put_is_retried(suffix, fault):
         inner = memory_store()
         store = FaultyObjectStore(inner, [rule], random=Random(0))
         engine = await open_engine(store)
-        await append(engine, b"a")
-        await roll(engine)
-        await append(engine, b"b")
-        await roll(engine)
+        running = asyncio.create_task(engine.roll_scheduler.run())
+        log = engine.logs.get(TOPIC, 0)
+        for number, value in enumerate((b"a", b"b")):
+            await append(engine, value)
+            engine.roll_scheduler.schedule_roll(log, RollReason.EXPLICIT)
+            await asyncio.sleep(30)
+            assert log.tail.rolled_offset == number + 1
+        running.cancel()
         await store.wait_for_late_writes()
         engine.close()
         assert await keys(inner, ".kfs") == [key_of(0), key_of(1)]

@@ -1,15 +1,18 @@
 """The segments of a partition: base offsets and sizes, in order.
 
 Base offsets are part of the object keys, so a bucket listing contains all of this; a segment ends
-where the next one begins. Two flat arrays hold it, because a partition may have hundreds of
+where the next one begins. Flat arrays hold it, because a partition may have hundreds of
 thousands of segments.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
+
+_UNKNOWN_MS: Final = -(2**63)
 
 
 class Segment(msgspec.Struct, frozen=True, gc=False):
@@ -24,11 +27,13 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
 class SegmentList:
     """The segments of one partition, oldest first."""
 
-    __slots__ = ("_bases", "_sizes", "end_offset", "total_bytes")
+    __slots__ = ("_bases", "_newest_ms", "_sizes", "end_offset", "total_bytes")
 
     def __init__(self) -> None:
         self._bases: array[int] = array("q")
         self._sizes: array[int] = array("q")
+        self._newest_ms: array[int] = array("q")
+        """The newest timestamp of each segment, or `_UNKNOWN_MS`."""
         self.end_offset = 0
         """The offset after the last segment."""
         self.total_bytes = 0
@@ -48,7 +53,11 @@ class SegmentList:
         )
 
     def __iter__(self) -> Iterator[Segment]:
-        return (self[number] for number in range(len(self._bases)))
+        return self.from_number(0)
+
+    def from_number(self, first: int) -> Iterator[Segment]:
+        """The segments from an index on."""
+        return (self[number] for number in range(first, len(self._bases)))
 
     def newest(self, count: int) -> Iterator[tuple[int, Segment]]:
         """The last segments, each with its index."""
@@ -58,10 +67,13 @@ class SegmentList:
     def start_offset(self) -> int | None:
         return self._bases[0] if self._bases else None
 
-    def append(self, base_offset: int, next_offset: int, size_bytes: int) -> None:
+    def append(
+        self, base_offset: int, next_offset: int, size_bytes: int, newest_ms: int = _UNKNOWN_MS
+    ) -> None:
         assert not self._bases or base_offset > self._bases[-1]
         self._bases.append(base_offset)
         self._sizes.append(size_bytes)
+        self._newest_ms.append(newest_ms)
         self.end_offset = next_offset
         self.total_bytes += size_bytes
 
@@ -72,6 +84,30 @@ class SegmentList:
         self.total_bytes += sum(size for _, size in others) - sum(self._sizes[first:last])
         self._bases[first:last] = array("q", [base_offset for base_offset, _ in others])
         self._sizes[first:last] = array("q", [size for _, size in others])
+        self._newest_ms[first:last] = array("q", [_UNKNOWN_MS] * len(others))
+
+    def newest_ms(self, number: int) -> int | None:
+        """The newest timestamp of a segment, if it is known."""
+        newest_ms = self._newest_ms[number]
+        return None if newest_ms == _UNKNOWN_MS else newest_ms
+
+    def count_older(self, first: int, limit_ms: int, count_max: int) -> int:
+        """Number of segments from `first` whose newest timestamps are known and older."""
+        times = self._newest_ms[first : first + count_max]
+        return next(
+            (
+                count
+                for count, newest_ms in enumerate(times)
+                if newest_ms >= limit_ms or newest_ms == _UNKNOWN_MS
+            ),
+            len(times),
+        )
+
+    def set_newest_ms(self, segment: Segment, newest_ms: int) -> None:
+        """Remember the newest timestamp of a segment, unless it was replaced or deleted."""
+        number = self.find(segment.base_offset)
+        if number < len(self) and self[number] == segment:
+            self._newest_ms[number] = newest_ms
 
     def find(self, offset: int) -> int:
         """The index of the segment that holds the offset; 0 if the offset lies before all."""
@@ -87,7 +123,9 @@ class SegmentList:
         self.total_bytes -= sum(self._sizes[:count])
         del self._bases[:count]
         del self._sizes[:count]
+        del self._newest_ms[:count]
 
     def drop_last(self) -> None:
         self.total_bytes -= self._sizes.pop()
+        self._newest_ms.pop()
         self.end_offset = self._bases.pop()

@@ -151,10 +151,6 @@ class Tail:
         """A snapshot of what is not in a segment; safe to read from another thread."""
         return Unrolled(self.runs[self._rolled_count :], self.rolled_offset)
 
-    def unrolled_batches(self, bytes_max: int) -> list[BatchView]:
-        """The oldest batches that are not in a segment: as many as fit, but at least one."""
-        return self.unrolled().batches(bytes_max)
-
     def mark_rolled(self, offset: int) -> None:
         """Record that segments hold everything below the offset."""
         assert offset >= self.rolled_offset

@@ -36,14 +36,14 @@ def test_read_continues_after_a_gap():
 def test_unrolled_batches_are_contiguous_and_bounded():
     tail, _ = tail_of(run_of(0, 1, 1, 1), run_of(7, 1))
     size_bytes = len(tail.runs[0]) // 3
-    assert [result.base_offset for result in tail.unrolled_batches(1 << 20)] == [0, 1, 2]
-    assert [result.base_offset for result in tail.unrolled_batches(2 * size_bytes)] == [0, 1]
-    assert [result.base_offset for result in tail.unrolled_batches(1)] == [0]
+    assert [result.base_offset for result in tail.unrolled().batches(1 << 20)] == [0, 1, 2]
+    assert [result.base_offset for result in tail.unrolled().batches(2 * size_bytes)] == [0, 1]
+    assert [result.base_offset for result in tail.unrolled().batches(1)] == [0]
     tail.mark_rolled(2)
     assert tail.unrolled_bytes == 2 * size_bytes
-    assert [result.base_offset for result in tail.unrolled_batches(1 << 20)] == [2]
+    assert [result.base_offset for result in tail.unrolled().batches(1 << 20)] == [2]
     tail.mark_rolled(3)
-    assert [result.base_offset for result in tail.unrolled_batches(1 << 20)] == [7]
+    assert [result.base_offset for result in tail.unrolled().batches(1 << 20)] == [7]
 
 
 def test_only_rolled_runs_are_evicted():
