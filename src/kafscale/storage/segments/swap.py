@@ -228,7 +228,7 @@ class Swapper:
             await self._put_merged(log, new)
 
     async def _put_segment(self, swap: _Swap, key: str, base_offset: int, data: memoryview) -> None:
-        """Overwrite a segment that nobody else has overwritten since it was listed."""
+        """Overwrite a segment, unless it has changed since it was listed."""
         listed = swap.listed.get(base_offset)
         if listed is None:
             raise InvalidRequestError(f"{key} does not exist")

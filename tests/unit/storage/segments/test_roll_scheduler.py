@@ -65,7 +65,7 @@ def test_refused_partitions_do_not_delay_the_others():
         assert rolled == [0] * 6 + [1] * 2
         await asyncio.sleep(600)
         starts = [engine.logs.get(TOPIC, number).start_offset for number in range(8)]
-        assert starts == [0] * 6 + [1] * 2, "retention of the others goes on"
+        assert starts == [0] * 6 + [1] * 2, "retention of the others continues"
         store.rules = []
         await asyncio.sleep(2 * RETRY_SECONDS_MAX)
         assert all(log.tail.rolled_offset == 1 for log in engine.logs)
