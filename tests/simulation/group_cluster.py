@@ -6,7 +6,8 @@
    assignment only, the bytes of its leader; a generation that a member has seen never starts again,
    whichever broker crashed or took over.
 2. In a consumer group no partition has two owners at any time, among members that are heard.
-3. A committed and acknowledged offset is what a reader finds, unless there was a later commit.
+3. A committed and acknowledged offset is what a reader finds, unless there was a later commit or
+   deletion, also after every commit that failed has been applied as late as it can be.
 
 Two groups are in different shards, which move between two brokers: by transfer, by takeover from a
 dead broker, or by takeover from one that has lost its lease and yet continues.
@@ -14,6 +15,7 @@ dead broker, or by takeover from one that has lost its lease and yet continues.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from random import Random
 from typing import TypeVar
 
@@ -55,6 +57,12 @@ SETTINGS = GroupSettings(
 )
 RETENTION = OffsetRetention(retention_ms=604_800_000, check_interval_ms=600_000)
 
+BEFORE, AFTER, LATER = OUTCOMES = ("before", "after", "later")
+"""When a failed commit is applied: never, before its caller learns of the failure, or later."""
+
+LATER_SECONDS_LOG10 = (-1.0, 4.0)
+"""From 0.1 s to some hours."""
+
 Response = TypeVar("Response")
 
 
@@ -63,24 +71,45 @@ class ConnectionLostError(Exception):
 
 
 class FlakyStore(MemoryStore):
-    """Has latency, and fails now and then, before a commit or after it."""
+    """Has latency, and fails now and then: before a commit, after it, or long before it.
+
+    A commit that failed may be applied later, after up to some hours.
+    """
 
     def __init__(self, random: Random) -> None:
         super().__init__(virtual_time.clock_ms)
         self._random = random
+        self._late: set[asyncio.Task[None]] = set()
         self.failing = 0.0
 
     async def commit(self, compares, operations):
         await asyncio.sleep(self._random.uniform(0, 0.02))
         fails = self._random.random() < self.failing
-        if fails and self._random.random() < 0.5:
-            raise StoreUnavailableError("before")
+        outcome = self._random.choice(OUTCOMES) if fails else AFTER
+        if outcome == LATER:
+            self._apply_later(partial(super().commit, compares, operations))
+        if outcome != AFTER:
+            raise StoreUnavailableError(outcome)
         done = await super().commit(compares, operations)
         # The response is delayed, too.
         await asyncio.sleep(self._random.uniform(0, 0.02))
         if fails:
-            raise StoreUnavailableError("after")
+            raise StoreUnavailableError(AFTER)
         return done
+
+    def _apply_later(self, commit: Callable[[], Awaitable[object]]) -> None:
+        delay = 10 ** self._random.uniform(*LATER_SECONDS_LOG10)
+
+        async def apply() -> None:
+            await asyncio.sleep(delay)
+            await commit()
+
+        task = asyncio.create_task(apply())
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+
+    async def wait_for_late_commits(self) -> None:
+        await asyncio.gather(*self._late)
 
     async def get(self, key):
         await self._read()
@@ -109,6 +138,7 @@ class BrokerSession:
             SETTINGS,
             RETENTION,
             Metrics(),
+            broker_id=node,
             linger_ms=5,
             clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
             random=cluster.random,
@@ -155,6 +185,10 @@ class GroupInvariants:
     def record_commit(self, group_id: str, partition: int, offset: int) -> None:
         known = self.committed.get((group_id, partition), -1)
         self.committed[group_id, partition] = max(known, offset)
+
+    def forget_commit(self, group_id: str, partition: int) -> None:
+        """A deletion was sent: whether there is an offset is unknown until the next commit."""
+        self.committed.pop((group_id, partition), None)
 
     def check_committed(self, group_id: str, partition: int, offset: int) -> None:
         expected = self.committed[group_id, partition]

@@ -14,6 +14,7 @@ from kafscale.errors import (
     CoordinatorLoadingError,
     FencedMemberEpochError,
     GroupError,
+    GroupNotFoundError,
     IllegalGenerationError,
     MemberIdRequiredError,
     NotCoordinatorError,
@@ -93,7 +94,7 @@ class Member:
                 await self.step()
             except ConnectionLostError:
                 await asyncio.sleep(0.1)
-            except (UnknownMemberError, FencedMemberEpochError):
+            except (UnknownMemberError, FencedMemberEpochError, GroupNotFoundError):
                 self.reset()
             except IllegalGenerationError:
                 self.generation = -1
@@ -142,7 +143,7 @@ class Member:
 
 
 class StandaloneCommitter(Member):
-    """Commits without membership, to a group in another shard."""
+    """Commits and deletes offsets without membership, of a group in another shard."""
 
     group_id = STANDALONE_GROUP
 
@@ -152,7 +153,15 @@ class StandaloneCommitter(Member):
 
     async def step(self) -> None:
         await asyncio.sleep(self.cluster.random.expovariate(2.0))
+        if self.cluster.random.random() < 0.2:
+            await self._delete()
         await self.commit()
+
+    async def _delete(self) -> None:
+        for partition in self.partitions:
+            self.cluster.invariants.forget_commit(self.group_id, partition)
+        topic_partitions = [(TOPIC, partition) for partition in self.partitions]
+        await self.call(lambda groups: groups.delete_offsets(self.group_id, topic_partitions))
 
 
 class ClassicMember(Member):

@@ -51,6 +51,7 @@ class GroupScenario:
         await self._check_stable()
         for member in (*self.members, committer):
             await member.kill()
+        await self._check_committed()
         await self.cluster.close()
 
     async def _random_event(self) -> None:
@@ -154,9 +155,12 @@ class GroupScenario:
         record = next((it for it in coordinator.list() if it.group_id == GROUP), None)
         if record is not None and record.state != ("Stable" if self.members else "Empty"):
             raise InvariantViolationError(f"the group is {record.state}")
-        # Everything acknowledged can be read, in the next session, too.
+
+    async def _check_committed(self) -> None:
+        """Everything acknowledged can be read in the next session, too."""
         await self.cluster.crash(0)
         await self.cluster.crash(1)
+        await self.cluster.store.wait_for_late_commits()
         await self.cluster.start_broker(0)
         await self.cluster.take_over(0, SHARDS)
         reader = self.cluster.live_brokers[0].coordinator

@@ -199,6 +199,7 @@ def _coordinator(
         group_settings(config),
         offset_retention(config),
         metrics,
+        broker_id=broker_id(config),
         linger_ms=config.group.coordinator_append_linger_ms,
         clock=GroupClock(clock, steady_clock),
         random=random,

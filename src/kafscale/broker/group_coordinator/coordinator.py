@@ -22,6 +22,7 @@ from kafscale.broker.group_coordinator.group_runtime import GroupRuntime, Pendin
 from kafscale.broker.group_coordinator.pausable_clock import POLL_SECONDS, GroupClock
 from kafscale.broker.group_coordinator.shard_session import Phase, ShardSession, ShardSessions
 from kafscale.broker.group_coordinator.shards import GroupShards
+from kafscale.broker.group_coordinator.write_sequence import WriteSequence
 from kafscale.broker.group_coordinator.writer import GroupWriter
 from kafscale.errors import (
     GroupNotFoundError,
@@ -75,6 +76,7 @@ class Coordinator:
         retention: OffsetRetention,
         metrics: Metrics,
         *,
+        broker_id: int,
         linger_ms: int,
         clock: GroupClock,
         random: Random,
@@ -88,7 +90,11 @@ class Coordinator:
         self._pending_replies = PendingReplies()
         self._sessions = ShardSessions(lease_is_valid)
         self.writer = GroupWriter(
-            store, clock, linger_ms=linger_ms, random=random, on_lost=self._on_session_lost
+            WriteSequence(store, broker_id),
+            clock,
+            linger_ms=linger_ms,
+            random=random,
+            on_lost=self._on_session_lost,
         )
         self.registry = GroupRegistry(
             settings,

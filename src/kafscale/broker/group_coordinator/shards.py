@@ -1,9 +1,10 @@
 """Opens, releases and drops the group shards of this broker, with all their groups.
 
-Invariants: a shard is served once everything that the store holds for it is restored. A shard that
-is released stops serving at once, but pending writes are completed: on return the store has
-everything that was acknowledged. A shard that is dropped, or lost to another broker, is abandoned
-at once: nothing more is written, and pending requests fail with NOT_COORDINATOR.
+Invariants: a shard is served once everything that the store holds for it is restored, and no
+earlier write can change that any more. A shard that is released stops serving at once, but pending
+writes are completed: on return the store has everything that was acknowledged. A shard that is
+dropped, or lost to another broker, is abandoned at once: nothing more is written, and pending
+requests fail with NOT_COORDINATOR.
 
 The controller decides which broker owns a shard; the ownership guard in every write enforces it.
 """
@@ -46,6 +47,8 @@ class GroupShards:
         """Serve these shards, from what the store holds for them."""
         started = {shard: self._start_session(shard, guard) for shard, guard in guards.items()}
         try:
+            # An earlier session may have been here, under the same assignment.
+            await self._writer.settle()
             loaded = await loader.read(self._store, started.keys(), self._topic_store.topics)
             # No await from here on: sessions that were ended meanwhile are excluded.
             current = {

@@ -1,10 +1,11 @@
 """The group writer: writes of many groups reach the store in shared transactions.
 
-Invariants: writes of a shard session are written in order. Every transaction compares the ownership
-guards of all shards that it touches: a shard's next owner never sees a write of the former owner.
-If a comparison fails, the assignments are read again; lost shards are left out, and the others are
-written nevertheless. If the store fails, writes are retried until they succeed: nothing is skipped,
-and what waits meanwhile is bounded by the number of keys.
+Invariants: writes of a shard session are written in order, also if a transaction that failed is
+applied later (`WriteSequence`). Every transaction compares the ownership guards of all shards that
+it touches: a shard's next owner never sees a write of the former owner. If a comparison fails, the
+assignments are read again; lost shards are left out, and the others are written nevertheless. If
+the store fails, writes are retried until they succeed: nothing is skipped, and what waits meanwhile
+is bounded by the number of keys.
 """
 
 import asyncio
@@ -16,14 +17,9 @@ from kafscale.aio.backoff import Backoff
 from kafscale.aio.events import wait_at_most
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.group_coordinator.shard_session import ShardSession
+from kafscale.broker.group_coordinator.write_sequence import WriteSequence
 from kafscale.errors import CoordinatorUnavailableError, FencedError, OperatingError
-from kafscale.metadata.store.base import (
-    COMMIT_BYTES_MAX,
-    OPERATIONS_MAX,
-    MetadataStore,
-    Operation,
-    Put,
-)
+from kafscale.metadata.store.base import COMMIT_BYTES_MAX, OPERATIONS_MAX, Operation, Put
 from kafscale.observability.logging import get_logger
 
 logger = get_logger(__name__)
@@ -32,6 +28,12 @@ SLOW_SECONDS: Final = 1.0
 """After this time without success, the group clock is paused: members cannot be answered."""
 
 SLOW_STORE: Final = "the store is slow"
+
+WRITES_MAX: Final = OPERATIONS_MAX - 1
+"""Writes in one transaction; the sequence key is put, too."""
+
+WRITE_BYTES_MAX: Final = COMMIT_BYTES_MAX - 1_000
+"""Leaves room for the sequence key."""
 
 
 class Write(NamedTuple):
@@ -46,14 +48,14 @@ class GroupWriter:
 
     def __init__(
         self,
-        store: MetadataStore,
+        sequence: WriteSequence,
         clock: GroupClock,
         *,
         linger_ms: int,
         random: Random,
         on_lost: Callable[[ShardSession], None],
     ) -> None:
-        self._store = store
+        self._sequence = sequence
         self._clock = clock
         self._linger_seconds = linger_ms / 1000
         self._random = random
@@ -104,6 +106,10 @@ class GroupWriter:
         self._scheduled[session] = None
         self._wake.set()
 
+    async def settle(self) -> None:
+        """Return when no earlier write can be applied any more; may raise `OperatingError`."""
+        await self._sequence.settle()
+
     def retry_now(self) -> None:
         """Retry without backoff: the store is known to respond, or less is to be written."""
         self._retry_event.set()
@@ -139,7 +145,7 @@ class GroupWriter:
     async def _try_commit(self, writes: list[Write]) -> bool:
         """Whether it was committed; if not, lost sessions have been ended."""
         sessions = dict.fromkeys(write.session for write in writes)
-        done = await self._store.commit(
+        done = await self._sequence.commit(
             [session.guard.compare for session in sessions], [write.operation for write in writes]
         )
         if done.succeeded:
@@ -161,7 +167,7 @@ def _size_bytes(operation: Operation) -> int:
 
 def _fits(operation: Operation) -> bool:
     """Whether the store accepts it at all; if not, the group exists in memory only."""
-    if _size_bytes(operation) <= COMMIT_BYTES_MAX:
+    if _size_bytes(operation) <= WRITE_BYTES_MAX:
         return True
     assert isinstance(operation, Put)
     logger.error("group too large to be saved", key=operation.key, size_bytes=len(operation.value))
@@ -171,8 +177,8 @@ def _fits(operation: Operation) -> bool:
 def _count_fitting(writes: list[Write]) -> int:
     """How many of them fit into one transaction: at least one."""
     size_bytes = 0
-    for count, write in enumerate(writes[:OPERATIONS_MAX]):
+    for count, write in enumerate(writes[:WRITES_MAX]):
         size_bytes += _size_bytes(write.operation)
-        if size_bytes > COMMIT_BYTES_MAX:
+        if size_bytes > WRITE_BYTES_MAX:
             return count
-    return min(len(writes), OPERATIONS_MAX)
+    return min(len(writes), WRITES_MAX)

@@ -4,6 +4,8 @@
     /kafscale/topics/{topic}/partitions/{partition}           PartitionState
     /kafscale/consumers/{group}/metadata                      ConsumerGroup
     /kafscale/consumers/{group}/offsets/{topic}/{partition}   CommittedOffset
+    /kafscale/group-writers/{broker_id}                       empty: its revision orders the writes
+                                                              of a group coordinator
     /kafscale/brokers/{broker_id}                             BrokerRegistration, under a lease
     /kafscale/assignments/{topic}/{partition}                 PartitionAssignment
     /kafscale/controller                                      the controller's broker id, as decimal
@@ -26,6 +28,7 @@ import msgspec
 
 TOPICS: Final = "/kafscale/topics/"
 CONSUMERS: Final = "/kafscale/consumers/"
+GROUP_WRITERS: Final = "/kafscale/group-writers/"
 BROKERS: Final = "/kafscale/brokers/"
 ASSIGNMENTS: Final = "/kafscale/assignments/"
 COUNTERS: Final = "/kafscale/counters/"
@@ -113,6 +116,10 @@ def committed_offsets(group: str) -> str:
 
 def committed_offset(group: str, name: str, partition: int) -> str:
     return f"{committed_offsets(group)}{_checked(name)}/{partition}"
+
+
+def group_writer(broker_id: str) -> str:
+    return f"{GROUP_WRITERS}{_checked(broker_id)}"
 
 
 def broker(broker_id: str) -> str:

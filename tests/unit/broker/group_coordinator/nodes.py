@@ -48,11 +48,18 @@ class ControllableStore(MemoryStore):
         self.open = asyncio.Event()
         self.open.set()
         self.rejected = 0
+        self.late_seconds: float | None = None
+        """The next commit fails, and is applied after this time."""
         self.watch_gate: asyncio.Event | None = None
         """Watches that start while it is set deliver nothing before the event."""
 
     async def commit(self, compares, operations):
         await self._check_available()
+        if self.late_seconds is not None:
+            delay, self.late_seconds = self.late_seconds, None
+            late = super().commit(compares, operations)
+            asyncio.get_running_loop().call_later(delay, asyncio.ensure_future, late)
+            raise StoreUnavailableError("applied later")
         done = await super().commit(compares, operations)
         self.rejected += not done.succeeded
         return done
@@ -93,6 +100,7 @@ class Node:
             GroupSettings(initial_rebalance_delay_ms=0),
             RETENTION,
             Metrics(),
+            broker_id=broker_id,
             linger_ms=5,
             clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
             random=Random(0),

@@ -10,9 +10,11 @@ from doubles import virtual_time
 from doubles.memory_store import MemoryStore
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.group_coordinator.shard_session import ShardSession
-from kafscale.broker.group_coordinator.writer import GroupWriter
+from kafscale.broker.group_coordinator.write_sequence import WriteSequence
+from kafscale.broker.group_coordinator.writer import WRITES_MAX, GroupWriter
 from kafscale.errors import CoordinatorUnavailableError, NotCoordinatorError, StoreUnavailableError
-from kafscale.metadata.store.base import COMMIT_BYTES_MAX, OPERATIONS_MAX, Delete, Put
+from kafscale.metadata.schema import keys
+from kafscale.metadata.store.base import COMMIT_BYTES_MAX, Delete, Put
 from unit.broker.group_coordinator.shard_guards import assign_shards, request_move
 
 US, THEM = 1, 2
@@ -39,7 +41,7 @@ class SlowStore(MemoryStore):
             raise StoreUnavailableError("not now")
         done = await super().commit(compares, operations)
         kept = self.commits if done.succeeded else self.rejected
-        kept.append([operation.key for operation in operations])
+        kept.append([each.key for each in operations if each.key != keys.group_writer(str(US))])
         return done
 
     async def get(self, key):
@@ -57,7 +59,11 @@ class WriterSetup:
         self.on_lost = []
         clock = GroupClock(virtual_time.clock_ms, virtual_time.clock_ms)
         self.writer = GroupWriter(
-            store, clock, linger_ms=linger_ms, random=Random(0), on_lost=self._on_lost
+            WriteSequence(store, US),
+            clock,
+            linger_ms=linger_ms,
+            random=Random(0),
+            on_lost=self._on_lost,
         )
 
     async def sessions(self, count):
@@ -172,16 +178,12 @@ def test_timeout_of_a_waiter_does_not_cancel_the_write():
 
 def test_many_operations_are_split_within_the_store_limits():
     async def body(setup, session):
-        keys = [f"/{number}" for number in range(2 * OPERATIONS_MAX + 1)]
-        for key in keys:
+        names = [f"/{number}" for number in range(2 * WRITES_MAX + 1)]
+        for key in names:
             session.write(put(key))
         await session.wait_durable(60)
-        assert [len(commit) for commit in setup.store.commits] == [
-            OPERATIONS_MAX,
-            OPERATIONS_MAX,
-            1,
-        ]
-        assert [key for commit in setup.store.commits for key in commit] == keys
+        assert [len(commit) for commit in setup.store.commits] == [WRITES_MAX, WRITES_MAX, 1]
+        assert [key for commit in setup.store.commits for key in commit] == names
 
     simulate(body)
 
