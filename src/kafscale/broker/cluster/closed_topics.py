@@ -2,8 +2,8 @@
 
 A broker learns of a deletion by a watch, which may lag. Until then it accepts records for the topic
 by name. Invariant: a name is free only when every live broker has confirmed, or its lease has ended
-and it serves nothing. A single broker, or the controller itself, needs no confirmation in the
-store.
+and it serves nothing. The controller confirms, too: another broker may become controller before the
+deletion is complete. It does not wait for its own confirmation, because it knows what it serves.
 """
 
 import asyncio
@@ -47,8 +47,6 @@ class ClosedTopics:
 
     async def confirm(self, topic: Topic, broker: BrokerInfo) -> None:
         """Confirm, for a broker session, that it has closed a deleted topic."""
-        if self._cache.controller_id == broker.id:
-            return
         while True:
             try:
                 tombstone = await self._store.get(keys.deletion(topic.name))
