@@ -13,7 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
-from kafscale.errors import KafscaleError, NotOwnerError, OperatingError
+from kafscale.errors import (
+    KafscaleError,
+    NotOwnerError,
+    OperatingError,
+    StoreUnavailableError,
+)
 from kafscale.observability.logging import get_logger
 from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import object_keys, wal_object
@@ -39,6 +44,13 @@ logger = get_logger(__name__)
 
 PARALLEL_OPENS_MAX = 32
 """Limit of logs that are opened concurrently."""
+
+RELEASE_PAUSE_SECONDS = 1.0
+"""How long a release may reject appends; longer, and it fails."""
+RELEASE_REST_BYTES = 1 << 20
+"""So much is rolled while appends are rejected, or less."""
+RELEASE_ROLLS_MAX = 5
+"""How often a release rolls while appends continue, if they are faster than the store."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,19 +220,32 @@ class StorageEngine:
         return opened.logs
 
     async def release(self, log: PartitionLog) -> None:
-        """Stop appends and roll everything, so that another broker can open the log.
+        """Roll everything and stop appends, so that another broker can open the log.
 
-        Reads continue. On failure or cancellation, appends are accepted again.
+        Reads continue. Appends continue while most of the log is rolled, however long that takes,
+        and are rejected for a moment at the end. On failure or cancellation, or if that takes too
+        long, they are accepted again.
         """
-        log.pause_appends()
-        try:
-            async with log.segments_lock:
-                await self.wal.flush()
-                await self.roll_scheduler.roll(log, RollReason.RELEASE)
+        for _ in range(RELEASE_ROLLS_MAX):
+            await self.roll_scheduler.roll(log, RollReason.RELEASE)
+            if log.tail.unrolled_bytes <= RELEASE_REST_BYTES:
+                break
+        async with log.segments_lock:
+            log.pause_appends()
+            try:
+                async with asyncio.timeout(RELEASE_PAUSE_SECONDS):
+                    await self.wal.flush()
+                    await self.roll_scheduler.roll(log, RollReason.RELEASE)
                 _check_rolled(log)
-        except BaseException:
-            log.resume_appends()
-            raise
+            except TimeoutError as error:
+                log.resume_appends()
+                raise StoreUnavailableError(
+                    f"{log.topic}/{log.partition} could not be rolled within"
+                    f" {RELEASE_PAUSE_SECONDS} s; try again"
+                ) from error
+            except BaseException:
+                log.resume_appends()
+                raise
 
     async def swap_segments(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
         """Replace segments by those that a job has staged."""

@@ -7,7 +7,8 @@ import pytest
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from doubles.virtual_time import clock_ms
-from kafscale.errors import FencedError, NotOwnerError
+from kafscale.errors import FencedError, NotOwnerError, StoreUnavailableError
+from kafscale.storage.engine import RELEASE_PAUSE_SECONDS, RELEASE_REST_BYTES
 from kafscale.storage.segments.segment_writer import RollReason
 from unit.storage.engines import (
     TOPIC,
@@ -215,6 +216,59 @@ def test_log_that_could_not_be_released_accepts_appends(way):
             with pytest.raises(NotOwnerError):
                 await engine.release(log)
         assert await append(engine, b"b") == 1
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("fault", [Fault.DENIED, Fault.SLOW])
+def test_release_without_segments_rejects_appends_for_a_second_at_most(fault):
+    """The WAL works: producers must not wait for a store that takes no segments."""
+
+    async def scenario():
+        store, metadata = FaultyObjectStore(memory_store(), random=Random(0)), FakeMetadataStore()
+        engine = await open_engine(store, partitions=[metadata.to_open()], save_state=metadata.save)
+        await append(engine, b"a")
+        store.rules = [Rule(fault=fault, keys="*.kfs", seconds=(30, 30))]
+        log = engine.logs.get(TOPIC, 0)
+        releasing = asyncio.ensure_future(engine.release(log))
+        loop = asyncio.get_running_loop()
+        refused_since, refused = None, 0.0
+        for _ in range(1000):
+            try:
+                await append(engine, b"b")
+                refused_since = None
+            except NotOwnerError:
+                refused_since = refused_since or loop.time()
+                refused = max(refused, loop.time() - refused_since)
+            await asyncio.sleep(0.1)
+        assert refused <= RELEASE_PAUSE_SECONDS
+        assert (refused > 0) is (fault is Fault.SLOW)
+        if fault is Fault.SLOW:
+            assert isinstance(releasing.exception(), StoreUnavailableError)
+            releasing = asyncio.ensure_future(engine.release(log))
+        store.rules = []
+        await releasing
+        assert log.tail.rolled_offset == log.end_offset > 500
+
+    simulate(scenario)
+
+
+def test_release_rolls_most_of_a_large_log_before_it_rejects_appends():
+    async def scenario():
+        store = FaultyObjectStore(memory_store(), random=Random(0))
+        engine = await open_engine(store)
+        log = engine.logs.get(TOPIC, 0)
+        for _ in range(4):
+            await append(engine, bytes(RELEASE_REST_BYTES))
+        store.rules = [Rule(fault=Fault.SLOW, keys="*.kfs", seconds=(0.9, 0.9))]
+        releasing = asyncio.ensure_future(engine.release(log))
+        await asyncio.sleep(0.5)
+        # More than a segment in the pause would be too slow.
+        await append(engine, bytes(2 * RELEASE_REST_BYTES))
+        await asyncio.sleep(1)
+        await append(engine, b"accepted, because so much was appended meanwhile")
+        await releasing
+        assert log.tail.rolled_offset == log.end_offset == 6
 
     simulate(scenario)
 

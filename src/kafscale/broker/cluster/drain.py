@@ -14,7 +14,7 @@ from typing import Final
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.cluster.registration import Registration
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
-from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.schema.model import NO_BROKER, BrokerInfo
 from kafscale.text.topic_partition import TopicPartition
 
 CHECK_INTERVAL_SECONDS: Final = 0.2
@@ -39,11 +39,8 @@ class Drainer:
         if self._transfer_targets():
             if partitions is None:
                 await self._registration.announce_drain()
-            else:
-                target_id = self._least_loaded()
-                for topic_partition in topic_partitions:
-                    self._ownership.start_transfer(topic_partition, target_id)
-            await self._wait_until_released(topic_partitions, deadline_seconds)
+            transfers = partitions or ()  # Before leaving, the controller requests them.
+            await self._wait_until_released(topic_partitions, transfers, deadline_seconds)
         pending = [
             topic_partition
             for topic_partition in topic_partitions
@@ -56,18 +53,31 @@ class Drainer:
         ], pending
 
     async def _wait_until_released(
-        self, topic_partitions: Collection[TopicPartition], deadline_seconds: float
+        self,
+        topic_partitions: Collection[TopicPartition],
+        transfers: Collection[TopicPartition],
+        deadline_seconds: float,
     ) -> None:
-        """Wait until they are released, or no target is left: all brokers may leave at once."""
+        """Wait until they are released, or no target is left: all brokers may leave at once.
+
+        `transfers` are started here, and again if one fails.
+        """
         waiting = asyncio.ensure_future(
             self._ownership.wait_until_released(topic_partitions, deadline_seconds)
         )
         try:
             while not waiting.done() and self._transfer_targets():
+                self._start(transfers)
                 await asyncio.wait({waiting}, timeout=CHECK_INTERVAL_SECONDS)
         finally:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
+
+    def _start(self, transfers: Collection[TopicPartition]) -> None:
+        target_id = self._least_loaded() if transfers else NO_BROKER
+        for topic_partition in transfers:
+            if topic_partition in self._ownership.served:
+                self._ownership.start_transfer(topic_partition, target_id)
 
     def _transfer_targets(self) -> list[BrokerInfo]:
         own = self._registration.broker
