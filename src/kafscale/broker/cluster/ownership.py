@@ -291,6 +291,7 @@ class Ownership:
             end_offset=state.rolled_end if state else 0,
             fully_rolled=assignment.fully_rolled
             and (assignment.leader_epoch > FIRST_LEADER_EPOCH or is_new),
+            released_end=assignment.end_offset,
             is_new=is_new,
         )
 

@@ -2,13 +2,13 @@
 
 Invariants: first the owner stores everything where the next owner will read it. Then one
 transaction changes the assignment; it compares the assignment and the registration of the next
-owner. A failure before the transaction changes nothing. If the response of the transaction is lost,
-the owner reads the assignment until the outcome is known: only then is the partition either
-released or served again.
+owner. A failure before the transaction changes nothing. If the transaction is not answered, it may
+have been applied, or may be later. The owner then writes its own assignment again: it serves the
+partition again only if that succeeded, because the transfer cannot be applied any more.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from msgspec.structs import replace
@@ -53,7 +53,7 @@ class OwnershipTransfer:
         self._clock = clock
         self._limit = asyncio.Semaphore(CONCURRENT_TRANSFERS_MAX)
         self._transferred: dict[TopicPartition, int] = {}
-        """The revision of each transfer; the cluster cache may show it a moment later."""
+        """The revision of each transfer that the cluster cache may not show yet."""
 
     def has_transferred(self, assignment: Assignment) -> bool:
         transfer_revision = self._transferred.get((assignment.topic, assignment.partition), 0)
@@ -94,7 +94,9 @@ class OwnershipTransfer:
         started_ms = self._clock()
         await self._storage.release(partition_log)
         try:
-            is_transferred = await self._commit(topic_partition, guard, target)
+            is_transferred = await self._commit(
+                topic_partition, guard, target, end_offset=partition_log.end_offset
+            )
         except BaseException:
             partition_log.resume_appends()
             raise
@@ -112,7 +114,12 @@ class OwnershipTransfer:
         return True
 
     async def _commit(
-        self, topic_partition: TopicPartition, guard: OwnershipGuard, target: BrokerInfo
+        self,
+        topic_partition: TopicPartition,
+        guard: OwnershipGuard,
+        target: BrokerInfo,
+        *,
+        end_offset: int | None = None,
     ) -> bool:
         """Make the target the owner; false if the assignment or the target has changed."""
         before = guard.assignment
@@ -122,6 +129,7 @@ class OwnershipTransfer:
             broker_epoch=target.epoch,
             fully_rolled=True,
             reassigning_to=None,
+            end_offset=end_offset,
             leader_epoch=before.leader_epoch + 1,
             assigned_ms=self._clock(),
         )
@@ -135,23 +143,35 @@ class OwnershipTransfer:
             logger.warning(
                 "transfer outcome unknown", topic_partition=topic_partition, reason=str(error)
             )
+            is_still_owner = await _retry(guard.settle)
         else:
             if result.succeeded:
-                self._transferred[topic_partition] = result.revision
+                self._record(topic_partition, result.revision)
                 return True
-        if await self._is_still_owner(guard):
-            return False
-        self._transferred[topic_partition] = before.mod_revision + 1
-        return True
+            is_still_owner = await _retry(guard.refresh)
+        if not is_still_owner:
+            self._record(topic_partition, guard.assignment.mod_revision + 1)
+        return not is_still_owner
 
-    async def _is_still_owner(self, guard: OwnershipGuard) -> bool:
-        """Read the assignment, with retries, to find out whether this broker still owns it."""
-        while True:
-            try:
-                await guard.refresh()
-            except FencedError:
-                return False
-            except OperatingError:
-                await asyncio.sleep(RETRY_SECONDS)
-            else:
-                return True
+    def _record(self, topic_partition: TopicPartition, revision: int) -> None:
+        """Record a transfer, and drop those that the cluster cache shows."""
+        self._transferred[topic_partition] = revision
+        self._transferred = {
+            (topic, number): revision
+            for (topic, number), revision in self._transferred.items()
+            if (shown := self._cache.assignments(topic).get(number)) is not None
+            and shown.mod_revision < revision
+        }
+
+
+async def _retry(check_owner: Callable[[], Awaitable[None]]) -> bool:
+    """Retry until the store responds; return false if this broker is no longer the owner."""
+    while True:
+        try:
+            await check_owner()
+        except FencedError:
+            return False
+        except OperatingError:
+            await asyncio.sleep(RETRY_SECONDS)
+        else:
+            return True

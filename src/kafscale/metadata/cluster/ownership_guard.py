@@ -3,14 +3,17 @@
 Invariant: a commit that includes the guard's compare succeeds only while the assignment names this
 registration of the broker. An assignment may also change without a change of owner, for example
 when a reassignment starts. After a failed compare, `refresh` reads the assignment again, and raises
-`FencedError` if the owner has changed. `OwnershipGuards` has those of everything a broker owns.
+`FencedError` if the owner has changed. After a commit that was not answered, `settle` makes sure
+that it cannot be applied any more. `OwnershipGuards` has those of everything a broker owns.
 """
+
+from msgspec.structs import replace
 
 from kafscale.errors import FencedError
 from kafscale.metadata.schema import keys
-from kafscale.metadata.schema.cluster_codec import decode_assignment
+from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
 from kafscale.metadata.schema.model import Assignment
-from kafscale.metadata.store.base import Compare, MetadataStore
+from kafscale.metadata.store.base import Compare, MetadataStore, Put
 from kafscale.text.topic_partition import TopicPartition
 
 
@@ -38,7 +41,26 @@ class OwnershipGuard:
             != (ours.broker_id, ours.broker_epoch, ours.leader_epoch)
         ):
             raise FencedError(f"{ours.topic}/{ours.partition} has another owner now")
-        self.assignment = newest
+        self.update(newest)
+
+    async def settle(self) -> None:
+        """Write the assignment again, so that no earlier commit with this guard can be applied.
+
+        Raises `FencedError` if the owner has changed.
+        """
+        ours = self.assignment
+        compare = Compare(key=self.key, mod_revision=ours.mod_revision)
+        done = await self._store.commit([compare], [Put(self.key, encode_assignment(ours))])
+        if done.succeeded:
+            self.update(replace(ours, mod_revision=done.revision))
+        else:
+            # Its revision has changed: this also settles what compares the revision before.
+            await self.refresh()
+
+    def update(self, assignment: Assignment) -> None:
+        """Record a newer assignment that still names this broker."""
+        if assignment.mod_revision > self.assignment.mod_revision:
+            self.assignment = assignment
 
 
 class OwnershipGuards:
@@ -58,9 +80,7 @@ class OwnershipGuards:
 
     def update(self, assignment: Assignment) -> None:
         """Record a newer assignment that still names this broker."""
-        guard = self._guards[assignment.topic, assignment.partition]
-        if assignment.mod_revision > guard.assignment.mod_revision:
-            guard.assignment = assignment
+        self._guards[assignment.topic, assignment.partition].update(assignment)
 
     def remove(self, topic_partition: TopicPartition) -> None:
         self._guards.pop(topic_partition, None)

@@ -74,6 +74,7 @@ def encode_assignment(assignment: Assignment) -> bytes:
         clean=assignment.fully_rolled,
         moving_to="" if reassigning_to is None else str(reassigning_to),
         topic_id=assignment.topic_id,
+        end_offset=assignment.end_offset,
     )
     return record.SerializeToString(deterministic=True)
 
@@ -91,6 +92,7 @@ def decode_assignment(entry: Entry) -> Assignment:
         leader_epoch=record.epoch,
         fully_rolled=record.clean,
         reassigning_to=_parse_broker_id(entry, record.moving_to) if record.moving_to else None,
+        end_offset=record.end_offset if record.HasField("end_offset") else None,
         assigned_ms=read_time(entry, record.assigned_at),
         mod_revision=entry.mod_revision,
     )

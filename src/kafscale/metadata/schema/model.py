@@ -149,6 +149,8 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """Whether everything that the owner before acknowledged is in segments."""
     reassigning_to: int | None = None
     """The broker that the owner is asked to hand it over to."""
+    end_offset: int | None = None
+    """The end of the log when the owner before transferred it; None if it did not, or a shard."""
     assigned_ms: int = 0
     mod_revision: int = NO_REVISION
 

@@ -6,11 +6,15 @@ Streams are listed before segments. A former owner that still runs can then only
 and trim the WAL objects of rolled records. If it, or the dead stream cleaner, does so while the WAL
 is read, the logs are opened again, because the missing records are now in segments.
 
+A log that is said to be fully rolled, but ends elsewhere than its former owner left it, is opened
+again with the WAL.
+
 Missing offsets are accepted only after a second attempt. Then the gap is logged as an error and the
 log is served without them, so that its other records remain readable.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -69,6 +73,14 @@ class LogOpener:
                     raise
                 logger.warning("wal changed while it was read", error=str(error))
                 continue
+            unexpected = _unexpected_ends(opened_logs, partitions)
+            if unexpected and tries_left:
+                opened_logs.close()
+                partitions = [
+                    replace(each, fully_rolled=False) if each in unexpected else each
+                    for each in partitions
+                ]
+                continue
             if not opened_logs.gaps or is_second_attempt or not tries_left:
                 break
             opened_logs.close()
@@ -100,6 +112,28 @@ class LogOpener:
             key: ranges for key, ranges in self._known_ranges.items() if key in existing
         }
         return replay
+
+
+def _unexpected_ends(
+    opened: OpenedLogs, partitions: Sequence[PartitionToOpen]
+) -> list[PartitionToOpen]:
+    """The logs that are not as their former owner released them, although fully rolled."""
+    incomplete = {id(gap.log) for gap in opened.gaps}
+    unexpected = []
+    for log, partition in zip(opened.logs, partitions, strict=True):
+        expected = partition.released_end
+        if not partition.fully_rolled or expected is None:
+            continue
+        if log.end_offset != expected or id(log) in incomplete:
+            logger.error(
+                "released log has another end",
+                topic=log.topic,
+                partition=log.partition,
+                end_offset=log.end_offset,
+                expected=expected,
+            )
+            unexpected.append(partition)
+    return unexpected
 
 
 def _extend_to_known_end(log: PartitionLog, partition: PartitionToOpen) -> list[OffsetGap]:

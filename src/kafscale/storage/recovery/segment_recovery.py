@@ -60,6 +60,8 @@ class PartitionToOpen:
     """The end of the last segment from the metadata store; the log cannot end before it."""
     fully_rolled: bool = True
     """Whether segments hold all acknowledged records, so that the WAL is not needed."""
+    released_end: int | None = None
+    """The log's end when its former owner released it fully rolled; None if it is not known."""
     is_new: bool = False
     """Whether the partition was never written, so that nothing is listed."""
 

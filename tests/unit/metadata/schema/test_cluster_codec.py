@@ -42,6 +42,7 @@ ASSIGNMENTS = st.builds(
     leader_epoch=st.integers(0, 2**31 - 1),
     fully_rolled=st.booleans(),
     reassigning_to=st.none() | IDS,
+    end_offset=st.none() | st.integers(0, 2**62),
     assigned_ms=TIMES_MS,
     mod_revision=st.integers(1, 2**60),
 )

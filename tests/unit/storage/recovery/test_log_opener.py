@@ -19,6 +19,7 @@ from unit.storage.engines import (
     NAMESPACE,
     TOPIC,
     CountingStore,
+    Epochs,
     append,
     keys,
     memory_store,
@@ -426,5 +427,30 @@ def test_log_may_start_within_an_unrolled_batch(rolled, end_offset):
         assert await append(after, b"h") == 9
         await roll(after)
         assert await read_offsets(after) == [6, 9]
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("saved", ["state is older, too", "state is current"])
+def test_released_log_with_missing_segments_is_recovered_from_the_wal(saved):
+    """The former owner said that everything is in segments, but the last one is not there."""
+
+    async def scenario():
+        store, epochs, metadata = memory_store(), Epochs(), FakeMetadataStore()
+        engine = await open_engine(
+            store, epochs, partitions=[metadata.to_open()], save_state=metadata.save
+        )
+        for value in (b"a", b"b"):
+            await append(engine, value)
+        engine.close()
+        if saved == "state is current":
+            metadata.ends[0] = 2
+        with capture_logs() as logged:
+            successor = await start_engine(store, epochs)
+            await successor.open([metadata.to_open(fully_rolled=True, released_end=2)])
+        assert [each["event"] for each in logged if each["log_level"] == "error"] == [
+            "released log has another end"
+        ]
+        assert await read_offsets(successor) == [0, 1]
 
     simulate(scenario)
