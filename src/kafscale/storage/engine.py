@@ -48,7 +48,7 @@ PARALLEL_OPENS_MAX = 32
 RELEASE_PAUSE_SECONDS = 1.0
 """How long a release may reject appends; longer, and it fails."""
 RELEASE_REST_BYTES = 1 << 20
-"""So much is rolled while appends are rejected, or less."""
+"""A rest of this size may be rolled while appends are rejected."""
 RELEASE_ROLLS_MAX = 5
 """How often a release rolls while appends continue, if they are faster than the store."""
 

@@ -266,7 +266,7 @@ def test_release_rolls_most_of_a_large_log_before_it_rejects_appends():
         # More than a segment in the pause would be too slow.
         await append(engine, bytes(2 * RELEASE_REST_BYTES))
         await asyncio.sleep(1)
-        await append(engine, b"accepted, because so much was appended meanwhile")
+        await append(engine, b"accepted, because the rest was too large")
         await releasing
         assert log.tail.rolled_offset == log.end_offset == 6
 
