@@ -9,6 +9,7 @@ partition again only if that succeeded, because the transfer cannot be applied a
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -77,7 +78,7 @@ class OwnershipTransfer:
                 await self._groups.release_shards([number])
                 if await self._commit(topic_partition, guard, target):
                     return True
-                await self._groups.open_shards({number: guard})
+                await _retry(partial(self._groups.open_shards, {number: guard}))
                 return False
             partition_log = self._storage.logs.get(topic, number)
             return partition_log is not None and await self._transfer_log(
@@ -164,11 +165,11 @@ class OwnershipTransfer:
         }
 
 
-async def _retry(check_owner: Callable[[], Awaitable[None]]) -> bool:
+async def _retry(request: Callable[[], Awaitable[None]]) -> bool:
     """Retry until the store responds; return false if this broker is no longer the owner."""
     while True:
         try:
-            await check_owner()
+            await request()
         except FencedError:
             return False
         except OperatingError:

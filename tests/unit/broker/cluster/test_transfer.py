@@ -28,6 +28,7 @@ class LateStore(UnreachableStore):
         super().__init__(store)
         self.delays = []
         """Of the next commits that change an assignment."""
+        self.failures_to_load = 0
 
     async def commit(self, compares, operations):
         self._check()
@@ -42,6 +43,13 @@ class LateStore(UnreachableStore):
                 await self._store.commit(compares, operations)
             raise StoreUnavailableError("no response")
         return await self._store.commit(compares, operations)
+
+    async def range(self, prefix):
+        self._check()
+        if prefix == keys.CONSUMERS and self.failures_to_load:
+            self.failures_to_load -= 1
+            raise StoreUnavailableError("no response")
+        return await self._store.range(prefix)
 
     async def _apply(self, late):
         await self._store.commit(*await late)
@@ -91,7 +99,7 @@ def test_transfer_that_failed_is_not_applied_later(failures):
         await write(first, mine, b"before")
         # The commits that settle it fail, too.
         first.stores.metadata.delays = [LATE_SECONDS] * failures
-        await first.node.drainer.drain([("orders", mine)], 0.5)
+        first.node.ownership.start_transfer(("orders", mine), 2)
         await until(lambda: not first.stores.metadata.delays)
         acknowledged = [b"before"]
         for number in range(100):
@@ -127,6 +135,7 @@ def test_shard_transfer_that_failed_is_not_applied_later():
     async def body(first, second, _mine):
         shard = min(first.services.groups.shards)
         first.stores.metadata.delays = [LATE_SECONDS]
+        first.stores.metadata.failures_to_load = 3
         first.node.ownership.start_transfer((SHARDS_TOPIC, shard), 2)
         await until(lambda: not first.stores.metadata.delays)
         await until(lambda: shard in first.services.groups.shards)
