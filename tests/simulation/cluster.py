@@ -7,7 +7,7 @@ store, so that one can be disconnected while others continue.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -22,7 +22,7 @@ from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.wal.buffer import SealPolicy
-from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
+from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner, RolledEnds, Session
 from kafscale.storage.wal.streams import Streams
 from simulation.brokers import Broker
 from simulation.model import NAMESPACE, InvariantViolationError, PartitionModel, SimulatedTopic
@@ -300,18 +300,24 @@ class SimulatedCluster:
     # --- dead streams -------------------------------------------------------------------------
 
     async def clean_streams(self) -> None:
-        await self._cleaner.clean(self._rolled_end, self._is_live)
+        await self._cleaner.clean(self._rolled_ends, self._session)
 
     async def clean_streams_later(self, later_ms: int) -> None:
         """Clean up streams as if that much time had passed."""
         cleaner = DeadStreamCleaner(self.objects, NAMESPACE, lambda: clock_ms() + later_ms)
-        await cleaner.clean(self._rolled_end, self._is_live)
+        await cleaner.clean(self._rolled_ends, self._session)
 
-    def _rolled_end(self, topic_id: bytes, number: int) -> int | None:
-        if all(topic.id != topic_id for topic in self.topics.values()):
-            return None
-        return self.states.get((topic_id, number), State()).end_offset
+    async def _rolled_ends(self, topic_ids: Collection[bytes]) -> RolledEnds:
+        existing = {topic.id for topic in self.topics.values()}
+        ends: dict[bytes, dict[int, int] | None] = {
+            topic_id: {} if topic_id in existing else None for topic_id in topic_ids
+        }
+        for (topic_id, number), state in self.states.items():
+            if (of_topic := ends.get(topic_id)) is not None:
+                of_topic[number] = state.end_offset
+        return ends
 
-    def _is_live(self, broker_id: int, epoch: int) -> bool:
+    def _session(self, broker_id: int, epoch: int) -> Session:
         broker = self.registered.get(broker_id)
-        return broker is not None and broker.epoch == epoch
+        is_live = broker is not None and broker.epoch == epoch
+        return Session.LIVE if is_live else Session.ENDED

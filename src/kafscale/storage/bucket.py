@@ -113,7 +113,7 @@ async def read_wal_ranges(
 
     async def read(item: ObjectInfo) -> None:
         try:
-            found[item.key] = await _read_ranges(store, item)
+            found[item.key] = await read_wal_footer(store, item)
         except ObjectNotFoundError:
             logger.debug("wal object already deleted", key=item.key)
         except DamagedObjectError as error:
@@ -123,7 +123,8 @@ async def read_wal_ranges(
     return found
 
 
-async def _read_ranges(store: ObjectStore, item: ObjectInfo) -> list[wal_object.Range]:
+async def read_wal_footer(store: ObjectStore, item: ObjectInfo) -> list[wal_object.Range]:
+    """Read which offsets of which partitions a WAL object holds."""
     if item.size_bytes == wal_object.EMPTY_BYTES:
         return []
     length = min(wal_object.TAIL_BYTES_HINT, item.size_bytes)

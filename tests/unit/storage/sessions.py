@@ -1,11 +1,13 @@
 """Helpers for tests of broker sessions: crashes, interference, and a fake metadata store."""
 
+from collections.abc import Collection
 from typing import Any
 
 from kafscale.errors import FencedError, StoreUnavailableError
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen
+from kafscale.storage.wal.dead_stream_cleaner import FindSession, RolledEnds, Session
 from unit.storage.engines import BROKER_ID, NAMESPACE, append, open_engine, to_open
 
 OTHER_ID = BROKER_ID + 1
@@ -26,6 +28,11 @@ async def crash_session(store, epochs, *values: bytes, broker_id: int = BROKER_I
     for value in values:
         await append(engine, value)
     engine.close()
+
+
+def sessions(*, live: int) -> FindSession:
+    """All sessions have ended, except those of one broker."""
+    return lambda broker_id, _: Session.LIVE if broker_id == live else Session.ENDED
 
 
 class InterferingStore:
@@ -79,5 +86,5 @@ class FakeMetadataStore:
             **changes,
         )
 
-    def rolled_end(self, _topic_id: bytes, partition: int) -> int:
-        return self.ends.get(partition, 0)
+    async def rolled_ends(self, topic_ids: Collection[bytes]) -> RolledEnds:
+        return dict.fromkeys(topic_ids, self.ends)

@@ -188,6 +188,8 @@ class ClusterNode:
             lease_is_valid=self.registration.lease_is_valid,
             partitions=len(self._storage.logs),
             shards=len(self._groups.shards),
+            unknown_wal_objects=self.controller.stream_cleanup.result.unknown_objects,
+            damaged_wal_objects=self.controller.stream_cleanup.result.damaged_objects,
         )
 
     def _build_topics(self, closed_topics: ClosedTopics) -> Topics:

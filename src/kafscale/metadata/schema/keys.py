@@ -15,6 +15,9 @@
     /kafscale/counters/{name}                                 the next value, as decimal digits
     /kafscale/deletions/{topic}                               TopicConfig of a deleted topic whose
                                                               objects are not all removed yet
+    /kafscale/deleted-topics/{topic id}                       when the objects of a deleted topic
+                                                              were removed, in milliseconds, as
+                                                              decimal digits
     /kafscale/access/...                                      see `metadata.access.keys`
     /kafscale/restored...                                     see `metadata.cluster.restore_marker`
 
@@ -34,6 +37,7 @@ ASSIGNMENTS: Final = "/kafscale/assignments/"
 COUNTERS: Final = "/kafscale/counters/"
 DELETIONS: Final = "/kafscale/deletions/"
 CLOSED_TOPICS: Final = "/kafscale/closed-topics/"
+DELETED_TOPICS: Final = "/kafscale/deleted-topics/"
 CONTROLLER: Final = "/kafscale/controller"
 SNAPSHOT: Final = "/kafscale/metadata/snapshot"
 CLUSTER_ID: Final = "/kafscale/cluster/id"
@@ -143,6 +147,11 @@ def counter(name: str) -> str:
 
 def deletion(name: str) -> str:
     return f"{DELETIONS}{_checked(name)}"
+
+
+def deleted_topic(topic_id: bytes) -> str:
+    """The key that shows that the topic with this id was deleted."""
+    return f"{DELETED_TOPICS}{topic_id.hex()}"
 
 
 def closed_topics(topic_id: bytes) -> str:

@@ -206,6 +206,7 @@ class TopicStore:
             tombstone,
             controller,
             Put(keys.deletion(tombstone.name), encode_topic(emptied)),
+            Put(keys.deleted_topic(tombstone.id), str(now_ms).encode()),
             DeletePrefix(keys.closed_topics(tombstone.id)),
         )
 

@@ -329,5 +329,15 @@ BROKER_METRICS: Final = (
         "Group shards that this broker coordinates.",
         lambda counters: counters.cluster().shards,
     ),
+    gauge(
+        "kafscale_wal_unknown_objects",
+        "WAL objects that the controller keeps because their stream or topic is unknown here.",
+        lambda counters: counters.cluster().unknown_wal_objects,
+    ),
+    gauge(
+        "kafscale_wal_damaged_objects",
+        "Damaged WAL objects in dead streams, which are copied to the quarantine.",
+        lambda counters: counters.cluster().damaged_wal_objects,
+    ),
     *STORAGE_METRICS,
 )

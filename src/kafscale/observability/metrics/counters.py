@@ -207,6 +207,11 @@ class ClusterStatus(NamedTuple):
     partitions: int = 0
     """Owned by this broker; so are the shards."""
     shards: int = 0
+    unknown_wal_objects: int = 0
+    """WAL objects that are kept because this cluster does not know their stream or their topics;
+    only the controller knows it, as the number of damaged ones.
+    """
+    damaged_wal_objects: int = 0
 
 
 class Counters:

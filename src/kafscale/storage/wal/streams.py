@@ -111,12 +111,16 @@ class Streams:
         self._namespace = namespace
         self._clock = clock
         self._reads = asyncio.Semaphore(READS_MAX)
+        self._fences: set[ObjectInfo] = set()
+        """Listed objects that are fences: each is read once."""
 
     # --- listing --------------------------------------------------------------------------------
 
     async def all(self) -> list[Stream]:
         """The streams of all sessions of all brokers."""
-        return await self._find(object_keys.wal_root(self._namespace))
+        streams = await self._find(object_keys.wal_root(self._namespace))
+        self._fences &= {stream.fence for stream in streams}
+        return streams
 
     async def fenced(self) -> list[Stream]:
         """The streams that have ended."""
@@ -172,7 +176,7 @@ class Streams:
             if item.size_bytes != wal_object.EMPTY_BYTES or (number == 0 and 1 in listed):
                 continue  # It holds records, or is the first object of the stream.
             try:
-                is_fence = await self._is_fence(item.key)
+                is_fence = await self._is_listed_fence(item)
             except ObjectNotFoundError:
                 del objects[number]  # Trimmed or removed since the listing.
                 continue
@@ -209,6 +213,12 @@ class Streams:
             with suppress(DamagedObjectError):
                 return wal_object.decode_header(key, start).trimmed_to
         return None
+
+    async def _is_listed_fence(self, item: ObjectInfo) -> bool:
+        """Whether an object is a fence; an owner never writes where an effective fence was."""
+        if item not in self._fences and await self._is_fence(item.key):
+            self._fences.add(item)
+        return item in self._fences
 
     async def _is_fence(self, key: str) -> bool:
         async with self._reads:

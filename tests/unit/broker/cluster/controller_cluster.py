@@ -10,12 +10,14 @@ from doubles import virtual_time
 from doubles.memory_store import MemoryStore
 from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings
 from kafscale.errors import StoreUnavailableError
+from kafscale.metadata.cluster import id_allocator
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC, BrokerInfo
 from kafscale.metadata.store.base import Compare, Put
 from kafscale.metadata.topics.store import TopicStore
+from kafscale.storage.wal.dead_stream_cleaner import CleanupResult
 from unit.metadata.interruptible_store import InterruptibleStore
 
 TTL_MS = 10_000
@@ -38,17 +40,21 @@ class Streams:
 
 
 class StreamCleaner:
-    """Records its calls, and asks for the configured partitions and owners."""
+    """Records its calls, and asks for the configured topics and sessions."""
 
     def __init__(self):
         self.rounds = []
-        self.questions = []
-        self.owners = []
+        self.topic_ids = []
+        self.sessions = []
+        self.oldest_records_ms = None
 
-    async def clean(self, rolled_end, is_live):
-        ends = {question: rolled_end(*question) for question in self.questions}
-        self.rounds.append((ends, {owner: is_live(*owner) for owner in self.owners}))
-        return len(ends)
+    async def clean(self, find_rolled_ends, find_session):
+        ends = await find_rolled_ends(self.topic_ids)
+        self.rounds.append((ends, {each: find_session(*each) for each in self.sessions}))
+        return CleanupResult(
+            unknown_topics=set(self.topic_ids).difference(ends),
+            oldest_records_ms=self.oldest_records_ms,
+        )
 
 
 class Restorer:
@@ -130,6 +136,8 @@ class ControllerNode:
             id=self.broker_id, epoch=self.epoch, host="host", port=9092, rack=rack, lease=lease
         )
         self.broker = await self._put(broker)
+        counter = id_allocator.broker_epoch_counter(str(self.broker_id))
+        await id_allocator.advance_to(self.store, counter, self.epoch + 1)
         self.controller.start_session(self.broker)
 
     async def drain(self):
@@ -193,7 +201,8 @@ class ControllerCluster:
                 await node.store.keep_alive(node.broker.lease)
 
     async def topic(self, name, partitions):
-        number = len(self.topic_store.topics) + len(self.topic_store.deletions) + 1
+        store = self.topic_store
+        number = len(store.topics) + len(store.deletions) + len(store.retired) + 1
         return await self.topic_store.create(
             name, partitions, {}, virtual_time.clock_ms(), number.to_bytes(16)
         )

@@ -31,7 +31,14 @@ from unit.storage.engines import (
     to_open,
     topic,
 )
-from unit.storage.sessions import OTHER_ID, THIRD_ID, FakeMetadataStore, InterferingStore, key_of
+from unit.storage.sessions import (
+    OTHER_ID,
+    THIRD_ID,
+    FakeMetadataStore,
+    InterferingStore,
+    key_of,
+    sessions,
+)
 
 
 async def fence(store, broker_id: int, epoch: int = 0) -> None:
@@ -213,7 +220,7 @@ def test_dead_stream_cleaner_and_takeover_run_concurrently():
         async def interfere() -> None:
             await roll(before)
             cleaner = DeadStreamCleaner(store, NAMESPACE, clock_ms)
-            await cleaner.clean(metadata.rolled_end, lambda broker_id, _: broker_id == OTHER_ID)
+            await cleaner.clean(metadata.rolled_ends, sessions(live=OTHER_ID))
 
         interfering = InterferingStore(store, "get", key_of(0, 1), interfere)
         after = await open_engine(
@@ -312,7 +319,7 @@ def test_recovered_records_are_rolled_soon():
         await asyncio.sleep(1)
         assert metadata.ends[0] == 1
         cleaner = DeadStreamCleaner(store, NAMESPACE, clock_ms)
-        await cleaner.clean(metadata.rolled_end, lambda broker_id, _epoch: broker_id == BROKER_ID)
+        await cleaner.clean(metadata.rolled_ends, sessions(live=BROKER_ID))
         left = [key for key in await keys(store, ".kfw") if f"/{THIRD_ID}/" in key]
         assert len(left) == 1, "the fence"
         working.cancel()

@@ -150,7 +150,7 @@ class Controller:
             store, cache, topic_store, moves_max=settings.moves_max, clock=clock
         )
         self._publisher = SnapshotPublisher(store, cache, topic_store.topics, cluster_id)
-        self._stream_cleanup = DeadStreamCleanup(store, cache, cleaner)
+        self.stream_cleanup = DeadStreamCleanup(store, cache, topic_store, cleaner, clock)
         self._elected_listeners: list[Callable[[], None]] = []
         self._cleanup_listeners: list[Callable[[Entry], Awaitable[None]]] = []
         self._term_end_listeners: list[Callable[[], Awaitable[None]]] = []
@@ -334,7 +334,7 @@ class Controller:
 
     async def _clean_up_streams(self, controller: Entry) -> None:
         await asyncio.sleep(self._settings.stream_cleanup_interval_ms / 1000)
-        await self._stream_cleanup.run_once(controller)
+        await self.stream_cleanup.run_once(controller)
         for listener in self._cleanup_listeners:
             await listener(controller)
 

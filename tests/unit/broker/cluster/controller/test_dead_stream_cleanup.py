@@ -2,13 +2,27 @@
 
 import asyncio
 
+import structlog
+
+from doubles import virtual_time
+from kafscale.broker.cluster.controller.dead_stream_cleanup import LATE_WRITE_MS
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import PartitionState, SegmentInfo
 from kafscale.metadata.schema.topic_codec import encode_partition_state
 from kafscale.metadata.store.base import Put
+from kafscale.storage.wal.dead_stream_cleaner import Session
 from unit.broker.cluster.controller_cluster import simulate
 
 INTERVAL_SECONDS = 30.1
+
+
+async def delete(cluster, node, name):
+    """Delete a topic, and its objects."""
+    await cluster.topic_store.delete(name)
+    await asyncio.sleep(0.1)
+    tombstone = node.topic_store.deletions[name]
+    await node.topic_store.mark_emptied(tombstone, virtual_time.clock_ms(), node.controller.term)
+    await asyncio.sleep(0.1)
 
 
 async def save(cluster, topic, partition, rolled_offset=0, *last_offsets):
@@ -33,65 +47,102 @@ async def save(cluster, topic, partition, rolled_offset=0, *last_offsets):
     await cluster.store.commit([], [Put(key, encode_partition_state(state))])
 
 
-def test_cleaner_gets_the_rolled_end_of_each_partition():
+def test_cleaner_gets_the_rolled_ends_of_topics():
     async def body(cluster):
         node = await cluster.node(1)
         topic = await cluster.topic("orders", 4)
+        await cluster.topic("other", 1)
         await save(cluster, topic, 0, 0, 9, 24)
         await save(cluster, topic, 1, 50, 24)
         await save(cluster, topic, 2, 7)
-        node.cleaner.questions = [(topic.id, number) for number in range(4)]
+        node.cleaner.topic_ids = [topic.id]
         await asyncio.sleep(INTERVAL_SECONDS)
         [(ends, _)] = node.cleaner.rounds
-        assert ends == {(topic.id, 0): 25, (topic.id, 1): 50, (topic.id, 2): 7, (topic.id, 3): 0}
+        assert ends == {topic.id: {0: 25, 1: 50, 2: 7}}
         await save(cluster, topic, 2, 7, 70)
         await asyncio.sleep(INTERVAL_SECONDS)
-        assert node.cleaner.rounds[1][0] == ends | {(topic.id, 2): 71}
+        assert node.cleaner.rounds[1][0] == {topic.id: {0: 25, 1: 50, 2: 71}}
 
     simulate(body)
 
 
-def test_topic_counts_as_deleted_only_on_the_second_run():
+def test_partition_states_are_read_only_for_topics_that_the_cleaner_has_found():
     async def body(cluster):
         node = await cluster.node(1)
         topic = await cluster.topic("orders", 1)
-        await save(cluster, topic, 0, 0, 9)
+        await save(cluster, topic, 0, 7)
+        prefixes = []
+        read = node.store.range
+        node.store.range = lambda prefix: (prefixes.append(prefix), read(prefix))[1]
+        await asyncio.sleep(INTERVAL_SECONDS)
+        assert not any(prefix.startswith(keys.TOPICS) for prefix in prefixes)
+        node.cleaner.topic_ids = [topic.id]
+        await asyncio.sleep(INTERVAL_SECONDS)
+        assert [prefix for prefix in prefixes if prefix.startswith(keys.TOPICS)] == [
+            keys.partition_states("orders")
+        ]
+
+    simulate(body)
+
+
+def test_topic_counts_as_deleted_only_by_a_record_of_its_deletion():
+    async def body(cluster):
+        node = await cluster.node(1)
+        first = await cluster.topic("orders", 1)
         await cluster.topic_store.delete("orders")
-        question = (topic.id, 0)
-        node.cleaner.questions = [question]
-        await asyncio.sleep(INTERVAL_SECONDS)
-        assert node.cleaner.rounds[0][0] == {question: 0}, "it may be newer than the last read"
-        await asyncio.sleep(INTERVAL_SECONDS)
-        assert node.cleaner.rounds[1][0] == {question: None}
+        unknown = b"?" * 16
+        node.cleaner.topic_ids = [first.id, unknown]
+        with structlog.testing.capture_logs() as logs:
+            await asyncio.sleep(3 * INTERVAL_SECONDS)
+        assert [ends for ends, _ in node.cleaner.rounds] == [{first.id: None}] * 3
+        [warning] = [line for line in logs if line["event"] == "unknown WAL objects kept"]
+        assert warning["topic_ids"] == [unknown.hex()]
 
     simulate(body)
 
 
-def test_topic_created_between_two_runs_is_not_taken_for_deleted():
+def test_deletion_is_on_record_until_no_wal_object_can_hold_the_topic():
+    """Also when the name is used and deleted again, which replaces the tombstone."""
+
     async def body(cluster):
         node = await cluster.node(1)
-        number = (1).to_bytes(16)
-        node.cleaner.questions = [(number, 0)]
-        await asyncio.sleep(INTERVAL_SECONDS)
-        topic = await cluster.topic("orders", 1)
-        assert topic.id == number
-        await asyncio.sleep(INTERVAL_SECONDS)
-        await save(cluster, topic, 0, 0, 9)
-        await asyncio.sleep(INTERVAL_SECONDS)
-        assert [ends[number, 0] for ends, _ in node.cleaner.rounds] == [0, 0, 10]
+        await cluster.wait_until_assigned()
+        first = await cluster.topic("orders", 1)
+        await delete(cluster, node, "orders")
+        await cluster.topic("orders", 1)
+        await delete(cluster, node, "orders")
+        node.cleaner.topic_ids = [first.id]
+        node.cleaner.oldest_records_ms = virtual_time.clock_ms()
+        await asyncio.sleep(2 * INTERVAL_SECONDS)
+        assert node.cleaner.rounds[-1][0] == {first.id: None}
+        assert node.topic_store.retired["orders"].id != first.id
+        await node.topic_store.remove_tombstone(
+            node.topic_store.retired["orders"], node.controller.term
+        )
+        node.cleaner.oldest_records_ms = virtual_time.clock_ms() + LATE_WRITE_MS
+        await asyncio.sleep(2 * INTERVAL_SECONDS)
+        assert node.cleaner.rounds[-1][0] == {}
+        assert (await cluster.store.range(keys.DELETED_TOPICS)).entries == ()
 
     simulate(body)
 
 
-def test_only_the_registered_session_of_a_broker_is_live():
+def test_session_is_known_by_its_epoch():
     async def body(cluster):
         node = await cluster.node(1)
         await cluster.node(2)
         await node.join()
-        node.cleaner.owners = [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1)]
+        node.cleaner.sessions = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 0), (3, 1)]
         await asyncio.sleep(INTERVAL_SECONDS)
-        [(_, alive)] = node.cleaner.rounds
-        assert alive == {(1, 1): False, (1, 2): True, (1, 3): True, (2, 1): True, (3, 1): False}
+        [(_, found)] = node.cleaner.rounds
+        assert found == {
+            (1, 1): Session.ENDED,
+            (1, 2): Session.LIVE,
+            (1, 3): Session.LIVE,
+            (2, 1): Session.LIVE,
+            (2, 0): Session.ENDED,
+            (3, 1): Session.UNKNOWN,
+        }
 
     simulate(body)
 
@@ -127,7 +178,9 @@ def test_stale_controller_does_not_clean_up():
 def test_damaged_record_stops_the_cleanup_but_no_other_duty():
     async def body(cluster):
         node = await cluster.node(1)
+        topic = await cluster.topic("orders", 1)
         await cluster.store.commit([], [Put(keys.partition_state("orders", 0), b"\xff damaged")])
+        node.cleaner.topic_ids = [topic.id]
         await asyncio.sleep(2 * INTERVAL_SECONDS)
         assert node.cleaner.rounds == []
         await cluster.topic("payments", 3)
