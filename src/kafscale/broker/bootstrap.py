@@ -14,6 +14,7 @@ from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
+from kafscale.broker.cluster_identity import establish_cluster_id
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
@@ -27,11 +28,11 @@ from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
 from kafscale.broker.stores import is_remote
+from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
 from kafscale.config import Config
 from kafscale.groups.group import GroupSettings
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
-from kafscale.metadata.cluster.id_allocator import cluster_id
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store.base import MetadataStore
@@ -48,7 +49,7 @@ from kafscale.storage.objects.s3.lifecycle import TopicRetention
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.recovery.bucket_scan import BucketScanner
 from kafscale.storage.segments.roll_scheduler import RollLimits
-from kafscale.storage.topic_catalog import CatalogTopic, CatalogWriter
+from kafscale.storage.topic_catalog import CatalogWriter
 from kafscale.storage.wal.buffer import SealPolicy
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
@@ -95,6 +96,9 @@ async def build_components(
 ) -> BrokerComponents:
     """Build all components of a broker; none of them runs yet."""
     node_id = broker_id(config)
+    own_cluster_id = await establish_cluster_id(
+        stores.metadata, stores.objects, config, candidate=uuid.uuid4().hex[:22], clock=clock
+    )
     defaults = TopicDefaults.from_config(config)
     registration = _registration(config, stores, addresses)
     guards = OwnershipGuards(stores.metadata)
@@ -107,7 +111,6 @@ async def build_components(
     consumer_lag = _consumer_lag(config, stores, storage, groups)
     register_group_metrics(metrics, groups, consumer_lag)
     register_log_metrics(metrics, storage, stores.topic_store)
-    own_cluster_id = await cluster_id(stores.metadata, uuid.uuid4().hex[:22])
     node = _cluster_node(
         config,
         stores,
@@ -224,11 +227,14 @@ def _cluster_node(
     namespace = config.s3.namespace
     streams = Streams(stores.objects, namespace, clock)
     leased = LeasedObjectStore(stores.objects, lambda: registration.lease_is_valid)
+    writer = CatalogWriter(leased, namespace, own_cluster_id)
+    catalog = TopicCatalogPublisher(writer, stores.topic_store)
     restoration = MetadataRestore(
         stores.metadata,
         stores.topic_store,
         streams,
         BucketScanner(stores.objects, namespace, streams),
+        catalog,
         cluster_id=own_cluster_id,
         namespace=namespace,
         clock=clock,
@@ -255,8 +261,8 @@ def _cluster_node(
     )
     if (lifecycle := factory.lifecycle(config)) is not None:
         node.controller.on_topics_changed(partial(_update_lifecycle, lifecycle, defaults))
-    writer = CatalogWriter(leased, namespace, own_cluster_id)
-    node.controller.on_publish(partial(write_topic_catalog, writer, stores.topic_store))
+    node.controller.on_elected(catalog.on_elected)
+    node.controller.on_publish(catalog.publish)
     return node
 
 
@@ -277,25 +283,6 @@ async def _update_lifecycle(
         TopicRetention(topic.directory, resolve(topic.configs, defaults).retention_ms)
         for topic in topics.values()
     )
-
-
-async def write_topic_catalog(
-    writer: CatalogWriter, topic_store: TopicStore, topics: Mapping[str, Topic]
-) -> None:
-    """Write the topic catalog for readers without etcd."""
-    catalog_topics = [
-        CatalogTopic(
-            topic.name,
-            topic.id.hex(),
-            topic.partitions,
-            topic.configs,
-            topic.created_ms,
-            topic.version,
-            topic.id_in_keys,
-        )
-        for topic in topics.values()
-    ]
-    await writer.write(catalog_topics, topic_store.revision)
 
 
 def broker_id(config: Config) -> int:

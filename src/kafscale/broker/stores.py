@@ -16,7 +16,7 @@ from kafscale.config import Config
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.store.etcd import EtcdStore
-from kafscale.metadata.store.sqlite.store import SqliteStore
+from kafscale.metadata.store.sqlite.store import METADATA_FILE, SqliteStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects import factory
@@ -28,7 +28,6 @@ from kafscale.storage.objects.store import ObjectStore
 
 logger = get_logger(__name__)
 
-METADATA_FILE = "metadata.sqlite"
 RETRY_SECONDS = 0.5
 
 Result = TypeVar("Result")

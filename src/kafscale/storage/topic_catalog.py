@@ -1,6 +1,6 @@
 """The topic catalog: a JSON object that lists all topics, for readers without etcd.
 
-The controller overwrites it whenever topics change. It is derived from the metadata store, and may
+The controller writes it whenever topics change. It is derived from the metadata store, and may
 be a few seconds behind. If the metadata store has to be restored from an old snapshot, the catalog
 shows which topics were created and deleted since; so it contains the cluster id and the revision of
 the metadata store.
@@ -12,9 +12,12 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
+from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.text.topic_partition import topic_directory
+
+logger = get_logger(__name__)
 
 VERSION: Final = 1
 
@@ -96,18 +99,64 @@ async def find_directory(store: ObjectStore, namespace: str, topic: str, topic_i
 
 
 class CatalogWriter:
-    """Writes the catalog of a cluster when its topics have changed."""
+    """Writes the catalog of a cluster when its topics have changed.
+
+    Invariant: a catalog of another cluster is never overwritten, and one of this cluster only by a
+    newer one: a former controller may be late. Only a restore, whose metadata is older than what it
+    has read from the catalog, replaces it in any case.
+    """
 
     def __init__(self, store: ObjectStore, namespace: str, cluster_id: str = "") -> None:
         self._store = store
-        self._key = object_keys.catalog_key(namespace)
+        self._namespace = namespace
         self._cluster_id = cluster_id
         self._written: list[CatalogTopic] | None = None
+
+    def forget(self) -> None:
+        """Another process may have written the catalog since; call it after an election."""
+        self._written = None
 
     async def write(self, topics: Iterable[CatalogTopic], revision: int = 0) -> None:
         """Write the topics as of a revision; does nothing if they have not changed."""
         listed = sorted(topics, key=lambda topic: topic.name)
-        if listed != self._written:
-            data = encode(listed, cluster_id=self._cluster_id, revision=revision)
-            await self._store.put(self._key, [data], create=False)
-            self._written = listed
+        if listed == self._written:
+            return
+        existing = await self._existing()
+        if existing is not None and not self._may_replace(existing, revision):
+            return
+        await self._put(listed, revision)
+
+    async def replace(self, topics: Iterable[CatalogTopic], revision: int) -> None:
+        """Write the topics that were restored; the existing catalog was taken into account."""
+        await self._put(sorted(topics, key=lambda topic: topic.name), revision)
+
+    async def _existing(self) -> Catalog | None:
+        key = object_keys.catalog_key(self._namespace)
+        try:
+            return decode(key, bytes(await self._store.get(key)))
+        except ObjectNotFoundError:
+            return None
+        except DamagedObjectError as error:
+            logger.warning("damaged topic catalog replaced", key=error.key, reason=error.reason)
+            return None
+
+    def _may_replace(self, existing: Catalog, revision: int) -> bool:
+        if existing.cluster_id not in {"", self._cluster_id}:
+            logger.error(
+                "topic catalog belongs to another cluster",
+                cluster_id=self._cluster_id,
+                other_cluster_id=existing.cluster_id,
+            )
+            return False
+        if existing.revision > revision:
+            logger.warning(
+                "topic catalog is newer", revision=revision, catalog_revision=existing.revision
+            )
+            return False
+        return True
+
+    async def _put(self, listed: list[CatalogTopic], revision: int) -> None:
+        """Put the catalog: the only place, and where to require that it is still the one read."""
+        data = encode(listed, cluster_id=self._cluster_id, revision=revision)
+        await self._store.put(object_keys.catalog_key(self._namespace), [data], create=False)
+        self._written = listed

@@ -43,6 +43,7 @@ from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
+from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
 from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
 from kafscale.config.sections.s3 import S3
@@ -62,6 +63,7 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.bucket_scan import BucketScanner
 from kafscale.storage.segments.segment_writer import RollReason
+from kafscale.storage.topic_catalog import CatalogWriter
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 from unit.broker.harness import decode_response, framed, request, response_parts
@@ -243,6 +245,8 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
         lease_is_valid=lambda: registration.lease_is_valid,
     )
     streams = Streams(stores.objects, namespace, clock)
+    writer = CatalogWriter(stores.objects, namespace, CLUSTER_ID)
+    catalog = TopicCatalogPublisher(writer, topic_store)
     node = ClusterNode(
         stores.metadata,
         topic_store=topic_store,
@@ -259,6 +263,7 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
             topic_store,
             streams,
             BucketScanner(stores.objects, namespace, streams),
+            catalog,
             cluster_id=CLUSTER_ID,
             namespace=namespace,
             clock=clock,
@@ -271,6 +276,8 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
         clock=clock,
         random=Random(0),
     )
+    node.controller.on_elected(catalog.on_elected)
+    node.controller.on_publish(catalog.publish)
     services = Services(
         config=config,
         node_id=node_id,

@@ -51,7 +51,8 @@ def test_catalog_is_written_only_when_changed():
     async def scenario():
         writes = []
         store = ObservedObjectStore(
-            MemoryObjectStore(lambda: 0), lambda _operation, status, *_: writes.append(status)
+            MemoryObjectStore(lambda: 0),
+            lambda operation, status, *_: writes.append(status) if operation == "put" else None,
         )
         writer = CatalogWriter(store, "default")
         for topics in ([ORDERS], [ORDERS], [], []):
@@ -59,5 +60,54 @@ def test_catalog_is_written_only_when_changed():
         assert writes.count(SUCCESS) == 2
         data = await store.get(object_keys.catalog_key("default"))
         assert topic_catalog.decode("k", bytes(data)).topics == ()
+
+    asyncio.run(scenario())
+
+
+def catalog_after(existing: bytes | None, *, revision: int) -> topic_catalog.Catalog:
+    """The catalog after this cluster has written an empty one."""
+
+    async def scenario():
+        store = MemoryObjectStore(lambda: 0)
+        key = object_keys.catalog_key("default")
+        if existing is not None:
+            await store.put(key, [existing])
+        await CatalogWriter(store, "default", "ours").write([], revision)
+        return topic_catalog.decode(key, bytes(await store.get(key)))
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("cluster_id", "revision"), [("theirs", 1), ("ours", 8)])
+def test_catalog_of_another_cluster_or_of_a_higher_revision_is_not_overwritten(
+    cluster_id, revision
+):
+    existing = topic_catalog.encode([ORDERS], cluster_id=cluster_id, revision=revision)
+    assert catalog_after(existing, revision=7).topics == (ORDERS,)
+
+
+@pytest.mark.parametrize(
+    "existing",
+    [
+        None,
+        b"damaged",
+        topic_catalog.encode([ORDERS], cluster_id="ours", revision=6),
+        topic_catalog.encode([ORDERS]),
+    ],
+)
+def test_older_catalog_is_overwritten(existing):
+    assert catalog_after(existing, revision=7).topics == ()
+
+
+def test_controller_that_is_elected_again_does_not_rely_on_what_it_wrote():
+    async def scenario():
+        store = MemoryObjectStore(lambda: 0)
+        first, second = (CatalogWriter(store, "default", "ours") for _ in range(2))
+        await first.write([ORDERS], 1)
+        await second.write([], 2)
+        first.forget()
+        await first.write([ORDERS], 3)
+        data = bytes(await store.get(object_keys.catalog_key("default")))
+        assert topic_catalog.decode("k", data).topics == (ORDERS,)
 
     asyncio.run(scenario())

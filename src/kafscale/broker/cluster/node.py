@@ -137,11 +137,15 @@ class ClusterNode:
         return await self.ownership.wait_until_up_to_date(seconds)
 
     async def _wait_for_topics(self) -> None:
-        """Wait until the topic store shows a restore that another broker has completed."""
+        """Wait until the topic store shows a restore that another broker has completed.
+
+        Otherwise clients could see fewer partitions for a moment.
+        """
         is_loaded = False
         while not is_loaded:
             try:
-                if await self._metadata.get(COMPLETED_KEY):
+                completed = await self._metadata.get(COMPLETED_KEY)
+                if completed and self._topic_store.revision < completed.mod_revision:
                     await self._topic_store.current()
                 is_loaded = True
             except OperatingError as error:

@@ -76,9 +76,7 @@ class BrokerSessions:
             and not await find_pending_restore(self._store)
         ):
             logger.error("metadata is older than the bucket", epoch=allocated, newest_epoch=newest)
-            await mark_restored(
-                self._store, snapshot="", taken_at_ms=0, restored_at_ms=self._clock()
-            )
+            await mark_restored(self._store, restored_at_ms=self._clock())
         return await id_allocator.allocate(self._store, name, above=newest)
 
     async def run(self) -> None:

@@ -33,6 +33,8 @@ class RestoreInfo(msgspec.Struct, frozen=True):
     """The key of the snapshot; empty if only the revision reveals the restore."""
     taken_at: str = ""
     restored_at: str = ""
+    cluster_id: str = ""
+    """Another cluster, whose records in the bucket this cluster takes over."""
 
 
 class PendingRestore(msgspec.Struct, frozen=True):
@@ -44,12 +46,30 @@ class PendingRestore(msgspec.Struct, frozen=True):
     restore_count: int
 
 
+def restore_mark(
+    *, restored_at_ms: int, snapshot: str = "", taken_at_ms: int = 0, cluster_id: str = ""
+) -> Put:
+    """The operation that marks a store as restored; without a snapshot, it has lost everything."""
+    info = RestoreInfo(snapshot, format_time(taken_at_ms), format_time(restored_at_ms), cluster_id)
+    return Put(MARKER_KEY, msgspec.json.encode(info))
+
+
 async def mark_restored(
-    store: MetadataStore, *, snapshot: str, taken_at_ms: int, restored_at_ms: int
+    store: MetadataStore,
+    *,
+    restored_at_ms: int,
+    snapshot: str = "",
+    taken_at_ms: int = 0,
+    cluster_id: str = "",
 ) -> None:
     """Mark a store that was restored by other means, before any broker uses it."""
-    info = RestoreInfo(snapshot, format_time(taken_at_ms), format_time(restored_at_ms))
-    await store.commit([], [Put(MARKER_KEY, msgspec.json.encode(info))])
+    mark = restore_mark(
+        restored_at_ms=restored_at_ms,
+        snapshot=snapshot,
+        taken_at_ms=taken_at_ms,
+        cluster_id=cluster_id,
+    )
+    await store.commit([], [mark])
 
 
 async def find_pending_restore(store: MetadataStore) -> PendingRestore | None:

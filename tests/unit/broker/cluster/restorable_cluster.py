@@ -7,12 +7,10 @@ only grow.
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 from typing import NamedTuple
 
 from doubles import virtual_time
 from doubles.memory_store import MemoryStore
-from kafscale.broker.bootstrap import write_topic_catalog
 from kafscale.errors import ObjectNotFoundError
 from kafscale.metadata.cluster.restore_marker import REVISION_BUMP, mark_restored
 from kafscale.metadata.store.base import Entry
@@ -22,9 +20,8 @@ from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import read_wal_ranges
 from kafscale.storage.formats import object_keys
 from kafscale.storage.segments.segment_writer import RollReason
-from kafscale.storage.topic_catalog import CatalogWriter
 from unit.broker.cluster.unreachable_store import UnreachableStore
-from unit.broker.in_memory_broker import CLUSTER_ID, CONFIG, InMemoryBroker, Stores, running_broker
+from unit.broker.in_memory_broker import CONFIG, InMemoryBroker, Stores, running_broker
 from unit.storage.engines import values_batch
 
 LEASE_MS = CONFIG.broker.lease_ttl_ms
@@ -109,10 +106,6 @@ class RestorableCluster:
             stores.metadata = UnreachableStore(self.metadata)
             async with AsyncExitStack() as stack:
                 served = await stack.enter_async_context(running_broker(stores, node_id=broker_id))
-                writer = CatalogWriter(stores.objects, CONFIG.s3.namespace, CLUSTER_ID)
-                served.node.controller.on_publish(
-                    partial(write_topic_catalog, writer, served.services.topic_store)
-                )
                 serves.set_result(served)
                 await death.wait()
 

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final, Protocol, Self
 
 import msgspec
@@ -24,7 +25,7 @@ from kafscale.admin.etcd.backups.store import (
     SourceError,
     StoredSnapshot,
 )
-from kafscale.aio.clock import clock
+from kafscale.aio.clock import clock, steady_clock
 from kafscale.aio.gather import map_limited
 from kafscale.config import Config
 from kafscale.config.sections.etcd import Etcd
@@ -32,6 +33,7 @@ from kafscale.errors import DamagedObjectError, KafscaleError, StoreUnavailableE
 from kafscale.metadata.cluster.restore_marker import mark_restored
 from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.metadata.store.etcd.maintenance import Maintenance, MemberStatus, statuses
+from kafscale.metadata.store.sqlite.store import METADATA_FILE, SqliteStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.objects import factory
 from kafscale.storage.objects.s3.bucket_config import STANDARD
@@ -105,13 +107,27 @@ async def list_snapshots(
         return infos
 
 
-async def mark_store_restored(config: Config, snapshot: str, taken_at_ms: int) -> None:
-    """Mark the metadata store as restored from a snapshot."""
-    store = EtcdStore(config.etcd)
+async def mark_store_restored(
+    config: Config, snapshot: str, taken_at_ms: int, cluster_id: str = ""
+) -> None:
+    """Mark the metadata store as restored, from a snapshot or from the bucket alone.
+
+    `cluster_id` is another cluster, whose records in the bucket are to be taken over.
+    """
+    store: EtcdStore | SqliteStore
+    if config.etcd.endpoints:
+        store = EtcdStore(config.etcd)
+    else:
+        store = await SqliteStore.open(Path(config.broker.data_dir) / METADATA_FILE, steady_clock)
     try:
-        await store.check()
+        if isinstance(store, EtcdStore):
+            await store.check()
         await mark_restored(
-            store, snapshot=snapshot, taken_at_ms=taken_at_ms, restored_at_ms=clock()
+            store,
+            snapshot=snapshot,
+            taken_at_ms=taken_at_ms,
+            restored_at_ms=clock(),
+            cluster_id=cluster_id,
         )
     finally:
         await store.close()

@@ -133,6 +133,14 @@ class MetadataRepair:
             Put(keys.partition_state(each.topic, each.partition), encode_partition_state(each))
             for each in states
         ]
+        await self._put(puts)
+
+    async def write_deleted(self, topic_ids: Iterable[bytes], now_ms: int) -> None:
+        """Record that topics were deleted, so that their records in the WAL can be deleted."""
+        value = str(now_ms).encode()
+        await self._put([Put(keys.deleted_topic(topic_id), value) for topic_id in topic_ids])
+
+    async def _put(self, puts: Sequence[Put]) -> None:
         for first in range(0, len(puts), PUTS_MAX):
             await self._commit([], puts[first : first + PUTS_MAX])
 

@@ -9,7 +9,8 @@
 
 Invariants: the controller does all of this before anything else in its term, and its writes fail
 once it is no longer controller. Every step is idempotent, so that the successor of a controller
-that failed halfway starts from the beginning. Nothing in the bucket changes except for fences.
+that failed halfway starts from the beginning. Nothing in the bucket changes except for fences and,
+at the end, the topic catalog.
 
 The epoch counters show which sessions are over: a session that started since the restore has
 allocated its epoch since, and it is the last one that was allocated. So a broker that is about to
@@ -25,6 +26,7 @@ from kafscale.broker.cluster.controller.plan.planner import Owner
 from kafscale.broker.cluster.restore import partitions
 from kafscale.broker.cluster.restore.metadata_repair import MetadataRepair
 from kafscale.broker.cluster.restore.topics import TopicEvidence
+from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.cluster import id_allocator
 from kafscale.metadata.cluster.restore_marker import (
@@ -56,6 +58,7 @@ class MetadataRestore:
         topic_store: TopicStore,
         streams: Streams,
         scanner: BucketScanner,
+        catalog: TopicCatalogPublisher,
         *,
         cluster_id: str,
         namespace: str,
@@ -66,6 +69,7 @@ class MetadataRestore:
         self._topic_store = topic_store
         self._streams = streams
         self._scanner = scanner
+        self._catalog = catalog
         self._cluster_id = cluster_id
         self._namespace = namespace
         self._clock = clock
@@ -101,6 +105,8 @@ class MetadataRestore:
         await self._raise_counters(streams)
         # Later duties act on the topic store, and would undo changes that it does not show yet.
         await self._topic_store.wait_for_revision(metadata.topics_revision)
+        # Before completion: the former catalog may be of a higher revision, and of topics since.
+        await self._catalog.publish_restored()
         if not await complete_restore(self._store, pending):
             raise StoreUnavailableError("another restore was started or completed concurrently")
         duration = round((self._clock() - began_ms) / 1000, 3)
@@ -167,6 +173,7 @@ class MetadataRestore:
                 partitions_before=repair.before.partitions if repair.before else 0,
             )
             await metadata.apply(repair)
+        await metadata.write_deleted(evidence.deleted_ids(), evidence.now_ms)
         logger.info("topics restored", known=len(known.topics), changed=len(repairs))
 
     async def _restore_partitions(

@@ -8,7 +8,8 @@ was written to. Invariants:
    newer catalog does not list is deleted; one that it lists exists, with the id it has there.
 2. What was written shortly before the catalog, or later, is not deleted because the catalog does
    not list it yet: the topic is recreated, with default settings where nothing else is known.
-3. Without a catalog that is verified to be this cluster's, no topic counts as deleted.
+3. Without a catalog that is verified to be this cluster's, no topic counts as deleted; nor if all
+   metadata was lost.
 4. The number of partitions never shrinks: it is the largest number of all sources.
 
 A deleted topic gets a tombstone, so that its objects are deleted in the usual way. If its name was
@@ -71,6 +72,18 @@ class TopicEvidence:
             repair = self._repair(name)
             if (repair.before, repair.tombstone_before) != (repair.after, repair.tombstone_after):
                 yield repair
+
+    def deleted_ids(self) -> set[bytes]:
+        """Ids of topics with records in the WAL that are proven to be deleted."""
+        if not self._is_catalog_verified:
+            return set()
+        return {
+            topic_id
+            for name in filter(topics_names.is_legal, self.inventory.topics)
+            for existing in [self._existing(name)[0]]
+            for topic_id, scan in self._scan_of(name).in_wal.items()
+            if (existing is None or existing.id != topic_id) and not self._is_recent(scan)
+        }
 
     def _repair(self, name: str) -> TopicRepair:
         after, reason = self._existing(name)
@@ -158,12 +171,14 @@ class TopicEvidence:
         scans, objects = self._recently_written(name), self._scan_of(name).objects
         if scans:
             topic_id = max(scans, key=lambda each: scans[each].newest_ms)
-            is_reused = bool(self._former(name)) or topic_directory(name, topic_id) in objects
+            is_reused = topic_directory(name, topic_id) in objects or any(
+                each.create_revision < self.since_revision for each in self._recorded(name)
+            )
             count = scans[topic_id].partition_count
             return self._with_all_partitions(
                 self._topic(name, topic_id, count, id_in_keys=is_reused)
             )
-        former = [each for each in (self.topics.get(name), self.tombstones.get(name)) if each]
+        former = self._recorded(name)
         gone = {each.directory for each in former} | ({name} if former else set())
         recent = {
             directory: scan
@@ -172,10 +187,9 @@ class TopicEvidence:
         }
         return self._newest(name, recent)
 
-    def _former(self, name: str) -> list[Topic]:
-        """The topics of this name that the snapshot knows, or knows to be deleted."""
-        known = (self.topics.get(name), self.tombstones.get(name))
-        return [each for each in known if each and each.create_revision < self.since_revision]
+    def _recorded(self, name: str) -> list[Topic]:
+        """The topic and the deleted topic of this name in the metadata, if any."""
+        return [each for each in (self.topics.get(name), self.tombstones.get(name)) if each]
 
     def _newest(self, name: str, objects: Mapping[str, PartitionScan]) -> Topic | None:
         """The topic of the directory that was written last; None if there are no objects."""
@@ -192,12 +206,11 @@ class TopicEvidence:
 
     def _recently_written(self, name: str) -> Mapping[bytes, PartitionScan]:
         """Recent WAL records of topics of this name that are not in the metadata, by topic id."""
-        former = (self.topics.get(name), self.tombstones.get(name))
-        former_ids = {topic.id for topic in former if topic is not None}
+        recorded_ids = {topic.id for topic in self._recorded(name)}
         return {
             topic_id: scan
             for topic_id, scan in self._scan_of(name).in_wal.items()
-            if topic_id not in former_ids and self._is_recent(scan)
+            if topic_id not in recorded_ids and self._is_recent(scan)
         }
 
     def _is_recent(self, scan: PartitionScan) -> bool:
@@ -238,8 +251,15 @@ class TopicEvidence:
 
     @property
     def _is_catalog_verified(self) -> bool:
-        """Whether the catalog is this cluster's, and says at which revision it was written."""
-        return self._catalog_revision > 0 and self._catalog_cluster_id == self.cluster_id
+        """Whether the catalog is this cluster's, and says at which revision it was written.
+
+        If all metadata was lost, only the catalog itself says whose it is.
+        """
+        return (
+            self._catalog_revision > 0
+            and self._catalog_cluster_id == self.cluster_id
+            and self.known_revision > 0
+        )
 
     def _scan_of(self, name: str) -> TopicScan:
         return self.inventory.topics.get(name) or TopicScan.empty()

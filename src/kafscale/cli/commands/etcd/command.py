@@ -139,8 +139,14 @@ def restore(
 @app.command()
 def restored(
     snapshot_: Annotated[
-        str, typer.Option("--snapshot", metavar="KEY|FILE", help="The snapshot that was restored.")
-    ],
+        str,
+        typer.Option(
+            "--snapshot",
+            metavar="KEY|FILE",
+            help="The snapshot that was restored; omit it if etcd is empty.",
+            show_default=False,
+        ),
+    ] = "",
     taken_at: Annotated[
         str,
         typer.Option(
@@ -149,12 +155,24 @@ def restored(
             help="Time of the snapshot, such as 2026-01-31T12:00:00Z; by default from its name.",
         ),
     ] = "",
+    cluster_id: Annotated[
+        str,
+        typer.Option(
+            "--cluster-id",
+            metavar="ID",
+            help="Take over the records of this other cluster, which must not run any more.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> None:
     """Mark the metadata as restored, if etcd was not restored by `kafscale etcd restore`.
 
-    Run this after etcd has started and before any broker starts.
+    Run this after etcd has started and before any broker starts. Without a snapshot, the topics are
+    rebuilt from the bucket; consumer groups, users and ACLs are lost. For a single broker with a
+    bucket and without etcd, this marks the metadata in its data directory.
 
     \b
+    kafscale etcd restored
     kafscale etcd restored --snapshot backup.db --taken-at 2026-01-31T12:00:00Z
     """
     from kafscale.admin.etcd.backups import listing
@@ -167,11 +185,18 @@ def restored(
             raise typer.BadParameter(str(error), param_hint="--taken-at") from None
     elif name := snapshot_keys.parse(snapshot_):
         taken_at_ms = name.taken_at_ms
+    elif not snapshot_:
+        taken_at_ms = 0
     else:
         raise typer.BadParameter(
             "name the time of the snapshot with --taken-at: it is not part of its name"
         )
-    run(listing.mark_store_restored(config_with_etcd(), snapshot_, taken_at_ms))
+    config = load_config()
+    if not config.s3.bucket:
+        config = config_with_etcd()  # A broker with local files restores its metadata itself.
+    if not config.etcd.endpoints:
+        Path(config.broker.data_dir).mkdir(parents=True, exist_ok=True)
+    run(listing.mark_store_restored(config, snapshot_, taken_at_ms, cluster_id))
     typer.echo("marked as restored: brokers repair the metadata from the bucket when they start")
 
 

@@ -28,6 +28,9 @@ from kafscale.metadata.store.in_process import COMMITS_MAX, Clock, History, Leas
 from kafscale.metadata.store.sqlite.file import SqliteFile
 from kafscale.observability.logging import get_logger
 
+METADATA_FILE: Final = "metadata.sqlite"
+"""The name of the file in the data directory of a broker."""
+
 RETRY_MS: Final = 1000
 """The delay before the keys of an ended lease are deleted again after a failure."""
 

@@ -13,6 +13,8 @@ from kafscale.errors import FencedError
 from kafscale.metadata.cluster.restore_marker import find_pending_restore, mark_restored
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.topic_codec import decode_topic
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys
 from unit.broker.cluster.restorable_cluster import (
     LEASE_MS,
     BackedUpStore,
@@ -241,6 +243,76 @@ def test_lost_metadata_are_rebuilt_from_the_bucket():
         assert topics["orders"].configs == {"retention.ms": "123456789"}
 
     simple(body)
+
+
+def test_lost_metadata_delete_nothing():
+    """The catalog is this cluster's and newer, but there are no metadata that confirm it."""
+
+    async def body(cluster):
+        await cluster.start(1)
+        await cluster.topic("orders", 1)
+        await cluster.topic("unlisted", 1)
+        for name in ("orders", "unlisted"):
+            await cluster.write(name, 0, 2)
+            await cluster.roll(name, 0)
+            await cluster.write(name, 0, 2)
+        await cluster.wait_until_published()
+        await cluster.kill()
+        key = object_keys.catalog_key(CONFIG.s3.namespace)
+        catalog = topic_catalog.decode(key, bytes(await cluster.stores.objects.get(key)))
+        await asyncio.sleep(60)
+        listed = [topic for topic in catalog.topics if topic.name == "orders"]
+        data = topic_catalog.encode(listed, cluster_id=catalog.cluster_id, revision=10**6)
+        await cluster.stores.objects.put(key, [data], create=False)
+        await cluster.restore(Backup({}, 0), leap=False)
+        await cluster.start(1)
+        await asyncio.sleep(180)
+        await cluster.check()
+        published = topic_catalog.decode(key, bytes(await cluster.stores.objects.get(key)))
+        assert {topic.name for topic in published.topics} == {"orders", "unlisted"}
+
+    simple(body)
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_broker_with_other_metadata_destroys_nothing(is_running):
+    """A broker of another id and without metadata joins, although the start check refuses it."""
+
+    async def body(cluster):
+        await cluster.start(1)
+        await cluster.topic("rolled", 1)
+        await cluster.write("rolled", 0)
+        await cluster.roll("rolled", 0)
+        await cluster.topic("waiting", 1)
+        await cluster.write("waiting", 0, 5)
+        await cluster.wait_until_published()
+        if not is_running:
+            await cluster.kill()
+        before = await objects_of(cluster)
+        wrong = RestorableCluster()
+        wrong.stores = cluster.stores
+        await wrong.start(2)
+        try:
+            await asyncio.sleep(900)
+        finally:
+            await wrong.kill()
+        after = await objects_of(cluster)
+        assert {key: after.get(key) for key in before} == before
+        if is_running:
+            await cluster.check()
+
+    simple(body)
+
+
+async def objects_of(cluster: RestorableCluster) -> dict[str, bytes]:
+    """What is in the bucket, without the catalog."""
+    objects = cluster.stores.objects
+    return {
+        item.key: bytes(await objects.get(item.key))
+        async for chunk in objects.list(f"{CONFIG.s3.namespace}/")
+        for item in chunk
+        if "/_catalog/" not in item.key
+    }
 
 
 def test_broker_marks_an_unmarked_restore_when_its_epoch_is_missing():

@@ -13,7 +13,6 @@ RESTORE = ["restore", "--data-dir", "data"]
     [
         (["restore"], "Missing option '--data-dir'"),
         ([*RESTORE, "--if-empty", "--force"], "exclude each other"),
-        (["restored"], "Missing option '--snapshot'"),
         (["restored", "--snapshot", "backup.db"], "name the time of the snapshot"),
         (["restored", "--snapshot", "backup.db", "--taken-at", "soon"], "is not a time"),
         (["snapshot", "--retain", "-1"], "--retain"),
@@ -27,7 +26,13 @@ def test_wrong_usage_exits_with_2(kafscale, arguments, message):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["snapshot"], ["status"], ["defragment"], ["restored", "--snapshot", "20231114T221320Z-7.db"]],
+    [
+        ["snapshot"],
+        ["status"],
+        ["defragment"],
+        ["restored"],
+        ["restored", "--snapshot", "20231114T221320Z-7.db"],
+    ],
 )
 def test_missing_etcd_endpoints_are_reported(kafscale, arguments):
     result = kafscale("etcd", *arguments)
