@@ -18,13 +18,14 @@ from typing import Final
 from kafscale.broker.stores import is_remote
 from kafscale.config import Config
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError
+from kafscale.metadata.cluster import id_allocator
 from kafscale.metadata.cluster.restore_marker import (
     find_pending_restore,
     mark_restored,
     restore_mark,
 )
 from kafscale.metadata.schema import keys
-from kafscale.metadata.store.base import MetadataStore, Operation, Put, absent
+from kafscale.metadata.store.base import MetadataStore, Operation
 from kafscale.observability.logging import get_logger
 from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import list_objects
@@ -105,7 +106,7 @@ async def _claim(
 ) -> str:
     """Set the cluster id, unless another broker does; raise if the namespace is not ours."""
     namespace = config.s3.namespace
-    operations: list[Operation] = [Put(keys.CLUSTER_ID, candidate.encode())]
+    operations: list[Operation] = []
     is_used = has_catalog or await _has_records(objects, namespace)
     # Read the id again: another broker may have set it, and written to the namespace since.
     is_lost = is_used and await _cluster_id(metadata) is None
@@ -116,10 +117,7 @@ async def _claim(
             )
         logger.warning("metadata is lost, and restored from the objects", namespace=namespace)
         operations.append(restore_mark(restored_at_ms=clock()))
-    await metadata.commit([absent(keys.CLUSTER_ID)], operations)
-    own = await _cluster_id(metadata)
-    assert own is not None, "a cluster id is never deleted"
-    return own
+    return await id_allocator.cluster_id(metadata, candidate, *operations)
 
 
 async def _cluster_id(metadata: MetadataStore) -> str | None:

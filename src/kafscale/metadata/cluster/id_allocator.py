@@ -8,7 +8,7 @@ from typing import Final
 
 from kafscale.errors import DamagedObjectError, StoreUnavailableError
 from kafscale.metadata.schema import keys
-from kafscale.metadata.store.base import Compare, Entry, MetadataStore, Put, absent
+from kafscale.metadata.store.base import Compare, Entry, MetadataStore, Operation, Put, absent
 
 ATTEMPTS_MAX: Final = 1000
 """Each failed attempt means that another allocation succeeded, so this limit is not reached by
@@ -22,9 +22,11 @@ def broker_epoch_counter(broker_id: str) -> str:
     return f"broker-epoch/{broker_id}"
 
 
-async def cluster_id(store: MetadataStore, candidate: str) -> str:
-    """Return the id of the cluster; the first caller sets it to `candidate`."""
-    await store.commit([absent(keys.CLUSTER_ID)], [Put(keys.CLUSTER_ID, candidate.encode())])
+async def cluster_id(store: MetadataStore, candidate: str, *operations: Operation) -> str:
+    """Return the id of the cluster; the first caller sets it, in a commit with `operations`."""
+    await store.commit(
+        [absent(keys.CLUSTER_ID)], [Put(keys.CLUSTER_ID, candidate.encode()), *operations]
+    )
     entry = await store.get(keys.CLUSTER_ID)
     assert entry, "a cluster id is never deleted"
     return entry.value.decode()

@@ -68,6 +68,8 @@ class RestorableCluster:
         self._deaths: dict[int, asyncio.Event] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._written = 0
+        self.late_s: dict[int, dict[str, float]] = {}
+        """Delays of watch events in seconds, by broker and prefix."""
 
     async def start(self, *broker_ids: int) -> None:
         """Start brokers concurrently; they serve when this returns."""
@@ -104,6 +106,7 @@ class RestorableCluster:
             stores = Stores()
             stores.objects = self.stores.objects
             stores.metadata = UnreachableStore(self.metadata)
+            stores.metadata.late_s = self.late_s.get(broker_id, {})
             async with AsyncExitStack() as stack:
                 served = await stack.enter_async_context(running_broker(stores, node_id=broker_id))
                 serves.set_result(served)

@@ -343,6 +343,23 @@ def test_broker_marks_an_unmarked_restore_when_its_epoch_is_missing():
     simple(body)
 
 
+def test_broker_serves_only_when_it_sees_the_restored_topics():
+    async def body(cluster):
+        await cluster.start(1, 2)
+        await cluster.topic("orders", 1)
+        backup = cluster.metadata.backup()
+        await cluster.grow("orders", 4)
+        await cluster.wait_until_published()
+        await cluster.kill()
+        await cluster.restore(backup, leap=True)
+        cluster.late_s[2] = {keys.TOPICS: 20}
+        await cluster.start(1, 2)
+        for broker in cluster.brokers.values():
+            assert broker.services.topic_store.get("orders").partitions == 4
+
+    simple(body)
+
+
 def test_restore_is_retried_when_a_store_fails():
     async def body(cluster):
         await cluster.start(1)

@@ -48,18 +48,19 @@ def scanned(*, wal=(), objects=()):
     return topic
 
 
-def repair(*, topic=None, tombstone=None, catalog_object=None, scan=None):
-    """The repaired topic and its tombstone, or `unchanged`."""
+def evidence_of(
+    *, topic=None, tombstone=None, catalog_object=None, scan=None, known_revision=SNAPSHOT_REVISION
+):
     inventory = BucketScan(
         defaultdict(TopicScan.empty, {} if scan is None else {"t": scan}),
         {},
         catalog_object,
         CATALOG_MS if catalog_object else -1,
     )
-    evidence = TopicEvidence(
+    return TopicEvidence(
         topics={"t": topic} if topic else {},
         tombstones={"t": tombstone} if tombstone else {},
-        known_revision=SNAPSHOT_REVISION,
+        known_revision=known_revision,
         since_revision=SINCE_REVISION,
         inventory=inventory,
         cluster_id=CLUSTER_ID,
@@ -67,7 +68,11 @@ def repair(*, topic=None, tombstone=None, catalog_object=None, scan=None):
         now_ms=99,
         new_id=lambda: RANDOM,
     )
-    repairs = list(evidence.repairs())
+
+
+def repair(*, topic=None, tombstone=None, **sources):
+    """The repaired topic and its tombstone, or `unchanged`."""
+    repairs = list(evidence_of(topic=topic, tombstone=tombstone, **sources).repairs())
     if not repairs:
         return "unchanged"
     [result] = repairs
@@ -178,9 +183,30 @@ def test_objects_of_a_deleted_topic_get_a_tombstone():
 
 
 def test_old_wal_records_alone_are_left_to_the_stream_cleanup():
-    assert (
-        repair(catalog_object=catalog(), scan=scanned(wal=[(NEW, 0, LONG_AGO_MS)])) == "unchanged"
+    sources = {"catalog_object": catalog(), "scan": scanned(wal=[(NEW, 0, LONG_AGO_MS)])}
+    assert repair(**sources) == "unchanged"
+    assert evidence_of(**sources).deleted_ids() == {NEW}
+
+
+def test_only_a_verified_newer_catalog_proves_that_wal_records_are_of_a_deleted_topic():
+    in_wal = [(OLD, 0, LONG_AGO_MS), (NEW, 0, LONG_AGO_MS), (NEWER, 0, CATALOG_MS)]
+    proven = evidence_of(
+        topic=topic_of(NEW), catalog_object=catalog(listed(NEW)), scan=scanned(wal=in_wal)
     )
+    assert proven.deleted_ids() == {OLD}
+    for changes in (
+        {"catalog_object": None},
+        {"catalog_object": catalog(cluster_id="theirs")},
+        {"catalog_object": catalog(), "known_revision": 0},
+    ):
+        assert evidence_of(scan=scanned(wal=in_wal), **changes).deleted_ids() == set()
+
+
+def test_lost_metadata_delete_no_topic():
+    after, tombstone = repair(
+        catalog_object=catalog(), scan=scanned(objects=[(2, LONG_AGO_MS)]), known_revision=0
+    )
+    assert (after.partitions, tombstone) == (3, None)
 
 
 # --- topics known by their records only -----------------------------------------------------------
