@@ -18,7 +18,7 @@ Invariants:
   needed: both are deleted at once.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum, auto
 
 import msgspec
@@ -81,7 +81,9 @@ class CleanupResult(msgspec.Struct):
     unknown_streams: set[tuple[int, int]] = msgspec.field(default_factory=set)
     damaged_objects: int = 0
     oldest_records_ms: int | None = None
-    """When the oldest object with records was written, of all streams of this cluster."""
+    """When the oldest object with records was written, of all streams of this cluster; without
+    those that can be deleted, or are kept for being unknown or damaged.
+    """
 
 
 class _Pin(msgspec.Struct, frozen=True, gc=False):
@@ -100,6 +102,10 @@ class _Verdict(Enum):
     """Its records are not in segments yet, so later objects are kept as well."""
     UNKNOWN = auto()
     DAMAGED = auto()
+
+
+_SETTLED = (_Verdict.DELETABLE, _Verdict.UNKNOWN, _Verdict.DAMAGED)
+"""Verdicts that do not depend on what the metadata store will know later."""
 
 
 class DeadStreamCleaner:
@@ -142,12 +148,11 @@ class DeadStreamCleaner:
                 result.unknown_streams.add((stream.broker_id, stream.epoch))
                 result.unknown_objects += len(stream.objects)
                 continue
-            _note_age(stream, result)
-            if session is Session.LIVE:
-                continue
-            if stream.fence is not None:
+            if session is Session.ENDED and stream.fence is not None:
                 await self._clean(stream, find_rolled_ends, result)
-            elif self._is_abandoned(stream):
+                continue
+            _note_age(stream.objects.values(), result)
+            if session is Session.ENDED and self._is_abandoned(stream):
                 await self._streams.fence(stream.broker_id, stream.epoch)
         return result
 
@@ -166,12 +171,15 @@ class DeadStreamCleaner:
         """Delete the unneeded objects of a fenced stream."""
         assert stream.fence is not None
         if stream.after_fence and not await self._streams.is_fenced(stream):
+            _note_age(stream.objects.values(), result)
             return  # The stream changed while it was listed.
         acknowledged = stream.acknowledged
         by_verdict = await self._judge(acknowledged, find_rolled_ends, result.unknown_topics)
         deletable, damaged = by_verdict[_Verdict.DELETABLE], by_verdict[_Verdict.DAMAGED]
         result.unknown_objects += len(by_verdict[_Verdict.UNKNOWN])
         result.damaged_objects += len(damaged)
+        judged = {item.key for verdict in _SETTLED for item in by_verdict[verdict]}
+        _note_age((item for item in acknowledged if item.key not in judged), result)
         to_delete = [*stream.after_fence, *stream.trimmed, *deletable]
         is_old = self._clock() - stream.fence.modified_ms > FENCE_RETENTION_MS
         if is_old and len(deletable) + len(damaged) == len(acknowledged):
@@ -276,8 +284,8 @@ class DeadStreamCleaner:
             self._ends |= await find_rolled_ends(new)
 
 
-def _note_age(stream: Stream, result: CleanupResult) -> None:
-    for item in stream.objects.values():
+def _note_age(items: Iterable[ObjectInfo], result: CleanupResult) -> None:
+    for item in items:
         if item.size_bytes != wal_object.EMPTY_BYTES:
             oldest_ms = result.oldest_records_ms
             result.oldest_records_ms = (

@@ -139,6 +139,26 @@ def test_object_of_an_unknown_topic_does_not_hold_up_others():
     simulate(scenario)
 
 
+def test_oldest_object_with_records_is_one_whose_topics_matter():
+    async def scenario():
+        dead_broker = DeadBroker(memory_store())
+        await dead_broker.write_and_crash(0)
+        written_ms = clock_ms()
+        await dead_broker.clean()
+        assert dead_broker.result.oldest_records_ms == pytest.approx(written_ms, abs=1000)
+        dead_broker.is_known = False
+        await dead_broker.clean()
+        assert dead_broker.result.oldest_records_ms is None, "it is kept in any case"
+        engine = await open_engine(dead_broker.store, broker_id=OTHER_ID)
+        dead_broker.live = {(OTHER_ID, 0)}
+        await asyncio.sleep(100)
+        await append(engine, b"a")
+        await dead_broker.clean()
+        assert dead_broker.result.oldest_records_ms == pytest.approx(clock_ms(), abs=1000)
+
+    simulate(scenario)
+
+
 def test_unknown_stream_is_neither_fenced_nor_cleaned():
     async def scenario():
         dead_broker = DeadBroker(memory_store())

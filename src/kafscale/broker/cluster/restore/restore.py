@@ -173,7 +173,9 @@ class MetadataRestore:
                 partitions_before=repair.before.partitions if repair.before else 0,
             )
             await metadata.apply(repair)
-        await metadata.write_deleted(evidence.deleted_ids(), evidence.now_ms)
+        tombstones = [repair.tombstone_after for repair in repairs]
+        retired = {each.id for each in tombstones if each is not None and each.emptied_ms}
+        await metadata.write_deleted(evidence.deleted_ids() | retired, evidence.now_ms)
         logger.info("topics restored", known=len(known.topics), changed=len(repairs))
 
     async def _restore_partitions(

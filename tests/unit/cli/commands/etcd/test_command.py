@@ -1,9 +1,13 @@
 """`kafscale etcd`: options and errors."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
+
+from kafscale.metadata.cluster.restore_marker import find_pending_restore
+from kafscale.metadata.store.sqlite.store import METADATA_FILE, SqliteStore
 
 RESTORE = ["restore", "--data-dir", "data"]
 
@@ -85,3 +89,18 @@ def test_restore_rejects_a_damaged_file(kafscale, with_etcdutl):
     assert result.exit_code == 1
     assert "the snapshot is damaged" in result.stderr
     assert list(Path("data").iterdir()) == []
+
+
+def test_metadata_of_a_single_broker_with_a_bucket_are_marked(kafscale):
+    settings = {"KAFSCALE_S3_BUCKET": "records", "KAFSCALE_DATA_DIR": "data"}
+    result = kafscale("etcd", "restored", "--cluster-id", "theirs", **settings)
+    assert result.exit_code == 0, result.stderr
+
+    async def marked():
+        store = await SqliteStore.open(Path("data") / METADATA_FILE, lambda: 0)
+        try:
+            return await find_pending_restore(store)
+        finally:
+            await store.close()
+
+    assert asyncio.run(marked()).info.cluster_id == "theirs"
