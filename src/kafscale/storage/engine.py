@@ -13,12 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
-from kafscale.errors import (
-    KafscaleError,
-    NotOwnerError,
-    OperatingError,
-    StoreUnavailableError,
-)
+from kafscale.errors import KafscaleError, NotOwnerError, OperatingError, StoreUnavailableError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import object_keys, wal_object

@@ -108,7 +108,7 @@ class CatalogWriter:
 
     def __init__(self, store: ObjectStore, namespace: str, cluster_id: str = "") -> None:
         self._store = store
-        self._namespace = namespace
+        self._key = object_keys.catalog_key(namespace)
         self._cluster_id = cluster_id
         self._written: list[CatalogTopic] | None = None
 
@@ -121,24 +121,27 @@ class CatalogWriter:
         listed = sorted(topics, key=lambda topic: topic.name)
         if listed == self._written:
             return
-        existing = await self._existing()
+        existing, etag = await self._existing()
         if existing is not None and not self._may_replace(existing, revision):
             return
-        await self._put(listed, revision)
+        await self._put(listed, revision, etag)
 
     async def replace(self, topics: Iterable[CatalogTopic], revision: int) -> None:
         """Write the topics that were restored; the existing catalog was taken into account."""
-        await self._put(sorted(topics, key=lambda topic: topic.name), revision)
+        _, etag = await self._existing()
+        await self._put(sorted(topics, key=lambda topic: topic.name), revision, etag)
 
-    async def _existing(self) -> Catalog | None:
-        key = object_keys.catalog_key(self._namespace)
+    async def _existing(self) -> tuple[Catalog | None, str | None]:
+        """The catalog and its ETag, if there is one."""
+        etag = None
         try:
-            return decode(key, bytes(await self._store.get(key)))
+            etag = (await self._store.head(self._key)).etag
+            return decode(self._key, bytes(await self._store.get(self._key))), etag
         except ObjectNotFoundError:
-            return None
+            return None, None
         except DamagedObjectError as error:
             logger.warning("damaged topic catalog replaced", key=error.key, reason=error.reason)
-            return None
+            return None, etag
 
     def _may_replace(self, existing: Catalog, revision: int) -> bool:
         if existing.cluster_id not in {"", self._cluster_id}:
@@ -155,8 +158,11 @@ class CatalogWriter:
             return False
         return True
 
-    async def _put(self, listed: list[CatalogTopic], revision: int) -> None:
-        """Put the catalog: the only place, and where to require that it is still the one read."""
-        data = encode(listed, cluster_id=self._cluster_id, revision=revision)
-        await self._store.put(object_keys.catalog_key(self._namespace), [data], create=False)
+    async def _put(self, listed: list[CatalogTopic], revision: int, etag: str | None) -> None:
+        """Put the catalog, unless it has changed since it was read."""
+        data = [encode(listed, cluster_id=self._cluster_id, revision=revision)]
+        if etag is None:
+            await self._store.put(self._key, data)
+        else:
+            await self._store.replace(self._key, data, etag)
         self._written = listed
