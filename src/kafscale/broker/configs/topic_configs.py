@@ -109,6 +109,8 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
         retention_bytes=int(values["retention.bytes"]),
         message_bytes_max=int(values["max.message.bytes"]),
         timestamp_type=_TIMESTAMP_TYPES[values["message.timestamp.type"]],
+        timestamp_after_max_ms=int(values["message.timestamp.after.max.ms"]),
+        timestamp_before_max_ms=int(values["message.timestamp.before.max.ms"]),
         compression=None if compression in _AS_SENT else Codec[compression.upper()],
         has_delete_policy=has_delete_policy,
     )

@@ -7,6 +7,10 @@ Behaviour:
   append, acks=-1 when the batch is durable, or with REQUEST_TIMED_OUT after `timeout_ms`: it may
   still become durable, and an idempotent producer that retries gets the offset of the first
   attempt.
+* With CreateTime, a batch whose largest timestamp is more than message.timestamp.after.max.ms ahead
+  of the broker's clock is refused with INVALID_TIMESTAMP, so that no record delays retention; and
+  so is one whose first record is older than message.timestamp.before.max.ms. Kafka checks every
+  record. The header has no smallest timestamp, so older records behind the first are accepted.
 * A missing topic is auto-created if the broker's settings allow it.
 * Requires WRITE on each topic, and CREATE on it or on the cluster to auto-create it, else
   TOPIC_AUTHORIZATION_FAILED, whether it exists or not; for transactional producers WRITE on their
@@ -35,6 +39,7 @@ from kafscale.broker.shared.partition_lookup import (
 )
 from kafscale.errors import (
     InvalidAcksError,
+    InvalidTimestampError,
     InvalidTransactionStateError,
     KafscaleError,
     OverloadedError,
@@ -56,8 +61,15 @@ from kafscale.protocol.messages.produce import (
     ProduceResponse,
     TopicToProduce,
 )
-from kafscale.records import BatchView, Codec, single_batch, up_convert
-from kafscale.records.batch import MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT
+from kafscale.records import BatchView, Codec, TimestampType, single_batch, up_convert
+from kafscale.records.batch import (
+    MAGIC,
+    MAGIC_POSITION,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+)
+from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import AppendResult, PartitionLog
 
 logger = get_logger(__name__)
@@ -152,7 +164,27 @@ def _append_partition(
         raise UnsupportedCodecError("zstd needs Produce v7 or later")
     if header.attributes & TRANSACTIONAL_BIT:
         raise InvalidTransactionStateError("transactions are not supported")
+    _check_timestamps(header, log.settings, context.received_ms)
     return log.append(batch, context.received_ms, header)
+
+
+def _check_timestamps(header: BatchHeader, settings: LogSettings, now_ms: int) -> None:
+    """Refuse a batch whose largest timestamp is too far ahead, or whose first is too old."""
+    if settings.timestamp_type is not TimestampType.CREATE_TIME:
+        return
+    newest_ms, first_ms = header.max_timestamp_ms, header.base_timestamp_ms
+    if newest_ms - now_ms > settings.timestamp_after_max_ms:
+        timestamp_ms = newest_ms
+    elif first_ms != NO_TIMESTAMP and now_ms - first_ms > settings.timestamp_before_max_ms:
+        timestamp_ms = first_ms
+    else:
+        return
+    raise InvalidTimestampError(
+        f"timestamp {timestamp_ms} is out of range: expected"
+        f" {now_ms - settings.timestamp_before_max_ms} to"
+        f" {now_ms + settings.timestamp_after_max_ms} (message.timestamp.before.max.ms and"
+        " message.timestamp.after.max.ms of the topic)"
+    )
 
 
 def _log_request(request: ProduceRequest) -> None:

@@ -88,6 +88,24 @@ _ROWS: Final = (
     ),
     TopicConfig(
         APPLIED,
+        "message.timestamp.after.max.ms",
+        _MILLISECONDS,
+        "3600000",
+        synonym="log.message.timestamp.after.max.ms",
+        documentation="How far the timestamp of a record may be ahead of the broker's clock, with"
+        " CreateTime; a batch with a later one is refused with INVALID_TIMESTAMP.",
+    ),
+    TopicConfig(
+        APPLIED,
+        "message.timestamp.before.max.ms",
+        _MILLISECONDS,
+        str(LONG_MAX),
+        synonym="log.message.timestamp.before.max.ms",
+        documentation="How far the timestamp of a record may be behind the broker's clock, with"
+        " CreateTime; a batch whose first record is older is refused with INVALID_TIMESTAMP.",
+    ),
+    TopicConfig(
+        APPLIED,
         "message.timestamp.type",
         Enum(("CreateTime", "LogAppendTime")),
         "CreateTime",
@@ -244,22 +262,6 @@ _ROWS: Final = (
         "3.0-IV1",
         synonym="log.message.format.version",
         documentation="Records are stored in format 2, the latest.",
-    ),
-    TopicConfig(
-        FIXED,
-        "message.timestamp.after.max.ms",
-        _MILLISECONDS,
-        str(LONG_MAX),
-        synonym="log.message.timestamp.after.max.ms",
-        documentation="Timestamps in the future are not checked.",
-    ),
-    TopicConfig(
-        FIXED,
-        "message.timestamp.before.max.ms",
-        _MILLISECONDS,
-        str(LONG_MAX),
-        synonym="log.message.timestamp.before.max.ms",
-        documentation="Timestamps in the past are not checked.",
     ),
     TopicConfig(
         FIXED,
