@@ -24,11 +24,11 @@ import msgspec
 
 from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
 from kafscale.records import BatchView, TimestampType
-from kafscale.records.batch import CONTROL_BIT, BatchHeader
+from kafscale.records.batch import CONTROL_BIT, TIMESTAMP_TYPE_BIT, BatchHeader
 from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
-from kafscale.storage.log.state.producer_state import Producers
+from kafscale.storage.log.state.producer_state import Duplicate, Producers
 from kafscale.storage.log.state.segment_list import SegmentList
 from kafscale.storage.log.state.tail import Tail, TailMemory
 
@@ -186,7 +186,7 @@ class PartitionLog:
                 header.last_sequence,
             )
             if duplicate is not None:
-                return self._duplicate_result(duplicate.base_offset, duplicate.last_offset)
+                return self._duplicate_result(duplicate)
         timestamp_ms = -1
         if self.settings.timestamp_type is TimestampType.LOG_APPEND_TIME:
             batch.stamp_append_time(now_ms)
@@ -210,15 +210,20 @@ class PartitionLog:
         self._pending_appends.append((self.end_offset, durable))
         return AppendResult(base_offset, timestamp_ms, durable)
 
-    def _duplicate_result(self, base_offset: int, last_offset: int) -> AppendResult:
+    def _duplicate_result(self, duplicate: Duplicate) -> AppendResult:
+        """The result of the first append of a batch."""
+        is_append_time = self.settings.timestamp_type is TimestampType.LOG_APPEND_TIME
+        timestamp_ms = duplicate.timestamp_ms if is_append_time else -1
         for end_offset, durable in self._pending_appends:
-            if last_offset < end_offset:
-                return AppendResult(base_offset, -1, durable)
-        return AppendResult(base_offset, -1, None)
+            if duplicate.last_offset < end_offset:
+                return AppendResult(duplicate.base_offset, timestamp_ms, durable)
+        return AppendResult(duplicate.base_offset, timestamp_ms, None)
 
     def update_state(self, batch: BatchView, now_ms: int) -> None:
         """Update producer state and leader epochs from a batch that is replayed."""
         header = batch.header()
+        if header.attributes & TIMESTAMP_TYPE_BIT:
+            now_ms = header.max_timestamp_ms  # When the batch was appended.
         self._update_producer_state(header, header.base_offset, batch.last_offset, now_ms)
         self.epochs.assign(header.leader_epoch, header.base_offset)
 
