@@ -23,9 +23,9 @@ from kafscale.broker.control_plane.service import control_address, control_plane
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
 from kafscale.broker.network.bound_listeners import BoundListener, bind_listeners, describe, serve
-from kafscale.broker.network.connection import Limits
 from kafscale.broker.network.connection_quotas import parse_overrides
 from kafscale.broker.network.http import AdminHttp
+from kafscale.broker.network.listener_context import Limits
 from kafscale.broker.network.server import Server, ServerSettings
 from kafscale.broker.network.sockets import address_of
 from kafscale.broker.requests.context import ShutdownSignal
@@ -248,6 +248,7 @@ def _server(
         sasl_sessions=sasl_sessions,
         audit=services.audit,
         delay_ms=services.quotas.connection_delay_ms,
+        responses=services.responses,
     )
 
 

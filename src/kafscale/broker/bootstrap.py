@@ -23,6 +23,7 @@ from kafscale.broker.health import Health
 from kafscale.broker.metrics import ConsumerLag, register_group_metrics, register_log_metrics
 from kafscale.broker.network.listener_config import Listener
 from kafscale.broker.producer_ids import ProducerIds
+from kafscale.broker.requests.response_budget import ResponseBudget
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
@@ -125,6 +126,8 @@ async def build_components(
     )
     metrics.cluster = node.status
     audit = AuditLog(metrics.access, clock)
+    responses = ResponseBudget(config.network.unsent_bytes_max)
+    metrics.connections.unsent_bytes = lambda: responses.used_bytes
     services = Services(
         config=config,
         node_id=node_id,
@@ -142,6 +145,7 @@ async def build_components(
         groups=groups,
         metrics=metrics,
         health=health,
+        responses=responses,
         access_store=stores.access_store,
         audit=audit,
         authorizer=_authorizer(config, stores.access_store, audit),

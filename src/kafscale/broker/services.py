@@ -8,6 +8,7 @@ from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
 from kafscale.broker.producer_ids import ProducerIds
+from kafscale.broker.requests.response_budget import ResponseBudget
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
@@ -43,6 +44,7 @@ class Services:
     quotas: ClientQuotas
     metrics: Metrics
     health: Health
+    responses: ResponseBudget
     clock: Callable[[], int]
     authorizer: RequestAuthorizer | None = None
     """None if authorization is disabled."""

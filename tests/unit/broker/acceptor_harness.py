@@ -11,9 +11,10 @@ import pytest
 import uvloop
 
 from kafscale.broker.network.acceptor import Acceptor
-from kafscale.broker.network.connection import Connection, ListenerContext
+from kafscale.broker.network.connection import Connection
 from kafscale.broker.network.connection_quotas import ConnectionQuotas
 from kafscale.broker.network.listener_config import Listener, SecurityProtocol
+from kafscale.broker.network.listener_context import ListenerContext
 from kafscale.broker.requests.route import route
 from kafscale.broker.security.audit import AuditLog
 from kafscale.config.sections.security import Tls

@@ -5,7 +5,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kafscale.broker.network.connection import Connection, Limits, ListenerContext
+from kafscale.broker.network.connection import Connection
+from kafscale.broker.network.listener_context import Limits, ListenerContext
 from kafscale.broker.requests.context import ClientInfo, ShutdownSignal
 from kafscale.broker.requests.dispatcher import Dispatcher, InFlightRequest
 from kafscale.broker.requests.route import Route, route
@@ -153,6 +154,9 @@ class Transport(asyncio.Transport):
         assert not self.closing
         self.write_count += 1
         self.written += b"".join(parts)
+
+    def get_write_buffer_size(self) -> int:
+        return 0
 
     def pause_reading(self) -> None:
         assert self.reading

@@ -38,6 +38,7 @@ from kafscale.broker.network.listener_config import configured_listeners
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
 from kafscale.broker.requests.dispatcher import Dispatcher, InFlightRequest
+from kafscale.broker.requests.response_budget import ResponseBudget
 from kafscale.broker.requests.routes import ROUTES
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
@@ -94,7 +95,7 @@ class InMemoryBroker:
         self.client = msgspec.structs.replace(CLIENT, listener=listener)
         self.services = services
         self._shutdown = ShutdownSignal()
-        self._dispatcher = Dispatcher(
+        self.dispatcher = Dispatcher(
             ROUTES,
             services,
             services.metrics,
@@ -116,7 +117,7 @@ class InMemoryBroker:
     ) -> Any:
         """Send a request, by default in the newest version; returns the response."""
         version = api.version_max if version is None else version
-        parts = self._dispatcher.dispatch(
+        parts = self.dispatcher.dispatch(
             client or self.client, framed(request(api, version, message))
         )
         if isinstance(parts, InFlightRequest):
@@ -297,6 +298,7 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
         quotas=ClientQuotas(access_store, metrics.access, asyncio.get_running_loop().time),
         metrics=metrics,
         health=Health(config.s3, metrics, clock),
+        responses=ResponseBudget(config.network.unsent_bytes_max),
         clock=clock,
     )
     return node, services

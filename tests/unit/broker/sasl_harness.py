@@ -9,8 +9,9 @@ b"wrong"              is not valid.
 from types import SimpleNamespace
 from typing import Any
 
-from kafscale.broker.network.connection import Connection, Limits, ListenerContext
+from kafscale.broker.network.connection import Connection
 from kafscale.broker.network.listener_config import Listener, SecurityProtocol
+from kafscale.broker.network.listener_context import Limits, ListenerContext
 from kafscale.broker.requests.route import route
 from kafscale.broker.requests.routes import ROUTES
 from kafscale.broker.security.audit import AuditLog

@@ -40,6 +40,7 @@ network.connectionTimeout     | 30s          | KAFSCALE_NETWORK_CONNECTION_TIMEO
 network.idleTimeout           | 10m          | KAFSCALE_NETWORK_IDLE_TIMEOUT
 network.maxInFlightRequests   | 64           | KAFSCALE_NETWORK_MAX_IN_FLIGHT_REQUESTS
 network.maxFetchSize          | 55Mi         | KAFSCALE_NETWORK_MAX_FETCH_SIZE
+network.maxUnsentBytes        | 256Mi        | KAFSCALE_NETWORK_MAX_UNSENT_BYTES
 network.maxFetchSessions      | 1000         | KAFSCALE_NETWORK_MAX_FETCH_SESSIONS
 network.requestTimeout        | 60s          | KAFSCALE_NETWORK_REQUEST_TIMEOUT
 tls.certFile                  |              | KAFSCALE_TLS_CERT_FILE

@@ -28,6 +28,7 @@ from collections.abc import Awaitable, Iterable
 from kafscale.broker.fetch_sessions.cache import CachedPartition, FetchContext
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
+from kafscale.broker.shared.fetch_conversion import ZSTD_SINCE, convert
 from kafscale.broker.shared.partition_lookup import (
     WRONG_LEADER_ERRORS,
     check_leader_epoch,
@@ -35,7 +36,7 @@ from kafscale.broker.shared.partition_lookup import (
     find_partition,
     leader_nodes,
 )
-from kafscale.errors import KafscaleError, UnsupportedCodecError
+from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.schema.model import NO_BROKER
 from kafscale.protocol.messages.fetch import (
@@ -46,15 +47,10 @@ from kafscale.protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
-from kafscale.records import Codec, down_convert, split
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.read.block_cache import detach
 
 READ_COMMITTED = 1
-BATCHES_SINCE = 4
-TIMESTAMPS_SINCE = 2
-ZSTD_SINCE = 10
-DECOMPRESSED_BYTES_MAX = 32 * 1024 * 1024
-"""The decompressed size limit of a converted batch; batches of real producers are far smaller."""
 SESSIONS_SINCE = 7
 
 _NONE: frozenset[str | bytes] = frozenset()
@@ -74,6 +70,7 @@ def handle(
     fetch.read_memory()
     if not fetch.cold and fetch.is_enough:
         return fetch.build_response(now_ms)
+    context.client.is_reading_segments = bool(fetch.cold)
     return _wait(context, request, fetch)
 
 
@@ -124,7 +121,14 @@ def _is_replica(request: FetchRequest) -> bool:
 async def _wait(context: RequestContext, request: FetchRequest, fetch: "Fetch") -> FetchResponse:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + request.max_wait_ms / 1000
-    await fetch.read_store()
+    task = asyncio.current_task()
+    assert task is not None
+    # After the callback of the dispatcher, which was added first: the connection counts it then.
+    task.add_done_callback(lambda _: fetch.reserve(0))
+    try:
+        await fetch.read_store()
+    finally:
+        context.client.is_reading_segments = False
     while not fetch.is_enough and loop.time() < deadline and not context.shutdown.is_set:
         await fetch.wait_for_more(deadline)
         fetch.read_memory()
@@ -140,8 +144,10 @@ class Fetch:
         "_context",
         "_denied",
         "_logs",
+        "_min_bytes",
         "_missed",
         "_request",
+        "_reserved_bytes",
         "_size_bytes",
         "_woken",
         "cold",
@@ -164,6 +170,9 @@ class Fetch:
         """Which partitions had to be read from the object store."""
         self._woken: asyncio.Future[None] | None = None
         self._bytes_left = 0
+        self._min_bytes = 0
+        self._reserved_bytes = 0
+        """What is counted in the budget of responses."""
         self._size_bytes = 0
         self.session = session
         self.results: list[FetchedPartition] = []
@@ -174,7 +183,7 @@ class Fetch:
     def is_enough(self) -> bool:
         """Whether to respond now."""
         return (
-            self._size_bytes >= self._request.min_bytes
+            self._size_bytes >= self._min_bytes
             or self._request.max_wait_ms <= 0
             or not self.results
             or any(result.error_code for result in self.results)
@@ -185,9 +194,12 @@ class Fetch:
     def read_memory(self) -> None:
         """Start the results with what is in the tails."""
         broker = self._context.broker
-        self._bytes_left = min(self._request.max_bytes, broker.config.network.fetch_bytes_max)
+        bytes_max = min(self._request.max_bytes, broker.config.network.fetch_bytes_max)
+        self._bytes_left = broker.responses.limit(bytes_max)
         if not broker.quotas.is_idle:
             self._bytes_left = broker.quotas.fetch_bytes_max(self._context, self._bytes_left)
+        # A fetch that may not return as much as it asked for does not wait for more.
+        self._min_bytes = self._request.min_bytes if self._bytes_left == bytes_max else 1
         self._size_bytes = 0
         self.results = []
         self._logs = []
@@ -210,6 +222,13 @@ class Fetch:
 
     async def read_store(self) -> None:
         """Complete the results with what is in segments, several partitions at a time."""
+        if not self.cold:
+            return
+        # Other fetches may have begun since the limit was set.
+        limit_bytes = self._context.broker.responses.limit(self._bytes_left)
+        if limit_bytes < self._bytes_left:
+            self._bytes_left, self._min_bytes = limit_bytes, 1
+        self.reserve(self._size_bytes + max(self._bytes_left, 0))
         while self.cold and self._bytes_left > 0:
             chosen: list[int] = []
             planned_bytes = 0
@@ -218,6 +237,12 @@ class Fetch:
                 planned_bytes += self.session.partitions[chosen[-1]].request.max_bytes
             await asyncio.gather(*(self._read_cold(number) for number in chosen))
         self.cold = []
+        self.reserve(self._size_bytes)
+
+    def reserve(self, size_bytes: int) -> None:
+        """Count the response in the budget."""
+        self._context.broker.responses.used_bytes += size_bytes - self._reserved_bytes
+        self._reserved_bytes = size_bytes
 
     async def _read_cold(self, number: int) -> None:
         partition, log = self.session.partitions[number], self._logs[number]
@@ -231,6 +256,7 @@ class Fetch:
             slices, _ = await reader.read(
                 log, partition.request.offset, bytes_max, first=self._size_bytes == 0
             )
+            slices = [detach(piece) for piece in slices]
             result = self._result(log)
             if sum(map(len, slices)) <= self._bytes_left or self._size_bytes == 0:
                 self._fill(result, partition, slices)
@@ -251,7 +277,7 @@ class Fetch:
     ) -> None:
         if slices and self._context.version < ZSTD_SINCE:
             bytes_max = min(partition.request.max_bytes, self._bytes_left)
-            slices = _convert(slices, self._context.version, partition.request.offset, bytes_max)
+            slices = convert(slices, self._context.version, partition.request.offset, bytes_max)
         size_bytes = sum(map(len, slices))
         self._size_bytes += size_bytes
         self._bytes_left -= size_bytes
@@ -363,26 +389,6 @@ class Fetch:
     def _wake(self) -> None:
         if self._woken is not None and not self._woken.done():
             self._woken.set_result(None)
-
-
-def _convert(
-    slices: list[memoryview], version: int, offset: int, bytes_max: int
-) -> list[memoryview]:
-    """Convert batches to a format that the version can read."""
-    batches = split(slices[0] if len(slices) == 1 else b"".join(slices))
-    if any(batch.codec is Codec.ZSTD for batch in batches):
-        raise UnsupportedCodecError(f"zstd needs Fetch v{ZSTD_SINCE} or later")
-    if version >= BATCHES_SINCE:
-        return slices
-    magic = 1 if version >= TIMESTAMPS_SINCE else 0
-    converted = down_convert(
-        batches,
-        magic,
-        first_offset=offset,
-        bytes_max=bytes_max,
-        decompressed_bytes_max=DECOMPRESSED_BYTES_MAX,
-    )
-    return [memoryview(converted)]
 
 
 def _failed(index: int, error: KafscaleError) -> FetchedPartition:

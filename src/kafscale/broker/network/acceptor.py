@@ -16,8 +16,9 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from kafscale.broker.network.connection import Connection, ListenerContext
+from kafscale.broker.network.connection import Connection
 from kafscale.broker.network.connection_quotas import ConnectionQuotas
+from kafscale.broker.network.listener_context import ListenerContext
 from kafscale.observability.logging import RateLimitedLogger, get_logger
 from kafscale.observability.metrics.counters import ConnectionCounters
 from kafscale.security.tls.context import alerts_to

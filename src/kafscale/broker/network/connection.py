@@ -4,9 +4,11 @@ Invariants:
 
 * Responses are sent in the order of their requests, whatever order they complete in.
 * Everything is bounded. No request is dispatched, and nothing is read, while
-  `in_flight_requests_max` requests are in flight, while the client does not read its responses, or
-  while producers are under backpressure. A slow client therefore costs at most the transport's high
-  water mark and one response per request in flight.
+  `in_flight_requests_max` requests are in flight, while `queued_bytes_max` of responses wait for an
+  earlier one, while the client does not read its responses, while a fetch reads from segments, or
+  while producers are under backpressure. What a client has not received is counted in the budget of
+  all connections, which limits fetches (`ResponseBudget`); only what is below the transport's high
+  water mark is not.
 * A disconnect cancels the client's requests that only wait; an append continues without it.
 * An idle connection holds no buffer: all connections of a loop receive into the same one, which
   `FrameReader` leaves empty between two calls.
@@ -20,89 +22,22 @@ Invariants:
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, cast
 
-from kafscale.broker.network.listener_config import Listener
+from kafscale.broker.network.listener_context import ListenerContext
 from kafscale.broker.requests.context import ClientInfo
-from kafscale.broker.requests.dispatcher import Dispatcher, PendingResponse
+from kafscale.broker.requests.dispatcher import PendingResponse
 from kafscale.broker.requests.route import Parts
-from kafscale.broker.security.audit import AuditLog
-from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.errors import AuthenticationError, FrameError
 from kafscale.observability.logging import get_logger
-from kafscale.protocol.frame import FrameBufferPool, FrameReader
+from kafscale.protocol.frame import FrameReader
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.security.principal import ANONYMOUS
 from kafscale.security.tls.context import ListenerTls
 
 logger = get_logger(__name__)
 
-Backpressure = Callable[[], Awaitable[object] | None]
-"""Returns what producers have to wait for, or None if they may continue."""
-
 _PRODUCE_KEY: Final = PRODUCE.key.to_bytes(2, "big")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The limits of one connection."""
-
-    request_bytes_max: int
-    in_flight_requests_max: int
-    first_request_seconds: float
-    """Time limit for the first complete request, and for authentication."""
-    frame_seconds: float
-    """Time limit for receiving one frame, from its first byte."""
-    idle_seconds: float
-    """How long a connection without requests in flight may be idle."""
-    linger_seconds: float
-    """How long a closed connection may take to read its remaining responses."""
-
-
-class ListenerContext:
-    """What all connections of one listener share."""
-
-    __slots__ = (
-        "audit",
-        "backpressure",
-        "dispatcher",
-        "limits",
-        "listener",
-        "memory",
-        "on_closed",
-        "on_opened",
-        "sasl_sessions",
-        "tls",
-    )
-
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        limits: Limits,
-        *,
-        on_opened: "Callable[[Connection], bool]",
-        on_closed: "Callable[[Connection], None]",
-        backpressure: Backpressure | None = None,
-        listener: Listener | None = None,
-        tls: ListenerTls | None = None,
-        sasl_sessions: SaslSessions | None = None,
-        audit: AuditLog | None = None,
-        memory: FrameBufferPool | None = None,
-    ) -> None:
-        """`tls` and `sasl_sessions` are set if the listener's protocol requires them."""
-        self.dispatcher = dispatcher
-        self.limits = limits
-        self.listener = listener or Listener()
-        self.tls = tls
-        self.sasl_sessions = sasl_sessions
-        self.audit = audit
-        self.on_opened = on_opened
-        """Called for every new connection; returns False to refuse it."""
-        self.on_closed = on_closed
-        """Called for every connection when it is lost."""
-        self.backpressure = backpressure
-        self.memory = memory or FrameBufferPool()
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -118,12 +53,14 @@ class Connection(asyncio.BufferedProtocol):
         "_idle_since",
         "_muted",
         "_on_lost",
+        "_queued_bytes",
         "_reader",
         "_reading",
         "_responses",
         "_sending",
         "_stopping",
         "_transport",
+        "_unsent_bytes",
         "_writable",
         "client",
         "has_sent_request",
@@ -140,6 +77,8 @@ class Connection(asyncio.BufferedProtocol):
         self._reader = FrameReader(context.limits.request_bytes_max, context.memory)
         self._frames: list[memoryview] = []  # Not dispatched yet: at most one receive buffer.
         self._responses: list[Parts | PendingResponse] = []  # In the order of the requests.
+        self._queued_bytes = 0  # Of responses that are complete, but wait for an earlier one.
+        self._unsent_bytes = 0  # What is counted in the budget.
         self._reading = True
         self._writable = True
         self._backpressure: asyncio.Future[object] | None = None  # Set while producers must wait.
@@ -188,14 +127,18 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._writable = False
+        self._count_unsent()
         self._dispatch_ready()
 
     def resume_writing(self) -> None:
         self._writable = True
+        self._count_unsent()
         self._dispatch_ready()
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._discard_requests()
+        self._writable = True
+        self._count_unsent()
         self._context.on_closed(self)
         self._on_lost()
 
@@ -227,6 +170,8 @@ class Connection(asyncio.BufferedProtocol):
     def sweep(self, now: float) -> None:
         """Close the connection if it has been idle for too long."""
         limits = self._context.limits
+        if self._unsent_bytes:
+            self._count_unsent()
         if self._frame_timed_out(now) and not self._transport.is_closing():
             logger.debug("connection closed: frame timed out", client=str(self.client))
             self.close()
@@ -287,6 +232,8 @@ class Connection(asyncio.BufferedProtocol):
             and not self.client.is_closing
             and self._backpressure is None
             and self._muted is None
+            and self._queued_bytes <= self._context.limits.queued_bytes_max
+            and not self.client.is_reading_segments
             and len(self._responses) < self._context.limits.in_flight_requests_max
         )
 
@@ -312,6 +259,8 @@ class Connection(asyncio.BufferedProtocol):
             self._responses.append(response)
         elif self._responses:
             self._responses.append(response)
+            self._queued_bytes += sum(map(len, response))
+            self._count_unsent()
         elif response:
             self._transport.writelines(response)
         if self.client.throttled_ms:
@@ -346,15 +295,26 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 parts += response
             count += 1
+        del self._responses[:count]
         if count:
-            del self._responses[:count]
             self._transport.writelines(parts)
+        if self._unsent_bytes or len(self._responses) > 1:
+            self._queued_bytes = sum(map(_complete_bytes, self._responses))
+            self._count_unsent()
+        if count:
             if (self._stopping or self.client.is_closing) and not self._responses:
                 self._transport.close()
                 return
             if self.client.throttled_ms:
                 self._mute()
             self._dispatch_ready()
+
+    def _count_unsent(self) -> None:
+        """Count in the budget what the client has not received."""
+        buffered_bytes = 0 if self._writable else self._transport.get_write_buffer_size()
+        unsent_bytes = self._queued_bytes + buffered_bytes
+        self._context.responses.used_bytes += unsent_bytes - self._unsent_bytes
+        self._unsent_bytes = unsent_bytes
 
     def _mute(self) -> None:
         """Read nothing from the client for the throttle time of its quotas (KIP-219)."""
@@ -392,3 +352,11 @@ class Connection(asyncio.BufferedProtocol):
             if isinstance(response, PendingResponse):
                 response.client_disconnected()
         self._responses.clear()
+        self._queued_bytes = 0
+        self._count_unsent()
+
+
+def _complete_bytes(response: Parts | PendingResponse) -> int:
+    """The size of a response that is complete; 0 if it is not."""
+    parts = response.parts if isinstance(response, PendingResponse) else response
+    return sum(map(len, parts or ()))

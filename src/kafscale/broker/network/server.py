@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kafscale.broker.network.acceptor import Acceptor
-from kafscale.broker.network.connection import Backpressure, Connection, Limits, ListenerContext
+from kafscale.broker.network.connection import Connection
 from kafscale.broker.network.connection_quotas import ConnectionQuotas
 from kafscale.broker.network.listener_config import Listener
+from kafscale.broker.network.listener_context import Backpressure, Limits, ListenerContext
 from kafscale.broker.network.sockets import address_of, bind_host
 from kafscale.broker.requests.context import ShutdownSignal
 from kafscale.broker.requests.dispatcher import Dispatcher
+from kafscale.broker.requests.response_budget import ResponseBudget
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.net.address import Address
@@ -71,6 +73,7 @@ class Server:
         sasl_sessions: SaslSessions | None = None,
         audit: AuditLog | None = None,
         delay_ms: Callable[[str], int] = lambda _host: 0,
+        responses: ResponseBudget | None = None,
     ) -> None:
         """`sasl_sessions` and `audit` are for listeners that authenticate clients.
 
@@ -86,6 +89,7 @@ class Server:
         self._sasl_sessions = sasl_sessions
         self._audit = audit
         self._delay_ms = delay_ms
+        self._responses = responses
         self._quotas = ConnectionQuotas(
             settings.connections_max,
             per_host_max=settings.connections_per_host_max,
@@ -126,6 +130,7 @@ class Server:
             sasl_sessions=self._sasl_sessions if listener.authenticates else None,
             audit=self._audit,
             memory=self._memory,
+            responses=self._responses,
         )
         if tls is not None:
             self._certificates.append(tls)

@@ -40,6 +40,8 @@ class ClientInfo(msgspec.Struct):
     """True if the connection is to be closed after the responses in flight."""
     throttled_ms: int = 0
     """For how long to mute the connection, because its client exceeds a quota."""
+    is_reading_segments: bool = False
+    """True while a fetch reads from segments; until it is answered, nothing else is dispatched."""
 
     def __str__(self) -> str:
         return str(Address(self.host, self.port))

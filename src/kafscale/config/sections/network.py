@@ -65,6 +65,11 @@ class Network:
     """The maximum size of a fetch response in bytes, whatever the consumer requests; a single
     larger batch is still sent. 55 MiB, as in Kafka."""
 
+    unsent_bytes_max: int = setting(256 * MIB, Size(MIB, 1024 * GIB), key="maxUnsentBytes")
+    """The memory for responses that clients have not received yet, of all connections together.
+    The less is left, the smaller fetch responses become; with nothing left, a response has one
+    batch. 256 MiB let a consumer that catches up fetch `maxFetchSize` at once."""
+
     fetch_sessions_max: int = setting(1_000, Integer(0, 1_000_000), key="maxFetchSessions")
     """The maximum number of incremental fetch sessions; further consumers send their full list of
     partitions with each fetch. 1,000, as in Kafka; 0 disables fetch sessions."""

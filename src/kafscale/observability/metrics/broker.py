@@ -171,6 +171,12 @@ BROKER_METRICS: Final = (
         "do not count.",
         lambda counters: counters.idle_seconds(),
     ),
+    gauge(
+        "kafscale_unsent_response_bytes",
+        "Responses that clients have not received yet, and fetches in progress; limited by "
+        "network.maxUnsentBytes.",
+        lambda counters: counters.connections.unsent_bytes(),
+    ),
     counter(
         "kafscale_connections_refused_total",
         "Connections closed immediately because of a connection limit.",

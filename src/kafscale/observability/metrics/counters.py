@@ -45,7 +45,7 @@ class RequestCounters:
 class ConnectionCounters:
     """The connections of clients."""
 
-    __slots__ = ("active", "handshakes_failed", "left_at", "refused")
+    __slots__ = ("active", "handshakes_failed", "left_at", "refused", "unsent_bytes")
 
     def __init__(self, now: float = 0.0) -> None:
         self.active = 0
@@ -53,6 +53,8 @@ class ConnectionCounters:
         """When the last client that had sent a request disconnected; initially the start time."""
         self.refused = 0
         self.handshakes_failed = 0
+        self.unsent_bytes: Callable[[], int] = lambda: 0
+        """Returns the bytes of responses that clients have not received yet."""
 
 
 class SecurityCounters:

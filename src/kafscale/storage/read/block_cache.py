@@ -74,3 +74,8 @@ class BlockCache:
         async with self._loads:
             start = number * BLOCK_BYTES
             return await self._store.get_range(key, start, start + BLOCK_BYTES)
+
+
+def detach(piece: memoryview) -> memoryview:
+    """Copy a small piece of a block: a slow client must not hold the whole block for it."""
+    return piece if 2 * len(piece) >= BLOCK_BYTES else memoryview(bytes(piece))
