@@ -22,12 +22,14 @@ from kafscale.storage.formats import object_keys
 from kafscale.storage.objects import factory
 from kafscale.storage.objects.factory import probe_conditional_puts
 from kafscale.storage.objects.layers.observed import ObservedObjectStore, OperationObserver
+from kafscale.storage.objects.local.disk_reserve import DiskReserve
 from kafscale.storage.objects.local.store import LocalObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectStore
 
 logger = get_logger(__name__)
 
+RESERVE_FILE = "reserve"
 RETRY_SECONDS = 0.5
 
 Result = TypeVar("Result")
@@ -62,7 +64,10 @@ async def open_metadata(config: Config, clock: Callable[[], int]) -> MetadataSto
         return await _open_etcd(config)
     directory = _data_directory(config)
     return await SqliteStore.open(
-        directory / METADATA_FILE, clock, fsync=config.storage.local_fsync
+        directory / METADATA_FILE,
+        clock,
+        fsync=config.storage.local_fsync,
+        make_space=DiskReserve(directory / RESERVE_FILE).release,
     )
 
 
@@ -81,9 +86,17 @@ def _local_objects(config: Config, clock: Callable[[], int]) -> ObjectStore:
     if config.s3.use_memory:
         logger.warning("records are kept in memory only and lost when this process ends")
         return MemoryObjectStore(clock)
+    directory = _data_directory(config)
     return LocalObjectStore(
-        _data_directory(config) / object_keys.OBJECTS_DIRECTORY, fsync=config.storage.local_fsync
+        directory / object_keys.OBJECTS_DIRECTORY,
+        fsync=config.storage.local_fsync,
+        # Retention and DeleteRecords write the start of a log before they delete.
+        reserve=DiskReserve(directory / RESERVE_FILE, may_use=_is_log_start),
     )
+
+
+def _is_log_start(key: str) -> bool:
+    return key.endswith(f"/{object_keys.LOG_START_NAME}")
 
 
 def _data_directory(config: Config) -> Path:

@@ -31,6 +31,7 @@ from kafscale.text.topic_partition import topic_of_directory
 
 SEGMENT_SUFFIX: Final = ".kfs"
 INDEX_SUFFIX: Final = ".index"
+LOG_START_NAME: Final = "log-start"
 WAL_SUFFIX: Final = ".kfw"
 
 OBJECTS_DIRECTORY: Final = "objects"
@@ -63,7 +64,7 @@ _NUMBER: Final = "0|[1-9][0-9]{0,9}"
 _DIRECTORY: Final = "[a-zA-Z0-9._-]{1,249}(?:@[0-9a-f]{32})?"
 _SEGMENT: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/segment-([0-9]{{20}})(\.kfs|\.index)")
 _MERGED: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/merged-([0-9]{{20}})-([0-9]{{20}})")
-_LOG_START: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/log-start")
+_LOG_START: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/{LOG_START_NAME}")
 _WAL: Final = re.compile(rf"_wal/({_NUMBER})/([0-9]{{10}})/([0-9]{{20}})\.kfw")
 _JOB_RUN: Final = re.compile(r"_jobs/([a-z][a-z0-9-]{0,63})/([0-9]{13})-([0-9a-f]{8})\.json")
 
@@ -173,7 +174,7 @@ def directory_of(segment_key: str) -> str:
 
 
 def log_start_key(namespace: str, directory: str, partition: int) -> str:
-    return f"{partition_prefix(namespace, directory, partition)}log-start"
+    return f"{partition_prefix(namespace, directory, partition)}{LOG_START_NAME}"
 
 
 def merged_key(

@@ -62,8 +62,12 @@ Job = Callable[["SqliteFile"], Any]
 class SqliteFile:
     """An open and locked file."""
 
-    def __init__(self, path: Path, *, fsync: bool) -> None:
+    def __init__(
+        self, path: Path, *, fsync: bool, make_space: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`make_space` is called if the disk is full; it returns whether to try again."""
         self._path = path
+        self._make_space = make_space
         self._revision = 0
         self._commits: list[list[Event]] = []
         with self._converted_errors():
@@ -89,6 +93,14 @@ class SqliteFile:
         Jobs share a transaction because a disk commit takes about as long for one job as for a
         hundred. If one fails, all fail; results are returned after the commit.
         """
+        try:
+            return self._run(jobs)
+        except StoreUnavailableError as error:
+            if not (_is_full(error) and self._make_space()):
+                raise
+        return self._run(jobs)
+
+    def _run(self, jobs: Sequence[Job]) -> tuple[list[Any], list[list[Event]]]:
         revision = self._revision
         self._commits = []
         with self._converted_errors():
@@ -214,3 +226,11 @@ class SqliteFile:
             raise StoreUnavailableError(f"{self._path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise OperatingError(f"{self._path} is damaged: {error}") from error
+
+
+def _is_full(error: StoreUnavailableError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, sqlite3.Error) and cause.sqlite_errorcode in {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR_WRITE,  # How SQLite reports an exceeded disk quota.
+    }

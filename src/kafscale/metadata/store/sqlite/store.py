@@ -57,12 +57,18 @@ class SqliteStore:
 
     @classmethod
     async def open(
-        cls, path: Path, clock: Clock, *, fsync: bool = True, commits_max: int = COMMITS_MAX
+        cls,
+        path: Path,
+        clock: Clock,
+        *,
+        fsync: bool = True,
+        commits_max: int = COMMITS_MAX,
+        make_space: Callable[[], bool] = lambda: False,
     ) -> Self:
-        """Open or create the file; its directory must exist."""
+        """Open or create the file; its directory must exist. `make_space`: as in `SqliteFile`."""
         thread = ThreadPoolExecutor(1, thread_name_prefix="kafscale-metadata")
         try:
-            open_file = partial(SqliteFile, path, fsync=fsync)
+            open_file = partial(SqliteFile, path, fsync=fsync, make_space=make_space)
             file = await asyncio.get_running_loop().run_in_executor(thread, open_file)
         except BaseException:
             thread.shutdown(wait=False)

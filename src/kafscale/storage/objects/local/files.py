@@ -40,6 +40,7 @@ from kafscale.storage.objects.local.direct_io import (
     write_direct,
 )
 from kafscale.storage.objects.local.direct_io import SIZE_BYTES_MIN as DIRECT_BYTES_MIN
+from kafscale.storage.objects.local.disk_reserve import DiskReserve
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, is_key
 
 UNFINISHED: Final = ".tmp"
@@ -51,6 +52,7 @@ _PARTS_MAX: Final = 1024
 _NAMING_ATTEMPTS_MAX: Final = 100
 """How often a directory may be pruned between its creation and the link of a file."""
 
+_NO_SPACE: Final = "no space left on device; delete topics or records, or enlarge the disk"
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -62,6 +64,7 @@ class FileTree:
         "_fsync",
         "_is_buffered",
         "_replacing",
+        "_reserve",
         "_root",
         "_serial",
         "_write",
@@ -69,17 +72,25 @@ class FileTree:
     )
 
     def __init__(
-        self, root: str, *, fsync: bool, write: Write = os.writev, writer: str = ""
+        self,
+        root: str,
+        *,
+        fsync: bool,
+        write: Write = os.writev,
+        writer: str = "",
+        reserve: DiskReserve | None = None,
     ) -> None:
         """`write` writes to a file descriptor; tests pass one that simulates a full disk.
 
-        `writer` distinguishes the incomplete files of several processes.
+        `writer` distinguishes the incomplete files of several processes. Without space for the
+        `reserve`, only objects that may use it are written.
         """
         self._root = root
         self._fsync = fsync
         self._is_buffered = False
         self._write = write
         self._writer = writer
+        self._reserve = reserve
         self._serial = itertools.count()
         self._replacing = threading.Lock()
         # Directories whose own names are known to be synced.
@@ -112,6 +123,21 @@ class FileTree:
         self._put(key, parts, publish)
 
     def _put(self, key: str, parts: Sequence[Buffer], publish: Callable[[str, str], None]) -> None:
+        reserve = self._reserve
+        if reserve is None or reserve.restore():
+            try:
+                return self._write_and_publish(key, parts, publish)
+            except StoreUnavailableError as error:
+                if reserve is None or not (_is_full(error) and reserve.may_use(key)):
+                    raise
+                reserve.release()
+        elif not reserve.may_use(key):
+            raise StoreUnavailableError(f"put {key}: {_NO_SPACE}")
+        return self._write_and_publish(key, parts, publish)
+
+    def _write_and_publish(
+        self, key: str, parts: Sequence[Buffer], publish: Callable[[str, str], None]
+    ) -> None:
         """Write a file, and give it its name by `publish`."""
         temporary = f"{self._root}/{UNFINISHED}/{self._writer}{next(self._serial)}"
         path = f"{self._root}/{key}"
@@ -305,6 +331,10 @@ def _is_invalid(error: StoreUnavailableError) -> bool:
     return isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EINVAL
 
 
+def _is_full(error: StoreUnavailableError) -> bool:
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _FULL
+
+
 @contextmanager
 def _open_file(path: str, flags: int = 0) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
@@ -322,5 +352,5 @@ def _translate_errors(name: str, key: str) -> Iterator[None]:
     except OSError as error:
         if name in {"get", "head"} and error.errno in {errno.ENOENT, errno.ENOTDIR}:
             raise ObjectNotFoundError(key) from error
-        reason = "no space left on device" if error.errno in _FULL else error.strerror
+        reason = _NO_SPACE if error.errno in _FULL else error.strerror
         raise StoreUnavailableError(f"{name} {key}: {reason}") from error

@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 from kafscale.errors import OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.records.checksum import Buffer
+from kafscale.storage.objects.local.disk_reserve import DiskReserve
 from kafscale.storage.objects.local.files import FileTree
 from kafscale.storage.objects.store import ObjectInfo, check_key, check_prefix
 
@@ -45,17 +46,18 @@ class LocalObjectStore:
         threads: int = _THREADS,
         write: Callable[[int, Sequence[Buffer]], int] = os.writev,
         shared: bool = False,
+        reserve: DiskReserve | None = None,
     ) -> None:
         """Lock the directory, and create it if necessary; raise if another process uses it.
 
         Without `fsync`, an object survives this process but perhaps not a power failure. `write`
         writes to a file; tests pass one that simulates a full disk. A `shared` directory is used
-        without a lock.
+        without a lock. `reserve` keeps space on the disk for deletions.
         """
         assert threads > 0
         directory = str(root.absolute())
         writer = f"{uuid.uuid4().hex}-" if shared else ""
-        self._files = FileTree(directory, fsync=fsync, write=write, writer=writer)
+        self._files = FileTree(directory, fsync=fsync, write=write, writer=writer, reserve=reserve)
         self._lock = -1 if shared else _lock(directory)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="objects")
         if shared:
