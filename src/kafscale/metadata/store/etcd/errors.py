@@ -23,7 +23,8 @@ class ErrorKind(enum.Enum):
     INVALID_TOKEN = "invalid token"  # noqa: S105 - a name, not a secret.
     """Nothing was changed; authenticate again first."""
     REJECTED = "rejected"
-    """Nothing was changed, and a retry will fail: permissions or certificates are wrong."""
+    """Nothing was changed, and a retry fails until an operator acts: permissions or certificates
+    are wrong, or the database is full."""
     LEASE_NOT_FOUND = "lease not found"
     COMPACTED = "compacted"
     """The requested revision was compacted."""
@@ -49,6 +50,7 @@ _KNOWN_MESSAGES: Final = (
     ("invalid user ID or password", ErrorKind.REJECTED),
     ("user name is empty", ErrorKind.REJECTED),
     ("permission denied", ErrorKind.REJECTED),
+    ("database space exceeded", ErrorKind.REJECTED),
     ("ALERT_BAD_CERTIFICATE", ErrorKind.REJECTED),
     ("ALERT_CERTIFICATE_REQUIRED", ErrorKind.REJECTED),
     ("Hostname Verification Check failed", ErrorKind.REJECTED),
@@ -78,6 +80,8 @@ _FINAL: Final = frozenset(
 
 _EXPLANATIONS: Final = {
     "user name is empty": "it requires a user and a password; set etcd.username and etcd.password",
+    "database space exceeded": "database space exceeded: it accepts no writes; compact and"
+    " defragment it, then disarm its alarm NOSPACE (docs/operations/runbook.md)",
     "ALERT_BAD_CERTIFICATE": "it rejects the client certificate or needs one (etcd.tls.certFile)",
     "ALERT_CERTIFICATE_REQUIRED": "it requires a client certificate (etcd.tls.certFile)",
     "Hostname Verification Check failed": "its certificate is for another host name",
