@@ -43,6 +43,8 @@ _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 _COUNT: Final = Struct(">i")
 _PRODUCER: Final = Struct(">qhh")
 _BATCH: Final = Struct(">iiqqq")
+_WINDOWS: Final = [Struct(">qhh" + "iiqqq" * count) for count in range(WINDOW_BATCHES + 1)]
+"""A producer with all its batches, by their number."""
 
 assert _PRODUCER.size == 12
 assert _BATCH.size == 32
@@ -150,11 +152,11 @@ class Producers:
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Drop producers without an append for `expiration_ms`; return their number."""
-        expired = [
-            producer_id
-            for producer_id, batches in self._producers.items()
-            if now_ms - batches[-1][5] >= expiration_ms
-        ]
+        expired = []
+        for producer_id, batches in self._producers.items():  # The one idle longest first.
+            if now_ms - batches[-1][5] < expiration_ms:
+                break
+            expired.append(producer_id)
         for producer_id in expired:
             del self._producers[producer_id]
         return len(expired)
@@ -168,19 +170,30 @@ class Producers:
     # --- snapshots ------------------------------------------------------------------------------
 
     def snapshot_at(self, end_offset: int) -> bytes:
-        """Encode the state as of `end_offset` as a section of an index."""
+        """Encode the state as of `end_offset` as a section of an index.
+
+        It may run in a thread while batches are recorded: it works on copies, each made in one step
+        of the interpreter, and what is recorded meanwhile is above `end_offset` (invariant 2).
+        """
         known = []
-        for producer_id, batches in self._producers.items():
-            window = [batch for batch in batches if batch[4] < end_offset][-WINDOW_BATCHES:]
-            if window:
+        for producer_id, batches in self._producers.copy().items():
+            window = batches[:]
+            epoch, _, _, _, last_offset, _ = window[-1]
+            if not (
+                last_offset < end_offset and len(window) <= WINDOW_BATCHES and window[0][0] == epoch
+            ):
+                window = [batch for batch in window if batch[4] < end_offset][-WINDOW_BATCHES:]
+                if not window:
+                    continue
                 # A new epoch starts a new window: earlier epochs cannot have duplicates.
-                epoch = window[-1][0]
-                known.append((producer_id, epoch, [b for b in window if b[0] == epoch]))
-        known.sort(key=lambda producer: producer[2][-1][4])  # By last offset.
-        parts = [_COUNT.pack(len(known))]
-        for producer_id, epoch, window in known:
-            parts.append(_PRODUCER.pack(producer_id, epoch, len(window)))
-            parts += [_BATCH.pack(*batch[1:]) for batch in window]
+                epoch, _, _, _, last_offset, _ = window[-1]
+                window = [batch for batch in window if batch[0] == epoch]
+            fields = [producer_id, epoch, len(window)]
+            for batch in window:
+                fields += batch[1:]
+            known.append((last_offset, _WINDOWS[len(window)].pack(*fields)))
+        known.sort()  # By last offset.
+        parts = [_COUNT.pack(len(known)), *(encoded for _, encoded in known)]
         return encode_section(_VERSION, b"".join(parts))
 
     @classmethod

@@ -1,5 +1,7 @@
 """Producer state: duplicates are detected, gaps and old epochs rejected, also after recovery."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
@@ -161,6 +163,24 @@ def test_only_batches_needed_after_a_crash_are_kept():
     for sequence in range(1000):
         log.append(sequence)
     assert len(log.producers._producers[PRODUCER]) == WINDOW_BATCHES
+
+
+def test_snapshot_in_a_thread_does_not_see_what_is_recorded_meanwhile():
+    producers = Producers()
+    for offset in range(2000):
+        producers.record(offset % 500, 0, offset // 500, offset // 500, offset, offset, 1, offset)
+    expected = producers.snapshot_at(2000)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            snapshots = [threads.submit(producers.snapshot_at, 2000) for _ in range(20)]
+            for offset in range(2000, 30_000):
+                sequence = offset // 700
+                producers.record(offset % 700, 0, sequence, sequence, offset, offset, 1, 2000)
+            assert {snapshot.result() for snapshot in snapshots} == {expected}
+    finally:
+        sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("cut", range(48))
