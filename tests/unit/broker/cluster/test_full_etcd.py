@@ -1,4 +1,4 @@
-"""etcd out of space: writes are refused for a while, and every duty goes on afterwards."""
+"""etcd out of space: writes are refused for a while, and every duty continues afterwards."""
 
 import asyncio
 
