@@ -153,8 +153,7 @@ class SegmentWriter:
         if not unrolled.runs:
             return None
         async with self._builds:
-            builder = await asyncio.to_thread(self._build, log, unrolled, started_ms)
-        built = builder.finish(_sections(log, builder.next_offset))
+            built = await asyncio.to_thread(self._build, log, unrolled, started_ms)
         rolled = await self._write(log, built)
         log.check_open()
         log.on_rolled(
@@ -180,7 +179,7 @@ class SegmentWriter:
             await self._save_state(log)
             log.saved_offset = rolled_offset
 
-    def _build(self, log: PartitionLog, unrolled: Unrolled, created_ms: int) -> segment.Builder:
+    def _build(self, log: PartitionLog, unrolled: Unrolled, created_ms: int) -> segment.Built:
         """Build the segment; runs in a thread, because it is CPU-bound."""
         builder = segment.Builder(
             created_ms,
@@ -191,7 +190,7 @@ class SegmentWriter:
         for view, positions in unrolled.slices(log.settings.segment_bytes):
             if not builder.extend(view, positions):
                 break
-        return builder
+        return builder.finish(_sections(log, builder.next_offset))
 
     async def _write(self, log: PartitionLog, built: segment.Built) -> RolledSegment:
         """Write the segment and then its index."""
