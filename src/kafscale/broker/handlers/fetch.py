@@ -39,6 +39,7 @@ from kafscale.broker.shared.partition_lookup import (
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.schema.model import NO_BROKER
+from kafscale.observability.logging import get_logger
 from kafscale.protocol.messages.fetch import (
     FetchedPartition,
     FetchedTopic,
@@ -49,6 +50,8 @@ from kafscale.protocol.messages.fetch import (
 )
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.read.block_cache import detach
+
+logger = get_logger(__name__)
 
 READ_COMMITTED = 1
 SESSIONS_SINCE = 7
@@ -263,6 +266,10 @@ class Fetch:
             self.results[number] = result
         except KafscaleError as error:
             self.results[number] = _failed(partition.request.index, error)
+        except Exception:
+            # A boundary: the other partitions of this request are read nevertheless.
+            logger.exception("fetch failed", topic=log.topic, partition=log.partition)
+            self.results[number] = _failed(partition.request.index, KafscaleError())
 
     def _from_tail(self, partition: CachedPartition, log: PartitionLog) -> list[memoryview]:
         bytes_max = min(partition.request.max_bytes, self._bytes_left)

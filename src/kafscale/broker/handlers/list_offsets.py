@@ -31,6 +31,7 @@ from kafscale.errors import (
     UnknownApiError,
 )
 from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.observability.logging import get_logger
 from kafscale.protocol.messages.list_offsets import (
     ListedPartition,
     ListedTopic,
@@ -43,6 +44,8 @@ from kafscale.storage.log import timestamp_lookup
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.timestamp_lookup import TimedOffset
 from kafscale.text.topic_partition import TopicPartition
+
+logger = get_logger(__name__)
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
 
@@ -164,6 +167,10 @@ async def _search(
             )
     except KafscaleError as error:
         listed.error_code = error.code
+    except Exception:
+        # A boundary: the other partitions of this request are searched nevertheless.
+        logger.exception("offset search failed", topic=log.topic, partition=log.partition)
+        listed.error_code = KafscaleError.code
     else:
         _fill_in(context, log, requested, listed, offset or _NOT_FOUND)
 

@@ -113,7 +113,7 @@ class LogReader:
 
     def is_cached(self, log: PartitionLog, offset: int) -> bool:
         """Whether a read from this offset starts without a request to the store."""
-        if log.in_tail(offset):
+        if log.in_tail(offset) or not len(log.segments):
             return True
         segment = log.segments[log.segments.find(offset)]
         entries = self._indexes.get(self._index_key(log, segment))
