@@ -3,14 +3,18 @@
 Decoding verifies the checksums of a format. These functions also verify the checksum of each batch,
 the offsets of the batches in a WAL object, that an index matches its segment, and that the content
 of an object is what its key says. They raise `DamagedObjectError`. Records are not decoded.
+`salvage_wal_object` finds what is left of a damaged WAL object.
 
 Where the expected base offset or reference is None, the key is not known.
 """
 
 from collections.abc import Iterable
 
+import msgspec
+
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView, split
+from kafscale.records.batch import LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
 from kafscale.records.checksum import Buffer
 from kafscale.storage.formats import index, segment, wal_object
 from kafscale.storage.formats.index import Index
@@ -66,6 +70,71 @@ def decode_wal_object(key: str, data: Buffer, ref: WalRef | None) -> WalObject:
             f" {header.sequence}, which differs from its name",
         )
     return content
+
+
+class SalvagedRange(msgspec.Struct, frozen=True, gc=False):
+    """What is left of a range of a damaged WAL object."""
+
+    topic_id: bytes
+    partition: int
+    last_offset: int
+    """The last offset of the range, whether its batch is left or not."""
+    batches: list[BatchView]
+    """The batches with valid checksums, in offset order; others may be missing in between."""
+
+
+def salvage_wal_object(key: str, data: Buffer) -> list[SalvagedRange]:
+    """Find the ranges of a damaged WAL object, and their undamaged batches.
+
+    Raises `DamagedObjectError` if the table is damaged: then it is not known which partitions the
+    batches belong to. The checksum covers the whole object, so a table that is well-formed may
+    still be wrong: if all batches of a range are valid and have more or fewer offsets than the
+    table says, theirs count.
+    """
+    view = memoryview(data)
+    ranges = wal_object.decode_footer(key, view, len(view))
+    assert not isinstance(ranges, int), "the whole object is given"
+    return [_salvage_range(range_, view) for range_ in ranges]
+
+
+def _salvage_range(range_: wal_object.Range, view: memoryview) -> SalvagedRange:
+    body = view[range_.position : range_.position + range_.length]
+    found: list[BatchView] = []
+    is_complete = True
+    position = 0
+    while position < len(body):
+        length = int.from_bytes(
+            body[position + LENGTH_POSITION : position + LENGTH_POSITION + 4], signed=True
+        )
+        end = position + LENGTH_OVERHEAD_BYTES + length
+        if length <= 0 or end > len(body):
+            is_complete = False
+            break
+        try:
+            batch = BatchView(body[position:end])
+            batch.validate(from_producer=False)
+            found.append(batch)
+        except RecordsError:
+            is_complete = False
+        position = end
+    span = sum(batch.last_offset_delta + 1 for batch in found)
+    if is_complete and span != range_.last_offset - range_.base_offset + 1:
+        last_offset = found[-1].last_offset
+    else:
+        last_offset = range_.last_offset
+        found = _within(found, range_)
+    return SalvagedRange(range_.topic_id, range_.partition, last_offset, found)
+
+
+def _within(batches: Iterable[BatchView], range_: wal_object.Range) -> list[BatchView]:
+    """The batches whose offsets ascend within a range; base offsets have no checksum."""
+    found: list[BatchView] = []
+    next_offset = range_.base_offset
+    for batch in batches:
+        if next_offset <= batch.base_offset and batch.last_offset <= range_.last_offset:
+            found.append(batch)
+            next_offset = batch.next_offset
+    return found
 
 
 def _check_base_offset(key: str, base_offset: int, expected: int | None) -> None:

@@ -203,7 +203,7 @@ class PartitionLog:
             header.record_count,
             header.max_timestamp_ms if timestamp_ms < 0 else timestamp_ms,
         )
-        self._update_producer_state(header, base_offset, last_offset, now_ms)
+        self._update_producer_state(header, base_offset, last_offset, now_ms, self.high_watermark)
         self.end_offset = last_offset + 1
         if self._pending_appends and self._pending_appends[-1][1] is durable:
             self._pending_appends.pop()
@@ -219,16 +219,18 @@ class PartitionLog:
                 return AppendResult(duplicate.base_offset, timestamp_ms, durable)
         return AppendResult(duplicate.base_offset, timestamp_ms, None)
 
-    def update_state(self, batch: BatchView, now_ms: int) -> None:
-        """Update producer state and leader epochs from a batch that is replayed."""
-        header = batch.header()
+    def update_state(self, header: BatchHeader, now_ms: int) -> None:
+        """Update producer state and leader epochs from a batch that is replayed, so is durable."""
         if header.attributes & TIMESTAMP_TYPE_BIT:
             now_ms = header.max_timestamp_ms  # When the batch was appended.
-        self._update_producer_state(header, header.base_offset, batch.last_offset, now_ms)
+        last_offset = header.base_offset + header.last_offset_delta
+        self._update_producer_state(
+            header, header.base_offset, last_offset, now_ms, last_offset + 1
+        )
         self.epochs.assign(header.leader_epoch, header.base_offset)
 
     def _update_producer_state(
-        self, header: BatchHeader, base_offset: int, last_offset: int, now_ms: int
+        self, header: BatchHeader, base_offset: int, last_offset: int, now_ms: int, durable_to: int
     ) -> None:
         """Record the producer of a batch.
 
@@ -244,7 +246,7 @@ class PartitionLog:
                 base_offset,
                 last_offset,
                 now_ms,
-                self.high_watermark,
+                durable_to,
             )
 
     def advance_high_watermark(self, run: BatchRun, now_ms: int) -> None:
@@ -279,17 +281,15 @@ class PartitionLog:
         return max(self.end_offset, min(self.start_offset, self.saved_offset))
 
     def recover(self, run: BatchRun, now_ms: int) -> None:
-        """Append a run that a former owner of this log left in the WAL."""
-        batches = [batch for batch in run.batches() if batch.last_offset >= self.recovery_offset]
-        if not batches:
-            return
-        for batch in batches:
-            self.update_state(batch, now_ms)
-        base_offset = batches[0].base_offset
-        if self.end_offset < base_offset <= self.start_offset:
-            self.skip_to(base_offset)  # Records before it are deleted; a new segment begins here.
+        """Append a run that a former owner left in the WAL, from `recovery_offset` or later.
+
+        `update_state` was called for its batches.
+        """
+        if self.end_offset < run.base_offset <= self.start_offset:
+            # Records before it are deleted; a new segment begins here.
+            self.skip_to(run.base_offset)
         self.end_offset = run.last_offset + 1
-        self.advance_high_watermark(BatchRun.from_batches(batches), now_ms)
+        self.advance_high_watermark(run, now_ms)
 
     def on_rolled(
         self,
@@ -305,6 +305,10 @@ class PartitionLog:
         if self.rolled_max_timestamp_ms is not None:
             self.rolled_max_timestamp_ms = max(self.rolled_max_timestamp_ms, max_timestamp_ms)
         self.tail.mark_rolled(next_offset)
+        if not self.tail.unrolled_bytes and next_offset < self.high_watermark:
+            # The offsets up to the high watermark are missing, because of damage.
+            self.segments.end_offset = self.high_watermark
+            self.tail.mark_rolled(self.high_watermark)
         self.oldest_unrolled_ms = now_ms if self.tail.unrolled_bytes else None
 
     def begin_swap(self) -> None:

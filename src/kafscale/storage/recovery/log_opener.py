@@ -96,10 +96,10 @@ class LogOpener:
         try:
             unrolled = [log for log, needed in zip(opened, needs_wal, strict=True) if needed]
             replay = await self._read(streams, unrolled)
+            gaps = await replay.apply(self._clock())
         except BaseException:
             _close(opened)
             raise
-        gaps = replay.apply(self._clock())
         for log, partition in zip(opened, partitions, strict=True):
             gaps += _extend_to_known_end(log, partition)
         return OpenedLogs(opened, replay.recovered_bytes, gaps)

@@ -30,6 +30,7 @@ from kafscale.storage.log.state.segment_list import SegmentList
 from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
+from kafscale.storage.recovery.recovered_run import new_pacer, recover_run
 
 logger = get_logger(__name__)
 
@@ -154,9 +155,11 @@ class SegmentRecovery:
             opened.append(log)
             if len(segments):
                 await self._restore(log, now_ms)
+        pacer = new_pacer()
         for _, batches in sorted(damaged.items()):
             if batches:
-                log.recover(BatchRun.from_batches(batches), now_ms)
+                run = await asyncio.to_thread(BatchRun.from_batches, batches)
+                await recover_run(log, run, now_ms, pacer)
 
     def _new_log(self, partition: PartitionToOpen, segments: SegmentList) -> PartitionLog:
         log = PartitionLog(
@@ -190,7 +193,8 @@ class SegmentRecovery:
                 reason = error.reason
             else:
                 return damaged
-            batches = segment_format.salvage(await self._store.get(key))
+            data = await self._store.get(key)
+            batches = await asyncio.to_thread(segment_format.salvage, data)
             logger.error("damaged segment", key=key, reason=reason, batches_salvaged=len(batches))
             segments.drop_last()
             damaged[base_offset] = batches
@@ -231,11 +235,13 @@ class SegmentRecovery:
         """Restore producer state and leader epochs from the batches of a segment."""
         segment = log.segments[number]
         position = segment_format.HEADER_BYTES
+        pacer = new_pacer()
         try:
             while batches := await self._reader.batches(log, segment, position):
                 for batch in batches:
-                    log.update_state(batch, now_ms)
+                    log.update_state(batch.header(), now_ms)
                     position += len(batch)
+                    await pacer.step()
         except (DamagedObjectError, RecordsError) as error:
             logger.warning(
                 "damaged segment",

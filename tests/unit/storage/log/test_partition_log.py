@@ -114,15 +114,3 @@ def test_offset_out_of_range_is_rejected(offset):
             log.check_readable(offset)
 
     simulate(scenario)
-
-
-def test_recover_appends_records_of_the_wal_once():
-    async def scenario():
-        log = new_log()
-        log.recover(run_of(0, 1, 1), 0)
-        log.recover(run_of(1, 1, 1), 0)
-        log.recover(run_of(0, 1), 0)
-        assert [run.base_offset for run in log.tail.runs] == [0, 2]
-        assert (log.high_watermark, log.end_offset) == (3, 3)
-
-    simulate(scenario)

@@ -4,22 +4,28 @@ import asyncio
 from random import Random
 
 import pytest
+from structlog.testing import capture_logs
 
 from doubles import virtual_time
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import StoreUnavailableError
-from kafscale.storage.formats import object_keys
+from kafscale.records import batch
+from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.wal_replay import PARALLEL_READS_MAX
 from unit.storage.engines import (
     NAMESPACE,
+    TOPIC,
     Epochs,
     append,
+    keys,
     memory_store,
     open_engine,
     read_offsets,
     roll,
     simulate,
+    topic,
+    values_batch,
 )
 from unit.storage.sessions import InterferingStore, crash_session, is_fence, key_of
 
@@ -62,17 +68,117 @@ def test_object_recreated_below_a_fence_hides_nothing():
     simulate(scenario)
 
 
+async def flip(store, key: str, position: int) -> bytes:
+    data = bytearray(await store.get(key))
+    data[position] ^= 1
+    await store.put(key, [data], create=False)
+    return bytes(data)
+
+
+IN_RECORDS = wal_object.HEADER_BYTES + batch.HEADER_BYTES + 1
+
+
 @pytest.mark.parametrize(("damaged", "left"), [(1, [1, 2]), (2, [0, 2]), (3, [0, 1])])
 def test_damaged_object_loses_only_its_own_records(damaged, left):
+    """The newest object was acknowledged like all others: its offsets are not used again."""
+
     async def scenario():
         store, epochs = memory_store(), Epochs()
         await crash_session(store, epochs, b"a", b"b", b"c")
-        data = bytearray(await store.get(key_of(0, damaged)))
-        data[50] ^= 1
-        await store.put(key_of(0, damaged), [data], create=False)
+        data = await flip(store, key_of(0, damaged), IN_RECORDS)
+        for end_offset in (4, 5):
+            engine = await open_engine(store, epochs)
+            assert await read_offsets(engine) == left
+            assert await append(engine, b"d") == end_offset - 1
+            left.append(end_offset - 1)
+            await roll(engine)
+            log = engine.logs.get(TOPIC, 0)
+            assert (log.tail.rolled_offset, log.end_offset) == (end_offset, end_offset)
+            assert await read_offsets(engine) == left
+            engine.close()
+        assert await store.get(key_of(0, damaged)) == data
+        (copy,) = [key for key in await keys(store) if object_keys.QUARANTINE_DIRECTORY in key]
+        assert await store.get(copy) == data
+
+    with capture_logs() as logs:
+        simulate(scenario)
+    assert {line["log_level"] for line in logs if line["event"] == "damaged WAL object"} == {
+        "error"
+    }
+    (missing, *_) = [line for line in logs if line["event"] == "offsets missing"]
+    assert (missing["from_offset"], missing["to_offset"]) == (damaged - 1, damaged)
+
+
+def test_trailing_gap_is_rolled_with_the_records_before_it():
+    """Otherwise the log could not be transferred until the next append."""
+
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        await crash_session(store, epochs, b"a", b"b")
+        await flip(store, key_of(0, 2), IN_RECORDS)
         engine = await open_engine(store, epochs)
-        assert await read_offsets(engine) == left
-        assert await append(engine, b"d") == left[-1] + 1
+        log = engine.logs.get(TOPIC, 0)
+        await roll(engine)
+        assert (log.tail.rolled_offset, log.end_offset) == (2, 2)
+
+    simulate(scenario)
+
+
+def test_undamaged_batches_of_a_damaged_object_are_kept():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        engine = await open_engine(store, epochs, partitions=topic(2))
+        log = engine.logs.get(TOPIC, 0)
+        appended = [
+            engine.logs.get(TOPIC, partition).append(values_batch([value]), 0)
+            for partition, value in ((0, b"a"), (0, b"b"), (0, b"c"), (1, b"d"))
+        ]
+        await asyncio.gather(*(one.durable for one in appended))
+        assert log.high_watermark == 3
+        engine.close()
+        size_bytes = len(values_batch([b"a"]))
+        await flip(store, key_of(0, 1), IN_RECORDS + size_bytes)
+        engine = await open_engine(store, epochs, partitions=topic(2))
+        assert await read_offsets(engine, 0) == [0, 2]
+        assert await read_offsets(engine, 0, partition=1) == [0]
+        assert await append(engine, b"e") == 3
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("from_end", range(1, 100))
+def test_damage_anywhere_in_the_end_of_an_object_never_moves_offsets_far(from_end):
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        await crash_session(store, epochs, b"a", b"b")
+        size_bytes = len(await store.get(key_of(0, 2)))
+        await flip(store, key_of(0, 2), size_bytes - from_end)
+        engine = await open_engine(store, epochs)
+        assert await append(engine, b"c") in {1, 2}, "1 if it cannot be known where it belonged"
+
+    simulate(scenario)
+
+
+def test_response_that_was_damaged_on_the_way_is_read_again():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        await crash_session(store, epochs, b"a")
+        data = bytes(await store.get(key_of(0, 1)))
+        await store.put(key_of(0, 1), [data[:-1]], create=False)
+
+        class HealingStore:
+            def __getattr__(self, name: str):
+                return getattr(store, name)
+
+            async def get(self, key: str) -> memoryview:
+                result = await store.get(key)
+                if key == key_of(0, 1):
+                    await store.put(key, [data], create=False)
+                return result
+
+        engine = await open_engine(HealingStore(), epochs)
+        assert await read_offsets(engine) == [0]
+        assert not [key for key in await keys(store) if object_keys.QUARANTINE_DIRECTORY in key]
 
     simulate(scenario)
 

@@ -8,10 +8,18 @@ exactly its memory.
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 
-from kafscale.records import BatchView, split
+from kafscale.errors import CorruptBatchError
+from kafscale.records import BatchView
+from kafscale.records.batch import (
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD_BYTES,
+    BatchHeader,
+    check_magic,
+)
 from kafscale.records.checksum import Buffer
 
 OVERHEAD_BYTES = 512
@@ -59,8 +67,27 @@ class BatchRun:
 
     @classmethod
     def parse(cls, data: Buffer) -> "BatchRun":
-        """Parse batches that are already contiguous, as in an object that was read."""
-        return cls.from_batches(split(data))
+        """Copy batches that are already contiguous, as in an object that was read."""
+        copied = bytes(data)
+        offsets = array("q")
+        positions = array("q", [0])
+        last_offset = max_timestamp_ms = -1
+        position = 0
+        while position < len(copied):
+            if position + HEADER_BYTES > len(copied):
+                raise CorruptBatchError("the last batch is shorter than its header")
+            base_offset, length, _, magic, _, _, delta, _, max_ms, *_ = HEADER.unpack_from(
+                copied, position
+            )
+            check_magic(magic)
+            position += LENGTH_OVERHEAD_BYTES + length
+            if length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES or position > len(copied):
+                raise CorruptBatchError(f"a batch has length field {length}")
+            offsets.append(base_offset)
+            positions.append(position)
+            last_offset = base_offset + delta
+            max_timestamp_ms = max(max_timestamp_ms, max_ms)
+        return cls(memoryview(copied), offsets, positions, last_offset, max_timestamp_ms)
 
     @classmethod
     def from_batches(cls, batches: Sequence[BatchView]) -> "BatchRun":
@@ -84,6 +111,15 @@ class BatchRun:
     def batch_index(self, offset: int) -> int:
         """The index of the batch that holds the offset, or would."""
         return max(bisect_right(self.offsets, offset) - 1, 0)
+
+    def first_index(self, offset: int) -> int:
+        """The index of the first batch that ends at or after the offset."""
+        return len(self.offsets) if self.last_offset < offset else self.batch_index(offset)
+
+    def headers(self, start: int, stop: int) -> Iterator[BatchHeader]:
+        """The headers of the batches with these indexes."""
+        for position in self.positions[start : min(stop, len(self.offsets))]:
+            yield BatchHeader._make(HEADER.unpack_from(self.view, position))
 
     def slice(self, offset: int, bytes_max: int, *, first: bool) -> memoryview:
         """Whole batches from the one that holds the offset, at most `bytes_max` bytes.
