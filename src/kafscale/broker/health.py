@@ -188,4 +188,5 @@ class Health:
         counters.tail_bytes = storage.memory.used_bytes
         counters.segments_rolled = storage_counters.segments_rolled.total()
         counters.segment_bytes_rolled = storage_counters.segment_bytes
+        counters.damaged_reads = storage_counters.damaged_reads
         counters.cache_bytes = storage.reader.cached_bytes

@@ -19,6 +19,7 @@
     │   ├── ObjectExistsError      ... a create-only PUT found its key taken
     │   ├── ObjectChangedError     ... a conditional PUT found another object than was read
     │   ├── DamagedObjectError     ... an object is corrupt
+    │   │   └── DamagedRecordsError    ... and its records cannot be served
     │   └── KubeError              ... the Kubernetes API server rejected it or did not respond
     ├── NotOwnerError          another broker owns the partition
     │   └── FencedError            ... and this broker must stop serving it

@@ -113,6 +113,12 @@ class DamagedObjectError(OperatingError):
         self.reason = reason
 
 
+class DamagedRecordsError(DamagedObjectError):
+    """Records that cannot be served, because the objects that hold them are corrupt."""
+
+    code = 2
+
+
 class NotOwnerError(KafscaleError):
     """Another broker owns the partition."""
 

@@ -9,7 +9,14 @@ from collections import Counter
 class StorageCounters:
     """The counters of one broker's storage."""
 
-    __slots__ = ("segment_bytes", "segments_rolled", "wal_bytes", "wal_puts", "wal_retries")
+    __slots__ = (
+        "damaged_reads",
+        "segment_bytes",
+        "segments_rolled",
+        "wal_bytes",
+        "wal_puts",
+        "wal_retries",
+    )
 
     def __init__(self) -> None:
         self.wal_puts = 0
@@ -18,3 +25,5 @@ class StorageCounters:
         self.segments_rolled: Counter[str] = Counter()
         """Segments rolled, by reason."""
         self.segment_bytes = 0
+        self.damaged_reads = 0
+        """Reads of segments that found damage, also after a second attempt."""

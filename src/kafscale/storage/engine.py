@@ -101,6 +101,7 @@ class StorageEngine:
             indexes_bytes_max=settings.indexes_bytes_max,
             read_ahead=settings.read_ahead,
             index_interval_bytes=settings.index_interval_bytes,
+            counters=self.counters,
         )
         opens = asyncio.Semaphore(PARALLEL_OPENS_MAX)
         segment_recovery = SegmentRecovery(store, namespace, self.reader, self.memory, opens)

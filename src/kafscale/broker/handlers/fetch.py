@@ -12,7 +12,7 @@ Behaviour:
 * Requires READ on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not. A client
   that fetches as a replica requires CLUSTER_ACTION on the cluster instead, with the same error.
 * Problems with the object store are KAFKA_STORAGE_ERROR, which all clients retry; at once while the
-  store is known to be unavailable.
+  store is known to be unavailable. A damaged batch is CORRUPT_MESSAGE; batches before it are sent.
 
 Version notes:
 * v0-3: batches are converted to message sets (magic 0 up to v1, magic 1 after that).

@@ -172,6 +172,7 @@ class LogCounters:
 
     __slots__ = (
         "cache_bytes",
+        "damaged_reads",
         "segment_bytes_rolled",
         "segments_rolled",
         "tail_bytes",
@@ -194,6 +195,7 @@ class LogCounters:
         """Kept in memory, because no segment contains them yet."""
         self.segments_rolled = 0
         self.segment_bytes_rolled = 0
+        self.damaged_reads = 0
         self.cache_bytes = 0
         """Blocks of segments in the cache."""
 

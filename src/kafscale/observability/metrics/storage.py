@@ -87,4 +87,9 @@ STORAGE_METRICS: Final = (
         "Bytes of segments written.",
         lambda counters: counters.log.segment_bytes_rolled,
     ),
+    counter(
+        "kafscale_storage_damaged_reads_total",
+        "Reads that found a damaged segment; Fetch answers them with CORRUPT_MESSAGE.",
+        lambda counters: counters.log.damaged_reads,
+    ),
 )

@@ -61,14 +61,14 @@ async def offset_for_timestamp(
     reader: LogReader, log: PartitionLog, timestamp_ms: int
 ) -> TimedOffset | None:
     """Return the first record at or after a timestamp; None if all are older."""
-    return await reader.retry_during_swap(
+    return await reader.read_segments(
         log, partial(_offset_for_timestamp, reader, log, timestamp_ms)
     )
 
 
 async def offset_of_max_timestamp(reader: LogReader, log: PartitionLog) -> TimedOffset | None:
     """Return the first record with the largest timestamp; None if the log is empty."""
-    return await reader.retry_during_swap(log, partial(_offset_of_max_timestamp, reader, log))
+    return await reader.read_segments(log, partial(_offset_of_max_timestamp, reader, log))
 
 
 async def _offset_for_timestamp(

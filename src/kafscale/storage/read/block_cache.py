@@ -1,4 +1,4 @@
-"""The block cache: aligned 4 MiB blocks of objects, in a cache of bounded size.
+"""The block cache: aligned blocks of objects, in a cache of bounded size.
 
 Concurrent readers of a missing block share one fetch. The number of concurrent fetches is limited,
 so that consumers that catch up do not delay WAL uploads.
@@ -9,10 +9,8 @@ from functools import partial
 
 from kafscale.errors import DamagedObjectError
 from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.read.block import BLOCK_BYTES, Block, pieces
 from kafscale.storage.read.loading_cache import LoadingCache
-
-BLOCK_BYTES = 4 * 1024 * 1024
-"""Large enough to amortise a request, small enough for a cold read to start soon."""
 
 LOADS_MAX = 16
 """Limit of concurrent block fetches."""
@@ -25,26 +23,28 @@ class BlockCache:
         self._store = store
         self._bytes_max = bytes_max
         self._loads = asyncio.Semaphore(LOADS_MAX)
-        self._cache: LoadingCache[tuple[str, int], memoryview] = LoadingCache(bytes_max, len)
+        self._cache: LoadingCache[tuple[str, int], Block] = LoadingCache(bytes_max, len)
 
     @property
     def size_bytes(self) -> int:
         return self._cache.size_bytes
 
-    async def slices(self, key: str, start: int, stop: int) -> list[memoryview]:
-        """A range of an object, as one slice per block; nothing is copied."""
-        slices = []
-        while start < stop:
-            number, position = divmod(start, BLOCK_BYTES)
+    async def blocks(self, key: str, start: int, stop: int) -> list[Block]:
+        """The blocks of an object that hold a range of it."""
+        blocks = []
+        for number in range(start // BLOCK_BYTES, (stop - 1) // BLOCK_BYTES + 1):
             block = self._cache.get((key, number))
             if block is None:
                 block = await self._cache.load((key, number), partial(self._load, key, number))
-            piece = block[position : position + stop - start]
-            if not piece:
-                raise DamagedObjectError(key, f"it ends at {start}, expected {stop}")
-            slices.append(piece)
-            start += len(piece)
-        return slices
+            blocks.append(block)
+            end = block.start + len(block)
+            if end < min(block.start + BLOCK_BYTES, stop):
+                raise DamagedObjectError(key, f"it ends at {end}, expected {stop}")
+        return blocks
+
+    async def slices(self, key: str, start: int, stop: int) -> list[memoryview]:
+        """A range of an object, as one slice per block; nothing is copied."""
+        return pieces(await self.blocks(key, start, stop), start, stop)
 
     async def contiguous(self, key: str, start: int, stop: int) -> memoryview:
         """A range of an object as one buffer; copied if it spans blocks."""
@@ -70,10 +70,10 @@ class BlockCache:
     def close(self) -> None:
         self._cache.clear()
 
-    async def _load(self, key: str, number: int) -> memoryview:
+    async def _load(self, key: str, number: int) -> Block:
         async with self._loads:
             start = number * BLOCK_BYTES
-            return await self._store.get_range(key, start, start + BLOCK_BYTES)
+            return Block(start, await self._store.get_range(key, start, start + BLOCK_BYTES))
 
 
 def detach(piece: memoryview) -> memoryview:

@@ -1,8 +1,10 @@
 """Reads logs: new records from the tail, older ones from segments by their indexes.
 
 Readers get slices of whole batches, from the one that holds the requested offset, never above the
-high watermark. The header of the first batch is checked: if the index points to something else, the
-segment or the index is damaged.
+high watermark. Batches of segments are verified before they are returned: see `block`. Header and
+footer of a segment are checked when they are read. A read ends before a damaged batch; one that
+begins at it raises `DamagedRecordsError`.
+`damaged_segments` decides whether it is read again first.
 """
 
 import asyncio
@@ -13,16 +15,24 @@ from typing import TypeVar
 
 import msgspec
 
-from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError
+from kafscale.errors import (
+    DamagedObjectError,
+    DamagedRecordsError,
+    ObjectNotFoundError,
+    OperatingError,
+)
 from kafscale.observability.logging import get_logger
-from kafscale.records import BatchView, batch
+from kafscale.records import BatchView, batch, split
+from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.read.block_cache import BLOCK_BYTES, BlockCache
+from kafscale.storage.read.block import BLOCK_BYTES, BatchPlace, Block, is_verified, pieces, verify
+from kafscale.storage.read.block_cache import BlockCache
+from kafscale.storage.read.damaged_segments import DamagedSegments
 from kafscale.storage.read.loading_cache import LoadingCache
 
 logger = get_logger(__name__)
@@ -31,10 +41,11 @@ Result = TypeVar("Result")
 
 
 class _BatchRange(msgspec.Struct, frozen=True, gc=False):
-    """The extent of a batch in a segment, from its header."""
+    """The extent of batches in a segment, from their headers."""
 
     position: int
     end: int
+    base_offset: int
     next_offset: int
 
 
@@ -50,12 +61,14 @@ class LogReader:
         indexes_bytes_max: int,
         read_ahead: int,
         index_interval_bytes: int,
+        counters: StorageCounters,
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._blocks = blocks
         self._read_ahead_blocks = read_ahead
         self._index_interval_bytes = index_interval_bytes
+        self._damaged = DamagedSegments(store, namespace, self.forget, counters)
         self._indexes: LoadingCache[str, Index] = LoadingCache(
             indexes_bytes_max, lambda index: index.cost_bytes
         )
@@ -80,9 +93,13 @@ class LogReader:
                 read_slices, offset = log.tail.read(offset, bytes_max, first=first)
             else:
                 try:
-                    read_slices, offset = await self.retry_during_swap(
+                    read_slices, offset = await self.read_segments(
                         log, partial(self._read_segment, log, offset, bytes_max, first=first)
                     )
+                except DamagedRecordsError:
+                    if slices:
+                        break
+                    raise
                 except ObjectNotFoundError:
                     log.check_readable(offset)  # Retention may have deleted the segment.
                     raise
@@ -93,10 +110,11 @@ class LogReader:
             first = False
         return slices, offset
 
-    async def retry_during_swap(
+    async def read_segments(
         self, log: PartitionLog, operation: Callable[[], Awaitable[Result]]
     ) -> Result:
-        """Run a read of segments; wait for swaps to end, and retry if one began meanwhile."""
+        """Run a read of segments; retry it if a swap began meanwhile, and once after damage."""
+        is_second = False
         while True:
             while log.swap_finished is not None:
                 await log.swap_finished.wait()
@@ -104,9 +122,14 @@ class LogReader:
             swap_count = log.swap_count
             try:
                 result = await operation()
-            except OperatingError:
-                if log.swap_count == swap_count:
+            except OperatingError as error:
+                if log.swap_count != swap_count:
+                    continue
+                if not isinstance(error, DamagedObjectError):
                     raise
+                if is_second or not await self._damaged.refresh(log, error.key):
+                    raise self._damaged.add(error) from error
+                is_second = True
                 continue
             if log.swap_count == swap_count:
                 return result
@@ -133,13 +156,12 @@ class LogReader:
         """The batches of a segment from a position: about one block, but at least one batch."""
         key = self._key(log, segment)
         body_end = segment.size_bytes - segment_format.FOOTER_BYTES
-        batches: list[BatchView] = []
-        end = position
-        while end < body_end and end - position < BLOCK_BYTES:
-            header = await self._header(key, end)
-            batches.append(BatchView(await self._blocks.contiguous(key, end, header.end)))
-            end = header.end
-        return batches
+        if position >= body_end:
+            return []
+        first = await self._header(key, position)
+        stop = max(first.end, min(position + BLOCK_BYTES, body_end))
+        blocks = await self._blocks.blocks(key, position, stop)
+        return await asyncio.to_thread(_verified_batches, key, blocks, first, stop)
 
     def forget(self, *prefixes: str) -> None:
         """Drop cached data of objects that are deleted or may have been replaced."""
@@ -168,7 +190,7 @@ class LogReader:
         key = self._key(log, segment)
         entries = await self.index(log, segment)
         body_end = segment.size_bytes - segment_format.FOOTER_BYTES
-        start = await self._seek(key, entries.positions[entries.find(offset)], offset, body_end)
+        start = await self._seek(key, entries, offset, body_end)
         if start is None:
             # Damage has left a gap after this segment; continue with what follows it.
             return await self._read_after_gap(log, segment, bytes_max, first=first)
@@ -178,9 +200,28 @@ class LogReader:
         stop = await self._stop(key, entries, start, limit, body_end)
         if await self._extends_past_next(key, segment, stop):
             stop = await self._last_below(key, entries, start, limit, segment.next_offset)
-        slices = await self._blocks.slices(key, start.position, stop.end)
-        self._read_ahead(log, segment, stop.end)
-        return slices, stop.next_offset if stop.end < body_end else segment.next_offset
+        blocks = await self._blocks.blocks(key, start.position, stop.end)
+        if not blocks[0].start:
+            _check_header(key, blocks[0], segment)
+        end = await self._verify(key, blocks, start, stop)
+        self._read_ahead(log, segment, end.position)
+        slices = pieces(blocks, start.position, end.position)
+        return slices, end.offset if end.position < body_end else segment.next_offset
+
+    @staticmethod
+    async def _verify(
+        key: str, blocks: list[Block], start: _BatchRange, stop: _BatchRange
+    ) -> BatchPlace:
+        """The end of the batches, or the place of the first damaged one; raise if all are."""
+        if is_verified(blocks, start.position, stop.end):
+            return BatchPlace(stop.end, stop.next_offset)
+        place = BatchPlace(start.position, start.base_offset)
+        verified = await asyncio.to_thread(verify, blocks, place, stop.end)
+        if verified.position >= stop.end:
+            return BatchPlace(stop.end, stop.next_offset)
+        if verified.position == start.position:
+            raise _damaged_batch(key, place)
+        return verified
 
     async def _read_after_gap(
         self, log: PartitionLog, segment: Segment, bytes_max: int, *, first: bool
@@ -193,14 +234,16 @@ class LogReader:
         return await self._read_segment(log, segment.next_offset, bytes_max, first=first)
 
     async def _seek(
-        self, key: str, position: int, offset: int, body_end: int
+        self, key: str, entries: Index, offset: int, body_end: int
     ) -> _BatchRange | None:
         """The batch that holds the offset, searched from an index entry."""
+        entry = entries.find(offset)
+        position, expected_offset = entries.positions[entry], entries.offsets[entry]
         while position < body_end:
-            candidate = await self._header(key, position)
+            candidate = await self._header(key, position, expected_offset)
             if offset < candidate.next_offset:
                 return candidate
-            position = candidate.end
+            position, expected_offset = candidate.end, candidate.next_offset
         return None
 
     async def _stop(
@@ -208,13 +251,15 @@ class LogReader:
     ) -> _BatchRange:
         """The last batch that ends below the limit, but at least the first one."""
         if limit >= body_end:
-            return _BatchRange(start.position, body_end, start.next_offset)
+            return msgspec.structs.replace(start, end=body_end)
         last = start
         entry = bisect_right(entries.positions, limit) - 1
         if entries.positions[entry] > last.end:
-            last = _BatchRange(start.position, entries.positions[entry], entries.offsets[entry])
+            last = msgspec.structs.replace(
+                start, end=entries.positions[entry], next_offset=entries.offsets[entry]
+            )
         while last.end < body_end:
-            candidate = await self._header(key, last.end)
+            candidate = await self._header(key, last.end, last.next_offset)
             if candidate.end > limit:
                 break
             last = candidate
@@ -229,10 +274,7 @@ class LogReader:
         if stop.end < body_end:
             return stop.next_offset > segment.next_offset
         raw = await self._blocks.contiguous(key, body_end, segment.size_bytes)
-        try:
-            return segment_format.decode_footer(key, raw).last_offset >= segment.next_offset
-        except DamagedObjectError:
-            return False
+        return segment_format.decode_footer(key, raw).last_offset >= segment.next_offset
 
     async def _last_below(
         self, key: str, entries: Index, start: _BatchRange, limit: int, next_offset: int
@@ -243,21 +285,30 @@ class LogReader:
         while entry >= 0 and entries.positions[entry] > limit:
             entry -= 1
         if entry >= 0 and entries.positions[entry] > last.end:
-            last = _BatchRange(start.position, entries.positions[entry], entries.offsets[entry])
+            last = msgspec.structs.replace(
+                start, end=entries.positions[entry], next_offset=entries.offsets[entry]
+            )
         while last.next_offset < next_offset:
-            candidate = await self._header(key, last.end)
+            candidate = await self._header(key, last.end, last.next_offset)
             if candidate.end > limit:
                 break
             last = candidate
         return last
 
-    async def _header(self, key: str, position: int) -> _BatchRange:
+    async def _header(
+        self, key: str, position: int, expected_offset: int | None = None
+    ) -> _BatchRange:
         raw = await self._blocks.contiguous(key, position, position + batch.HEADER_BYTES)
         base_offset, length, _, magic, _, _, last_offset_delta, *_ = batch.HEADER.unpack(raw)
         end = position + batch.LENGTH_OVERHEAD_BYTES + length
-        if magic != batch.MAGIC or end < position + batch.HEADER_BYTES:
+        if (
+            magic != batch.MAGIC
+            or end < position + batch.HEADER_BYTES
+            or last_offset_delta < 0
+            or expected_offset not in {None, base_offset}
+        ):
             raise DamagedObjectError(key, f"no batch at position {position}")
-        return _BatchRange(position, end, base_offset + last_offset_delta + 1)
+        return _BatchRange(position, end, base_offset, base_offset + last_offset_delta + 1)
 
     def _read_ahead(self, log: PartitionLog, segment: Segment, position: int) -> None:
         """Prefetch the blocks that follow, in this segment and the next ones."""
@@ -283,16 +334,20 @@ class LogReader:
             reason = str(error)
         segment_key = self._key(log, segment)
         data = await self._store.get(segment_key)
-        batches = await asyncio.to_thread(segment_format.salvage, data)
-        if not batches:
-            raise DamagedObjectError(segment_key, "it holds no whole batch")
-        rebuilt = index.rebuild(batches, self._index_interval_bytes)
-        rebuilt.segment_bytes = len(data)
+        rebuilt = await asyncio.to_thread(self._rebuild, segment_key, data)
         logger.warning("index rebuilt", key=key, reason=reason, entries=len(rebuilt))
         if segment.next_offset > log.start_offset and not log.segments_lock.locked():
             async with log.segments_lock:
                 if not log.closed and log.swap_count == swap_count:
                     await self._repair_index(key, rebuilt)
+        return rebuilt
+
+    def _rebuild(self, segment_key: str, data: memoryview) -> Index:
+        batches = segment_format.salvage(data)
+        if not batches:
+            raise DamagedObjectError(segment_key, "it holds no whole batch")
+        rebuilt = index.rebuild(batches, self._index_interval_bytes)
+        rebuilt.segment_bytes = len(data)
         return rebuilt
 
     async def _repair_index(self, key: str, rebuilt: Index) -> None:
@@ -310,3 +365,27 @@ class LogReader:
         return object_keys.segment_key(
             self._namespace, log.directory, log.partition, segment.base_offset
         )
+
+
+def _check_header(key: str, block: Block, segment: Segment) -> None:
+    header = segment_format.decode_header(key, block.data)
+    if header.base_offset != segment.base_offset:
+        raise DamagedObjectError(key, f"its header has base offset {header.base_offset}")
+
+
+def _verified_batches(
+    key: str, blocks: list[Block], first: _BatchRange, stop: int
+) -> list[BatchView]:
+    """The whole and undamaged batches up to a position; runs in a thread."""
+    place = BatchPlace(first.position, first.base_offset)
+    end = verify(blocks, place, stop).position
+    if end == first.position:
+        raise _damaged_batch(key, place)
+    parts = pieces(blocks, first.position, end)
+    return split(parts[0] if len(parts) == 1 else b"".join(parts))
+
+
+def _damaged_batch(key: str, place: BatchPlace) -> DamagedObjectError:
+    return DamagedObjectError(
+        key, f"the batch of offset {place.offset}, at position {place.position}, is damaged"
+    )

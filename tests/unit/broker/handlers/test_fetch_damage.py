@@ -79,3 +79,21 @@ def test_unexpected_error_of_one_partition_leaves_the_others_alone(monkeypatch):
             assert await fetch(broker, "orders", "healthy") == [(unknown, []), (0, [0])]
 
     virtual_time.run(scenario, seed=0)
+
+
+def test_damaged_batch_is_answered_with_corrupt_message():
+    async def scenario(_random: Random) -> None:
+        stores = Stores()
+        async with running_broker(stores) as broker:
+            for name in ("orders", "healthy"):
+                await broker.topic(name)
+                await broker.write(name, virtual_time.clock_ms())
+                await broker.roll(name)
+                broker.log(name).tail.evict()
+            (key,) = [key for key in await keys(stores, ".kfs") if "orders" in key]
+            await flip(stores, key, 100)
+            corrupt = ErrorCode.CORRUPT_MESSAGE
+            assert await fetch(broker, "orders", "healthy") == [(corrupt, []), (0, [0])]
+            assert broker.services.storage.counters.damaged_reads == 1
+
+    virtual_time.run(scenario, seed=0)

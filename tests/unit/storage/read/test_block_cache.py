@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from kafscale.errors import DamagedObjectError
-from kafscale.storage.read.block_cache import BLOCK_BYTES, BlockCache
+from kafscale.storage.read.block import BLOCK_BYTES
+from kafscale.storage.read.block_cache import BlockCache
 from unit.storage.engines import CountingStore, simulate
 
 KEY = "test/object"

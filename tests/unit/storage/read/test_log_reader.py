@@ -5,11 +5,16 @@ from contextlib import suppress
 from random import Random
 
 import pytest
+from structlog.testing import capture_logs
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
-from kafscale.records import split
+from kafscale.errors import DamagedRecordsError, NotOwnerError, OffsetOutOfRangeError
+from kafscale.records import Codec, batch, split
+from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.read import block
+from kafscale.storage.read.damaged_segments import PAUSE_SECONDS
 from unit.storage.engines import (
+    NAMESPACE,
     TOPIC,
     TOPIC_ID,
     CountingStore,
@@ -147,5 +152,113 @@ def test_is_cached_predicts_whether_the_store_is_needed():
         await engine.reader.read(log, 0, 10, first=True)
         assert engine.reader.is_cached(log, 0)
         assert not engine.reader.is_cached(log, 4), "another segment"
+
+    simulate(scenario)
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+BATCH_BYTES = 69
+
+
+async def flip(store, key: str, position: int) -> None:
+    data = bytearray(await store.get(key))
+    data[position] ^= 1
+    await store.put(key, [data], create=False)
+
+
+def segment_key(base_offset: int) -> str:
+    return object_keys.segment_key(NAMESPACE, TOPIC, 0, base_offset)
+
+
+@pytest.mark.parametrize("position", [0, 7, batch.LENGTH_POSITION + 3, 16, 17, 22, 26, 65])
+def test_damaged_batch_is_not_served(position):
+    """Whatever field of it is damaged; records before and after it are read."""
+
+    async def scenario():
+        store = CountingStore()
+        engine, log = await cold(store)
+        await flip(store, segment_key(2), segment.HEADER_BYTES + BATCH_BYTES + position)
+        result, following = await engine.reader.read(log, 0, 1 << 20, first=True)
+        assert [one.base_offset for one in split(b"".join(result))] == [0, 1, 2]
+        assert following == 3
+        with pytest.raises(DamagedRecordsError):
+            await read_offsets(engine, 3)
+        assert await read_offsets(engine, 4) == [4, 5]
+        assert await read_offsets(engine, 2) == [2]
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("position", [0, 5, 15, -1])
+def test_damaged_header_or_footer_is_found(position):
+    async def scenario():
+        store = memory_store()
+        engine, _ = await cold(store)
+        await flip(store, segment_key(2), position)
+        with pytest.raises(DamagedRecordsError):
+            await read_offsets(engine, 2)
+        assert await read_offsets(engine, 4) == [4, 5]
+
+    simulate(scenario)
+
+
+def test_damage_is_read_again_once_and_then_reported_from_the_cache():
+    async def scenario():
+        store = CountingStore()
+        engine, _ = await cold(store)
+        await flip(store, segment_key(2), segment.HEADER_BYTES + 65)
+        store.requests.clear()
+        for _ in range(10):
+            with pytest.raises(DamagedRecordsError):
+                await read_offsets(engine, 2)
+        assert store.requests["get_range"] == 2
+        assert engine.counters.damaged_reads == 10
+        await asyncio.sleep(PAUSE_SECONDS)
+        await flip(store, segment_key(2), segment.HEADER_BYTES + 65)
+        assert await read_offsets(engine, 2) == [2, 3, 4, 5]
+
+    with capture_logs() as logs:
+        simulate(scenario)
+    assert [line["log_level"] for line in logs if line["event"] == "damaged segment"] == ["error"]
+
+
+def test_segment_replaced_by_a_former_owner_is_read_again():
+    """Its late swap merges two segments; caches and sizes are those of before."""
+
+    async def scenario():
+        store = memory_store()
+        engine, log = await cold(store)
+        assert await read_offsets(engine) == list(range(6))
+        batches = [
+            one
+            for base_offset in (0, 2)
+            for one in segment.read("", await store.get(segment_key(base_offset))).batches
+        ]
+        builder = segment.Builder(0, 1, compression=Codec.ZSTD, prior_max_timestamp_ms=-1)
+        for one in batches:
+            builder.append(one)
+        built = builder.finish()
+        await store.put(segment_key(0), built.parts, create=False)
+        await store.put(object_keys.index_key(NAMESPACE, TOPIC, 0, 0), [built.index], create=False)
+        engine.reader._blocks.forget(segment_key(0))
+        assert await read_offsets(engine) == list(range(6))
+        assert log.segments[0].size_bytes == built.size_bytes
+
+    simulate(scenario)
+
+
+def test_batches_are_verified_once_while_their_block_is_cached(monkeypatch):
+    async def scenario():
+        engine, log = await cold(memory_store(), 8)
+        verified = []
+        original = block.crc32c
+        monkeypatch.setattr(
+            block, "crc32c", lambda data, *rest: verified.append(1) or original(data, *rest)
+        )
+        for offset in (1, 0, 0, 1):
+            result, _ = await engine.reader.read(log, offset, BATCH_BYTES, first=True)
+            assert [one.base_offset for one in split(b"".join(result))] == [offset]
+        assert len(verified) == 2
 
     simulate(scenario)

@@ -25,7 +25,7 @@ import msgspec
 
 from kafscale.admin.cluster.cost import DAY_S, GB, MONTH_DAYS, Prices
 from kafscale.config.sections.storage import Storage
-from kafscale.storage.read.block_cache import BLOCK_BYTES
+from kafscale.storage.read.block import BLOCK_BYTES
 
 MB: Final = 10**6
 _DEFAULTS: Final = Storage()

@@ -109,6 +109,15 @@ class SegmentList:
         if number < len(self) and self[number] == segment:
             self._newest_ms[number] = newest_ms
 
+    def resize(self, base_offset: int, size_bytes: int) -> bool:
+        """Set the size of a segment that was replaced; return whether it has changed."""
+        number = self.find(base_offset)
+        if not len(self._bases) or self._bases[number] != base_offset:
+            return False
+        before, self._sizes[number] = self._sizes[number], size_bytes
+        self.total_bytes += size_bytes - before
+        return size_bytes != before
+
     def find(self, offset: int) -> int:
         """The index of the segment that holds the offset; 0 if the offset lies before all."""
         return max(bisect_right(self._bases, offset) - 1, 0)
