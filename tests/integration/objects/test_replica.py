@@ -30,17 +30,20 @@ def replica(real_bucket, namespace) -> S3Bucket:
 def test_objects_missing_in_the_replica_are_read_from_the_bucket(real_bucket, replica, namespace):
     async def scenario():
         main, behind = S3ObjectStore(real_bucket), S3ObjectStore(replica)
-        store = ReplicaReadingObjectStore(main, behind)
-        await behind.put(f"{namespace}/old", [b"from the replica"])
+        store = ReplicaReadingObjectStore(main, behind, lambda _key: True)
+        await behind.put(f"{namespace}/old", [b"from the copy"])
         await main.put(f"{namespace}/old", [b"from the main"])
+        await behind.put(f"{namespace}/replaced", [b"before"])
+        await main.put(f"{namespace}/replaced", [b"from the main"])
         await store.put(f"{namespace}/new", [b"from the main"])
-        for name, expected in {"old": b"from the replica", "new": b"from the main"}.items():
+        copied = {"old": b"from the copy", "new": b"from the main", "replaced": b"from the main"}
+        for name, expected in copied.items():
             key = f"{namespace}/{name}"
-            assert await store.get(key) == expected
-            assert await store.get_range(key, 0, 4) == expected[:4]
-            assert await store.get_suffix(key, 4) == expected[-4:]
+            assert await store.get(key) == b"from the main"
+            assert await store.get_range(key, 5, 100) == expected[5:]
+            assert await store.get_suffix(key, 4) == b"main"
         listed = [info.key async for page in store.list(f"{namespace}/") for info in page]
-        assert listed == [f"{namespace}/new", f"{namespace}/old"]
+        assert listed == [f"{namespace}/{name}" for name in ("new", "old", "replaced")]
         with pytest.raises(ObjectNotFoundError):
             await store.get(f"{namespace}/missing")
         await store.close()
@@ -64,11 +67,11 @@ def test_unreachable_replica_delays_the_first_reads_only(real_bucket, silent_por
 
     async def scenario():
         main = S3ObjectStore(real_bucket)
-        store = ReplicaReadingObjectStore(main, S3ObjectStore(unreachable))
+        store = ReplicaReadingObjectStore(main, S3ObjectStore(unreachable), lambda _key: True)
         await store.put(f"{namespace}/a", [b"x"])
         began = time.monotonic()
         for _ in range(20):
-            assert await store.get(f"{namespace}/a") == b"x"
+            assert await store.get_range(f"{namespace}/a", 0, 1) == b"x"
         assert time.monotonic() - began < 3 * TIMEOUT_MS / 1000
         await store.close()
 

@@ -1,8 +1,8 @@
 """Creates a broker's object store from its settings, and checks that it works.
 
-Layers, from the outside: retries, a limit of concurrent requests, reads from a replica bucket if
-configured, and metrics for every attempt. Only the main bucket is checked and counts for store
-health, because only it is written to; a failing replica causes no outage.
+Layers, from the outside: retries, a limit of concurrent requests, reads of segments from a replica
+bucket if configured, and metrics for every attempt. Only the main bucket is checked and counts for
+store health, because only it is written to; a failing replica causes no outage.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -141,7 +141,7 @@ def _with_replica(
         return main
     replica = S3ObjectStore(read_bucket(config))
     return ReplicaReadingObjectStore(
-        main, ObservedObjectStore(replica, replica_observer(on_operation))
+        main, ObservedObjectStore(replica, replica_observer(on_operation)), is_segment=_is_archived
     )
 
 
