@@ -111,16 +111,19 @@ class Streams:
         self._namespace = namespace
         self._clock = clock
         self._reads = asyncio.Semaphore(READS_MAX)
-        self._fences: set[ObjectInfo] = set()
-        """Listed objects that are fences: each is read once."""
+        self._known_fences: dict[ObjectInfo, bool] = {}
+        """Which objects without records are fences: brokers that crash often leave many of them."""
 
     # --- listing --------------------------------------------------------------------------------
 
     async def all(self) -> list[Stream]:
         """The streams of all sessions of all brokers."""
-        streams = await self._find(object_keys.wal_root(self._namespace))
-        self._fences &= {stream.fence for stream in streams}
-        return streams
+        listed = await self._list(object_keys.wal_root(self._namespace))
+        existing = {item for objects in listed.values() for item in objects.values()}
+        self._known_fences = {
+            item: is_fence for item, is_fence in self._known_fences.items() if item in existing
+        }
+        return await self._inspect_all(listed)
 
     async def fenced(self) -> list[Stream]:
         """The streams that have ended."""
@@ -137,7 +140,9 @@ class Streams:
         return current.fence is not None and current.fence_sequence == stream.fence_sequence
 
     async def _find(self, prefix: str) -> list[Stream]:
-        listed = await self._list(prefix)
+        return await self._inspect_all(await self._list(prefix))
+
+    async def _inspect_all(self, listed: dict[tuple[int, int], Objects]) -> list[Stream]:
         return await gather_or_cancel(
             self._inspect_current(*stream_id, objects)
             for stream_id, objects in sorted(listed.items())
@@ -175,12 +180,13 @@ class Streams:
         for number, item in listed.items():
             if item.size_bytes != wal_object.EMPTY_BYTES or (number == 0 and 1 in listed):
                 continue  # It holds records, or is the first object of the stream.
-            try:
-                is_fence = await self._is_listed_fence(item)
-            except ObjectNotFoundError:
-                del objects[number]  # Trimmed or removed since the listing.
-                continue
-            if is_fence:
+            if item not in self._known_fences:
+                try:
+                    self._known_fences[item] = await self._is_fence(item.key)
+                except ObjectNotFoundError:
+                    del objects[number]  # Trimmed or removed since the listing.
+                    continue
+            if self._known_fences.get(item):
                 fences[number] = objects.pop(number)
         trimmed_to = await self._trimmed_to(objects, max(fences, default=-1))
         start = trimmed_to or 0
@@ -214,19 +220,17 @@ class Streams:
                 return wal_object.decode_header(key, start).trimmed_to
         return None
 
-    async def _is_listed_fence(self, item: ObjectInfo) -> bool:
-        """Whether an object is a fence; an owner never writes where an effective fence was."""
-        if item not in self._fences and await self._is_fence(item.key):
-            self._fences.add(item)
-        return item in self._fences
-
     async def _is_fence(self, key: str) -> bool:
-        async with self._reads:
-            data = await self._store.get(key)
-        try:
-            return wal_object.decode(key, data).header.is_fence
-        except DamagedObjectError:
-            return False
+        reason = ""
+        for _ in range(2):  # The first response may have been damaged on the way.
+            async with self._reads:
+                data = await self._store.get(key)
+            try:
+                return wal_object.decode(key, data).header.is_fence
+            except DamagedObjectError as error:
+                reason = error.reason
+        logger.error("damaged WAL object", key=key, reason=reason)
+        return False
 
     # --- creating -------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from kafscale.storage.wal.streams import Streams
 from unit.storage.engines import (
     BROKER_ID,
     NAMESPACE,
+    CountingStore,
     Epochs,
     append,
     keys,
@@ -373,5 +374,25 @@ def test_fence_next_to_an_object_that_came_back_is_not_effective():
         assert [item.key for item in stream.with_records] == [key_of(0, 3)]
         assert [item.key for item in stream.trimmed] == [key_of(0, 1)]
         assert stream.first_free_sequence == 4
+
+    simulate(scenario)
+
+
+def test_fences_of_many_crashed_sessions_are_read_once():
+    async def scenario():
+        store, epochs = CountingStore(), Epochs()
+        for _ in range(50):
+            engine = await start_engine(store, epochs)
+            engine.close()
+            await asyncio.sleep(15)
+        streams = Streams(store, NAMESPACE, clock_ms)
+        store.requests.clear()
+        assert len(await streams.fenced()) == 49
+        assert store.requests["get"] == 50, "the fences, and the object of the newest session"
+        assert len(await streams.fenced()) == 49
+        assert store.requests["get"] == 50
+        await store.delete(await keys(store, ".kfw"))
+        assert await streams.all() == []
+        assert streams._known_fences == {}
 
     simulate(scenario)
