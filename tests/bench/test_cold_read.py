@@ -18,10 +18,6 @@ FETCH_BYTES = 1024 * 1024
 ROUNDS = 3
 
 
-def clock_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def write_segments(directory, count: int, batch_bytes: int) -> int:
     """Write segments; return the end offset."""
     directory.mkdir(parents=True)
@@ -43,8 +39,7 @@ def write_segments(directory, count: int, batch_bytes: int) -> int:
 
 
 @pytest.mark.parametrize("batch_bytes", [1024, 16 * 1024, 256 * 1024])
-def test_reading_cold_segments(comparisons, scaled, tmp_path, monkeypatch, batch_bytes):
-    monkeypatch.setattr("doubles.virtual_time.clock_ms", clock_ms)
+def test_reading_cold_segments(comparisons, scaled, tmp_path, batch_bytes):
     comparison = comparisons.new(f"read cold segments, batches of {batch_bytes} bytes")
     end_offset = write_segments(tmp_path / NAMESPACE / TOPIC / "0", scaled(SEGMENTS), batch_bytes)
     store = LocalObjectStore(tmp_path, fsync=False)

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from doubles.virtual_time import clock_ms
 from kafscale.records import BatchView
 from kafscale.storage.formats import wal_object
 from kafscale.storage.objects.memory import MemoryObjectStore
@@ -31,10 +32,6 @@ MEBIBYTES = 256
 OBJECT_BYTES = 4 * 1024 * 1024
 PARTITIONS = 20
 TURN_SECONDS_MAX = 0.05
-
-
-def clock_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 async def left_behind(store: MemoryObjectStore, size_bytes: int) -> int:
@@ -66,8 +63,7 @@ async def left_behind(store: MemoryObjectStore, size_bytes: int) -> int:
     return objects * per_range * PARTITIONS
 
 
-def test_takeover_of_small_batches(comparisons, scaled, monkeypatch):
-    monkeypatch.setattr("doubles.virtual_time.clock_ms", clock_ms)
+def test_takeover_of_small_batches(comparisons, scaled):
     comparison = comparisons.new("take over a WAL of single-record batches, in memory")
 
     async def scenario() -> dict[str, float]:

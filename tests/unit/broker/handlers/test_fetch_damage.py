@@ -58,23 +58,31 @@ def test_log_without_segments_and_with_a_gap_before_its_tail():
     virtual_time.run(scenario, seed=0)
 
 
-def test_unexpected_error_of_one_partition_leaves_the_others_alone(monkeypatch):
+class BrokenStore:
+    """A store with a programming error, which affects the indexes of one topic."""
+
+    def __init__(self, inner) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str):
+        return getattr(self._inner, name)
+
+    async def get(self, key: str) -> memoryview:
+        if "/orders/" in key:
+            raise IndexError
+        return await self._inner.get(key)
+
+
+def test_unexpected_error_of_one_partition_leaves_the_others_alone():
     async def scenario(_random: Random) -> None:
-        async with running_broker(Stores()) as broker:
+        stores = Stores()
+        stores.objects = BrokenStore(stores.objects)
+        async with running_broker(stores) as broker:
             for name in ("orders", "healthy"):
                 await broker.topic(name)
                 await broker.write(name, virtual_time.clock_ms())
                 await broker.roll(name)
                 broker.log(name).tail.evict()
-            reader = broker.services.storage.reader
-            index = reader.index
-
-            async def failing(log, segment):
-                if log.topic == "orders":
-                    raise IndexError
-                return await index(log, segment)
-
-            monkeypatch.setattr(reader, "index", failing)
             unknown = ErrorCode.UNKNOWN_SERVER_ERROR
             assert await fetch(broker, "orders", "healthy") == [(unknown, []), (0, [0])]
 

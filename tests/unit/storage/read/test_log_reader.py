@@ -11,7 +11,6 @@ from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import DamagedRecordsError, NotOwnerError, OffsetOutOfRangeError
 from kafscale.records import Codec, batch, split
 from kafscale.storage.formats import object_keys, segment
-from kafscale.storage.read import block
 from kafscale.storage.read.damaged_segments import PAUSE_SECONDS
 from unit.storage.engines import (
     NAMESPACE,
@@ -244,21 +243,5 @@ def test_segment_replaced_by_a_former_owner_is_read_again():
         engine.reader._blocks.forget(segment_key(0))
         assert await read_offsets(engine) == list(range(6))
         assert log.segments[0].size_bytes == built.size_bytes
-
-    simulate(scenario)
-
-
-def test_batches_are_verified_once_while_their_block_is_cached(monkeypatch):
-    async def scenario():
-        engine, log = await cold(memory_store(), 8)
-        verified = []
-        original = block.crc32c
-        monkeypatch.setattr(
-            block, "crc32c", lambda data, *rest: verified.append(1) or original(data, *rest)
-        )
-        for offset in (1, 0, 0, 1):
-            result, _ = await engine.reader.read(log, offset, BATCH_BYTES, first=True)
-            assert [one.base_offset for one in split(b"".join(result))] == [offset]
-        assert len(verified) == 2
 
     simulate(scenario)
