@@ -293,6 +293,8 @@ class Ownership:
             and (assignment.leader_epoch > FIRST_LEADER_EPOCH or is_new),
             released_end=assignment.end_offset,
             is_new=is_new,
+            lost_owner=assignment.lost_owner,
+            assigned_ms=assignment.assigned_ms,
         )
 
     def _mark_served(self, assignments: Iterable[Assignment]) -> None:

@@ -129,6 +129,7 @@ class OwnershipTransfer:
             broker_id=target.id,
             broker_epoch=target.epoch,
             fully_rolled=True,
+            lost_owner=None,
             reassigning_to=None,
             end_offset=end_offset,
             leader_epoch=before.leader_epoch + 1,

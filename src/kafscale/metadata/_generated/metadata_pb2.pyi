@@ -245,7 +245,7 @@ class ListenerEndpoint(_message.Message):
     def __init__(self, name: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., security_protocol: _Optional[str] = ...) -> None: ...
 
 class PartitionAssignment(_message.Message):
-    __slots__ = ("broker_id", "epoch", "assigned_at", "broker_epoch", "clean", "moving_to", "topic_id", "end_offset")
+    __slots__ = ("broker_id", "epoch", "assigned_at", "broker_epoch", "clean", "moving_to", "topic_id", "end_offset", "lost_broker_id", "lost_broker_epoch")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     ASSIGNED_AT_FIELD_NUMBER: _ClassVar[int]
@@ -254,6 +254,8 @@ class PartitionAssignment(_message.Message):
     MOVING_TO_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     END_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LOST_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    LOST_BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     broker_id: str
     epoch: int
     assigned_at: str
@@ -262,7 +264,9 @@ class PartitionAssignment(_message.Message):
     moving_to: str
     topic_id: bytes
     end_offset: int
-    def __init__(self, broker_id: _Optional[str] = ..., epoch: _Optional[int] = ..., assigned_at: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., clean: _Optional[bool] = ..., moving_to: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., end_offset: _Optional[int] = ...) -> None: ...
+    lost_broker_id: str
+    lost_broker_epoch: int
+    def __init__(self, broker_id: _Optional[str] = ..., epoch: _Optional[int] = ..., assigned_at: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., clean: _Optional[bool] = ..., moving_to: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., end_offset: _Optional[int] = ..., lost_broker_id: _Optional[str] = ..., lost_broker_epoch: _Optional[int] = ...) -> None: ...
 
 class AccessRule(_message.Message):
     __slots__ = ("resource_type", "pattern_type", "resource_name", "principal", "host", "operation", "permission")

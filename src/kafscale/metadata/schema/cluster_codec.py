@@ -66,6 +66,7 @@ def decode_broker(entry: Entry) -> BrokerInfo:
 
 def encode_assignment(assignment: Assignment) -> bytes:
     reassigning_to = assignment.reassigning_to
+    lost_id, lost_epoch = assignment.lost_owner or ("", 0)
     record = messages.PartitionAssignment(
         broker_id=str(assignment.broker_id),
         epoch=assignment.leader_epoch,
@@ -75,6 +76,8 @@ def encode_assignment(assignment: Assignment) -> bytes:
         moving_to="" if reassigning_to is None else str(reassigning_to),
         topic_id=assignment.topic_id,
         end_offset=assignment.end_offset,
+        lost_broker_id=str(lost_id),
+        lost_broker_epoch=lost_epoch,
     )
     return record.SerializeToString(deterministic=True)
 
@@ -93,6 +96,11 @@ def decode_assignment(entry: Entry) -> Assignment:
         fully_rolled=record.clean,
         reassigning_to=_parse_broker_id(entry, record.moving_to) if record.moving_to else None,
         end_offset=record.end_offset if record.HasField("end_offset") else None,
+        lost_owner=(
+            (_parse_broker_id(entry, record.lost_broker_id), record.lost_broker_epoch)
+            if record.lost_broker_id
+            else None
+        ),
         assigned_ms=read_time(entry, record.assigned_at),
         mod_revision=entry.mod_revision,
     )

@@ -151,6 +151,8 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """The broker that the owner is asked to hand it over to."""
     end_offset: int | None = None
     """The end of the log when the owner before transferred it; None if it did not, or a shard."""
+    lost_owner: tuple[int, int] | None = None
+    """The broker id and epoch of the owner before, if its session ended without a transfer."""
     assigned_ms: int = 0
     mod_revision: int = NO_REVISION
 

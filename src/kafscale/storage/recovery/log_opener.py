@@ -13,12 +13,13 @@ Missing offsets are accepted only after a second attempt. Then the gap is logged
 log is served without them, so that its other records remain readable.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import compress
 
 import msgspec
 
-from kafscale.errors import ObjectNotFoundError
+from kafscale.errors import ObjectNotFoundError, StoreUnavailableError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.store import ObjectStore
@@ -30,6 +31,9 @@ logger = get_logger(__name__)
 
 TRIES_MAX = 10
 """How often the WAL may change while it is read, before the opening fails."""
+
+LOST_OWNER_MS = 60 * 60 * 1000
+"""How long after an assignment the lost owner's stream must exist; it may be deleted later."""
 
 
 class OpenedLogs(msgspec.Struct, frozen=True):
@@ -92,6 +96,7 @@ class LogOpener:
     async def _try(self, partitions: Sequence[PartitionToOpen]) -> OpenedLogs:
         needs_wal = [not (partition.fully_rolled or partition.is_new) for partition in partitions]
         streams = await self._streams.fenced() if any(needs_wal) else []
+        self._check_listed(streams, compress(partitions, needs_wal))
         opened = await self._segment_recovery.open(partitions, self._clock())
         try:
             unrolled = [log for log, needed in zip(opened, needs_wal, strict=True) if needed]
@@ -103,6 +108,24 @@ class LogOpener:
         for log, partition in zip(opened, partitions, strict=True):
             gaps += _extend_to_known_end(log, partition)
         return OpenedLogs(opened, replay.recovered_bytes, gaps)
+
+    def _check_listed(
+        self, streams: Sequence[Stream], partitions: Iterable[PartitionToOpen]
+    ) -> None:
+        """Raise unless the fenced streams of all lost owners are listed.
+
+        Otherwise a store whose listing lags would hide acknowledged records.
+        """
+        oldest_ms = self._clock() - LOST_OWNER_MS
+        expected = {
+            partition.lost_owner for partition in partitions if partition.assigned_ms > oldest_ms
+        }
+        missing = expected - {(stream.broker_id, stream.epoch) for stream in streams} - {None}
+        if missing:
+            raise StoreUnavailableError(
+                f"the fenced WAL streams of {sorted(filter(None, missing))} (broker, epoch) are"
+                " not listed yet"
+            )
 
     async def _read(self, streams: Sequence[Stream], logs: Sequence[PartitionLog]) -> WalReplay:
         replay = WalReplay(self._store, self._namespace, logs, self._known_ranges)

@@ -65,6 +65,9 @@ class PartitionToOpen:
     """The log's end when its former owner released it fully rolled; None if it is not known."""
     is_new: bool = False
     """Whether the partition was never written, so that nothing is listed."""
+    lost_owner: tuple[int, int] | None = None
+    """The broker id and epoch of the owner before, whose WAL stream was fenced for this opening."""
+    assigned_ms: int = 0
 
 
 class SegmentRecovery:

@@ -43,6 +43,7 @@ ASSIGNMENTS = st.builds(
     fully_rolled=st.booleans(),
     reassigning_to=st.none() | IDS,
     end_offset=st.none() | st.integers(0, 2**62),
+    lost_owner=st.none() | st.tuples(IDS, st.integers(0, 2**62)),
     assigned_ms=TIMES_MS,
     mod_revision=st.integers(1, 2**60),
 )

@@ -11,6 +11,7 @@ from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, StoreUnavailableError
 from kafscale.records import split
 from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.recovery.log_opener import LOST_OWNER_MS
 from kafscale.storage.recovery.segment_recovery import WHOLE_TOPIC_MIN
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
@@ -459,3 +460,32 @@ def test_released_log_with_missing_segments_is_recovered_from_the_wal(saved):
         assert await read_offsets(successor) == [0, 1]
 
     simulate(scenario)
+
+
+def test_takeover_waits_for_the_stream_of_the_lost_owner():
+    """The listing of the store lags: it does not show the fence yet."""
+
+    async def scenario():
+        store, metadata = memory_store(), FakeMetadataStore()
+        before = await owner(store, metadata)
+        await append(before, b"a")
+        after = await start_engine(store, broker_id=OTHER_ID)
+        lost = {"lost_owner": (BROKER_ID, 0), "assigned_ms": clock_ms()}
+        with pytest.raises(StoreUnavailableError, match="not listed"):
+            await after.open([metadata.to_open(**lost)])
+        await after.open([metadata.to_open(1, **lost, fully_rolled=True)])
+        await fence(store, BROKER_ID)
+        await after.open([metadata.to_open(**lost)])
+        assert await read_offsets(after) == [0]
+
+    simulate(scenario)
+
+
+def test_stream_of_an_owner_lost_long_ago_may_be_deleted():
+    async def scenario():
+        engine = await start_engine(memory_store())
+        assigned_ms = clock_ms()
+        await asyncio.sleep(LOST_OWNER_MS / 1000)
+        await engine.open([to_open(lost_owner=(OTHER_ID, 0), assigned_ms=assigned_ms)])
+
+    simulate(scenario, time_max_s=24 * 3600)

@@ -138,6 +138,7 @@ def _assign_unowned(unit: AssignmentUnit, broker: BrokerInfo, now_ms: int) -> Ch
         broker_epoch=broker.epoch,
         leader_epoch=before.leader_epoch + 1 if before else 0,
         fully_rolled=before is None,
+        lost_owner=_last_owner(unit) if _needs_fence(unit) else None,
         assigned_ms=now_ms,
     )
     return Change(before, after)

@@ -118,6 +118,7 @@ def test_partitions_of_a_lost_broker_wait_for_its_fence_but_shards_do_not():
             assert result.leader_epoch == before[topic_partition].leader_epoch + 1
             assert not result.fully_rolled
             assert result.broker_id in {1, 2}
+            assert result.lost_owner == (None if topic_partition[0] == SHARDS_TOPIC else (3, 1))
         else:
             assert result == before[topic_partition]
 
