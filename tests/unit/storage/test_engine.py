@@ -141,7 +141,7 @@ def test_pending_appends_fail_when_the_session_ends():
         store.is_down = True
         log = engine.logs.get(TOPIC, 0)
         woken = []
-        log.watch(lambda: woken.append(log.closed))
+        log.watch(lambda closed: woken.append(closed.closed))
         waiting = asyncio.ensure_future(append(engine, b"a"))
         await asyncio.sleep(0.1)
         engine.end_session()

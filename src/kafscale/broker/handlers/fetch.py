@@ -6,7 +6,7 @@ Behaviour:
   progress.
 * A response is sent at once if it has `min_bytes`, an error, or nothing to wait for; else when
   there is enough, after `max_wait_ms`, or when the broker shuts down. Waiting does not poll: an
-  advancing high watermark wakes it.
+  advancing high watermark updates what is available of its partition, and of no other.
 * Records in memory are read in the requested order; older records of several partitions are fetched
   from the object store concurrently.
 * Requires READ on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not. A client
@@ -28,6 +28,7 @@ from collections.abc import Awaitable, Iterable
 from kafscale.broker.fetch_sessions.cache import CachedPartition, FetchContext
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
+from kafscale.broker.shared.available_bytes import AvailableBytes
 from kafscale.broker.shared.fetch_conversion import ZSTD_SINCE, convert
 from kafscale.broker.shared.partition_lookup import (
     WRONG_LEADER_ERRORS,
@@ -152,7 +153,6 @@ class Fetch:
         "_request",
         "_reserved_bytes",
         "_size_bytes",
-        "_woken",
         "cold",
         "results",
         "session",
@@ -171,7 +171,6 @@ class Fetch:
         self._logs: list[PartitionLog | None] = []
         self._missed: list[bool] = []
         """Which partitions had to be read from the object store."""
-        self._woken: asyncio.Future[None] | None = None
         self._bytes_left = 0
         self._min_bytes = 0
         self._reserved_bytes = 0
@@ -361,41 +360,24 @@ class Fetch:
 
     async def wait_for_more(self, deadline: float) -> None:
         """Wait until there is enough to read, an error, a shutdown, or the deadline."""
-        logs = [log for log in self._logs if log is not None]
         loop = asyncio.get_running_loop()
-        self._woken = loop.create_future()
-        timer = loop.call_at(deadline, self._wake)
-        self._context.shutdown.add_callback(self._wake)
-        for log in logs:
-            log.watch(self._check_available)
+        enough: asyncio.Future[None] = loop.create_future()
+
+        def stop_waiting() -> None:
+            if not enough.done():
+                enough.set_result(None)
+
+        requested = (partition.request for partition in self.session.partitions)
+        timer = loop.call_at(deadline, stop_waiting)
+        self._context.shutdown.add_callback(stop_waiting)
         try:
-            self._check_available()
-            await self._woken
+            with AvailableBytes(
+                zip(requested, self._logs, strict=True), self._request.min_bytes, enough
+            ):
+                await enough
         finally:
             timer.cancel()
-            self._context.shutdown.remove_callback(self._wake)
-            for log in logs:
-                log.unwatch(self._check_available)
-
-    def _check_available(self) -> None:
-        """Wake the fetch if enough bytes are available."""
-        min_bytes = self._request.min_bytes
-        available_bytes = 0
-        for partition, log in zip(self.session.partitions, self._logs, strict=True):
-            if log is None:
-                continue
-            if log.closed:
-                self._wake()
-                return
-            limit_bytes = min(min_bytes, partition.request.max_bytes)
-            tail_bytes = log.tail.bytes_from(partition.request.offset, limit_bytes)
-            available_bytes += min(tail_bytes, partition.request.max_bytes)
-        if available_bytes >= min_bytes:
-            self._wake()
-
-    def _wake(self) -> None:
-        if self._woken is not None and not self._woken.done():
-            self._woken.set_result(None)
+            self._context.shutdown.remove_callback(stop_waiting)
 
 
 def _failed(index: int, error: KafscaleError) -> FetchedPartition:

@@ -135,7 +135,7 @@ class PartitionLog:
         """Receives appends; None while the log is being recovered."""
         self.closed = False
         self._appends_paused = False
-        self._watchers: set[Callable[[], None]] = set()
+        self._watchers: set[Callable[[PartitionLog], None]] = set()
         self._pending_appends: list[tuple[int, asyncio.Future[None]]] = []
 
     def __repr__(self) -> str:
@@ -363,13 +363,16 @@ class PartitionLog:
             start_offset is not None and offset >= start_offset
         )
 
-    def watch(self, watcher: Callable[[], None]) -> None:
-        """Call `watcher` whenever there are new records, or the log is closed."""
+    def watch(self, watcher: "Callable[[PartitionLog], None]") -> None:
+        """Call `watcher` with this log whenever there are new records, or the log is closed.
+
+        A WAL object may have records of thousands of logs, each with a call: it must be short.
+        """
         self._watchers.add(watcher)
 
-    def unwatch(self, watcher: Callable[[], None]) -> None:
+    def unwatch(self, watcher: "Callable[[PartitionLog], None]") -> None:
         self._watchers.discard(watcher)
 
     def _notify_watchers(self) -> None:
         for watcher in tuple(self._watchers):
-            watcher()
+            watcher(self)

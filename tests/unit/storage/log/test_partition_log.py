@@ -73,7 +73,7 @@ def test_watchers_are_called_for_new_records_and_on_close():
     async def scenario():
         log = leading()
         calls = []
-        watcher = lambda: calls.append(log.high_watermark)  # noqa: E731
+        watcher = lambda watched: calls.append(watched.high_watermark)  # noqa: E731
         log.watch(watcher)
         log.advance_high_watermark(run_of(0, 1), 0)
         log.close()

@@ -1,0 +1,52 @@
+"""How many bytes a waiting fetch could read from the tails of its partitions.
+
+Invariant: progress of a partition costs the same, however many partitions the fetch has. A WAL
+object may have records of thousands of partitions, and each of them notifies every fetch that waits
+for it.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from kafscale.protocol.messages.fetch import PartitionToFetch
+from kafscale.storage.log.partition_log import PartitionLog
+
+
+class AvailableBytes:
+    """Watches logs until enough bytes are available; resolves a future then."""
+
+    __slots__ = ("_by_log", "_min_bytes", "_total_bytes", "enough")
+
+    def __init__(
+        self,
+        requested: Iterable[tuple[PartitionToFetch, PartitionLog | None]],
+        min_bytes: int,
+        enough: "asyncio.Future[None]",
+    ) -> None:
+        """`enough` may also be resolved by the caller, who has another reason to stop waiting."""
+        self._by_log = {log: (request, 0) for request, log in requested if log is not None}
+        self._min_bytes = min_bytes
+        self._total_bytes = 0
+        self.enough = enough
+
+    def __enter__(self) -> None:
+        for log in self._by_log:
+            log.watch(self.on_progress)
+        for log in list(self._by_log):
+            self.on_progress(log)
+
+    def __exit__(self, *_: object) -> None:
+        for log in self._by_log:
+            log.unwatch(self.on_progress)
+
+    def on_progress(self, log: PartitionLog) -> None:
+        """Count what is new in one log; also called when it was closed, which is always enough."""
+        if self.enough.done():
+            return
+        request, known_bytes = self._by_log[log]
+        limit_bytes = min(self._min_bytes, request.max_bytes)
+        tail_bytes = min(log.tail.bytes_from(request.offset, limit_bytes), request.max_bytes)
+        self._by_log[log] = (request, tail_bytes)
+        self._total_bytes += tail_bytes - known_bytes
+        if log.closed or self._total_bytes >= self._min_bytes:
+            self.enough.set_result(None)
