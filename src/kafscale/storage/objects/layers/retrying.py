@@ -17,6 +17,7 @@ from typing import TypeVar
 from kafscale.aio.backoff import Backoff
 from kafscale.errors import ObjectChangedError, ObjectExistsError, StoreUnavailableError
 from kafscale.records.checksum import Buffer
+from kafscale.storage.objects.comparison import is_equal
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
 _Result = TypeVar("_Result")
@@ -55,7 +56,7 @@ class RetryingObjectStore:
             try:
                 return await request()
             except (ObjectExistsError, ObjectChangedError):
-                if backoff.tries and _is_equal(await self.get(key), parts):
+                if backoff.tries and await is_equal(await self.get(key), parts):
                     return None
                 raise
             except StoreUnavailableError:
@@ -109,12 +110,3 @@ class RetryingObjectStore:
                 if backoff.tries == self._retries_max:
                     raise
             await self._sleep(backoff.next_seconds())
-
-
-def _is_equal(stored: memoryview, parts: Sequence[Buffer]) -> bool:
-    position = 0
-    for part in parts:
-        if stored[position : position + len(part)] != part:
-            return False
-        position += len(part)
-    return position == len(stored)
