@@ -14,7 +14,6 @@ or if no segment is left, a small log start object contains it.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import islice
 
 from kafscale.aio.gather import map_limited
 from kafscale.errors import (
@@ -40,6 +39,9 @@ FOREVER = -1
 
 SCAN_MAX = 10_000
 """How many segments are compared before other tasks run."""
+
+DELETIONS_MAX = 333
+"""How many segments are deleted at once: with their indexes, as many as one request can delete."""
 
 WRITES_MAX = 5
 """How often a log start object is written again, if it changed between a read and the write."""
@@ -94,16 +96,10 @@ class Retention:
     def _start_by_size(self, log: PartitionLog) -> int:
         """The log start that keeps at most `retention.bytes`, in whole segments."""
         retention_bytes = log.settings.retention_bytes
-        start_offset = log.start_offset
         if retention_bytes == FOREVER:
-            return start_offset
+            return log.start_offset
         excess_bytes = log.segments.total_bytes + log.tail.unrolled_bytes - retention_bytes
-        for segment in log.segments:
-            if segment.size_bytes > excess_bytes:
-                break
-            excess_bytes -= segment.size_bytes
-            start_offset = segment.next_offset
-        return start_offset
+        return log.segments.offset_after_bytes(excess_bytes) or log.start_offset
 
     async def _start_by_time(self, log: PartitionLog) -> int:
         """The log start that excludes segments whose newest record is older than `retention.ms`."""
@@ -121,7 +117,7 @@ class Retention:
             elif segments.newest_ms(first) is not None:
                 break
             else:
-                await self._load_newest_ms(log, list(islice(segments.from_number(first), parallel)))
+                await self._load_newest_ms(log, segments.some(first, parallel))
                 parallel = min(2 * parallel, PARALLEL_READS_MAX)
             await asyncio.sleep(0)
         return start_offset
@@ -141,21 +137,19 @@ class Retention:
     async def _delete_segments(self, log: PartitionLog) -> None:
         """Delete the segments below the log start offset."""
         async with log.segments_lock:
-            await self._delete_below(log, log.start_offset)
-
-    async def _delete_below(self, log: PartitionLog, start_offset: int) -> None:
-        segments = log.segments
-        count = segments.count_below(start_offset)
-        if not count or log.closed:
-            return
-        keys = [key for number in range(count) for key in self._keys(log, segments[number])]
-        # A log without segments is opened from the start offset in the metadata store.
-        await self._save_state(log)
-        if count == len(segments):
-            await self._write_log_start(log)
-        await self._store.delete(keys)
-        segments.drop_first(count)
-        log.tail.evict_below(start_offset)
+            start_offset = log.start_offset
+            count = log.segments.count_below(start_offset)
+            if not count or log.closed:
+                return
+            # A log without segments is opened from the start offset in the metadata store.
+            await self._save_state(log)
+            if count == len(log.segments):
+                await self._write_log_start(log)
+            for first in range(0, count, DELETIONS_MAX):
+                oldest = log.segments.some(0, min(count - first, DELETIONS_MAX))
+                await self._store.delete([key for each in oldest for key in self._keys(log, each)])
+                log.segments.drop_first(len(oldest))
+            log.tail.evict_below(start_offset)
         logger.info(
             "segments deleted",
             topic=log.topic,

@@ -2,7 +2,8 @@
 
 Base offsets are part of the object keys, so a bucket listing contains all of this; a segment ends
 where the next one begins. Flat arrays hold it, because a partition may have hundreds of
-thousands of segments.
+thousands of segments. For the same reason callers should not iterate over all of them in one turn
+of the event loop: `find`, `some`, `count_older` and `offset_after_bytes` find what retention needs.
 """
 
 from array import array
@@ -13,6 +14,9 @@ from typing import Final
 import msgspec
 
 _UNKNOWN_MS: Final = -(2**63)
+
+_BLOCK: Final = 1024
+"""How many sizes are added up at a time."""
 
 
 class Segment(msgspec.Struct, frozen=True, gc=False):
@@ -53,11 +57,7 @@ class SegmentList:
         )
 
     def __iter__(self) -> Iterator[Segment]:
-        return self.from_number(0)
-
-    def from_number(self, first: int) -> Iterator[Segment]:
-        """The segments from an index on."""
-        return (self[number] for number in range(first, len(self._bases)))
+        return (self[number] for number in range(len(self._bases)))
 
     def newest(self, count: int) -> Iterator[tuple[int, Segment]]:
         """The last segments, each with its index."""
@@ -121,6 +121,27 @@ class SegmentList:
     def find(self, offset: int) -> int:
         """The index of the segment that holds the offset; 0 if the offset lies before all."""
         return max(bisect_right(self._bases, offset) - 1, 0)
+
+    def some(self, first: int, count: int) -> list[Segment]:
+        """The segments from index `first`, at most `count`."""
+        return [self[number] for number in range(first, min(first + count, len(self._bases)))]
+
+    def offset_after_bytes(self, size_bytes: int) -> int | None:
+        """The end of the longest sequence of oldest segments that has at most `size_bytes`.
+
+        None if the oldest segment alone is larger.
+        """
+        number = 0
+        while number < len(self._sizes):
+            block = self._sizes[number : number + _BLOCK]
+            if (block_bytes := sum(block)) > size_bytes:
+                break
+            size_bytes -= block_bytes
+            number += len(block)
+        while number < len(self._sizes) and self._sizes[number] <= size_bytes:
+            size_bytes -= self._sizes[number]
+            number += 1
+        return self[number - 1].next_offset if number else None
 
     def count_below(self, offset: int) -> int:
         """Number of segments that lie entirely below the offset."""

@@ -36,6 +36,36 @@ def test_count_below_counts_segments_below_an_offset(offset, count):
     assert segments_of(0, 5, 9, end_offset=12).count_below(offset) == count
 
 
+def test_some_segments():
+    segments = segments_of(0, 5, 9, end_offset=12)
+    assert segments.some(0, 2) == [segments[0], segments[1]]
+    assert segments.some(1, 9) == [segments[1], segments[2]]
+
+
+def test_count_older_stops_at_unknown_and_newer_times():
+    segments = segments_of(0, 5, 9, 12, end_offset=15)
+    assert segments.count_older(0, 100, 9) == 0
+    for number, newest_ms in enumerate((10, 20, 120)):
+        segments.set_newest_ms(segments[number], newest_ms)
+    assert segments.count_older(0, 100, 9) == 2
+    assert segments.count_older(1, 100, 9) == 1
+    assert segments.count_older(0, 100, 1) == 1
+    assert segments.count_older(0, 200, 9) == 3
+    segments.replace([(5, 7)], 9)
+    assert segments.count_older(0, 200, 9) == 1, "the new segment is not known"
+
+
+@pytest.mark.parametrize("count", [3, 5_000])
+def test_offset_after_bytes_counts_whole_segments(count):
+    segments = segments_of(*range(count), end_offset=count)
+    assert segments.offset_after_bytes(9) is None
+    for expected in {1, 2, count // 2, count}:
+        assert segments.offset_after_bytes(10 * expected) == expected
+        assert segments.offset_after_bytes(10 * expected + 9) == expected
+    assert segments.offset_after_bytes(10**9) == count
+    assert SegmentList().offset_after_bytes(10**9) is None
+
+
 def test_empty_list():
     segments = SegmentList()
     assert (segments.start_offset, segments.count_below(5), segments.find(5)) == (None, 0, 0)
