@@ -30,8 +30,8 @@ from kafscale.observability.logging import get_logger
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.segments.segment_writer import RollReason, SegmentWriter
+from kafscale.storage.wal.sealed_object import SealedObject
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
-from kafscale.storage.wal.writer import SealedObject
 
 logger = get_logger(__name__)
 

@@ -10,6 +10,9 @@ Invariants (numbered as in `docs/architecture.md`):
 5. If the outcome of a PUT is unknown, the object is read back and compared.
 6. Objects are create-only: a fence at the next sequence ends this epoch.
 
+An object of many batches is encoded in a thread, and acknowledged over several turns of the event
+loop, so that no turn takes long. Meanwhile it counts as not acknowledged, for the order in 3.
+
 `buffer` decides when an object is sealed, `formats.wal_object` defines its format, and
 `trimmer` deletes objects whose records are in segments.
 """
@@ -19,6 +22,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from random import Random
+from typing import Final
 
 from kafscale.aio.backoff import Backoff
 from kafscale.errors import (
@@ -30,54 +34,21 @@ from kafscale.errors import (
 )
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
-from kafscale.records.checksum import Buffer
 from kafscale.storage.counters import StorageCounters
-from kafscale.storage.formats import wal_object
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.state.batch_run import BatchRun
+from kafscale.storage.objects.comparison import is_equal
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.wal.buffer import OpenObject, PutBudget, Seal, SealPolicy, StreamPosition
+from kafscale.storage.wal.sealed_object import SealedObject
 
 logger = get_logger(__name__)
 
 PUT_TIMEOUT_SECONDS = 60.0
-
-
-class SealedObject:
-    """An object that is being uploaded."""
-
-    __slots__ = (
-        "causes",
-        "future",
-        "header",
-        "is_durable",
-        "key",
-        "parts",
-        "runs",
-        "size_bytes",
-        "unflushed_bytes",
-    )
-
-    def __init__(
-        self,
-        key: str,
-        header: wal_object.Header,
-        parts: list[Buffer],
-        runs: list[tuple[PartitionLog, BatchRun]],
-        *,
-        future: "asyncio.Future[None]",
-        unflushed_bytes: int,
-    ) -> None:
-        self.key = key
-        self.header = header
-        self.parts = parts
-        self.runs = runs
-        self.future = future
-        self.unflushed_bytes = unflushed_bytes
-        self.size_bytes = sum(map(len, parts))
-        self.is_durable = False
-        self.causes: list[tracing.Span] = []
-        """Traced requests whose records are in the object."""
+INLINE_BATCHES_MAX: Final = 500
+INLINE_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Objects up to this size are encoded at once: a thread takes longer."""
+RUNS_PER_TURN: Final = 500
+"""How many runs are acknowledged in one turn of the event loop."""
 
 
 class WalWriter:
@@ -119,6 +90,8 @@ class WalWriter:
         self._sealed: deque[SealedObject] = deque()
         self._uploads: set[asyncio.Task[None]] = set()
         self._soon: asyncio.Handle | None = None
+        self._acknowledging: asyncio.Handle | None = None
+        """The next turn that acknowledges, if one was not enough."""
         self._timer: asyncio.TimerHandle | None = None
         self._backpressure: asyncio.Future[None] | None = None
         self._store_recovered: asyncio.Future[None] = self._loop.create_future()
@@ -171,8 +144,8 @@ class WalWriter:
         """Bytes of each log that are appended but not yet durable."""
         sizes = {batches.key: batches.size_bytes for batches in self._open.partitions()}
         for sealed in self._sealed:
-            for log, run in sealed.runs:
-                sizes[log] = sizes.get(log, 0) + len(run)
+            for batches in sealed.content.partitions():
+                sizes[batches.key] = sizes.get(batches.key, 0) + batches.size_bytes
         return sizes
 
     def backpressure(self) -> "asyncio.Future[None] | None":
@@ -252,35 +225,7 @@ class WalWriter:
 
     def _seal(self) -> None:
         key, header = self._position.next_object(self._clock(), self._deletable_to())
-        runs = [
-            (
-                batches.key,
-                BatchRun.from_buffers(
-                    batches.buffers, batches.last_offset, batches.max_timestamp_ms
-                ),
-            )
-            for batches in self._open.partitions()
-        ]
-        partitions = [
-            wal_object.PartitionData(
-                log.topic_id,
-                log.topic,
-                log.partition,
-                run.view,
-                run.base_offset,
-                run.last_offset,
-                run.max_timestamp_ms,
-            )
-            for log, run in runs
-        ]
-        sealed = SealedObject(
-            key,
-            header,
-            wal_object.encode(header, partitions) if runs else wal_object.encode_empty(header),
-            runs,
-            future=self._open_future,
-            unflushed_bytes=self._open.size_bytes,
-        )
+        sealed = SealedObject(key, header, self._open, self._open_future)
         if self._span_links is not None:
             sealed.causes = self._span_links.take()
         self._open = self._seal_policy.next_object(self._open)
@@ -300,6 +245,11 @@ class WalWriter:
     # --- upload ---------------------------------------------------------------------------------
 
     async def _upload(self, sealed: SealedObject) -> None:
+        content = sealed.content
+        if content.batch_count <= INLINE_BATCHES_MAX and content.size_bytes <= INLINE_BYTES_MAX:
+            sealed.encode()
+        else:
+            await self._loop.run_in_executor(None, sealed.encode)
         backoff = Backoff(self._random)
         while self._closed_reason is None:
             try:
@@ -333,17 +283,32 @@ class WalWriter:
             try:
                 await self._store.put(sealed.key, sealed.parts, create=True)
             except ObjectExistsError:
-                return bytes(await self._store.get(sealed.key)) == b"".join(sealed.parts)
+                return await is_equal(await self._store.get(sealed.key), sealed.parts)
             return True
 
     def _acknowledge(self) -> None:
         """Acknowledge the durable objects up to the first that is not."""
+        if self._acknowledging is None:
+            self._acknowledge_some()
+
+    def _acknowledge_some(self) -> None:
+        """Acknowledge what fits into this turn of the event loop."""
+        self._acknowledging = None
         now_ms = self._clock()
+        runs_left = RUNS_PER_TURN
         while self._sealed and self._sealed[0].is_durable and self._closed_reason is None:
-            sealed = self._sealed.popleft()
-            for log, run in sealed.runs:
+            sealed = self._sealed[0]
+            first = sealed.acknowledged_count
+            runs = sealed.runs[first : first + runs_left]
+            for log, run in runs:
                 log.advance_high_watermark(run, now_ms)
-            self.unflushed_bytes -= sealed.unflushed_bytes
+            runs_left -= len(runs)
+            sealed.acknowledged_count += len(runs)
+            if sealed.acknowledged_count < len(sealed.runs):
+                self._acknowledging = self._loop.call_soon(self._acknowledge_some)
+                break
+            self._sealed.popleft()
+            self.unflushed_bytes -= sealed.content.size_bytes
             self._on_object_durable(sealed)
             if not sealed.future.done():
                 sealed.future.set_result(None)

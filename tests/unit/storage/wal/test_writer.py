@@ -10,6 +10,7 @@ from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, NotOwnerError, OverloadedError
 from kafscale.observability import tracing
 from kafscale.storage.formats import object_keys
+from kafscale.storage.wal import writer
 from kafscale.storage.wal.buffer import SealPolicy
 from services.recorded_spans import record_spans
 from unit.storage.engines import (
@@ -22,6 +23,7 @@ from unit.storage.engines import (
     open_engine,
     read_offsets,
     simulate,
+    topic,
     values_batch,
 )
 
@@ -76,6 +78,60 @@ def test_objects_are_acknowledged_in_order():
         assert not second.done()
         assert log.high_watermark == 0
         assert await asyncio.gather(first, second) == [0, 1]
+
+    simulate(scenario)
+
+
+def test_large_objects_are_acknowledged_in_order_over_several_turns(monkeypatch):
+    """Encoded in a thread; partition by partition, the second object after the whole first one."""
+    monkeypatch.setattr(writer, "INLINE_BATCHES_MAX", 0)
+    monkeypatch.setattr(writer, "RUNS_PER_TURN", 2)
+    order = []
+
+    async def scenario():
+        engine = await open_engine(memory_store(), partitions=topic(5))
+        logs = list(engine.logs)
+        began = asyncio.Event()
+        for log in logs:
+            log.watch(lambda log: order.append((log.high_watermark, log.partition)))
+        logs[0].watch(lambda _: began.set())
+        futures = []
+        for value in (b"a", b"b"):
+            appended = [log.append(values_batch([value]), clock_ms()) for log in logs]
+            futures.append(appended[0].durable)
+            engine.wal.flush_soon()
+        futures[0].add_done_callback(lambda _: order.append("first"))
+        futures[1].add_done_callback(lambda _: order.append("second"))
+        await began.wait()
+        assert len(order) == 2, "a turn acknowledges two runs"
+        assert not futures[0].done()
+        unflushed = engine.wal.unflushed_bytes_by_log()
+        assert sum(unflushed.values()) == engine.wal.unflushed_bytes > 0
+        await engine.wal.flush()
+        assert engine.wal.unflushed_bytes == 0
+        assert engine.wal.unflushed_bytes_by_log() == {}
+
+    simulate(scenario)
+    order.remove("first")
+    order.remove("second")
+    assert order == [(end, partition) for end in (1, 2) for partition in range(5)]
+
+
+def test_end_of_the_session_stops_an_acknowledgement(monkeypatch):
+    monkeypatch.setattr(writer, "RUNS_PER_TURN", 2)
+
+    async def scenario():
+        engine = await open_engine(memory_store(), partitions=topic(5))
+        logs = list(engine.logs)
+        began = asyncio.Event()
+        logs[0].watch(lambda _: began.set())
+        durable = [log.append(values_batch([b"a"]), clock_ms()).durable for log in logs]
+        await began.wait()
+        engine.wal.abort()
+        await asyncio.sleep(1)
+        assert [log.high_watermark for log in logs] == [1, 1, 0, 0, 0]
+        with pytest.raises(NotOwnerError):
+            await durable[0]
 
     simulate(scenario)
 
