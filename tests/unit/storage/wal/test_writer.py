@@ -10,8 +10,8 @@ from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, NotOwnerError, OverloadedError
 from kafscale.observability import tracing
 from kafscale.storage.formats import object_keys
-from kafscale.storage.wal import writer
 from kafscale.storage.wal.buffer import SealPolicy
+from kafscale.storage.wal.writer import RUNS_PER_TURN
 from services.recorded_spans import record_spans
 from unit.storage.engines import (
     BROKER_ID,
@@ -82,14 +82,14 @@ def test_objects_are_acknowledged_in_order():
     simulate(scenario)
 
 
-def test_large_objects_are_acknowledged_in_order_over_several_turns(monkeypatch):
-    """Encoded in a thread; partition by partition, the second object after the whole first one."""
-    monkeypatch.setattr(writer, "INLINE_BATCHES_MAX", 0)
-    monkeypatch.setattr(writer, "RUNS_PER_TURN", 2)
+def test_large_objects_are_acknowledged_in_order_over_several_turns():
+    """Partition by partition, the second object after the whole first one."""
+    count = 2 * RUNS_PER_TURN + 1
     order = []
 
     async def scenario():
-        engine = await open_engine(memory_store(), partitions=topic(5))
+        partitions = topic(count, is_new=True, fully_rolled=True)
+        engine = await open_engine(memory_store(), partitions=partitions)
         logs = list(engine.logs)
         began = asyncio.Event()
         for log in logs:
@@ -103,7 +103,7 @@ def test_large_objects_are_acknowledged_in_order_over_several_turns(monkeypatch)
         futures[0].add_done_callback(lambda _: order.append("first"))
         futures[1].add_done_callback(lambda _: order.append("second"))
         await began.wait()
-        assert len(order) == 2, "a turn acknowledges two runs"
+        assert len(order) == RUNS_PER_TURN
         assert not futures[0].done()
         unflushed = engine.wal.unflushed_bytes_by_log()
         assert sum(unflushed.values()) == engine.wal.unflushed_bytes > 0
@@ -114,14 +114,13 @@ def test_large_objects_are_acknowledged_in_order_over_several_turns(monkeypatch)
     simulate(scenario)
     order.remove("first")
     order.remove("second")
-    assert order == [(end, partition) for end in (1, 2) for partition in range(5)]
+    assert order == [(end, partition) for end in (1, 2) for partition in range(count)]
 
 
-def test_end_of_the_session_stops_an_acknowledgement(monkeypatch):
-    monkeypatch.setattr(writer, "RUNS_PER_TURN", 2)
-
+def test_end_of_the_session_stops_an_acknowledgement():
     async def scenario():
-        engine = await open_engine(memory_store(), partitions=topic(5))
+        partitions = topic(RUNS_PER_TURN + 1, is_new=True, fully_rolled=True)
+        engine = await open_engine(memory_store(), partitions=partitions)
         logs = list(engine.logs)
         began = asyncio.Event()
         logs[0].watch(lambda _: began.set())
@@ -129,7 +128,7 @@ def test_end_of_the_session_stops_an_acknowledgement(monkeypatch):
         await began.wait()
         engine.wal.abort()
         await asyncio.sleep(1)
-        assert [log.high_watermark for log in logs] == [1, 1, 0, 0, 0]
+        assert [log.high_watermark for log in logs] == [1] * RUNS_PER_TURN + [0]
         with pytest.raises(NotOwnerError):
             await durable[0]
 
