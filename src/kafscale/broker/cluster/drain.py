@@ -41,16 +41,13 @@ class Drainer:
                 await self._registration.announce_drain()
             transfers = partitions or ()  # Before leaving, the controller requests them.
             await self._wait_until_released(topic_partitions, transfers, deadline_seconds)
-        pending = [
-            topic_partition
-            for topic_partition in topic_partitions
-            if topic_partition in self._ownership.served
-        ]
-        return [
-            topic_partition
-            for topic_partition in topic_partitions
-            if topic_partition not in pending
-        ], pending
+        released: list[TopicPartition] = []
+        pending: list[TopicPartition] = []
+        for topic_partition in topic_partitions:
+            (pending if topic_partition in self._ownership.served else released).append(
+                topic_partition
+            )
+        return released, pending
 
     async def _wait_until_released(
         self,
