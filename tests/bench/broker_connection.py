@@ -7,7 +7,7 @@ import asyncio
 from typing import Any, Self
 
 from kafscale.protocol.api import Api, Request, Response
-from kafscale.protocol.frame import FrameReader, frame
+from kafscale.protocol.frame import FrameBufferPool, FrameReader, frame
 from kafscale.protocol.header import (
     CORRELATION,
     RequestHeader,
@@ -23,7 +23,7 @@ class BrokerConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._reader = FrameReader(receive=_RECEIVE)
+        self._reader = FrameReader(pool=_POOL)
         self._transport: asyncio.Transport
         self._waiting: dict[int, asyncio.Future[memoryview]] = {}
         self._last_id = 0
@@ -62,4 +62,4 @@ class BrokerConnection(asyncio.Protocol):
                 future.set_exception(error or ConnectionError("the broker hung up"))
 
 
-_RECEIVE = bytearray(64 * 1024)
+_POOL = FrameBufferPool(kept_bytes_max=0)
