@@ -35,6 +35,7 @@ from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
+from kafscale.storage.log.config import LogSettings
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.text.topic_partition import TopicPartition
 
@@ -244,12 +245,15 @@ class Ownership:
     async def _open_logs(self, assignments: list[Assignment]) -> None:
         states = await self._load_states(assignments)
         to_open: list[PartitionToOpen] = []
+        settings: dict[str, LogSettings] = {}
         for assignment in assignments:
             topic = self._topic_store.get(assignment.topic)
             if topic is not None and self._exists(assignment):
                 self._guards.add(assignment)
                 state = states.get((assignment.topic, assignment.partition))
-                to_open.append(self._partition_to_open(topic, assignment, state))
+                if topic.name not in settings:
+                    settings[topic.name] = resolve(topic.configs, self._defaults)
+                to_open.append(_partition_to_open(topic, settings[topic.name], assignment, state))
         for log in await self._storage.open(to_open):
             if self._topic_store.by_id.get(log.topic_id) is None:
                 self._storage.remove(log)  # The topic was deleted meanwhile.
@@ -275,27 +279,6 @@ class Ownership:
             for topic, states in zip(topics, loaded, strict=True)
             for number, state in states.items()
         }
-
-    def _partition_to_open(
-        self, topic: Topic, assignment: Assignment, state: PartitionState | None
-    ) -> PartitionToOpen:
-        is_new = assignment.leader_epoch == FIRST_LEADER_EPOCH and state is None
-        return PartitionToOpen(
-            topic=topic.name,
-            topic_id=topic.id,
-            directory=topic.directory,
-            partition=assignment.partition,
-            settings=resolve(topic.configs, self._defaults),
-            leader_epoch=assignment.leader_epoch,
-            start_offset=state.log_start_offset if state else 0,
-            end_offset=state.rolled_end if state else 0,
-            fully_rolled=assignment.fully_rolled
-            and (assignment.leader_epoch > FIRST_LEADER_EPOCH or is_new),
-            released_end=assignment.end_offset,
-            is_new=is_new,
-            lost_owner=assignment.lost_owner,
-            assigned_ms=assignment.assigned_ms,
-        )
 
     def _mark_served(self, assignments: Iterable[Assignment]) -> None:
         for assignment in assignments:
@@ -372,3 +355,25 @@ class Ownership:
 def _is_same_term(one: Assignment, other: Assignment) -> bool:
     """Whether both are of the same topic, and no other broker was the owner in between."""
     return one.topic_id == other.topic_id and one.leader_epoch == other.leader_epoch
+
+
+def _partition_to_open(
+    topic: Topic, settings: LogSettings, assignment: Assignment, state: PartitionState | None
+) -> PartitionToOpen:
+    is_new = assignment.leader_epoch == FIRST_LEADER_EPOCH and state is None
+    return PartitionToOpen(
+        topic=topic.name,
+        topic_id=topic.id,
+        directory=topic.directory,
+        partition=assignment.partition,
+        settings=settings,
+        leader_epoch=assignment.leader_epoch,
+        start_offset=state.log_start_offset if state else 0,
+        end_offset=state.rolled_end if state else 0,
+        fully_rolled=assignment.fully_rolled
+        and (assignment.leader_epoch > FIRST_LEADER_EPOCH or is_new),
+        released_end=assignment.end_offset,
+        is_new=is_new,
+        lost_owner=assignment.lost_owner,
+        assigned_ms=assignment.assigned_ms,
+    )
