@@ -83,6 +83,10 @@ class VirtualLoop(BaseEventLoop):
     def time(self) -> float:
         return self._now_s
 
+    def block(self, seconds: float) -> None:
+        """Let time pass within a callback, as if it took long."""
+        self._now_s += seconds
+
     def select(self, timeout: float | None) -> list[Any]:
         """Advance the clock to the next timer."""
         if timeout is None:

@@ -93,7 +93,8 @@ BROKERS: Final = RuleGroup(
             duration="15m",
             summary=f"{BROKER} has an event loop lag of {{{{ $value | humanizeDuration }}}}.",
             description="Its CPU, or that of its node, is saturated: all its responses are late, "
-            "and its lease may expire.",
+            "and its lease may expire. Each delay of half a second or more is in its log as "
+            "`event loop blocked`, with the CPU time it used meanwhile.",
         ),
     ),
 )

@@ -20,6 +20,7 @@ from kafscale.broker.bootstrap import Addresses, BrokerComponents, Stores, build
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.control_plane.metrics_reporter import report
 from kafscale.broker.control_plane.service import control_address, control_plane
+from kafscale.broker.event_loop_monitor import EventLoopMonitor
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
 from kafscale.broker.network.bound_listeners import BoundListener, bind_listeners, describe, serve
@@ -151,6 +152,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         stack.push_async_callback(_cancel, broker.background)
         await _wait_until_owned(node, broker.background, config)
         serve(server, bound_listeners)
+        health.accepts_clients = True
         _tune_garbage_collector()
         logger.info(
             "broker started",
@@ -164,6 +166,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         try:
             yield broker
         finally:
+            health.accepts_clients = False
             await _stop(broker, node, groups, config)
 
 
@@ -281,6 +284,8 @@ async def _run_background(
         group.create_task(components.services.groups.run())
         group.create_task(components.consumer_lag.run())
         group.create_task(health.run(objects))
+        monitor = EventLoopMonitor(components.services.metrics.event_loop_lag_seconds)
+        group.create_task(monitor.run())
         group.create_task(report(components.services, random))
 
 

@@ -50,6 +50,8 @@ class Health:
         self._storage: StorageEngine | None = None
         self._topic_store: TopicStore | None = None
         self._others: Callable[[], Mapping[str, str]] = lambda: {"cluster": "not joined yet"}
+        self.accepts_clients = False
+        """Whether the listeners accept connections; set by the broker process."""
 
     # --- queries ------------------------------------------------------------------------------
 
@@ -72,6 +74,8 @@ class Health:
             problems["object storage"] = f"unavailable, {detail}"
         if self._topic_store is not None and not self._topic_store.connected:
             problems["metadata"] = "the watch is disconnected"
+        if not self.accepts_clients:
+            problems["listeners"] = "connections are not accepted"
         return {**problems, **self._others()}
 
     # --- observations -------------------------------------------------------------------------
@@ -111,11 +115,8 @@ class Health:
 
     async def run(self, store: ObjectStore) -> None:
         """Check everything once a second, until cancelled."""
-        loop = asyncio.get_running_loop()
         while True:
-            due = loop.time() + TICK_SECONDS
             await asyncio.sleep(TICK_SECONDS)
-            self._metrics.event_loop_lag_seconds.observe(loop.time() - due)
             if self._state is HealthState.UNAVAILABLE or self._is_unresponsive():
                 await self._check(store)
             else:

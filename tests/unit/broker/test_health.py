@@ -70,6 +70,7 @@ def run_with_health(scenario: Scenario, settings: S3 = SETTINGS) -> None:
         observed = ObservedObjectStore(store, health.on_operation)
         engine = await open_engine(observed)
         health.watch(engine, SimpleNamespace(connected=True))
+        health.accepts_clients = True
         task = asyncio.ensure_future(health.run(observed))
         await scenario(health, store, engine)
         task.cancel()

@@ -180,13 +180,10 @@ class Server:
 
     def _schedule_sweep(self) -> None:
         loop = asyncio.get_running_loop()
-        due = loop.time() + self._settings.sweep_seconds
-        self._sweeper = loop.call_at(due, self._sweep, due)
+        self._sweeper = loop.call_later(self._settings.sweep_seconds, self._sweep)
 
-    def _sweep(self, due: float) -> None:
-        now = asyncio.get_running_loop().time()
-        self._metrics.event_loop_lag_seconds.observe(now - due)
-        self.sweep(now)
+    def _sweep(self) -> None:
+        self.sweep(asyncio.get_running_loop().time())
         self._schedule_sweep()
 
     def sweep(self, now: float) -> None:

@@ -318,7 +318,7 @@ def test_drain_aborts_connections_after_its_timeout(loop):
 
 
 @on_both_loops
-def test_sweep_runs_periodically_and_measures_loop_lag(loop):
+def test_sweep_runs_periodically(loop):
     async def scenario():
         limits = {"first_request_seconds": 0.01}
         harness = ServerHarness(
@@ -330,7 +330,6 @@ def test_sweep_runs_periodically_and_measures_loop_lag(loop):
         await harness.server.listen(HOST, 0)
         reader, writer = await harness.connect()
         assert await reader.read() == b"", "a client without a request is disconnected"
-        assert sum(harness.metrics.event_loop_lag_seconds.counts) >= 2
         writer.close()
         await harness.server.drain(1)
 
